@@ -1,4 +1,4 @@
-"""PostgreSQL types as Arrow types: the table of `sql/types.py`, in code. The only such mapping.
+"""Map PostgreSQL types to Arrow types: the table of `sql/types/sql_type.py` as code.
 
 The Arrow field of a stored column also carries our type in its metadata (`meridian.type`), so that
 the Delta table's schema says what a column was declared as (`storage/delta/schema.py`).
@@ -10,10 +10,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from sql.catalog import Column
-from sql.enum_types import kept_as
-from sql.plan import PlanColumn
-from sql.types import REGISTERED, SqlType, display
+from sql.catalog.catalog import Column
+from sql.plan.nodes import PlanColumn
+from sql.types.enums import kept_as
+from sql.types.sql_type import REGISTERED, SqlType, display
 from storage.delta.schema import INVARIANT_KEY, NAME_KEY, NUMBER_KEY
 
 TYPE_KEY: Final = b"meridian.type"
@@ -58,8 +58,8 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
 def arrow_type(type_: SqlType) -> pa.DataType:
     """The Arrow type of a value of this PostgreSQL type."""
     if type_.name == "numeric":
-        assert type_.precision is not None, "Y1 of `sql/types.py`: numeric has a precision"
-        assert type_.scale is not None, "Y1 of `sql/types.py`: numeric has a scale"
+        assert type_.precision is not None, "Y1 of `sql/types/sql_type.py`: numeric has a precision"
+        assert type_.scale is not None, "Y1 of `sql/types/sql_type.py`: numeric has a scale"
         return pa.decimal128(type_.precision, type_.scale)
     if (element := type_.element) is not None:
         return pa.list_(pa.field("element", arrow_type(element)))

@@ -26,12 +26,11 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from compute.needed_columns import needed_columns
-from compute.reference import evaluate
-from compute.reference_functions import makers
+from compute.reference.executor import evaluate
+from compute.reference.function_table import makers
 from sql.errors import NotHeld, SqlError
-from sql.existence import rows_only
-from sql.functions import Function, FunctionKind, is_immutable
-from sql.plan import (
+from sql.functions.table import Function, FunctionKind, is_immutable
+from sql.plan.nodes import (
     AnyAll,
     BoolOp,
     Call,
@@ -61,7 +60,7 @@ from sql.plan import (
     Values,
     Window,
 )
-from sql.traverse import (
+from sql.plan.traverse import (
     column_ids,
     is_volatile_anywhere,
     rewritten_aggregate,
@@ -70,7 +69,8 @@ from sql.traverse import (
     with_children,
     with_inputs,
 )
-from sql.types import BOOL, Value
+from sql.rewrite.simplify_exists import rows_only
+from sql.types.sql_type import BOOL, Value
 
 _Known: TypeAlias = tuple[Value] | None
 """The value of an expression in a tuple of one; None if it is no constant."""

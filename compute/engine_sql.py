@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from itertools import starmap
 
 from compute.plan_nodes import nodes
-from sql.emit import duckdb, spark
-from sql.emit.emitted import EmittedQuery
-from sql.emit.scope import OutsideFunction
+from sql.emit.duckdb import dialect as duckdb
+from sql.emit.emitted_query import EmittedQuery
+from sql.emit.spark import dialect as spark
+from sql.emit.state import OutsideFunction
 from sql.errors import SqlError
-from sql.explain import expression_text
-from sql.plan import ColumnId, Plan, Scan
-from sql.types import Value
+from sql.explain.plan_tree import expression_text
+from sql.plan.nodes import ColumnId, Plan, Scan
+from sql.types.sql_type import Value
 
 
 def engine_sql(engine: str, plan: Plan, parameters: Sequence[Value]) -> str | None:

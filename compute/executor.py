@@ -2,7 +2,7 @@
 
 INVARIANTS
   E1  the batches have one field per output column, in order, with the Arrow type that
-      `sql/types.py` gives the column's type; rows of an ordered plan come in order.
+      `sql/types/sql_type.py` gives the column's type; rows of an ordered plan come in order.
   E2  a run reads its inputs and nothing else; the same plan and inputs give the same answer on
       every engine.
   E3  batches are bounded (`BATCH_ROWS_MAX`), and no more than a few wait for a slow consumer,
@@ -20,8 +20,8 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-from sql.plan import Plan, RelationId
-from sql.types import Value
+from sql.plan.nodes import Plan, RelationId
+from sql.types.sql_type import Value
 from storage.batch import ShardView
 
 BATCH_ROWS_MAX: Final = 65_536

@@ -7,7 +7,7 @@ INVARIANTS
 
 from collections.abc import Iterable
 
-from sql.plan import (
+from sql.plan.nodes import (
     ColumnId,
     DistinctRows,
     Expr,
@@ -20,7 +20,7 @@ from sql.plan import (
     With,
     output_columns,
 )
-from sql.traverse import aggregate_parts, column_ids, inputs, plan_expressions, window_parts
+from sql.plan.traverse import aggregate_parts, column_ids, inputs, plan_expressions, window_parts
 
 
 def needed_columns(plan: Plan, *, nothing: bool = False) -> frozenset[ColumnId]:

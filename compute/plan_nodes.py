@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Iterator
 
-from sql.functions import Function
-from sql.plan import Plan, RelationId, Scan
+from sql.functions.table import Function
+from sql.plan.nodes import Plan, RelationId, Scan
 
 
 def nodes(value: object) -> Iterator[object]:

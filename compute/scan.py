@@ -11,7 +11,7 @@ INVARIANTS
   N2  what makes it into a path or a text for Spark are names of data files, which we generate;
       names of columns go into a schema as JSON, never into a text that is parsed as SQL.
 
-Not here: talking to the JVM (`spark_relations.py`).
+Not here: talking to the JVM (`spark/relations.py`).
 """
 
 import json

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from coordinator.variables import Variables
+from coordinator.variables.variables import Variables
 from sql.errors import SqlError
 
 Scalar: TypeAlias = str | int | float | bool

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from coordinator.config import Settings, SettingsError, load
+from coordinator.exit_line import failed
 
 _OPTIONS: Final = (
     "listen", "data_dir", "stash", "warehouse", "spark_master", "config", "standby",
@@ -66,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _version() -> int:
-    from coordinator.variable_table import product_version
+    from coordinator.variables.table import product_version
 
     sys.stdout.write(f"meridian {product_version()}\n")
     return 0
@@ -82,7 +83,7 @@ def _serve(given: argparse.Namespace) -> int:
         settings = _settings(given)
     except SettingsError as error:
         return failed(str(error))
-    from coordinator.serving import serve
+    from coordinator.server.serve import serve
 
     return serve(settings)
 
@@ -93,15 +94,9 @@ def _check(given: argparse.Namespace) -> int:
         settings = load(flags=flags, sets=[], environment={})
     except SettingsError as error:
         return failed(str(error))
-    from coordinator.checking import check
+    from coordinator.server.check import check
 
     return check(settings)
-
-
-def failed(line: str) -> int:
-    """Say what is wrong, in one line (E1)."""
-    sys.stderr.write(f"meridian: {' '.join(line.split())}\n")
-    return 1
 
 
 if __name__ == "__main__":

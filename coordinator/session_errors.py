@@ -1,6 +1,6 @@
 """Errors of sessions, as PostgreSQL words them."""
 
-from sql.catalog import Catalog
+from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 
 
@@ -130,6 +130,6 @@ def parameter_count(statement: str, *, given: int, wanted: int) -> SqlError:
 
 
 def check_login(catalog: Catalog, user: str) -> None:
-    """28000 for a role that may not log in; a name without one is let in (U2 of `sql/roles.py`)."""
+    """28000 for a role that may not log in; any other name may (U2 of `sql/catalog/roles.py`)."""
     if any(role.name == user and not role.login for role in catalog.roles.values()):
         raise SqlError("28000", f'role "{user}" is not permitted to log in')

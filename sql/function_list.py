@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from sql.bind_sequences import CALLS
-from sql.bind_session_calls import ACTING
-from sql.functions import FILES, Function, FunctionKind, rows_of
-from sql.types import OIDS, SqlType, display
+from sql.binder.expressions.session_calls import ACTING
+from sql.binder.stored.sequence_values import CALLS
+from sql.functions.table import FILES, Function, FunctionKind, rows_of
+from sql.types.sql_type import OIDS, SqlType, display
 
 _TITLES: Final = {
     "operators.txt": "Operators",

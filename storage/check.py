@@ -45,8 +45,9 @@ from storage.delta.table import FILE_RETENTION, LOG_RETENTION, promised_ms, told
 from storage.delta.vacuum import named_files, removed_files
 from storage.delta.writes import Write, batch_writes, version_writes
 from storage.errors import StorageError
+from storage.live_files import FileMap
 from storage.object_store import ObjectStore
-from storage.shard import TICKS_PER_MS, Definition, FileMap, ShardState, Version
+from storage.shard import TICKS_PER_MS, Definition, ShardState, Version
 from storage.types import FIRST_TIMESTAMP, ShardId, Source, Timestamp
 
 Severity: TypeAlias = Literal["error", "orphan"]

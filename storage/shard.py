@@ -68,8 +68,9 @@ class Version:
 
     `added` are the files that the version before had not; `deletes` are the deletes of
     (previous cut, cut] by time, all resolved to files as the version before names them.
-    `merged_from` is the first of several versions in the log that this one stands for (`cuts.py`).
-    `rewritten` are the files that a compaction brought: nothing new is in them.
+    `merged_from` is the first of several versions in the log that this one stands for
+    (`storage/cuts.py`). `rewritten` are the files that a compaction brought: nothing new is in
+    them.
     """
 
     number: int

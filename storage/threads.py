@@ -3,7 +3,7 @@
 INVARIANTS
   T1  whoever awaits work of a thread hears how it ended. An asyncio future takes no StopIteration,
       and would never end; other exceptions that no `except Exception` catches would end the server
-      (D3 of `coordinator/server.py`).
+      (D3 of `coordinator/server/server.py`).
 """
 
 from collections.abc import Callable

@@ -18,7 +18,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from coordinator.execute_rights import WARNINGS
+from coordinator.execution.grant import WARNINGS
 from storage.clock import Clock, SystemClock
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import hypothesis
 import pytest
 
-from compute.spark import SparkExecutor
+from compute.spark.executor import SparkExecutor
 from tests.spark import shared_engine
 
 # Timing is never asserted: a busy machine makes no example wrong.

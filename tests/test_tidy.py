@@ -18,11 +18,13 @@ PACKAGES = ("coordinator", "sql", "storage", "compute")
 PROSE = ("README.md", "ARCHITECTURE.md", "Dockerfile", "Makefile", "pyproject.toml")
 
 FUNCTION_LINES_MAX = 70
-FILE_LINES_MAX = 800
-FILE_LINES_AIM = 500
+FILE_LINES_END = 800
+FILE_LINES_MAX = 500  # the aim is 400
 
-# Files that passed the aim, with the length they had: they may shrink and leave, not grow.
-LONG_FILES: dict[str, int] = {}
+# Files above the limit for which a reason is good enough, up to the end, and why.
+LONG_FILES = {
+    "sql/plan/nodes.py": "expressions, frames and plans refer to each other: one recursive type",
+}
 
 # Words that say nothing about what is inside.
 EMPTY_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "data", "info"})
@@ -79,10 +81,10 @@ def test_functions_fit_on_a_screen() -> None:
 
 
 def test_files_stop_at_a_length() -> None:
-    long = {_name(p): n for p in _python_files() if (n := _lines(p)) > FILE_LINES_AIM}
-    grown = {name: n for name, n in long.items() if n > LONG_FILES.get(name, FILE_LINES_AIM)}
-    assert not grown, f"split by responsibility: {grown}"
-    assert max(long.values(), default=0) <= FILE_LINES_MAX
+    long = {_name(p): n for p in _python_files() if (n := _lines(p)) > FILE_LINES_MAX}
+    unexplained = {name: n for name, n in long.items() if name not in LONG_FILES}
+    assert not unexplained, f"split by responsibility: {unexplained}"
+    assert max(long.values(), default=0) <= FILE_LINES_END
     shrunk = {name for name in LONG_FILES if name not in long}
     assert not shrunk, f"no longer long, take them off the list: {shrunk}"
 

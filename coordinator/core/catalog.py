@@ -21,8 +21,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from coordinator.core.catalog_annotations import forget, is_there, put_comment
 from coordinator.core.catalog_records import decode_change, encode_change
-from coordinator.core.fitting import new_misfit
+from coordinator.core.catalog_references import new_misfit
 from coordinator.core.messages import (
     CatalogChange,
     PutComment,
@@ -40,11 +41,11 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
-from coordinator.core.names import names_twice
-from coordinator.core.remarks import forget, is_there, put_comment
-from coordinator.core.rights import change_rights, missing_role
-from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline, state_of
-from sql.catalog_objects import (
+from coordinator.core.privilege_changes import change_rights, missing_role
+from coordinator.core.relation_names import names_twice
+from sql.catalog.acl import Rights
+from sql.catalog.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline, state_of
+from sql.catalog.objects import (
     RELATION,
     TYPE,
     CatalogObject,
@@ -53,8 +54,7 @@ from sql.catalog_objects import (
     Subject,
     ViewDefinition,
 )
-from sql.privileges import Rights
-from sql.roles import Role
+from sql.catalog.roles import Role
 from storage.stash import Delete, Put, Write
 from storage.types import Timestamp
 
@@ -139,7 +139,7 @@ def _applied(
 
 def check_fits(before: Catalog, after: Catalog, changes: Sequence[CatalogChange]) -> None:
     """Raise Stale for what a change alone does not show: names, and what refers to what (K5, F1 of
-    `fitting.py`).
+    `catalog_references.py`).
 
     Asked when a statement is done: half of one need not fit. What did not fit before is left:
     older versions have let it be.
@@ -169,7 +169,7 @@ def _check_row_type(
 
 
 def _check_roles(roles: Mapping[int, Role], rights: Mapping[Subject, Rights]) -> None:
-    """Whatever belongs to somebody belongs to one who is there (U4 of `rights.py`)."""
+    """Whatever belongs to somebody belongs to one who is there (U4 of `privilege_changes.py`)."""
     if missing_role(roles, rights) is not None:
         raise Stale("a role was dropped by a concurrent transaction")
 

@@ -32,9 +32,18 @@ from coordinator.core.object_records import (
     encode_subject,
 )
 from coordinator.core.role_records import decode_rights, decode_role, encode_rights, encode_role
-from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, ReadHold, Table, Timeline
-from sql.catalog_objects import Comment, Domain
-from sql.types import Interval, SqlType, Value
+from sql.catalog.catalog import (
+    SYSTEM_TIMELINE,
+    Check,
+    Column,
+    ForeignKey,
+    Key,
+    ReadHold,
+    Table,
+    Timeline,
+)
+from sql.catalog.objects import Comment, Domain
+from sql.types.sql_type import Interval, SqlType, Value
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 

@@ -3,21 +3,14 @@
     CommitTransaction ─▶ queue ─▶ gathered, validated ─▶ CommitGroup ─▶ GroupCommitted ─▶ replies
                                           └ refused                  └▶ GroupPassed, GroupFailed
 
-Functions over the core's state; the invariants are those of `group_commit.py` and `core.py`.
+Functions over the core's state; the invariants are those of `group_commit.py` and `core/core.py`.
 """
 
 from collections.abc import Mapping, Sequence
 
-from coordinator.core.buffers import leftovers
 from coordinator.core.catalog import VersionedCatalog
 from coordinator.core.completions import GroupFailed, GroupPassed
-from coordinator.core.effects import (
-    CommitGroup,
-    Effect,
-    PersistCeiling,
-    PublishCatalog,
-    Reply,
-)
+from coordinator.core.effects import CommitGroup, Effect, PersistCeiling, PublishCatalog, Reply
 from coordinator.core.group_commit import Gathered, Member, Pending, PendingInsert
 from coordinator.core.messages import (
     CatalogPublished,
@@ -33,8 +26,9 @@ from coordinator.core.messages import (
     TransactionId,
 )
 from coordinator.core.state import CoreState, refuse
+from coordinator.core.transaction_buffers import leftovers
 from coordinator.core.transactions import Transaction
-from sql.catalog import SYSTEM_TIMELINE, Table
+from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from storage.batch import WriteBatch
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp, Token

@@ -20,8 +20,8 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from coordinator.core import commits, cuts, reading
-from coordinator.core.buffers import change_buffers
+from coordinator.core import commits, cuts
+from coordinator.core import scans as reading
 from coordinator.core.catalog import Stale
 from coordinator.core.completions import (
     CeilingFailed,
@@ -36,11 +36,7 @@ from coordinator.core.completions import (
     Tidied,
     Vacuumed,
 )
-from coordinator.core.effects import (
-    Effect,
-    PersistCeiling,
-    Reply,
-)
+from coordinator.core.effects import Effect, PersistCeiling, Reply
 from coordinator.core.messages import (
     AbortTransaction,
     AdoptSnapshot,
@@ -83,9 +79,10 @@ from coordinator.core.observation import (
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import CoreState, Recovered
 from coordinator.core.timestamps import InputSince, determine
+from coordinator.core.transaction_buffers import change_buffers
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts, fenced
-from sql.catalog import Catalog, Table, Timeline
+from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 

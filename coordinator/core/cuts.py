@@ -1,17 +1,13 @@
 """Making cuts: which shards, at which timestamp, and what is known when they are flushed.
 
-Functions over the core's state; the invariants (C1 ..) are those of `cutting.py`.
+Functions over the core's state; the invariants (C1 ..) are those of `cut_schedule.py`.
 """
 
 from dataclasses import replace
 
 from coordinator.core.completions import CutFlushed
-from coordinator.core.cutting import ceil_to, floor_to
-from coordinator.core.effects import (
-    Effect,
-    FlushCut,
-    Tidy,
-)
+from coordinator.core.cut_schedule import ceil_to, floor_to
+from coordinator.core.effects import Effect, FlushCut, Tidy
 from coordinator.core.state import CoreState
 from storage.shard import Fence
 from storage.types import ShardId, Timestamp

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from coordinator.core.messages import CatalogChange, ReplyValue, RequestId
 from coordinator.core.transactions import StagedFiles
-from sql.catalog import Catalog
+from sql.catalog.catalog import Catalog
 from storage.commit import Commit
 from storage.delta.compaction_plan import CompactionLimits
 from storage.delta.vacuum_plan import Vacuuming

@@ -21,7 +21,6 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from coordinator.core.catalog import Stale, apply_changes, check_fits, encode_changes
-from coordinator.core.interim import Interim, RecentWrites, interim_of
 from coordinator.core.leases import WriteLeases
 from coordinator.core.messages import (
     CatalogChange,
@@ -32,8 +31,9 @@ from coordinator.core.messages import (
     RequestId,
     TransactionId,
 )
-from coordinator.core.nulls import null_in, null_rows
+from coordinator.core.not_null_check import null_in, null_rows
 from coordinator.core.own_writes import deletes_of_others, merge_batches
+from coordinator.core.recent_writes import Interim, RecentWrites, interim_of
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import (
     VALIDATING,
@@ -49,7 +49,7 @@ from coordinator.core.validation import (
     stale_refusal,
     stale_table,
 )
-from sql.catalog import Catalog, Table
+from sql.catalog.catalog import Catalog, Table
 from storage.batch import WriteBatch
 from storage.commit import Commit
 from storage.shard import ShardState

@@ -25,7 +25,7 @@ from enum import StrEnum
 from typing import Final
 
 from coordinator.core.completions import CutFlushed, FilesRewritten, Forgotten, Vacuumed
-from coordinator.core.cutting import Cutting
+from coordinator.core.cut_schedule import Cutting
 from coordinator.core.effects import Effect, ForgetShards, Reply, RewriteFiles, VacuumShard
 from coordinator.core.messages import (
     Maintained,
@@ -39,7 +39,7 @@ from coordinator.core.messages import (
 from coordinator.core.settings import CoreSettings
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import fenced
-from sql.catalog import Table
+from sql.catalog.catalog import Table
 from storage.delta.compaction_plan import choose_files
 from storage.delta.vacuum_plan import Vacuuming, names_in_use
 from storage.live_files import LiveFile

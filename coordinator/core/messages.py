@@ -25,10 +25,10 @@ from coordinator.core.completions import (
     Vacuumed,
 )
 from coordinator.core.predicates import ReadPredicate
-from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
-from sql.catalog_objects import CatalogObject, Comment, Subject
-from sql.privileges import Rights
-from sql.roles import Role
+from sql.catalog.acl import Rights
+from sql.catalog.catalog import Catalog, LookUp, ReadHold, Table, Timeline
+from sql.catalog.objects import CatalogObject, Comment, Subject
+from sql.catalog.roles import Role
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp

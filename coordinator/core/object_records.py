@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TypeAlias, cast
 
-from sql.catalog_objects import KINDS, CatalogObject, Subject
+from sql.catalog.objects import KINDS, CatalogObject, Subject
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 

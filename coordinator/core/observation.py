@@ -14,7 +14,7 @@ from coordinator.core.read_holds import ReadHolds
 from coordinator.core.timestamps import Determination
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
-from sql.catalog import Catalog, Table, Timeline
+from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 

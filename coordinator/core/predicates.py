@@ -8,8 +8,8 @@ INVARIANTS
   P2  a read set is bounded: beyond the bound it is the whole table.
   P3  a predicate is pure and never raises.
 
-Not here: how predicates are found (`sql/read_conditions.py`) and tested
-(`compute/row_predicates.py`).
+Not here: how predicates are found (`sql/plan/read_conditions.py`) and tested
+(`compute/access/row_predicates.py`).
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from coordinator.core.messages import TransactionId
-from sql.catalog import Catalog, Table
+from sql.catalog.catalog import Catalog, Table
 from storage.types import ShardId, Timestamp
 
 NIL: Final = Timestamp(0)

@@ -1,4 +1,4 @@
-"""Roles and privileges as JSON, for the stash (K3 of `catalog.py`).
+"""Roles and privileges as JSON, for the stash (K3 of `core/catalog.py`).
 
 Every later version reads them: fields are only ever added.
 """
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TypeAlias, cast
 
-from sql.privileges import AclItem, Rights
-from sql.roles import Membership, Role
+from sql.catalog.acl import AclItem, Rights
+from sql.catalog.roles import Membership, Role
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 

@@ -5,8 +5,8 @@
                                └─ too old, too far, too stale ─▶ Refused
 
 INVARIANTS
-  N1  a timestamp is given only when every write at or below it is known (R3 of `core.py`), and held
-      in the same step (H2 of `read_holds.py`).
+  N1  a timestamp is given only when every write at or below it is known (R3 of `core/core.py`), and
+      held in the same step (H2 of `read_holds.py`).
   N2  a transaction keeps its timestamp, except at read committed.
   N3  who asked for bounded staleness never waits.
 """
@@ -42,7 +42,7 @@ from coordinator.core.timestamps import (
 )
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import stale_refusal
-from sql.catalog import Catalog, Timeline
+from sql.catalog.catalog import Catalog, Timeline
 from storage.types import Timestamp
 
 

@@ -6,24 +6,19 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from coordinator.core.catalog import VersionedCatalog
-from coordinator.core.cutting import Cutting, floor_to
+from coordinator.core.cut_schedule import Cutting, floor_to
 from coordinator.core.effects import Reply
 from coordinator.core.group_commit import GroupCommit
 from coordinator.core.leases import WriteLeases
 from coordinator.core.maintenance import Maintenance
-from coordinator.core.messages import (
-    Refused,
-    RefusedReason,
-    RequestId,
-    TransactionId,
-)
+from coordinator.core.messages import Refused, RefusedReason, RequestId, TransactionId
 from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import NIL, ReadHolds
 from coordinator.core.settings import CoreSettings
 from coordinator.core.snapshots import Snapshots
 from coordinator.core.transactions import Transaction
-from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
-from sql.privileges import FIRST_OID
+from sql.catalog.acl import FIRST_OID
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.shard import TICKS_PER_MS, ShardState
 from storage.types import Epoch, ShardId, Timestamp
 
@@ -48,7 +43,7 @@ class Recovered:
 
 
 class CoreState:
-    """The parts, as the modules of the core share them (R1 of `core.py`)."""
+    """The parts, as the modules of the core share them (R1 of `core/core.py`)."""
 
     def __init__(
         self,

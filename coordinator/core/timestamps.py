@@ -10,7 +10,8 @@ INVARIANTS
   D1  the chosen timestamp meets every constraint; if none does, the choice says which one failed.
   D2  what is chosen is a function of the question alone.
 
-Not here: closing timestamps and waiting (`core.py`), keeping the choice readable (`read_holds.py`).
+Not here: closing timestamps and waiting (`core/core.py`), keeping the choice readable
+(`read_holds.py`).
 """
 
 from dataclasses import dataclass

@@ -9,8 +9,9 @@ INVARIANTS
   X4  after RollbackTo its writes and DDL are those of the savepoint; its timestamp and what it has
       read stay. Savepoint 0 is its beginning and always there.
   X5  a staged file is named by its writes, or handed out once to be removed.
-  X6  one whose DDL did not fit its own snapshot (K2 of `core/catalog.py`) commits nothing, unless
-      that is rolled back: the binder and the core disagree then, and nobody else pays for it.
+  X6  one whose DDL did not fit its own snapshot (K2 of `coordinator/core/catalog.py`) commits
+      nothing, unless that is rolled back: the binder and the core disagree then, and nobody else
+      pays for it.
 
 What is kept for the commit's validation: A6 to A11 of `validation.py`.
 """
@@ -22,6 +23,7 @@ from typing import Final
 import pyarrow as pa
 
 from coordinator.core.catalog import Stale, apply_changes, check_fits, still_means
+from coordinator.core.definition_conflicts import unseen
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
@@ -33,8 +35,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.own_writes import Mark, OwnWrites, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
-from coordinator.core.resting import unseen
-from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, Table
+from sql.catalog.catalog import WHOLE_CATALOG, Catalog, LookUp, Table
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Source, Timestamp
@@ -214,7 +215,7 @@ class Transaction:
 
     def check_rests(self, now: Catalog) -> None:
         """Raise Stale if others have changed what its DDL is made over, or the other way round
-        (B1, B2 of `resting.py`).
+        (B1, B2 of `definition_conflicts.py`).
         """
         assert self.snapshot is not None, "X1: DDL is bound against a snapshot"
         changed = unseen(self.base, self.snapshot.catalog, now)

@@ -9,7 +9,7 @@ INVARIANTS
       members of the same group. What cannot be decided row by row is a conflict if the table was
       written at all.
   A2  a transaction commits only if every table it touched is still defined as it was bound. What
-      its definitions are made over: `resting.py`.
+      its definitions are made over: `definition_conflicts.py`.
   A3  blind writes have an empty read set and delete nothing: they never conflict.
   A4  a shard whose Delta table has a foreign writer's version, or is damaged, takes no commit and
       answers no read: nobody knows what it holds.
@@ -34,7 +34,10 @@ from typing import Final
 from pyroaring import BitMap64
 
 from coordinator.core.catalog import is_current, still_means
-from coordinator.core.interim import (
+from coordinator.core.messages import Isolation, PutTable, Refused, RefusedReason, RemoveTable
+from coordinator.core.own_writes import deletes_of_others, final_batch
+from coordinator.core.predicates import KeyLookUp, ReadPredicate
+from coordinator.core.recent_writes import (
     LOOK_ROWS_MAX,
     Budget,
     Interim,
@@ -42,11 +45,8 @@ from coordinator.core.interim import (
     RecentWrites,
     Verdict,
 )
-from coordinator.core.messages import Isolation, PutTable, Refused, RefusedReason, RemoveTable
-from coordinator.core.own_writes import deletes_of_others, final_batch
-from coordinator.core.predicates import KeyLookUp, ReadPredicate
 from coordinator.core.transactions import Transaction
-from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, Table
+from sql.catalog.catalog import WHOLE_CATALOG, Catalog, LookUp, Table
 from storage.batch import WriteBatch
 from storage.known_rows import KnownRows, Points
 from storage.shard import Fence, ShardState
@@ -454,7 +454,7 @@ def stale(txn: Transaction, catalog: Catalog) -> Refused | None:
     """A2: the verdict on definitions; `catalog` has the transaction's own DDL applied."""
     own = {change.table.oid for change in txn.changes if isinstance(change, PutTable | RemoveTable)}
     # Its own DDL is applied to the very definition that it has bound, or not at all (K2 of
-    # `catalog.py`).
+    # `core/catalog.py`).
     bound = (table for table in txn.tables.values() if table.oid not in own)
     return next(filter(None, (stale_table(table, catalog) for table in bound)), None)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sql.errors import SqlError, not_supported
-from sql.types import NAMES_BY_OID, SqlType, Value, display
+from sql.types.sql_type import NAMES_BY_OID, SqlType, Value, display
 
 _HEADER: Final = struct.Struct("!iii")
 _DIMENSION: Final = struct.Struct("!ii")

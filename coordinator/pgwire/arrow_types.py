@@ -1,8 +1,8 @@
-"""The Arrow side of `sql/types.py`, for rows in and out: types, and values in both directions.
+"""The Arrow side of `sql/types/sql_type.py`: types, and values in both directions.
 
 INVARIANTS
-  A1  `arrow_type` is the table of `sql/types.py`; a column that comes in another guise (dictionary,
-      large_string, string_view, other units) is cast to it first.
+  A1  `arrow_type` is the table of `sql/types/sql_type.py`; a column that comes in another guise
+      (dictionary, large_string, string_view, other units) is cast to it first.
   A2  values and arrays agree: `to_values(to_array(v, t), t) == v`.
 """
 
@@ -12,8 +12,8 @@ from typing import Final
 import pyarrow as pa
 
 from coordinator.pgwire.kernels import Column, column_of, decimal_scale, listed
-from sql.enum_types import kept_as
-from sql.types import (
+from sql.types.enums import kept_as
+from sql.types.sql_type import (
     NUMERIC_PRECISION_MAX,
     NUMERIC_SCALE_DEFAULT,
     REGISTERED,

@@ -2,8 +2,8 @@
 
     encode_frontend(Query("SELECT 1")) ─▶ bytes        decode_backend(bytes) ─▶ [RowDescription ..]
 
-The server itself speaks only `codec.py`; traces and tests need the other half. Rows come out as one
-`DataRows` or `CopyFrames` for each frame, still framed.
+The server itself speaks only `pgwire/codec.py`; traces and tests need the other half. Rows come out
+as one `DataRows` or `CopyFrames` for each frame, still framed.
 """
 
 import struct

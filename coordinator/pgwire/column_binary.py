@@ -26,8 +26,8 @@ from coordinator.pgwire.kernels import (
 )
 from coordinator.pgwire.messages import BINARY_FORMAT
 from coordinator.pgwire.values import DAYS_OF_2000, MICROS_OF_2000, encode_value
-from sql.enum_types import kept_as
-from sql.types import SqlType
+from sql.types.enums import kept_as
+from sql.types.sql_type import SqlType
 
 BinaryColumn = Callable[[Column], Cells]
 

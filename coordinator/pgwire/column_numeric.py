@@ -22,7 +22,7 @@ from coordinator.pgwire.kernels import (
     decimal_words,
     from_offsets,
 )
-from sql.types import NUMERIC_PRECISION_MAX, SqlType
+from sql.types.sql_type import NUMERIC_PRECISION_MAX, SqlType
 
 SCALE_MAX: Final = 18
 """More digits behind the point than 64 bits hold."""

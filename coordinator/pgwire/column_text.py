@@ -1,7 +1,7 @@
 """Columns as PostgreSQL's text, a whole column at a time.
 
 INVARIANTS
-  U1  every cell equals `sql.text_output.format_text` of its value; where Arrow's casts differ
+  U1  every cell equals `sql.types.text_output.format_text` of its value; where Arrow's casts differ
       (floats far from 1, tiny decimals, years before 1), those cells alone are made in Python.
   U2  NULL stays NULL here; `cells.variable` removes it.
 """
@@ -39,14 +39,14 @@ from coordinator.pgwire.kernels import (
     taken,
     with_nulls_of,
 )
-from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil
-from sql.enum_types import kept_as
 from sql.errors import SqlError
-from sql.styled_output import styled_text
-from sql.styles import PLAIN, Styles
-from sql.text_output import format_offset, format_text
-from sql.timezones import find_zone, offset_at_utc
-from sql.types import REGISTERED, SqlType
+from sql.types.datetime.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil
+from sql.types.datetime.timezones import find_zone, offset_at_utc
+from sql.types.enums import kept_as
+from sql.types.sql_type import REGISTERED, SqlType
+from sql.types.styled_output import styled_text
+from sql.types.styles import PLAIN, Styles
+from sql.types.text_output import format_offset, format_text
 
 TextColumn = Callable[[Column], Column]
 """A normalized column to a string (or binary) column of the same length."""

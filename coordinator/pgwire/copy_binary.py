@@ -3,7 +3,7 @@
     signature  flags  extension │ n  size value  size value .. │ n .. │ -1
 
 INVARIANTS
-  Y1  a field is what Bind and DataRow carry in binary (`values.py`, `rows.py`).
+  Y1  a field is what Bind and DataRow carry in binary (`values.py`, `pgwire/rows.py`).
   Y2  chunk boundaries mean nothing.
   Y3  an error has PostgreSQL's SQLSTATE, message and context, which shows no data.
   Y4  memory is a piece of the stream and the longest row, up to `LINE_BYTES_MAX` (54000).
@@ -22,7 +22,7 @@ from coordinator.pgwire.messages import BINARY_FORMAT, CopyFrames
 from coordinator.pgwire.rows import RowEncoder
 from coordinator.pgwire.values import decode_field
 from sql.errors import SqlError, not_supported
-from sql.types import REGISTERED, SqlType, Value, display
+from sql.types.sql_type import REGISTERED, SqlType, Value, display
 
 _SIGNATURE: Final = b"PGCOPY\n\xff\r\n\0"
 _WITH_OIDS: Final = 1 << 16

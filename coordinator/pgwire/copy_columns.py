@@ -2,7 +2,7 @@
 
 INVARIANTS
   Q1  a column is cast by Arrow only if its texts are of a form that both read alike; every other
-      column goes value by value through `sql.text_input`.
+      column goes value by value through `sql.types.text_input`.
   Q2  what Arrow refuses says nothing: the caller reads the rows again the exact way.
 """
 
@@ -30,11 +30,11 @@ from coordinator.pgwire.kernels import (
     text_lengths,
     with_nulls_of,
 )
-from sql.enum_types import is_enum
-from sql.styles import PLAIN, Styles
-from sql.text_input import NAME_BYTES_MAX, apply_typmod, parse_text
-from sql.time_modifiers import MOMENTS_ZERO, digits_of
-from sql.types import SECONDS_DIGITS_MAX, SqlType, Value
+from sql.types.datetime.typmods import MOMENTS_ZERO, digits_of
+from sql.types.enums import is_enum
+from sql.types.sql_type import SECONDS_DIGITS_MAX, SqlType, Value
+from sql.types.styles import PLAIN, Styles
+from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, parse_text
 
 ParseColumn = Callable[[Column], Column]
 """Strings, NULL where the field was NULL, to the type's column. Raises SqlError or ArrowInvalid."""
@@ -180,7 +180,7 @@ _MICROS_MIN: Final = -62_135_596_800_000_000
 
 
 def _with_digits(stamps: Column, type_: SqlType) -> Column:
-    """As `sql.time_modifiers` rounds them."""
+    """As `sql.types.datetime.typmods` rounds them."""
     if digits_of(type_) == SECONDS_DIGITS_MAX:
         return stamps
     scale = 10 ** (SECONDS_DIGITS_MAX - digits_of(type_))

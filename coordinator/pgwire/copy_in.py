@@ -23,9 +23,9 @@ from coordinator.pgwire.copy_lines import FieldSplitter, LineSplitter, bad_forma
 from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.plain_blocks import BlockCutter
 from sql.errors import NotHeld, SqlError, not_supported
-from sql.statements import CopyOptions
-from sql.styles import PLAIN, Styles
-from sql.types import SqlType, Value
+from sql.statements.bound import CopyOptions
+from sql.types.sql_type import SqlType, Value
+from sql.types.styles import PLAIN, Styles
 
 BLOCK_BYTES: Final = 1 << 20
 """Input parsed at once. Larger: more memory and longer stalls; smaller: more overhead a block."""

@@ -29,9 +29,9 @@ from coordinator.pgwire.kernels import (
     substituted,
 )
 from coordinator.pgwire.messages import CopyFrames
-from sql.statements import CopyOptions
-from sql.styles import PLAIN, Styles
-from sql.types import SqlType
+from sql.statements.bound import CopyOptions
+from sql.types.sql_type import SqlType
+from sql.types.styles import PLAIN, Styles
 
 _JOIN_BYTES_MAX: Final = 1 << 28
 """Estimated bytes of one join. Arrow's offsets end at 2 GiB; smaller means more pieces."""

@@ -7,7 +7,7 @@ INVARIANTS
   M2  a message that both sides send (CopyData, CopyDone) is one class.
   M3  rows travel as bytes that are framed already (`DataRows`, `CopyFrames`): nothing looks inside.
 
-Not here: framing (`codec.py`), which message may come when (`protocol.py`), what values mean
+Not here: framing (`pgwire/codec.py`), which message may come when (`protocol.py`), what values mean
 (`values.py`).
 Names and fields follow "Message Formats" of PostgreSQL's documentation.
 """
@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from sql.errors import SqlError
-from sql.statements import OutputColumn
+from sql.statements.bound import OutputColumn
 
 TEXT_FORMAT: Final = 0
 BINARY_FORMAT: Final = 1

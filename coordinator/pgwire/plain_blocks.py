@@ -30,7 +30,7 @@ from coordinator.pgwire.kernels import (
     parse_fields,
     replaced,
 )
-from sql.statements import CopyOptions
+from sql.statements.bound import CopyOptions
 
 _LF, _CRLF = b"\n", b"\r\n"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"

@@ -21,9 +21,9 @@ from coordinator.pgwire.column_text import text_column
 from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.messages import TEXT_FORMAT, DataRows
 from coordinator.pgwire.values import encode_value
-from sql.styled_output import styled_text
-from sql.styles import PLAIN, Styles
-from sql.types import SqlType, Value
+from sql.types.sql_type import SqlType, Value
+from sql.types.styled_output import styled_text
+from sql.types.styles import PLAIN, Styles
 
 FEW_ROWS_MAX: Final = 40
 """Up to here rows are made one by one: about where the cost of starting the column way is paid."""

@@ -1,14 +1,14 @@
 """One value at a time: parameters of Bind to values, and values to what DataRow carries.
 
-    bytes ─ text: `sql.text_input` ─┐                         ┌─ text: `sql.text_output` ─▶ bytes
-          └ binary: this module ────┴─▶ Value ─ small results ┴─ binary: this module
+    bytes ─ text: `sql.types.text_input` ─┐                         ┌─ text: `sql.types.text_output`
+          └ binary: this module ──────────┴─▶ Value ─ small results ┴─ binary: this module  ─▶ bytes
 
 INVARIANTS
   L1  `decode_value(encode_value(v)) == v`, in both formats, for every value of a type.
   L2  bytes that are no value of the type are 22P03, 08P01 or what the text input says.
   L3  dates and times count from 2000-01-01 in binary, from 1970-01-01 in a Value.
 
-Not here: whole batches (`rows.py`).
+Not here: whole batches (`pgwire/rows.py`).
 """
 
 import struct
@@ -21,17 +21,17 @@ from uuid import UUID
 from coordinator.pgwire.arrays import decode_array, encode_array
 from coordinator.pgwire.encoding import decode_text
 from coordinator.pgwire.messages import TEXT_FORMAT
-from sql.char_type import byte_of, of_byte
-from sql.dates import MICROS_PER_DAY, days_from_civil
-from sql.datetime_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
-from sql.enum_types import enum_of, is_enum, kept_as
 from sql.errors import SqlError, not_held, not_supported
-from sql.json_path_text import shown as shown_path
-from sql.styles import PLAIN, Styles
-from sql.text_input import NAME_BYTES_MAX, apply_typmod, label_of, parse_text
-from sql.text_output import format_text
-from sql.timetz import ZONE_SECONDS_END, clock_of, offset_of, packed
-from sql.types import DISPLAY_NAMES, OID, REGISTERED, Interval, SqlType, Value
+from sql.types.datetime.calendar import MICROS_PER_DAY, days_from_civil
+from sql.types.datetime.date_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
+from sql.types.datetime.timetz import ZONE_SECONDS_END, clock_of, offset_of, packed
+from sql.types.enums import enum_of, is_enum, kept_as
+from sql.types.internal_char import byte_of, of_byte
+from sql.types.json.path_printer import shown as shown_path
+from sql.types.sql_type import DISPLAY_NAMES, OID, REGISTERED, Interval, SqlType, Value
+from sql.types.styles import PLAIN, Styles
+from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, label_of, parse_text
+from sql.types.text_output import format_text
 
 DAYS_OF_2000: Final = days_from_civil(2000, 1, 1)
 MICROS_OF_2000: Final = DAYS_OF_2000 * MICROS_PER_DAY

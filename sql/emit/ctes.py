@@ -1,5 +1,5 @@
 """WITH queries: made once in front of the statement; recursion where it stands, or in front too,
-or before the statement, if the engine cannot (`rounds.py`).
+or before the statement, if the engine cannot (`emit/recursion_rounds.py`).
 
 INVARIANTS
   E1  a query in front of the statement refers to no outer query, to no row of a recursion's last
@@ -9,10 +9,10 @@ INVARIANTS
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sql.emit.outer_names import note_subqueries
-from sql.emit.scope import Scope, Statement
-from sql.emit.select_parts import Select, check_comparable, render
-from sql.plan import (
+from sql.emit.rename_outer_columns import note_subqueries
+from sql.emit.select import check_comparable, render
+from sql.emit.state import Scope, Select, Statement
+from sql.plan.nodes import (
     CteScan,
     Join,
     JoinKind,
@@ -24,8 +24,8 @@ from sql.plan import (
     With,
     output_columns,
 )
-from sql.renumbering import cte_scans, free_columns
-from sql.traverse import inputs, is_volatile_plan, plan_expressions, subqueries
+from sql.plan.renumbering import cte_scans, free_columns
+from sql.plan.traverse import inputs, is_volatile_plan, plan_expressions, subqueries
 
 _RIGHT_KEPT: Final = (JoinKind.RIGHT, JoinKind.FULL)
 CTES_BEGIN: Final = "with recursive "
@@ -102,7 +102,9 @@ def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Sel
     if not plan.columns:
         raise statement.dialect.unsupported("WITH RECURSIVE of no columns")
     inside = _stands_inside(plan, scope)
-    assert plan.all or statement.dialect.any_recursion, "UNION is made in rounds (`rounds.py`)"
+    assert plan.all or statement.dialect.any_recursion, (
+        "UNION is made in rounds (`emit/recursion_rounds.py`)"
+    )
     if inside and not statement.dialect.any_recursion:
         raise statement.dialect.unsupported("WITH RECURSIVE that refers to the query around it")
     if statement.dialect.any_recursion:

@@ -1,15 +1,15 @@
 """Enums in generated SQL: text, whose order is the place of the label in its definition.
 
 INVARIANTS
-  N1  equal labels are equal values (E1 of `sql/enum_types.py`): an engine compares the text. What
+  N1  equal labels are equal values (E1 of `sql/types/enums.py`): an engine compares the text. What
       sorts compares `place`; whatever asks neither is refused, so no order of texts gets out.
 """
 
-from sql.emit.scope import Scope
-from sql.emit.spark_types import ERROR_TAG
-from sql.enum_types import enum_of
-from sql.plan import Aggregate, Call, Const, Extreme
-from sql.types import SqlType
+from sql.emit.error_tag import ERROR_TAG
+from sql.emit.state import Scope
+from sql.plan.nodes import Aggregate, Call, Const, Extreme
+from sql.types.enums import enum_of
+from sql.types.sql_type import SqlType
 
 _TEXTS = SqlType("_text")
 _PLACES = {"spark": "array_position", "local": "list_position"}

@@ -4,10 +4,10 @@ x in (q)  ─▶  (select case when bool_or(m) then true when bool_or(m is null)
                            else false end from (select x = c as m from (q)))
 """
 
-from sql.emit.scope import Scope
-from sql.plan import Expr, Subquery, SubqueryKind, output_columns
-from sql.renumbering import free_columns
-from sql.traverse import subqueries
+from sql.emit.state import Scope
+from sql.plan.nodes import Expr, Subquery, SubqueryKind, output_columns
+from sql.plan.renumbering import free_columns
+from sql.plan.traverse import subqueries
 
 
 def _asks_outside(expr: Expr) -> bool:

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Final
 
-from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, extended, ordering, within
+from sql.emit.select import extended, ordering, within
+from sql.emit.state import Scope, Select
 from sql.errors import SqlError
-from sql.plan import DistinctOn, Expr, Limit, Plan, Project, Sort, SortKey, output_columns
-from sql.renumbering import free_columns
+from sql.plan.nodes import DistinctOn, Expr, Limit, Plan, Project, Sort, SortKey, output_columns
+from sql.plan.renumbering import free_columns
 
 _BIGINT_MAX: Final = (1 << 63) - 1
 

@@ -1,7 +1,7 @@
 """num_nulls() and num_nonnulls(), in words that both engines share."""
 
-from sql.emit.scope import Scope
-from sql.plan import Call
+from sql.emit.state import Scope
+from sql.plan.nodes import Call
 
 
 def null_count(call: Call, scope: Scope) -> str:

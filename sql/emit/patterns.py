@@ -5,14 +5,14 @@ different matches of what they agree on. So a translation is made from the tree,
 of characters are written out, and says only whether there is a match.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from sql.characters import ALL, LAST, Ranges, character_class, complement
-from sql.errors import SqlError
-from sql.regex import (
+from sql.regex.characters import ALL, LAST, Ranges, character_class, complement
+from sql.regex.like import like_regex, parse_like
+from sql.regex.syntax import (
     Anchor,
     AnchorKind,
     BackReference,
@@ -27,59 +27,6 @@ from sql.regex import (
     has_back_references,
     parts,
 )
-
-_GAPS_MAX: Final = 2
-"""Of a LIKE that Spark gets as one. Fewer: more of them that it does not know as prefixes, suffixes
-and parts. More: longer searches."""
-
-
-def parse_like(pattern: str) -> list[tuple[str, bool]]:
-    """The characters of a LIKE pattern, each with whether it is a wildcard (`%` or `_`)."""
-    parts: list[tuple[str, bool]] = []
-    characters = iter(pattern)
-    for character in characters:
-        if character == "\\":
-            escaped = next(characters, None)
-            if escaped is None:
-                raise like_escape_at_end()
-            parts.append((escaped, False))
-        else:
-            parts.append((character, character in "%_"))
-    return parts
-
-
-def like_ends_with_escape(pattern: str) -> bool:
-    """Whether there is nothing for its last backslash to escape."""
-    return (len(pattern) - len(pattern.rstrip("\\"))) % 2 == 1
-
-
-def like_escape_at_end() -> SqlError:
-    """22025."""
-    return SqlError("22025", "LIKE pattern must not end with escape character")
-
-
-def like_regex(
-    parts: Sequence[tuple[str, bool]], quoted: Callable[[str], str], *, open_end: bool = False
-) -> str:
-    """LIKE as a regular expression of the whole text, for those who try one way after the other:
-    what stands between two `%` is found as early as it may be, and nothing is tried again.
-    `open_end`: more must follow.
-    """
-    pieces = [""]
-    for character, wildcard in parts:
-        if wildcard and character == "%":
-            pieces.append("")
-        else:
-            pieces[-1] += "." if wildcard else quoted(character)
-    first, *others = pieces
-    end = ".+" if open_end else f".*{others.pop()}" if others else ""
-    between = "".join(f"(?>.*?{piece})" for piece in others)
-    return f"{first}{between}{end}"
-
-
-def has_many_gaps(pattern: str) -> bool:
-    """Whether Java, which tries one way after the other, could take very long for a LIKE."""
-    return sum(wildcard and c == "%" for c, wildcard in parse_like(pattern)) > _GAPS_MAX
 
 
 def java_like_regex(pattern: str) -> str:
@@ -96,69 +43,7 @@ def java_like(pattern: str) -> str:
     )
 
 
-def with_backslash(pattern: str, escape: str) -> str:
-    """A LIKE pattern with another escape as one with the default escape (do_like_escape)."""
-    if len(escape) > 1:
-        raise _invalid_escape()
-    if escape == "\\":
-        return pattern
-    done: list[str] = []
-    escaped = False
-    for character in pattern:
-        if character == escape and not escaped:
-            done.append("\\")
-            escaped = True
-        else:
-            doubled = character == "\\" and not escaped
-            done.append("\\\\" if doubled else character)
-            escaped = False
-    return "".join(done)
-
-
 # --- SIMILAR TO ----------------------------------------------------------------------------------
-
-_SIMILAR: Final = {
-    "%": ".*", "_": ".", "(": "(?:", "\\": "\\\\", ".": "\\.", "^": "\\^", "$": "\\$",
-}  # fmt: skip
-_SEPARATORS: Final = ("){1,1}?(", "){1,1}(?:")
-
-
-def similar_regex(pattern: str, escape: str = "\\") -> str:
-    """SIMILAR TO as a regular expression of PostgreSQL (similar_escape_internal)."""
-    if len(escape) > 1:
-        raise _invalid_escape()
-    out: list[str] = []
-    quotes = depth = start = 0
-    escaped = False
-    for character in pattern:
-        if escaped:
-            escaped = False
-            if character == '"' and not depth:
-                if quotes == len(_SEPARATORS):
-                    message = "SQL regular expression may not contain more than two escape-double-"
-                    raise SqlError("2200C", f"{message}quote separators")
-                out.append(_SEPARATORS[quotes])
-                quotes += 1
-            else:
-                out.append(f"\\{character}")
-                start = 3
-        elif character == escape:
-            escaped = True
-        elif depth:
-            out.append("\\\\" if character == "\\" else character)
-            depth += (character == "[") - (character == "]" and start > 2)
-            start = start + 1 if character == "^" else 3
-        elif character == "[":
-            out.append(character)
-            depth = start = 1
-        else:
-            out.append(_SIMILAR.get(character, character))
-    return f"^(?:{''.join(out)})$"
-
-
-def _invalid_escape() -> SqlError:
-    hint = "Escape string must be empty or one character."
-    return SqlError("22025", "invalid escape string", hint=hint)
 
 
 # --- regular expressions -------------------------------------------------------------------------

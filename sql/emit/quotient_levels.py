@@ -1,5 +1,5 @@
 """The decimals of a quotient as text of an engine: the comparisons that choose a level of
-`sql/quotients.py` (Q3 there), and what both engines know of the operands.
+`sql/types/division_scale.py` (Q3 there), and what both engines know of the operands.
 
 A level is chosen from the quotient itself. Its weight is that of the estimate, unless the operands
 begin with the same group of digits: then the quotient is within a factor of two of a power of
@@ -9,9 +9,9 @@ begin with the same group of digits: then the quotient is within a factor of two
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sql.plan import Call, Expr
-from sql.quotients import GROUP, Level, levels
-from sql.types import SqlType
+from sql.plan.nodes import Call, Expr
+from sql.types.division_scale import GROUP, Level, levels
+from sql.types.sql_type import SqlType
 
 
 @dataclass(frozen=True, slots=True)

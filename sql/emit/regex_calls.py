@@ -1,8 +1,8 @@
 """Functions of regular expressions with known patterns, for engines that find the same matches.
 
 INVARIANTS
-  L1  a pattern that is not `one_way` (sql/regex_ways.py) has no text here: where its matches are
-      would depend on the engine.
+  L1  a pattern that is not `one_way` (sql/regex/unambiguous.py) has no text here: where its matches
+      are would depend on the engine.
 """
 
 from collections.abc import Callable
@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from sql.emit.patterns import extracting_java, extracting_re2
-from sql.emit.scope import Scope
+from sql.emit.state import Scope
 from sql.errors import SqlError
-from sql.plan import Call
-from sql.regex import Flags, Regex, parse_regex, with_letters
-from sql.regex_costs import ends_soon
-from sql.regex_ways import one_way, optional_groups
+from sql.plan.nodes import Call
+from sql.regex.backtracking import ends_soon
+from sql.regex.parser import parse_regex
+from sql.regex.syntax import Flags, Regex, with_letters
+from sql.regex.unambiguous import one_way, optional_groups
 
 _GROUPS_MAX: Final = 7
 _DIGITS: Final = frozenset("123456789")

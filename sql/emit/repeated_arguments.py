@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from sql.emit.scope import Scope
+from sql.emit.state import Scope
 from sql.errors import SqlError
-from sql.plan import Call, Const, Expr, Param
-from sql.traverse import children
+from sql.plan.nodes import Call, Const, Expr, Param
+from sql.plan.traverse import children
 
 COPIES_MAX: Final = 64
 _SHALLOW: Final = 3

@@ -1,10 +1,10 @@
 """Window calls that are computed of the list of a partition's rows: sums, averages and variances of
 floats, with PostgreSQL's last digits, and on Spark what it has no words for
-(`spark_outside_windows.py`).
+(`outside_windows.py`).
 
 DuckDB adds up a frame from partial sums, and both engines have variances by other formulas. Here
 the rows of a partition become one list in their order, the values of all its frames are computed
-from it in one go (`compute/float_folds.py`), and the list becomes rows again:
+from it in one go (`compute/reference/functions/float_folds.py`), and the list becomes rows again:
 
     sum(f) over (partition by p order by o)  ─▶
     select r.c1, r.c2, v from (
@@ -23,12 +23,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from sql.emit.guarding.guards import filtered
-from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, derived, extended, with_calls, within
+from sql.emit.select import derived, extended, with_calls, within
+from sql.emit.state import Scope, Select
 from sql.emit.windows import as_aggregate
-from sql.frames import BoundKind, Frame, FrameBound, begins_at_first
-from sql.plan import Expr, PlanColumn, SortKey, Window, WindowCall, output_columns
+from sql.plan.nodes import (
+    BoundKind,
+    Expr,
+    Frame,
+    FrameBound,
+    PlanColumn,
+    SortKey,
+    Window,
+    WindowCall,
+    begins_at_first,
+    output_columns,
+)
+from sql.rewrite.guard_expressions import filtered
 
 _FOLDED: Final = frozenset({"@float_sum", "@float_average", "@deviation"})
 _FIRST: Final = FrameBound(BoundKind.UNBOUNDED_PRECEDING)

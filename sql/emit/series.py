@@ -11,12 +11,12 @@ from datetime import datetime, timedelta, tzinfo
 from decimal import Context, Decimal
 from typing import Final
 
-from sql.emit.scope import Scope
+from sql.emit.state import Scope
 from sql.emit.zones import argument_zone, is_utc
 from sql.errors import SqlError
-from sql.functions import function_by_id
-from sql.plan import Call, SetCall, SetScan
-from sql.types import Interval, array_of
+from sql.functions.table import function_by_id
+from sql.plan.nodes import Call, SetCall, SetScan
+from sql.types.sql_type import Interval, array_of
 
 VALUES_MAX: Final = 1_000
 """Larger: statements of which the engines' parsers take seconds."""

@@ -9,9 +9,9 @@ INVARIANTS
 from collections.abc import Sequence
 from typing import Final
 
-from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, shown_by_groups, within
-from sql.plan import ColumnId, ColumnRef, PlanColumn, SetOp, SetOpKind
+from sql.emit.select import shown_by_groups, within
+from sql.emit.state import Scope, Select
+from sql.plan.nodes import ColumnId, ColumnRef, PlanColumn, SetOp, SetOpKind
 
 _KEPT: Final = {
     (SetOpKind.UNION, False): "{0}.n = 1",

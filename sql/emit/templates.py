@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sql.functions import Function, FunctionKind
-from sql.plan import SortKey
+from sql.functions.table import Function, FunctionKind
+from sql.plan.nodes import SortKey
 
 _ERR: Final = re.compile(r"ERR\((\w{5}),([^()']*)\)")
 _ARGUMENT: Final = re.compile(r"\{(\d)\}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from sql.time_templates import DAYS, MONTHS, Field, Literal, parse_template
+from sql.types.datetime.format_templates import DAYS, MONTHS, Field, Literal, parse_template
 
 _NAME_WIDTH: Final = 9
 

@@ -10,22 +10,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from sql.emit.scope import Scope
+from sql.emit.state import Scope
 from sql.errors import SqlError
-from sql.frames import BoundKind, Exclusion, Frame, FrameBound, FrameMode
-from sql.functions import FunctionKind
-from sql.plan import (
+from sql.functions.table import FunctionKind
+from sql.plan.nodes import (
     Aggregate,
+    BoundKind,
     ColumnId,
     ColumnRef,
+    Exclusion,
     Expr,
+    Frame,
+    FrameBound,
+    FrameMode,
     PlanColumn,
     SortKey,
     Window,
     WindowCall,
 )
-from sql.projections import beside, reference
-from sql.types import Interval, Value
+from sql.plan.projections import beside, reference
+from sql.types.sql_type import Interval, Value
 
 FRAMED: Final = frozenset({"first_value", "last_value", "nth_value"})
 """The window functions that see their frame, as all aggregates do (V1)."""

@@ -5,14 +5,14 @@ from functools import cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
-from sql.emit.scope import Scope
-from sql.plan import Call, SetCall
-from sql.timezones import find_named_zone, find_zone, fixed_offset
+from sql.emit.state import Scope
+from sql.plan.nodes import Call, SetCall
+from sql.types.datetime.timezones import find_named_zone, find_zone, fixed_offset
 
 
 def argument_zone(call: Call | SetCall, place: int, name: str, scope: Scope) -> tzinfo | None:
     """What the argument at `place`, this name, means; None for no zone. The last argument is the
-    session's zone (F3 of `sql/functions.py`).
+    session's zone (F3 of `sql/functions/table.py`).
     """
     if place == len(call.args) - 1:
         return find_zone(name)

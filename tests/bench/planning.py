@@ -15,16 +15,18 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from coordinator.plan_cache import PlanCache
-from coordinator.planning import planned
-from sql.bind import BindContext, bind
-from sql.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
-from sql.emit import duckdb, spark
-from sql.parse import parse
-from sql.plan import Plan
-from sql.statements import Query
-from sql.traverse import scans
-from sql.types import DATE, INT4, INT8, SqlType, bpchar, numeric, varchar
+from coordinator.planning.plan_cache import PlanCache
+from coordinator.planning.planner import planned
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
+from sql.emit.duckdb import dialect as duckdb
+from sql.emit.spark import dialect as spark
+from sql.parser.parse import parse
+from sql.plan.nodes import Plan
+from sql.plan.traverse import scans
+from sql.statements.bound import Query
+from sql.types.sql_type import DATE, INT4, INT8, SqlType, bpchar, numeric, varchar
 from tests.bench.pgbench import percentile
 from tests.sqldiff.statement_files import cases_of
 from tests.tpch.generate import SCHEMA

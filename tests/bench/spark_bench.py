@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from compute.jvm import find_java
-from compute.jvm_archive import ClassArchive
-from compute.spark import SparkExecutor
-from sql.plan import Plan
-from sql.types import FLOAT8, INT8, TEXT, SqlType
+from compute.spark.class_archive import ClassArchive
+from compute.spark.executor import SparkExecutor
+from compute.spark.jvm import find_java
+from sql.plan.nodes import Plan
+from sql.types.sql_type import FLOAT8, INT8, TEXT, SqlType
 from storage.batch import ShardView
 from tests.spark import shared_engine
 from tests.spark.shared_engine import ARCHIVES, Shard, plan_of, rows_of, settings

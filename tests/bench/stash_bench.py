@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from storage.batch import WriteBatch
 from storage.codec import decode_batch, encode_batch
+from storage.commit import Commit
 from storage.local_store import LocalObjectStore
 from storage.stash import Put, Require, Stash
 from storage.stash_sqlite import SqliteStash
-from storage.txns import Commit, TxnsShard
+from storage.txns import TxnsShard
 from storage.types import Epoch, ShardId, Timestamp, Token
 
 ROUNDS = 2_000

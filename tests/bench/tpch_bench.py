@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from compute.jvm import JvmSettings
+from compute.spark.jvm import JvmSettings
 from tests.bench.sizes import Figures
 from tests.servers import meridian
 from tests.sqldiff.statement_files import cases_of

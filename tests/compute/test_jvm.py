@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from compute import jvm
 from compute.executor import EngineUnavailable
-from compute.jvm import ZONE_RULES, JvmSettings, class_path, find_java, launch
-from compute.jvm_archive import ClassArchive
+from compute.spark import jvm
+from compute.spark.class_archive import ClassArchive
+from compute.spark.jvm import ZONE_RULES, JvmSettings, class_path, find_java, launch
 
 
 def java_home(

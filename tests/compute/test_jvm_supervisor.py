@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from compute import jvm_supervisor
 from compute.executor import EngineUnavailable
-from compute.jvm import Jvm, JvmSettings
-from compute.jvm_supervisor import JvmState, JvmSupervisor
+from compute.spark import supervisor as jvm_supervisor
+from compute.spark.jvm import Jvm, JvmSettings
+from compute.spark.supervisor import JvmState, JvmSupervisor
 
 SECONDS_MAX = 60
 

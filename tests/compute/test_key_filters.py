@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from compute import key_index
-from compute.key_filters import KeyFilter, KeyFilters, filter_of, row_hashes
-from compute.key_index import KeyIndex
-from compute.key_predicates import NewKeys
-from sql.catalog import Column, Key, Table
-from sql.types import INT8, TEXT
+from compute.access import key_index
+from compute.access.bloom_filters import KeyFilter, KeyFilters, filter_of, row_hashes
+from compute.access.key_index import KeyIndex
+from compute.access.key_predicates import NewKeys
+from sql.catalog.catalog import Column, Key, Table
+from sql.types.sql_type import INT8, TEXT
 from storage.batch import DataFile, FileSlice, ShardView
 from storage.types import ShardId, Source
 

@@ -5,9 +5,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from compute.access.key_predicates import NewKeys
+from compute.access.row_predicates import RowPredicate
 from compute.arrow import table_schema
-from compute.key_predicates import NewKeys
-from compute.row_predicates import RowPredicate
 from coordinator.core.predicates import (
     BULKS_MAX,
     KEYS_MAX,
@@ -16,13 +16,13 @@ from coordinator.core.predicates import (
     KeyLookUps,
     ReadSet,
 )
-from sql.bind import bind
-from sql.catalog import Catalog, Column, Key, Table
-from sql.parse import parse
-from sql.plan import RelationId
-from sql.read_conditions import ReadCondition, read_conditions
-from sql.statements import Query
-from sql.types import DATE, INT8, TEXT, TIMESTAMP, UUID, Value, numeric, varchar
+from sql.binder.bind import bind
+from sql.catalog.catalog import Catalog, Column, Key, Table
+from sql.parser.parse import parse
+from sql.plan.nodes import RelationId
+from sql.plan.read_conditions import ReadCondition, read_conditions
+from sql.statements.bound import Query
+from sql.types.sql_type import DATE, INT8, TEXT, TIMESTAMP, UUID, Value, numeric, varchar
 from storage.batch import DataFile
 from storage.delta.statistics import table_statistics
 from storage.known_rows import KnownRows

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from compute.key_predicates import NewKeys, OneKey
-from compute.sorted_keys import ROWS_MIN, SortedKeys, TooManyRows
-from sql.catalog import Column, Key, Table
-from sql.types import DATE, INT4, INT8, TEXT, TIMESTAMP, SqlType
+from compute.access.key_predicates import NewKeys, OneKey
+from compute.access.sorted_keys import ROWS_MIN, SortedKeys, TooManyRows
+from sql.catalog.catalog import Column, Key, Table
+from sql.types.sql_type import DATE, INT4, INT8, TEXT, TIMESTAMP, SqlType
 
 ROWS = 2 * ROWS_MIN
 

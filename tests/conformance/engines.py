@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from compute.duckdb.database import LocalSettings
+from compute.duckdb.executor import LocalExecutor
 from compute.executor import Executor
-from compute.local import LocalExecutor
-from compute.local_database import LocalSettings
-from compute.reference import ReferenceExecutor
-from compute.spark_session import LaneName
+from compute.reference.executor import ReferenceExecutor
+from compute.spark.session import LaneName
 from storage.batch import DataFile
 from storage.types import ShardId, Source
 from tests.spark import shared_engine
@@ -51,7 +51,7 @@ def local(*, small: bool) -> "Engine":
 
     @contextlib.contextmanager
     def opened(files: Files) -> Iterator[Executor]:
-        never = mock.patch("compute.local_relations.is_small", return_value=False)
+        never = mock.patch("compute.duckdb.relations.is_small", return_value=False)
         with tempfile.TemporaryDirectory() as spill, contextlib.nullcontext() if small else never:
             executor = LocalExecutor(LocalSettings(files.directory, Path(spill) / "spill"))
             yield executor

@@ -16,13 +16,14 @@ import pytest
 from pyroaring import BitMap64
 
 from compute.executor import Executor, Run
-from sql.bind import BindContext, bind
-from sql.catalog import Catalog, Column, Table
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog, Column, Table
 from sql.errors import SqlError
-from sql.parse import parse
-from sql.plan import ColumnId, Filter, Plan, PlanColumn, Project, RelationId, Scan, Values
-from sql.statements import Query
-from sql.types import BOOL, FLOAT8, INT4, INT8, TEXT, Value, computed_numeric, numeric
+from sql.parser.parse import parse
+from sql.plan.nodes import ColumnId, Filter, Plan, PlanColumn, Project, RelationId, Scan, Values
+from sql.statements.bound import Query
+from sql.types.sql_type import BOOL, FLOAT8, INT4, INT8, TEXT, Value, computed_numeric, numeric
 from storage.batch import DataFile, FileSlice, InlineSlice, ShardView
 from storage.types import ShardId, Source
 from tests.conformance.engines import ENGINES, Files

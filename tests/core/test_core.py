@@ -60,7 +60,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import Recovered
-from sql.catalog import Catalog, Table
+from sql.catalog.catalog import Catalog, Table
 from storage.batch import ShardView
 from storage.live_files import FileMap
 from storage.shard import Fence, Version

@@ -46,7 +46,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import Recovered
-from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
+from sql.catalog.catalog import Catalog, LookUp, ReadHold, Table, Timeline
 from storage.types import Epoch, Timestamp
 from tests.core.validated import COLUMNS, written
 

@@ -10,9 +10,9 @@ from coordinator.core.core import Core
 from coordinator.core.effects import Effect
 from coordinator.core.messages import ConnectionId, Message, NewTableId
 from coordinator.core.settings import CoreSettings
-from coordinator.driver import Driver
-from coordinator.startup import recover_timelines
-from sql.catalog import Table
+from coordinator.driver.driver import Driver
+from coordinator.server.recovery import recover_timelines
+from sql.catalog.catalog import Table
 from sql.errors import SqlError
 from storage.clock import SystemClock
 from storage.memory import MemoryObjectStore, MemoryStash

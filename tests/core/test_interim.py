@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
+from compute.access.row_predicates import RowPredicate
 from compute.arrow import table_schema
-from compute.row_predicates import RowPredicate
-from coordinator.core.interim import (
+from coordinator.core.recent_writes import (
     LOG_BYTES_MAX,
     LOOK_ROWS_MAX,
     Budget,
@@ -22,9 +22,9 @@ from coordinator.core.interim import (
     Verdict,
     interim_of,
 )
-from sql.catalog import Column, Table
-from sql.plan import RelationId
-from sql.types import INT8, TEXT
+from sql.catalog.catalog import Column, Table
+from sql.plan.nodes import RelationId
+from sql.types.sql_type import INT8, TEXT
 from storage.batch import DataFile, WriteBatch
 from storage.cuts import flush
 from storage.delta.statistics import table_statistics

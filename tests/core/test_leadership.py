@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from coordinator.leadership import WATCH_TICKS, Leadership
+from coordinator.driver.leadership import WATCH_TICKS, Leadership
 from storage.errors import Determinate, Fenced
 from storage.memory import MemoryStash
 from storage.types import Epoch

@@ -11,13 +11,13 @@ import pytest
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
-from coordinator.coordination import RequestRefused
 from coordinator.core.messages import ConnectionId, PutTable, RemoveTable
 from coordinator.core.settings import CoreSettings
-from coordinator.driver import Driver
-from coordinator.startup import recover_timelines
-from sql.catalog import Column, Table
-from sql.types import INT8
+from coordinator.driver.coordination import RequestRefused
+from coordinator.driver.driver import Driver
+from coordinator.server.recovery import recover_timelines
+from sql.catalog.catalog import Column, Table
+from sql.types.sql_type import INT8
 from storage.batch import ShardView, WriteBatch
 from storage.delta.compaction_plan import CompactionLimits
 from storage.delta.layout import commit_path

@@ -1,11 +1,11 @@
-"""What files that a transaction staged bring: their statistics tell (N1 of `core/nulls.py`)."""
+"""NULLs in staged files, told by their statistics (N1 of `core/not_null_check.py`)."""
 
 from dataclasses import replace
 
 from pyroaring import BitMap64
 
-from coordinator.core.nulls import null_in
-from sql.catalog import Table
+from coordinator.core.not_null_check import null_in
+from sql.catalog.catalog import Table
 from storage.batch import DataFile, WriteBatch
 from storage.delta.statistics import table_statistics
 from storage.types import Source

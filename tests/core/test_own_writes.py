@@ -10,7 +10,7 @@ from pyroaring import BitMap64
 from coordinator.core.messages import ConnectionId, Isolation, TransactionId
 from coordinator.core.own_writes import Mark, OwnWrites, final_batch, merge_batches
 from coordinator.core.transactions import OLD_BYTES_MAX, Transaction
-from sql.catalog import Table
+from sql.catalog.catalog import Table
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import KnownRows, OldRows
 from storage.types import OWN, Source

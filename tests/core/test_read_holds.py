@@ -1,7 +1,7 @@
 """How far back a timeline stays readable, where a whole server would be too much."""
 
 from coordinator.core.read_holds import ReadHolds
-from sql.catalog import Catalog
+from sql.catalog.catalog import Catalog
 from storage.types import ShardId, Timestamp
 
 HOUR = 3_600_000_000

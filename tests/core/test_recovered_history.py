@@ -21,8 +21,8 @@ from coordinator.core.messages import (
 )
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import Recovered
-from sql.catalog import Column, Table
-from sql.types import INT8
+from sql.catalog.catalog import Column, Table
+from sql.types.sql_type import INT8
 from storage.batch import WriteBatch
 from storage.live_files import FileMap
 from storage.shard import ShardState, Version

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from coordinator.core.catalog import apply_changes
+from coordinator.core.definition_conflicts import unseen
 from coordinator.core.messages import (
     CatalogChange,
     PutComment,
@@ -14,9 +15,8 @@ from coordinator.core.messages import (
     RemoveObject,
     RemoveSchema,
 )
-from coordinator.core.resting import unseen
-from sql.catalog import Catalog, Check, Column, ForeignKey, Key, Table
-from sql.catalog_objects import (
+from sql.catalog.catalog import Catalog, Check, Column, ForeignKey, Key, Table
+from sql.catalog.objects import (
     Comment,
     DomainDefinition,
     EnumDefinition,
@@ -25,7 +25,7 @@ from sql.catalog_objects import (
     Subject,
     ViewDefinition,
 )
-from sql.types import INT4, TEXT
+from sql.types.sql_type import INT4, TEXT
 
 E = EnumDefinition(10, "public", "e", labels=("x", "y"), array=11)
 D = DomainDefinition(12, "public", "d")

@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from coordinator.coordination import RequestRefused
 from coordinator.core.messages import ConnectionId, Isolation, PutTimeline
-from coordinator.driver import Driver
-from coordinator.timelines import Timelines
-from sql.catalog import Catalog, Timeline
+from coordinator.driver.coordination import RequestRefused
+from coordinator.driver.driver import Driver
+from coordinator.driver.timelines import Timelines
+from sql.catalog.catalog import Catalog, Timeline
 from storage.errors import Indeterminate
 from tests.core.test_driver import started
 

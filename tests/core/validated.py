@@ -16,8 +16,8 @@ from coordinator.core.messages import (
     WriteRows,
 )
 from coordinator.core.predicates import KeyLookUp
-from sql.catalog import Column, Table
-from sql.types import INT8
+from sql.catalog.catalog import Column, Table
+from sql.types.sql_type import INT8
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import KnownRows, OldRows, Points
 from storage.types import Source

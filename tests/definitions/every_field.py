@@ -9,7 +9,7 @@ from typing import Any, Final
 import pglast
 from pglast import ast, enums
 
-from sql.syntax import parts
+from sql.parser.syntax import parts
 
 DIRECTORY: Final = Path(__file__).parent / "testdata" / "fields"
 

@@ -8,10 +8,11 @@ import psycopg
 import pytest
 
 from coordinator.core.settings import CoreSettings
-from sql.bind import BindContext, bind
-from sql.catalog import Catalog
-from sql.parse import parse
-from sql.statements import CreateTable
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog
+from sql.parser.parse import parse
+from sql.statements.bound import CreateTable
 from storage.memory import MemoryObjectStore, MemoryStash
 from tests.exported import exported
 from tests.foreign_readers import DeltaRs, ForeignReader, delta_spark_reader

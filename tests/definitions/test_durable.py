@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from coordinator.core.catalog import apply_changes, compacted, decode_changes
-from sql.catalog import Catalog
+from sql.catalog.catalog import Catalog
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.stash import Put
 from storage.types import Timestamp

@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from coordinator.core.catalog import apply_changes, compacted, decode_changes
-from coordinator.execute_rights import NOT_ENFORCED, WARNINGS, verifier
-from sql.catalog import Catalog
+from coordinator.execution.grant import NOT_ENFORCED, WARNINGS, verifier
+from sql.catalog.catalog import Catalog
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.stash import Put
 from storage.types import Timestamp

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, ShardView, WriteBatch
-from storage.shard import FileMap, LiveFile, Runs, ShardState, Version, staged_file
+from storage.live_files import FileMap, LiveFile, Runs
+from storage.shard import ShardState, Version, staged_file
 from storage.types import ShardId, Source, Timestamp, inline_source
 
 SHARD = ShardId("t0123456789abcdef")

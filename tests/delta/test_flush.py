@@ -154,7 +154,7 @@ class FlushedModel(Model):
 
     def restart(self) -> None:
         """Recover from the log, as far back as those batches of the txns shard that no version has
-        name their rows (`_oldest_named` of `coordinator/startup.py`), then these batches.
+        name their rows (`_oldest_named` of `coordinator/server/recovery.py`), then these batches.
         """
         state = self.loaded()
         cut = state.cut if state.cut is not None else -1

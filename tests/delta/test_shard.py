@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, FileSlice, WriteBatch
-from storage.live_files import slice_digest
-from storage.shard import FileMap, LiveFile, Run, Runs, ShardState, Version, staged_file
+from storage.live_files import FileMap, LiveFile, Run, Runs, slice_digest
+from storage.shard import ShardState, Version, staged_file
 from storage.types import OWN, Source, Timestamp, inline_source
 from tests.delta.model import ACTIONS, SCHEMA, SHARD, STEP, Model, rows_of
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from coordinator.maintaining import Maintaining
+from coordinator.driver.maintenance_effects import Maintaining
 from storage.batch import ShardView
 from storage.check import ShardRecord, check_shard
 from storage.delta.layout import checkpoint_path, checksum_path, commit_path, data_path

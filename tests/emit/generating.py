@@ -11,8 +11,8 @@ from math import gcd
 from pathlib import Path
 from typing import Final
 
-from sql.bind_sets import returns_set
-from sql.functions import FILES, Function, FunctionKind, rows_of
+from sql.binder.resolve.function_choice import returns_set
+from sql.functions.table import FILES, Function, FunctionKind, rows_of
 from tests.emit.polymorphic import concrete, is_polymorphic
 from tests.emit.samples import (
     CAST_TEXTS,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from sql.functions import Function, FunctionKind
+from sql.functions.table import Function, FunctionKind
 
 _ELEMENTS: Final = ("int4", "text", "numeric", "float8")
 _VALUES: Final = (

@@ -15,16 +15,16 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from compute.outside_functions import ArrowFunction
-from compute.reference_arrow import to_values
-from compute.spark_functions import answer_type
-from compute.spark_session import ARROW_SCALAR, WORKER_ENVIRONMENT
-from sql.emit.emitted import EmittedQuery
-from sql.emit.scope import OutsideFunction
+from compute.reference.arrow import to_values
+from compute.spark.functions import answer_type
+from compute.spark.python_functions import ArrowFunction
+from compute.spark.session import ARROW_SCALAR, WORKER_ENVIRONMENT
+from sql.emit.emitted_query import EmittedQuery
+from sql.emit.state import OutsideFunction
 from sql.errors import SqlError
-from sql.plan import Aggregate, WindowCall
-from sql.traverse import is_volatile_expression
-from sql.types import SqlType, Value
+from sql.plan.nodes import Aggregate, WindowCall
+from sql.plan.traverse import is_volatile_expression
+from sql.types.sql_type import SqlType, Value
 
 _SETTINGS = {
     "spark.sql.ansi.enabled": "true",
@@ -71,7 +71,7 @@ class Spark:
         return [to_values(table.column(index), type_)[0] for index, type_ in enumerate(types)]
 
     def _register(self, name: str, function: OutsideFunction) -> None:
-        """As `compute/spark_functions.py` does."""
+        """As `compute/spark/functions.py` does."""
         from pyspark.sql.udf import UserDefinedFunction
 
         if name in self._registered:
@@ -157,7 +157,7 @@ def started() -> Generator[Spark]:
     with tempfile.TemporaryDirectory() as directory, _gateway(Path(directory)):
         builder = SparkSession.builder.master("local[2]").appName("emit")
         workers = {f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()}
-        workers["spark.python.daemon.module"] = "compute.spark_daemon"
+        workers["spark.python.daemon.module"] = "compute.spark.worker_daemon"
         for name, value in {**_SETTINGS, **workers}.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()

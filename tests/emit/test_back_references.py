@@ -2,8 +2,8 @@
 
 import pytest
 
-from compute import reference_regex
-from compute.reference_regex import regexp_like
+from compute.reference.functions import regexp as reference_regex
+from compute.reference.functions.regexp import regexp_like
 from sql.errors import SqlError
 
 

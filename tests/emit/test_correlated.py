@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from sql.bind import BindContext, bind
-from sql.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
-from sql.emit.spark import emit
-from sql.parse import parse
-from sql.statements import Query
-from sql.traverse import scans
-from sql.types import FLOAT8, INT8, numeric
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
+from sql.emit.spark.dialect import emit
+from sql.parser.parse import parse
+from sql.plan.traverse import scans
+from sql.statements.bound import Query
+from sql.types.sql_type import FLOAT8, INT8, numeric
 from tests.emit.spark_session import Spark
 
 pytestmark = pytest.mark.spark

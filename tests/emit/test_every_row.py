@@ -15,15 +15,15 @@ from unittest import mock
 
 import psycopg
 
-import sql.bind_calls
-import sql.bind_sets
-import sql.coerce
-from sql.binding import Binding
+import sql.binder.expressions.calls
+import sql.binder.expressions.set_returning
+import sql.binder.resolve.coercion
+from sql.binder.resolve.overloads import Choice
+from sql.binder.state import Binding
 from sql.errors import SqlError
-from sql.functions import Function, all_functions
-from sql.overloads import Choice
-from sql.plan import Expr
-from sql.types import SqlType
+from sql.functions.table import Function, all_functions
+from sql.plan.nodes import Expr
+from sql.types.sql_type import SqlType
 from tests.emit.generating import FAMILIES
 from tests.emit.recorded import read
 from tests.emit.test_rows import functions_of, plan_of
@@ -103,12 +103,12 @@ def watching() -> Iterator[Watch]:
     watch = Watch()
     with ExitStack() as stack:
         for module, name, watched in (
-            (sql.bind_calls, "choose_function", watch.choosing),
-            (sql.bind_calls, "choose_operator", watch.choosing),
-            (sql.bind_calls, "stand_in", watch.standing_in),
-            (sql.bind_sets, "stand_in", watch.standing_in),
-            (sql.coerce, "stand_in", watch.standing_in),
-            (sql.coerce, "_converted", watch.converting),
+            (sql.binder.expressions.calls, "choose_function", watch.choosing),
+            (sql.binder.expressions.calls, "choose_operator", watch.choosing),
+            (sql.binder.expressions.calls, "stand_in", watch.standing_in),
+            (sql.binder.expressions.set_returning, "stand_in", watch.standing_in),
+            (sql.binder.resolve.coercion, "stand_in", watch.standing_in),
+            (sql.binder.resolve.coercion, "_converted", watch.converting),
         ):
             patched = watched(getattr(module, name))  # type: ignore[operator]
             stack.enter_context(mock.patch.object(module, name, patched))

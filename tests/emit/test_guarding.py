@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from sql.emit import duckdb, spark
-from sql.emit.selects import EmittedQuery
-from sql.plan import RelationId
-from sql.types import INT8
+from sql.emit.duckdb import dialect as duckdb
+from sql.emit.emitted_query import EmittedQuery
+from sql.emit.spark import dialect as spark
+from sql.plan.nodes import RelationId
+from sql.types.sql_type import INT8
 from tests.spark.shared_engine import plan_of
 
 COLUMNS = [("id", INT8), ("k", INT8), ("v", INT8)]

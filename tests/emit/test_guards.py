@@ -2,13 +2,14 @@
 
 import pytest
 
-from sql.bind import BindContext, bind
-from sql.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
-from sql.emit.guarding.guards import may_fail
-from sql.parse import parse
-from sql.plan import Expr, Project
-from sql.statements import Query
-from sql.types import FLOAT4, INT4, INT8, TEXT, numeric, varchar
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
+from sql.parser.parse import parse
+from sql.plan.nodes import Expr, Project
+from sql.rewrite.guard_expressions import may_fail
+from sql.statements.bound import Query
+from sql.types.sql_type import FLOAT4, INT4, INT8, TEXT, numeric, varchar
 
 COLUMNS = (
     Column("i", INT4),

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from compute.duckdb.database import LocalSettings
+from compute.duckdb.executor import LocalExecutor
 from compute.executor import Run
-from compute.local import LocalExecutor
-from compute.local_database import LocalSettings
-from compute.reference_arrow import to_values
+from compute.reference.arrow import to_values
 from sql.errors import SqlError
-from sql.plan import output_columns
-from sql.types import SqlType
+from sql.plan.nodes import output_columns
+from sql.types.sql_type import SqlType
 from tests.emit.generating import FAMILIES
 from tests.emit.recorded import Answer, read
 from tests.emit.test_rows import answer, check, is_refusal, plan_of, same

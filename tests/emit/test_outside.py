@@ -9,23 +9,23 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
-from compute import outside_functions
 from compute.engine_sql import engine_sql
-from compute.outside_functions import ArrowFunction
-from compute.reference_aggregates import folder
-from compute.reference_functions import makers
-from compute.tagged_errors import tagged, untagged
-from sql.bind_records import RECORDS
-from sql.bind_sequences import CALLS
-from sql.bind_session_calls import ACTING
-from sql.emit.emitted import EmittedQuery
-from sql.emit.scope import OutsideFunction
-from sql.emit.spark import emit
+from compute.reference.aggregates import folder
+from compute.reference.function_table import makers
+from compute.reference.tagged_errors import tagged, untagged
+from compute.spark import python_functions as outside_functions
+from compute.spark.python_functions import ArrowFunction
+from sql.binder.expressions.record_functions import RECORDS
+from sql.binder.expressions.session_calls import ACTING
+from sql.binder.stored.sequence_values import CALLS
+from sql.emit.emitted_query import EmittedQuery
+from sql.emit.spark.dialect import emit
+from sql.emit.state import OutsideFunction
 from sql.errors import SqlError
 from sql.function_list import document
-from sql.functions import FunctionKind, all_functions
-from sql.plan import Aggregate, Const, RelationId
-from sql.types import FLOAT8, INT4, NUMERIC, TEXT, SqlType
+from sql.functions.table import FunctionKind, all_functions
+from sql.plan.nodes import Aggregate, Const, RelationId
+from sql.types.sql_type import FLOAT8, INT4, NUMERIC, TEXT, SqlType
 from tests.spark.shared_engine import plan_of
 
 JSONB = SqlType("jsonb")

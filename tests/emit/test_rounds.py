@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from compute.engine_sql import engine_sql
-from sql.emit.emitted import EmittedQuery, Made, Rounds
-from sql.emit.spark import emit
+from sql.emit.emitted_query import EmittedQuery, Made, Rounds
+from sql.emit.spark.dialect import emit
 from sql.errors import SqlError
-from sql.plan import RelationId
-from sql.types import INT4
+from sql.plan.nodes import RelationId
+from sql.types.sql_type import INT4
 from tests.spark.shared_engine import plan_of
 
 EDGE = [("a", INT4), ("b", INT4)]

@@ -17,16 +17,17 @@ from pathlib import Path
 
 import pytest
 
-from compute.reference import execute
-from sql.bind import BindContext, bind
-from sql.catalog import Catalog
+from compute.reference.executor import execute
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
-from sql.parse import parse
-from sql.plan import Call, GroupBy, Plan, Subquery, output_columns
-from sql.statements import Query
-from sql.text_output import format_text
-from sql.traverse import children, inputs, plan_expressions
-from sql.types import SqlType, Value
+from sql.parser.parse import parse
+from sql.plan.nodes import Call, GroupBy, Plan, Subquery, output_columns
+from sql.plan.traverse import children, inputs, plan_expressions
+from sql.statements.bound import Query
+from sql.types.sql_type import SqlType, Value
+from sql.types.text_output import format_text
 from tests.emit.generating import FAMILIES, expressions
 from tests.emit.recorded import TESTDATA, Answer, ask, read, write
 from tests.servers import postgres

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from sql.emit.emitted import EmittedQuery
-from sql.emit.spark import emit
-from sql.emit.spark_types import ERROR_TAG, spark_type
+from sql.emit.emitted_query import EmittedQuery
+from sql.emit.error_tag import ERROR_TAG
+from sql.emit.spark.dialect import emit
+from sql.emit.spark.types import spark_type
 from sql.errors import SqlError
-from sql.plan import ColumnId, Expr, Plan, PlanColumn, Project, Values, output_columns
-from sql.traverse import is_volatile_plan
-from sql.types import SqlType
+from sql.plan.nodes import ColumnId, Expr, Plan, PlanColumn, Project, Values, output_columns
+from sql.plan.traverse import is_volatile_plan
+from sql.types.sql_type import SqlType
 from tests.emit.generating import FAMILIES
 from tests.emit.recorded import Answer, read
 from tests.emit.spark_session import Spark

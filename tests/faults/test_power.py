@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.checking import check
 from coordinator.config import Settings
+from coordinator.server.check import check
 from tests.faults.clients import Account, Client
 from tests.faults.journal import Disk, Loss, Record, read_journal
 from tests.faults.preload import Faults, Kind

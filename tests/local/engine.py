@@ -12,16 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
+from compute.duckdb.database import LocalSettings
+from compute.duckdb.executor import LocalExecutor
 from compute.executor import Run
-from compute.local import LocalExecutor
-from compute.local_database import LocalSettings
-from compute.reference_arrow import to_values
-from sql.bind import BindContext, bind
-from sql.catalog import Catalog, Column, Table
-from sql.parse import parse
-from sql.plan import Plan, RelationId, output_columns
-from sql.statements import Query
-from sql.types import SqlType, Value
+from compute.reference.arrow import to_values
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog, Column, Table
+from sql.parser.parse import parse
+from sql.plan.nodes import Plan, RelationId, output_columns
+from sql.statements.bound import Query
+from sql.types.sql_type import SqlType, Value
 from storage.batch import DataFile, FileSlice, InlineSlice, ShardView
 from storage.types import ShardId, Source
 

@@ -4,14 +4,15 @@ import pyarrow as pa
 
 from compute.arrow import table_schema
 from compute.executor import Run
-from coordinator.planning import planned
-from sql.bind import BindContext, bind
-from sql.catalog import Catalog, Column, Table
+from coordinator.planning.planner import planned
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog, Column, Table
 from sql.errors import SqlError
-from sql.parse import parse
-from sql.plan import RelationId
-from sql.statements import Query
-from sql.types import BOOL, DATE, FLOAT8, INT4, INT8, TEXT, TIMESTAMP, numeric
+from sql.parser.parse import parse
+from sql.plan.nodes import RelationId
+from sql.statements.bound import Query
+from sql.types.sql_type import BOOL, DATE, FLOAT8, INT4, INT8, TEXT, TIMESTAMP, numeric
 from storage.batch import ShardView
 from storage.types import ShardId
 from tests.local.engine import Engine, Shard

@@ -5,8 +5,8 @@ evaluator, so it fails no more often.
 import pyarrow as pa
 import pytest
 
-from compute.reference import execute
-from sql.types import BOOL, INT4
+from compute.reference.executor import execute
+from sql.types.sql_type import BOOL, INT4
 from tests.local.engine import Engine, Shard, T, plan_of
 
 COLUMNS = [("id", INT4), ("a", BOOL), ("v", INT4)]

@@ -6,11 +6,11 @@ right.
 from collections.abc import Iterator
 from itertools import islice, product
 
-from compute.reference import execute
+from compute.reference.executor import execute
 from sql.errors import SqlError
-from sql.functions import Function, FunctionKind, rows_of
-from sql.plan import Plan, output_columns
-from sql.text_output import format_text
+from sql.functions.table import Function, FunctionKind, rows_of
+from sql.plan.nodes import Plan, output_columns
+from sql.types.text_output import format_text
 from tests.emit.generating import FAMILIES
 from tests.emit.recorded import Answer
 from tests.emit.samples import SAMPLES, TEXTS, WORDS, literal, spelled

@@ -10,11 +10,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from compute.duckdb.instance import LocalInstance, LocalInstances
 from compute.executor import EngineUnavailable, Run
-from compute.local_instance import LocalInstance, LocalInstances
-from sql.emit.emitted import EmittedQuery
+from sql.emit.emitted_query import EmittedQuery
 from sql.errors import SqlError
-from sql.types import INT8
+from sql.types.sql_type import INT8
 from storage.batch import ShardView
 from tests.local.engine import Engine, Shard, T, opened, plan_of, rows_of
 from tests.local.test_streaming import until
@@ -66,7 +66,7 @@ async def fail(engine: Engine) -> None:
     plan = plan_of("select 1", COLUMNS)
     with pytest.MonkeyPatch.context() as planted:
         planted.setattr(
-            "compute.local_statements.emit", lambda *_args: EmittedQuery(BREAKING, {}, ())
+            "compute.duckdb.statements.emit", lambda *_args: EmittedQuery(BREAKING, {}, ())
         )
         with pytest.raises(SqlError) as caught:
             await rows_of(engine.executor.run(Run(plan, {})))

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from compute.reference import execute
+from compute.reference.executor import execute
 from sql.errors import SqlError
 from tests.emit.test_rows import plan_of
 from tests.local.engine import Engine

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from compute.reference import execute
-from sql.types import DATE, FLOAT8, INT4, INT8, TEXT, numeric
+from compute.reference.executor import execute
+from sql.types.sql_type import DATE, FLOAT8, INT4, INT8, TEXT, numeric
 from tests.local.engine import Engine, Shard, T, plan_of
 
 COLUMNS = [

@@ -9,8 +9,18 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
-from sql.plan import ColumnId, PlanColumn, Scan
-from sql.types import DATE, FLOAT4, FLOAT8, INT4, INT8, TEXT, TIMESTAMP, TIMESTAMPTZ, SqlType
+from sql.plan.nodes import ColumnId, PlanColumn, Scan
+from sql.types.sql_type import (
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT4,
+    INT8,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    SqlType,
+)
 from storage.batch import ShardView
 from tests.local.engine import Engine, Shard, T, plan_of
 
@@ -22,7 +32,7 @@ EVERYTHING = "select id, name from t"
 @pytest.fixture(params=["rows", "files"])
 def way(request: pytest.FixtureRequest) -> Iterator[str]:
     """How the engine reads small views."""
-    never = mock.patch("compute.local_relations.is_small", return_value=False)
+    never = mock.patch("compute.duckdb.relations.is_small", return_value=False)
     with never if request.param == "files" else nullcontext():
         yield request.param
 
@@ -126,7 +136,7 @@ def test_times_are_read_in_utc(engine: Engine, way: str) -> None:
 def test_tables_that_nobody_uses_are_dropped(engine: Engine) -> None:
     shard = Shard(engine, SCHEMA)
     database = engine.executor.instances.newest.database
-    with mock.patch("compute.local_relations.TABLES_MAX", 3):
+    with mock.patch("compute.duckdb.relations.TABLES_MAX", 3):
         for number in range(20):
             view = shard.view(inline=[(f"@{number}", rows(number), [])])
             # Read again it becomes a table.

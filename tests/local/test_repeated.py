@@ -6,14 +6,15 @@ from decimal import Decimal
 
 import pytest
 
-from compute.local_statements import FEW_ROWS
-from sql.bind import BindContext, bind
-from sql.catalog import Catalog
+from compute.duckdb.statements import FEW_ROWS
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
-from sql.parse import parse
-from sql.plan import Plan
-from sql.statements import Query
-from sql.types import (
+from sql.parser.parse import parse
+from sql.plan.nodes import Plan
+from sql.statements.bound import Query
+from sql.types.sql_type import (
     BOOL,
     DATE,
     FLOAT8,

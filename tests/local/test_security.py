@@ -6,11 +6,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from compute.duckdb.database import LocalSettings, open_database
 from compute.executor import EngineUnavailable
-from compute.local_database import LocalSettings, open_database
-from sql.emit.duckdb import emit
-from sql.plan import ColumnId, Const, Param, PlanColumn, Project, RelationId, Values
-from sql.types import INT4, TEXT
+from sql.emit.duckdb.dialect import emit
+from sql.plan.nodes import ColumnId, Const, Param, PlanColumn, Project, RelationId, Values
+from sql.types.sql_type import INT4, TEXT
 from tests.emit.test_rows import plan_of as constant_plan
 from tests.local.engine import Engine, Shard, plan_of
 
@@ -125,7 +125,7 @@ def test_the_database_reaches_nothing_else(engine: Engine, tmp_path: Path, state
 def test_a_database_that_is_open_to_the_world_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import compute.local_database as module
+    import compute.duckdb.database as module
 
     monkeypatch.setattr(module, "LOCKS", ())
     (tmp_path / "spill").mkdir()

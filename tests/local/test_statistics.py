@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from sql.types import INT8
+from sql.types.sql_type import INT8
 from tests.local.engine import Engine, Shard, plan_of
 
 COLUMNS = [("i", INT8), ("x", INT8)]

@@ -15,7 +15,7 @@ import pytest
 
 from compute.executor import BATCH_ROWS_MAX, EngineUnavailable, Run
 from sql.errors import SqlError
-from sql.types import INT8, TEXT
+from sql.types.sql_type import INT8, TEXT
 from storage.batch import ShardView
 from tests.local.engine import Engine, Shard, T, opened, plan_of, rows_of
 

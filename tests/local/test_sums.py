@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from sql.types import INT8, numeric
+from sql.types.sql_type import INT8, numeric
 from tests.local.engine import Engine, Shard, plan_of
 
 LARGEST = Decimal("9999999999999999.99")

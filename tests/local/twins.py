@@ -23,13 +23,13 @@ from typing import Any, TypeAlias, cast
 import duckdb
 import pyarrow as pa
 
+from compute.duckdb.database import OPTIMIZERS_DISABLED, LocalSettings
+from compute.duckdb.executor import LocalExecutor
 from compute.executor import Run
-from compute.local import LocalExecutor
-from compute.local_database import OPTIMIZERS_DISABLED, LocalSettings
 from compute.plan_nodes import is_volatile
-from compute.reference_arrow import to_values
+from compute.reference.arrow import to_values
 from sql.errors import SqlError
-from sql.plan import ColumnId, ColumnRef, Limit, Plan, Project, Sort, output_columns
+from sql.plan.nodes import ColumnId, ColumnRef, Limit, Plan, Project, Sort, output_columns
 
 RUNS = 3
 """Of ours. The second makes tables of the rows, the third finds them."""

@@ -4,9 +4,9 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from sql.dates import MICROS_PER_DAY, days_from_civil
-from sql.datetime_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
-from sql.types import (
+from sql.types.datetime.calendar import MICROS_PER_DAY, days_from_civil
+from sql.types.datetime.date_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
+from sql.types.sql_type import (
     BOOL,
     BYTEA,
     DATE,

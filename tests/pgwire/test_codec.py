@@ -50,8 +50,8 @@ from coordinator.pgwire.messages import (
 from coordinator.pgwire.startup import split_options
 from coordinator.pgwire.trace import trace_backend, trace_frontend
 from sql.errors import SqlError
-from sql.statements import OutputColumn
-from sql.types import INT4, varchar
+from sql.statements.bound import OutputColumn
+from sql.types.sql_type import INT4, varchar
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 NAMES = TEXTS.filter(bool).filter(lambda name: name != "options" and not name.startswith("_pq_."))

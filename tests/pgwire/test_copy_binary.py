@@ -15,7 +15,7 @@ from coordinator.pgwire.arrow_types import to_array, to_values
 from coordinator.pgwire.client_codec import split_frames
 from coordinator.pgwire.copy_binary import BinaryReader, BinaryWriter
 from sql.errors import SqlError
-from sql.types import INT4, TEXT, SqlType, Value, varchar
+from sql.types.sql_type import INT4, TEXT, SqlType, Value, varchar
 from tests.pgwire.generated import TYPES, values
 from tests.session.stack import serving
 

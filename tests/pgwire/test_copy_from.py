@@ -15,9 +15,19 @@ from coordinator.pgwire import copy_in
 from coordinator.pgwire.arrow_types import to_values
 from coordinator.pgwire.copy_in import CopyReader
 from sql.errors import SqlError
-from sql.statements import CopyOptions
-from sql.text_output import format_text
-from sql.types import FLOAT8, INT4, NUMERIC, TEXT, TIMESTAMP, SqlType, bpchar, numeric, varchar
+from sql.statements.bound import CopyOptions
+from sql.types.sql_type import (
+    FLOAT8,
+    INT4,
+    NUMERIC,
+    TEXT,
+    TIMESTAMP,
+    SqlType,
+    bpchar,
+    numeric,
+    varchar,
+)
+from sql.types.text_output import format_text
 from tests.servers import postgres
 from tests.transcript import Command, run_transcript
 

@@ -14,8 +14,7 @@ from coordinator.pgwire.arrow_types import arrow_type, to_array, to_values
 from coordinator.pgwire.client_codec import row_values, split_frames
 from coordinator.pgwire.rows import RowEncoder
 from coordinator.pgwire.values import encode_value
-from sql.text_output import format_text
-from sql.types import (
+from sql.types.sql_type import (
     BOOL,
     BYTEA,
     DATE,
@@ -34,6 +33,7 @@ from sql.types import (
     bpchar,
     numeric,
 )
+from sql.types.text_output import format_text
 from tests.pgwire.generated import TYPES, values
 
 ZONES = st.sampled_from(["UTC", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"])

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from coordinator.pgwire.values import decode_value, encode_value
 from sql.errors import SqlError
-from sql.text_input import apply_typmod
-from sql.types import (
+from sql.types.sql_type import (
     BOOL,
     DATE,
     INT4,
@@ -27,6 +26,7 @@ from sql.types import (
     numeric,
     varchar,
 )
+from sql.types.text_input import apply_typmod
 from tests.pgwire.generated import TYPES, values
 
 ZONES = st.sampled_from(["UTC", "America/New_York", "Asia/Kolkata", "<+03>-03"])

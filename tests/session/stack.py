@@ -16,20 +16,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from compute.access.key_index import KeyIndex
 from compute.arrow import table_schema
 from compute.executor import Executor
-from compute.key_index import KeyIndex
-from compute.reference import ReferenceExecutor
+from compute.reference.executor import ReferenceExecutor
 from coordinator.config import Settings
 from coordinator.core.settings import CoreSettings
-from coordinator.driver import Driver
-from coordinator.execution import ExecutionLimits, Services
-from coordinator.in_process import ReferenceInProcess
-from coordinator.plan_cache import PlanCache
-from coordinator.server import Server
-from coordinator.startup import recover_timelines
-from coordinator.temporary import drop_leftovers
-from sql.catalog import Table
+from coordinator.driver.driver import Driver
+from coordinator.execution.context import ExecutionLimits, Services
+from coordinator.execution.in_process import ReferenceInProcess
+from coordinator.planning.plan_cache import PlanCache
+from coordinator.server.connection import Connection
+from coordinator.server.recovery import recover_timelines
+from coordinator.server.server import Server
+from coordinator.session.temporary_tables import drop_leftovers
+from sql.catalog.catalog import Table
 from storage.batch import DataFile
 from storage.clock import SystemClock
 from storage.delta.statistics import table_statistics
@@ -129,7 +130,7 @@ async def running(
         limits=limits or ExecutionLimits(),
         local=local,
     )
-    server = Server(settings)
+    server = Server(settings, Connection)
     port = await server.bind()
     async with asyncio.TaskGroup() as group:
         driving = group.create_task(timelines.run())

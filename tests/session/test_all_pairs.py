@@ -1,5 +1,5 @@
-"""Any two definitions, side by side: whatever both leave fits together (F1 of `core/fitting.py`),
-and has a meaning (B1, B2 of `core/resting.py`).
+"""Any two definitions, side by side: whatever both leave fits together (F1 of
+`core/catalog_references.py`), and has a meaning (B1, B2 of `core/definition_conflicts.py`).
 
     prepared ─▶ other: begin, its definition ── one: its definition ── other: commit
                                                                           ▼
@@ -18,8 +18,8 @@ import psycopg
 import pytest
 
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
-from coordinator.core.fitting import misfits
-from sql.unbound import unbound
+from coordinator.core.catalog_references import misfits
+from sql.binder.broken_definitions import unbound
 from storage.memory import MemoryObjectStore, MemoryStash
 from tests.session import resting_pairs
 from tests.session.definition_clients import BROKEN

@@ -6,9 +6,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from coordinator.timelines import Timelines
-from sql.catalog import Column, Table
-from sql.statements import Modify
+from coordinator.driver.timelines import Timelines
+from sql.catalog.catalog import Column, Table
+from sql.statements.bound import Modify
 from tests.session.stack import Stack, running
 from tests.session.test_conflicts import all_rows, connected, on_a_loop, pair
 
@@ -32,7 +32,7 @@ class Counted:
 
 
 def test_it_knows_whatever_a_table_or_a_statement_has() -> None:
-    """Who adds a field decides in `coordinator/blind_insert.py` what it means there (I2)."""
+    """Who adds a field decides in `execution/blind_insert.py` what it means there (I2)."""
     assert {field.name for field in fields(Modify)} == {
         "kind", "table", "source", "tables", "returning", "columns", "old", "extras",
         "returning_old", "returning_tables", "conflict", "view_checks", "calls",

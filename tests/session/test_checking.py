@@ -8,8 +8,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from coordinator.checking import check
 from coordinator.config import Settings
+from coordinator.server.check import check
 from tests.servers import Meridian, meridian
 
 

@@ -5,7 +5,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from coordinator.claims import Claims
+from coordinator.execution.dml.claimed_rows import Claims
 from storage.types import Source
 
 

@@ -30,11 +30,11 @@ from coordinator.core.messages import (
     TransactionId,
 )
 from coordinator.core.settings import CoreSettings
-from coordinator.startup import recover_timelines
-from coordinator.timelines import Timelines
-from sql.catalog import Catalog, Column, ReadHold, Table, Timeline
+from coordinator.driver.timelines import Timelines
+from coordinator.server.recovery import recover_timelines
+from sql.catalog.catalog import Catalog, Column, ReadHold, Table, Timeline
 from sql.errors import SqlError
-from sql.types import INT8
+from sql.types.sql_type import INT8
 from storage.batch import ShardView, WriteBatch
 from storage.clock import SystemClock
 from storage.errors import Fatal

@@ -7,9 +7,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from coordinator.checking import find
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
-from sql.catalog import Catalog
+from coordinator.server.check import find
+from sql.catalog.catalog import Catalog
 from storage.memory import MemoryObjectStore, MemoryStash
 from tests.servers import meridian
 from tests.session.definition_clients import SETUP, Speaker, problems, run

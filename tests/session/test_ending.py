@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from compute.executor import Run
-from sql.plan import output_columns
+from sql.plan.nodes import output_columns
 from tests.session.stack import running
 
 ROWS = 100

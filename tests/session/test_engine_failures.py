@@ -8,9 +8,9 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from compute.duckdb.database import LocalSettings
+from compute.duckdb.executor import LocalExecutor
 from compute.executor import Run
-from compute.local import LocalExecutor
-from compute.local_database import LocalSettings
 from sql.errors import SqlError
 from tests.session.stack import running
 
@@ -59,11 +59,11 @@ def test_a_failure_that_nobody_foresaw_ends_the_session() -> None:
 @pytest.mark.parametrize(
     "place",
     [
-        "coordinator.planning.folded",
-        "coordinator.execute_query.run_plan",
-        "compute.local_statements.emit",
-        "compute.local.shaped",
-        "coordinator.execution.relation_view",
+        "coordinator.planning.planner.folded",
+        "coordinator.execution.query.run_plan",
+        "compute.duckdb.statements.emit",
+        "compute.duckdb.executor.shaped",
+        "coordinator.execution.context.relation_view",
     ],
 )
 def test_what_nobody_foresaw_reaches_who_asked(

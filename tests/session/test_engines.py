@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from compute.executor import EngineUnavailable
-from compute.reference import ReferenceExecutor
-from coordinator.engines import LateEngine
+from compute.reference.executor import ReferenceExecutor
+from coordinator.server.engines import LateEngine
 from tests.servers import Meridian, meridian
 
 Connection = psycopg.Connection[tuple[Any, ...]]

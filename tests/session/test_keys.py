@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from compute.executor import Run
-from compute.reference import ReferenceExecutor
+from compute.reference.executor import ReferenceExecutor
 from coordinator.core.settings import CoreSettings
-from coordinator.execution import ExecutionLimits
+from coordinator.execution.context import ExecutionLimits
 from tests.session.stack import running
 from tests.session.test_conflicts import (
     CLIENTS,

@@ -1,4 +1,4 @@
-"""Constant queries that take long stand in nobody's way (J1 of `coordinator/in_process.py`)."""
+"""Constant queries that take long stand in nobody's way (J1 of `execution/in_process.py`)."""
 
 from threading import Event, Thread
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from coordinator import in_process
+from coordinator.execution import in_process
 from tests.session.stack import serving
 
 SECONDS_MAX = 60

@@ -8,7 +8,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from compute import point_reads
+from compute.access import point_reads
 from compute.executor import Run
 from coordinator.core.settings import CoreSettings
 from tests.session.stack import running

@@ -10,8 +10,9 @@ import pytest
 import uvloop
 
 from coordinator.config import Settings
-from coordinator.execution import Services
-from coordinator.server import Server
+from coordinator.execution.context import Services
+from coordinator.server.connection import Connection
+from coordinator.server.server import Server
 from storage.clock import SystemClock
 
 
@@ -23,7 +24,7 @@ def test_who_connects_while_the_server_ends_is_turned_away(
 
 
 async def _connect_after_the_group_has_failed(place: Path) -> bytes:
-    server = Server(Settings(listen="127.0.0.1:0", data_dir=str(place)))
+    server = Server(Settings(listen="127.0.0.1:0", data_dir=str(place)), Connection)
     port = await server.bind()
     # Nobody gets as far as to ask for the others.
     services = cast(Services, SimpleNamespace(clock=SystemClock()))

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.spooling import ParquetSpooler
+from coordinator.execution.parquet_spooler import ParquetSpooler
 from storage.delta.files import ROW_GROUP_ROWS
 from storage.local_store import LocalObjectStore
 from storage.types import ShardId

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from coordinator.core.settings import CoreSettings
-from coordinator.execution import ExecutionLimits
+from coordinator.execution.context import ExecutionLimits
 from storage.errors import Indeterminate
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.stash import Require, Write

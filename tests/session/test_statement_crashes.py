@@ -23,12 +23,12 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection
 
-from coordinator.checking import find
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
 from coordinator.core.settings import CoreSettings
-from coordinator.execution import ExecutionLimits
-from sql.catalog import Catalog
-from sql.catalog_objects import SequenceDefinition
+from coordinator.execution.context import ExecutionLimits
+from coordinator.server.check import find
+from sql.catalog.catalog import Catalog
+from sql.catalog.objects import SequenceDefinition
 from sql.errors import SqlError
 from storage.errors import Fatal
 from storage.memory import MemoryObjectStore, MemoryStash

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from coordinator.core.messages import RemoveObject, RemoveSchema, RemoveTable
-from coordinator.temporary import dropping
-from sql.catalog import Catalog, Column, Table
-from sql.catalog_objects import TYPE, DomainDefinition, EnumDefinition
-from sql.types import INT4
+from coordinator.session.temporary_tables import dropping
+from sql.catalog.catalog import Catalog, Column, Table
+from sql.catalog.objects import TYPE, DomainDefinition, EnumDefinition
+from sql.types.sql_type import INT4
 
 PLACE = "pg_temp_1_a"
 ENUM = EnumDefinition(20_001, PLACE, "e", labels=("a",), array=20_002)

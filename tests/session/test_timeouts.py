@@ -8,8 +8,8 @@ import asyncio
 import pytest
 
 from coordinator.core.messages import ConnectionId
-from coordinator.transaction import SessionTransaction
-from coordinator.variables import Variables
+from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.variables import Variables
 from sql.errors import SqlError
 from storage.clock import SystemClock
 from tests.session.stack import running

@@ -2,8 +2,8 @@
 
 import pytest
 
-from coordinator.variable_table import split_search_path
-from coordinator.variables import Variables
+from coordinator.variables.table import split_search_path
+from coordinator.variables.variables import Variables
 from sql.errors import SqlError
 
 

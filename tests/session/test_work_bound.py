@@ -3,11 +3,12 @@
 import gc
 import sys
 
-from coordinator.in_process import ReferenceInProcess
-from sql.bind import BindContext, bind
-from sql.catalog import Catalog
-from sql.parse import parse
-from sql.statements import Query
+from coordinator.execution.in_process import ReferenceInProcess
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog
+from sql.parser.parse import parse
+from sql.statements.bound import Query
 
 TEN = "(VALUES " + ", ".join(f"({number})" for number in range(10)) + ")"
 

@@ -43,7 +43,7 @@ from coordinator.pgwire.messages import (
     Target,
     Terminate,
 )
-from sql.types import NAMES_BY_OID
+from sql.types.sql_type import NAMES_BY_OID
 
 TIMESTAMP = re.compile(r"\b1[78]\d{14}\b")
 TIMEOUT_S = 20

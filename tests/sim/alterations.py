@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from coordinator.core.messages import PutTable
-from sql.catalog import Column, Table
-from sql.table_changes import with_column, without_column
-from sql.types import INT8
+from sql.binder.stored.table_changes import with_column, without_column
+from sql.catalog.catalog import Column, Table
+from sql.types.sql_type import INT8
 from tests.history.events import Add, Operation, ReadSet
 from tests.sim.levels import LEVELS
 from tests.sim.rows import COLUMNS, Row

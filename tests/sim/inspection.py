@@ -11,8 +11,8 @@ INVARIANTS
 from collections.abc import Mapping, Sequence
 
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
-from coordinator.startup import KnownShard, known_shards, part_of, ticks_per_ms
-from sql.catalog import SYSTEM_TIMELINE, Timeline
+from coordinator.server.recovery import KnownShard, known_shards, part_of, ticks_per_ms
+from sql.catalog.catalog import SYSTEM_TIMELINE, Timeline
 from storage.check import ShardRecord, check_shard
 from storage.delta.recovery import load_shard
 from storage.shard import ShardState, Version

@@ -19,9 +19,9 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from coordinator.core.predicates import ReadPredicate
-from sql.catalog import SYSTEM_TIMELINE, Column, Table, Timeline
-from sql.enum_types import is_enum
-from sql.types import INT8
+from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table, Timeline
+from sql.types.enums import is_enum
+from sql.types.sql_type import INT8
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.errors import NotFound
 from storage.known_rows import KnownRows, OldRows, Points

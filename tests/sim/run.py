@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from coordinator.core.messages import PutTable, PutTimeline
-from sql.catalog import SYSTEM_TIMELINE
+from sql.catalog.catalog import SYSTEM_TIMELINE
 from tests.history.black_box import check_list_append, check_real_time_set
 from tests.history.events import Finding, History, Recorder
 from tests.history.registers import check_registers

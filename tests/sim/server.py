@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from coordinator.core.settings import CoreSettings
-from coordinator.startup import recover_timelines
-from coordinator.timelines import Timelines
+from coordinator.driver.timelines import Timelines
+from coordinator.server.recovery import recover_timelines
 from storage.errors import Corrupt, Determinate, Fatal, Fenced, StorageError
 from storage.object_store import ObjectStore
 from storage.shard import Fence

@@ -15,9 +15,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from compute.key_predicates import KeyPredicate
-from compute.required_keys import RequiredKeys
-from coordinator.coordination import RequestRefused
+from compute.access.key_predicates import KeyPredicate
+from compute.access.required_keys import RequiredKeys
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
@@ -30,8 +29,9 @@ from coordinator.core.messages import (
     Snapshot,
 )
 from coordinator.core.predicates import ReadPredicate
-from sql.catalog import SYSTEM_TIMELINE, ReadHold, Table
-from sql.catalog import Key as TableKey
+from coordinator.driver.coordination import RequestRefused
+from sql.catalog.catalog import SYSTEM_TIMELINE, ReadHold, Table
+from sql.catalog.catalog import Key as TableKey
 from storage.batch import DataFile, ShardView
 from storage.delta.files import encode_file
 from storage.errors import NotFound

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from coordinator import startup
-from coordinator.committing import Committing
-from coordinator.core import commits, group_commit, reading, snapshots, validation
+from coordinator.core import commits, group_commit, snapshots, validation
+from coordinator.core import scans as reading
 from coordinator.core.completions import CeilingPersisted, GroupPassed
 from coordinator.core.effects import CommitGroup, Effect, Reply
 from coordinator.core.group_commit import GroupCommit
@@ -20,8 +19,10 @@ from coordinator.core.snapshots import Snapshots
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import Ahead
-from coordinator.leadership import Leadership
-from coordinator.timelines import Timelines
+from coordinator.driver.commit_effects import Committing
+from coordinator.driver.leadership import Leadership
+from coordinator.driver.timelines import Timelines
+from coordinator.server import recovery as startup
 from storage import cuts
 from storage.delta import flush_plan
 from storage.errors import Determinate, Indeterminate
@@ -194,7 +195,7 @@ def cut_not_shared(patch: pytest.MonkeyPatch) -> None:
             cut = mine
         return await flush(store, state, cut, **options)
 
-    patch.setattr("coordinator.committing.flush", earlier)
+    patch.setattr("coordinator.driver.commit_effects.flush", earlier)
 
 
 def hold_not_taken(patch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.core.messages import CatalogChange, PutObject, PutTable, RemoveObject
-from sql.catalog import Catalog, Column, Table
-from sql.catalog_objects import TYPE, DomainDefinition, EnumDefinition, UserType
-from sql.enum_types import enum_of, is_enum
-from sql.table_changes import with_column, with_definition, without_column
-from sql.types import INT8
+from sql.binder.stored.table_changes import with_column, with_definition, without_column
+from sql.catalog.catalog import Catalog, Column, Table
+from sql.catalog.objects import TYPE, DomainDefinition, EnumDefinition, UserType
+from sql.types.enums import enum_of, is_enum
+from sql.types.sql_type import INT8
 from tests.history.events import Add, Operation, ReadSet
 from tests.sim.levels import LEVELS
 from tests.sim.rows import COLUMNS, Row, number_of, table_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator.core.messages import Isolation
-from sql.catalog import SYSTEM_TIMELINE
+from sql.catalog.catalog import SYSTEM_TIMELINE
 from tests.history.events import (
     Add,
     Append,
@@ -69,7 +69,7 @@ class Workload(Protocol):
 
     @property
     def tables(self) -> Sequence[str]:
-        """Made before the run, each in its timeline (`rows.py`)."""
+        """Made before the run, each in its timeline (`pgwire/rows.py`)."""
         ...
 
     @property

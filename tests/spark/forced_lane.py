@@ -7,7 +7,7 @@ Tables of tests are small; adaptive execution, generated code and rows in files 
 
 import sys
 
-from compute.spark_session import LaneName
+from compute.spark.session import LaneName
 from coordinator.main import main
 from tests.spark.shared_engine import forced
 

@@ -19,14 +19,15 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from compute.executor import Run
-from compute.spark import SparkExecutor
-from compute.spark_session import LaneName, SparkSettings
-from sql.bind import BindContext, bind
-from sql.catalog import Catalog, Column, Table
-from sql.parse import parse
-from sql.plan import ColumnId, Plan, PlanColumn, RelationId, Scan
-from sql.statements import Query
-from sql.types import INT8, TEXT, SqlType, Value
+from compute.spark.executor import SparkExecutor
+from compute.spark.session import LaneName, SparkSettings
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog, Column, Table
+from sql.parser.parse import parse
+from sql.plan.nodes import ColumnId, Plan, PlanColumn, RelationId, Scan
+from sql.statements.bound import Query
+from sql.types.sql_type import INT8, TEXT, SqlType, Value
 from storage.batch import DataFile, FileSlice, InlineSlice, ShardView
 from storage.types import ShardId, Source
 
@@ -87,11 +88,11 @@ def forced(lane: LaneName, *, spooled: bool = False) -> Iterator[None]:
     """Runs take this lane whatever their size, read files as files, and spool if asked to."""
     with ExitStack() as patches:
         enter = patches.enter_context
-        enter(mock.patch("compute.spark.lane_of", return_value=lane))
+        enter(mock.patch("compute.spark.executor.lane_of", return_value=lane))
         if lane is not LaneName.SMALL:
-            enter(mock.patch("compute.spark_relations.is_small", return_value=False))
+            enter(mock.patch("compute.spark.relations.is_small", return_value=False))
         if spooled:
-            enter(mock.patch("compute.spark.COLLECT_ROWS_MAX", 0))
+            enter(mock.patch("compute.spark.executor.COLLECT_ROWS_MAX", 0))
         yield
 
 

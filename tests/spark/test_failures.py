@@ -7,11 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from compute.spark import SparkExecutor
-from compute.spark_errors import Failure, translate_failures
-from compute.spark_session import LaneName
+from compute.spark.errors import Failure, translate_failures
+from compute.spark.executor import SparkExecutor
+from compute.spark.session import LaneName
 from sql.errors import SqlError
-from sql.types import FLOAT8, INT4, INT8, TEXT, numeric
+from sql.types.sql_type import FLOAT8, INT4, INT8, TEXT, numeric
 from storage.types import ShardId
 from tests.spark.shared_engine import Shard, answer, forced, plan_of, scan
 
@@ -92,7 +92,7 @@ def test_what_nobody_foresaw_tells_nothing(
     shard.file("a.parquet", pa.table(ROW, schema=SCHEMA))
     view = shard.view([("a.parquet", None, [])])
     (shard.directory / "a.parquet").write_bytes(b"PAR1 this is not Parquet PAR1")
-    caplog.set_level(logging.ERROR, "compute.spark_errors")
+    caplog.set_level(logging.ERROR, "compute.spark.errors")
     with forced(LaneName.MEDIUM), pytest.raises(SqlError) as caught:
         answer(spark, scan([type_ for _, type_ in COLUMNS]), {"t": view})
     error = caught.value

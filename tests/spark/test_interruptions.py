@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from compute.executor import EngineUnavailable, Run
-from compute.jvm_supervisor import JvmState
-from compute.spark import SparkExecutor
-from compute.spark_session import LaneName
-from sql.plan import Plan, RelationId
-from sql.types import INT8
+from compute.spark.executor import SparkExecutor
+from compute.spark.session import LaneName
+from compute.spark.supervisor import JvmState
+from sql.plan.nodes import Plan, RelationId
+from sql.types.sql_type import INT8
 from storage.batch import ShardView
 from tests.spark.shared_engine import Shard, forced, plan_of, rows_of, scan, until
 

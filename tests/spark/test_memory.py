@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from py4j.java_gateway import JavaObject
 
-from compute.spark import SparkExecutor
-from compute.spark_session import LaneName
-from sql.types import INT8
+from compute.spark.executor import SparkExecutor
+from compute.spark.session import LaneName
+from sql.types.sql_type import INT8
 from tests.spark.shared_engine import Shard, answer, forced, plan_of
 
 pytestmark = pytest.mark.spark

@@ -7,10 +7,10 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
-from compute.spark import SparkExecutor
-from compute.spark_session import LaneName
+from compute.spark.executor import SparkExecutor
+from compute.spark.session import LaneName
 from sql.errors import SqlError
-from sql.types import INT8, TEXT, SqlType
+from sql.types.sql_type import INT8, TEXT, SqlType
 from storage.batch import ShardView
 from tests.spark.shared_engine import Shard, answer, forced, plan_of, rows_of, until
 from tests.spark.test_interruptions import active_jobs, one
@@ -157,7 +157,7 @@ def test_functions_do_not_pile_up(
     spark: SparkExecutor, views: dict[str, ShardView], lane: LaneName
 ) -> None:
     text = "select id from t where doc ->> '{}' is not null"
-    with mock.patch("compute.spark_functions.REGISTERED_MAX", 2):
+    with mock.patch("compute.spark.functions.REGISTERED_MAX", 2):
         for number in range(5):
             assert ask(spark, text.format(number), views) == []
     engine = cast("Any", spark)._engine

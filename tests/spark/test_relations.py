@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from compute.spark import SparkExecutor
-from compute.spark_holes import hole_rows
-from compute.spark_relations import DELETED_LITERALS_MAX
-from compute.spark_session import LaneName
-from sql.types import (
+from compute.spark.deleted_rows import hole_rows
+from compute.spark.executor import SparkExecutor
+from compute.spark.relations import DELETED_LITERALS_MAX
+from compute.spark.session import LaneName
+from sql.types.sql_type import (
     BOOL,
     BYTEA,
     DATE,

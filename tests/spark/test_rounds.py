@@ -10,11 +10,11 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
-from compute.spark import SparkExecutor
-from compute.spark_rounds import MadeRows
-from compute.spark_session import LaneName
+from compute.spark.executor import SparkExecutor
+from compute.spark.recursion_rounds import MadeRows
+from compute.spark.session import LaneName
 from sql.errors import SqlError
-from sql.types import FLOAT8, INT8, TEXT
+from sql.types.sql_type import FLOAT8, INT8, TEXT
 from storage.batch import ShardView
 from tests.spark.shared_engine import Shard, answer, directory, forced, plan_of, rows_of, until
 
@@ -42,8 +42,8 @@ def ring() -> ShardView:
 def in_files(rows: int = 0) -> Iterator[None]:
     """Rounds of so many rows are too many to be collected."""
     with (
-        mock.patch("compute.spark_rounds.COLLECT_ROWS_MAX", rows),
-        mock.patch("compute.spark_rounds.MEMORY_BYTES_MAX", rows),
+        mock.patch("compute.spark.recursion_rounds.COLLECT_ROWS_MAX", rows),
+        mock.patch("compute.spark.recursion_rounds.MEMORY_BYTES_MAX", rows),
     ):
         yield
 
@@ -94,7 +94,7 @@ def test_a_round_that_is_too_large_goes_to_files_and_later_ones_do_not(
         "with recursive r(x) as (select a from t union select x * 100 + u.a from r, t u, t v"
         " where x < 10 and x > 0) select count(*), sum(x) from r"
     )
-    with mock.patch("compute.spark_rounds.COLLECT_ROWS_MAX", 50):
+    with mock.patch("compute.spark.recursion_rounds.COLLECT_ROWS_MAX", 50):
         found = answer(spark, plan_of(text, t=COLUMNS), {"t": ring})
     made = {x * 100 + y for x in range(1, 10) for y in range(10)} | set(range(10))
     assert found == [(len(made), sum(made))]
@@ -107,7 +107,7 @@ def test_rows_are_made_once_for_an_answer_that_turns_out_long(
     plan = plan_of(f"{REACH} select r.a, x.a from r, r x, t where r.a >= 0", t=COLUMNS)
     with (
         counted("_rows_of") as made,
-        mock.patch("compute.spark_lane.COLLECT_ROWS_MAX", 1000),
+        mock.patch("compute.spark.lane.COLLECT_ROWS_MAX", 1000),
     ):
         found = answer(spark, plan, {"t": ring})
     assert len(found) == 100_000

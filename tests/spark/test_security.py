@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from compute.executor import EngineUnavailable
-from compute.spark import SparkExecutor
-from compute.spark_session import LaneName, SparkSettings, launch_conf, prove
-from sql.plan import ColumnId, Const, Param, PlanColumn, Project, RelationId, Values
-from sql.types import TEXT
+from compute.spark.executor import SparkExecutor
+from compute.spark.session import LaneName, SparkSettings, launch_conf, prove
+from sql.plan.nodes import ColumnId, Const, Param, PlanColumn, Project, RelationId, Values
+from sql.types.sql_type import TEXT
 from tests.spark.shared_engine import Shard, answer, directory, forced, plan_of, scan
 
 pytestmark = pytest.mark.spark

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 import pytest
 
 from compute.executor import BATCH_ROWS_MAX, Run
-from compute.spark import SparkExecutor
-from compute.spark_results import COLLECT_ROWS_MAX, Spool
-from compute.spark_session import LaneName
+from compute.spark.executor import SparkExecutor
+from compute.spark.results import COLLECT_ROWS_MAX, Spool
+from compute.spark.session import LaneName
 from sql.errors import SqlError
-from sql.plan import RelationId
-from sql.types import INT8, TEXT
+from sql.plan.nodes import RelationId
+from sql.types.sql_type import INT8, TEXT
 from storage.batch import ShardView
 from tests.spark.shared_engine import Shard, answer, directory, forced, plan_of, scan, until
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from compute.spark import SparkExecutor
+from compute.spark.executor import SparkExecutor
 from sql.emit.zones import has_javas_rules
-from sql.timezones import find_zone, offset_at_utc, zone_names
-from sql.types import SqlType
+from sql.types.datetime.timezones import find_zone, offset_at_utc, zone_names
+from sql.types.sql_type import SqlType
 from storage.batch import ShardView
 from tests.spark.shared_engine import Shard, answer, plan_of
 

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sql.bind import BindContext, bind
-from sql.catalog import SYSTEM_TIMELINE, Catalog, Column, ReadHold, Table, Timeline
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Column, ReadHold, Table, Timeline
 from sql.errors import SqlError
-from sql.parse import parse
-from sql.statements import CopyOut, Modify, OutputColumn, Query
-from sql.types import (
+from sql.parser.parse import parse
+from sql.statements.bound import CopyOut, Modify, OutputColumn, Query
+from sql.types.sql_type import (
     BOOL,
     BYTEA,
     DATE,

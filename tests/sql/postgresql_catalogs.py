@@ -11,7 +11,7 @@ import psycopg
 from tests.servers import postgres
 
 FILE = Path(__file__).parents[2] / "sql" / "data" / "catalogs.txt"
-HEAD = "# System catalogs and views of PostgreSQL {version}; see sql/system_catalogs.py.\n"
+HEAD = "# System catalogs and views of PostgreSQL {version}; see sql/catalog/system_catalogs.py.\n"
 COLUMNS = """
 select n.nspname, c.oid::int, c.relname, c.relkind, a.attname,
   coalesce(b.typname, t.typname) || case when a.attnotnull then '!' else '' end

@@ -11,13 +11,15 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from sql.functions import FunctionKind, cast, functions
-from sql.types import OIDS, VECTORS
+from sql.functions.table import FunctionKind, cast, functions
+from sql.types.sql_type import OIDS, VECTORS
 from tests.servers import postgres
 from tests.session.stack import serving
 
 FILE: Final = Path(__file__).parents[2] / "sql" / "data" / "pg_proc.txt"
-HEAD: Final = "# Functions of PostgreSQL {version} that Meridian has; see sql/pg_proc.py.\n"
+HEAD: Final = (
+    "# Functions of PostgreSQL {version} that Meridian has; see sql/functions/pg_proc.py.\n"
+)
 FUNCTIONS: Final = """
 select oid::int8, proname::text, prokind::text, provolatile::text, proparallel::text, proisstrict,
   proleakproof, proretset, (select lanname::text from pg_language l where l.oid = prolang),

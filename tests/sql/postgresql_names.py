@@ -13,7 +13,8 @@ from tests.servers import postgres
 
 DATA = Path(__file__).parents[2] / "sql" / "data"
 HEAD = (
-    "# Functions, operators, casts and settings of PostgreSQL {version}; see sql/postgresql.py.\n"
+    "# Functions, operators, casts and settings of PostgreSQL {version}; "
+    "see sql/binder/resolve/postgresql_functions.py.\n"
 )
 FUNCTIONS = """
 select proname || case prokind when 'a' then ' +' else '' end,

@@ -7,16 +7,16 @@ from enum import StrEnum
 
 import pytest
 
-from sql.bind import bind
-from sql.catalog import Catalog, Column, Table
-from sql.definition_statements import Redefinition
+from sql.binder.bind import bind
+from sql.catalog.catalog import Catalog, Column, Table
 from sql.errors import SqlError
-from sql.explain import explain_lines, expression_text
-from sql.explain_options import ExplainOptions
-from sql.parse import parse
-from sql.plan import Call, Const, Param
-from sql.statements import CopyOut, Explain, ExplainTimestamp, Modify, Query
-from sql.types import SqlType, display
+from sql.explain.plan_tree import explain_lines, expression_text
+from sql.parser.parse import parse
+from sql.plan.nodes import Call, Const, Param
+from sql.statements.bound import CopyOut, Explain, ExplainTimestamp, Modify, Query
+from sql.statements.ddl import Redefinition
+from sql.statements.explain_options import ExplainOptions
+from sql.types.sql_type import SqlType, display
 from tests.sql.described import TESTDATA, context
 from tests.transcript import Command, run_transcript
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from sql.bind import bind
-from sql.chains import LINKS_MAX, is_too_deep
+from sql.binder.bind import bind
 from sql.errors import SqlError
-from sql.parse import parse
-from sql.statements import Prepared
+from sql.parser.nesting_limit import LINKS_MAX, is_too_deep
+from sql.parser.parse import parse
+from sql.statements.bound import Prepared
 from tests.sql.described import context
 
 

@@ -5,11 +5,11 @@ import random
 import pytest
 from pglast import parser
 
-from sql.bind import bind
+from sql.binder.bind import bind
 from sql.errors import SqlError
-from sql.own_statements import parsed_parts
-from sql.parse import parse
-from sql.syntax import is_a
+from sql.parser.meridian_nodes import parsed_parts
+from sql.parser.parse import parse
+from sql.parser.syntax import is_a
 from tests.sql.described import context
 
 STARTS = [

@@ -1,8 +1,8 @@
 """`sql/data/pg_proc.txt` has what the function table has; `postgresql_functions.py` writes it."""
 
-from sql.functions import FunctionKind, all_functions
-from sql.pg_proc import by_name, procedures
-from sql.postgresql_names import postgresql_names
+from sql.functions.pg_proc import by_name, procedures
+from sql.functions.postgresql_names import postgresql_names
+from sql.functions.table import FunctionKind, all_functions
 
 
 def test_every_function_of_the_table_is_listed() -> None:

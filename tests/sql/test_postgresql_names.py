@@ -2,7 +2,12 @@
 
 import pytest
 
-from sql.postgresql import has_cast, has_function, has_operator, is_aggregate
+from sql.binder.resolve.postgresql_functions import (
+    has_cast,
+    has_function,
+    has_operator,
+    is_aggregate,
+)
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,16 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
+from compute.access.row_predicates import RowPredicate
 from compute.arrow import table_schema
-from compute.reference import execute
-from compute.row_predicates import RowPredicate
-from sql.bind import bind
-from sql.catalog import Catalog, Column, Table
-from sql.parse import parse
-from sql.plan import Plan, RelationId
-from sql.read_conditions import read_conditions
-from sql.statements import Modify, Query
-from sql.types import INT4, INT8, TEXT, Value
+from compute.reference.executor import execute
+from sql.binder.bind import bind
+from sql.catalog.catalog import Catalog, Column, Table
+from sql.parser.parse import parse
+from sql.plan.nodes import Plan, RelationId
+from sql.plan.read_conditions import read_conditions
+from sql.statements.bound import Modify, Query
+from sql.types.sql_type import INT4, INT8, TEXT, Value
 from storage.batch import InlineSlice, ShardView
 from storage.known_rows import KnownRows
 from storage.types import ShardId, Source

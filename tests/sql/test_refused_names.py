@@ -4,7 +4,7 @@ import pytest
 from pglast import ast, parse_sql
 from pglast.enums import AlterTableType, ObjectType
 
-from sql.refused_names import action_words, object_words, statement_words
+from sql.parser.statement_names import action_words, object_words, statement_words
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sql.regex import parse_regex
-from sql.regex_costs import ends_soon
+from sql.regex.backtracking import ends_soon
+from sql.regex.parser import parse_regex
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from itertools import count
 
-from sql.bind import bind
-from sql.parse import parse
-from sql.plan import ColumnId, Plan, PlanColumn, Subquery, output_columns
-from sql.renumbering import canonical, free_columns, parts_of, renumbered, same_expression
-from sql.statements import Query
-from sql.traverse import children, plan_expressions
+from sql.binder.bind import bind
+from sql.parser.parse import parse
+from sql.plan.nodes import ColumnId, Plan, PlanColumn, Subquery, output_columns
+from sql.plan.renumbering import canonical, free_columns, parts_of, renumbered, same_expression
+from sql.plan.traverse import children, plan_expressions
+from sql.statements.bound import Query
 from tests.sql.described import context
 
 

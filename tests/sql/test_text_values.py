@@ -18,9 +18,9 @@ from pathlib import Path
 import psycopg
 
 from sql.errors import SqlError
-from sql.text_input import apply_typmod, parse_text
-from sql.text_output import format_text
-from sql.types import NUMERIC, SqlType, bpchar, numeric, varchar
+from sql.types.sql_type import NUMERIC, SqlType, bpchar, numeric, varchar
+from sql.types.text_input import apply_typmod, parse_text
+from sql.types.text_output import format_text
 from tests.servers import postgres
 
 TABLE = Path(__file__).parent / "testdata" / "text_values.txt"

@@ -114,7 +114,7 @@ def _is_known_text(statement: str, expected: str, found: str) -> bool:
     if _WITH_ZEROS.search(statement) and _COUNTING.search(statement):
         return True
     # A quotient of 16 digits and more has the decimals of its operands. We know how many they
-    # take to a multiple of four (sql/quotients.py, Q2).
+    # take to a multiple of four (sql/types/division_scale.py, Q2).
     is_quotient = " / " in statement or "avg(" in statement
     return is_quotient and _is_same_when_rounded(expected, found)
 

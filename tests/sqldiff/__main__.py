@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from compute.spark_session import LaneName
+from compute.spark.session import LaneName
 from tests.servers import meridian, postgres
 from tests.sqldiff import lists
 from tests.sqldiff.comparing import Verdict

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compute.spark_session import LaneName
+from compute.spark.session import LaneName
 from tests.servers import meridian, postgres
 from tests.sqldiff.answers import ask
 from tests.sqldiff.binary import differences

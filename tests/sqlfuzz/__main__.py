@@ -26,7 +26,7 @@ from pathlib import Path
 import psycopg
 from psycopg.pq.abc import PGconn
 
-from compute.spark_session import LaneName
+from compute.spark.session import LaneName
 from tests.servers import meridian, postgres
 from tests.sqldiff.answers import Answer, Failed, Rows, ask, show
 from tests.sqldiff.comparing import Verdict, judge, without_modifiers

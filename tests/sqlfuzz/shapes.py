@@ -7,7 +7,7 @@
 INVARIANTS
   S1  the answer is one: where a LIMIT or a window counts rows they are ordered by all columns, but
       for a LIMIT whose rows are only counted.
-  S2  nothing fails, and sums of floats are exact (`rows.py`).
+  S2  nothing fails, and sums of floats are exact (`pgwire/rows.py`).
   S3  the same random source gives the same queries.
 """
 

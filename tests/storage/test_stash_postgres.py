@@ -11,13 +11,7 @@ import psycopg
 import pytest
 
 from storage import postgres_tables, stash_postgres
-from storage.errors import (
-    Corrupt,
-    Determinate,
-    Indeterminate,
-    NewerFormat,
-    RequireFailed,
-)
+from storage.errors import Corrupt, Determinate, Indeterminate, NewerFormat, RequireFailed
 from storage.postgres_link import UnfitServer
 from storage.stash import Put, Require
 from storage.stash_postgres import PostgresStash

@@ -23,13 +23,7 @@ from storage.errors import (
     NewerFormat,
     RequireFailed,
 )
-from storage.sqlite_file import (
-    FORMAT,
-    StashFile,
-    classify,
-    open_stash_file,
-    refuse_lossy,
-)
+from storage.sqlite_file import FORMAT, StashFile, classify, open_stash_file, refuse_lossy
 from storage.stash import Delete, Put, Require
 from storage.stash_sqlite import SqliteStash
 from storage.types import Epoch

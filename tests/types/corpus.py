@@ -13,15 +13,16 @@ from pathlib import Path
 import psycopg
 import pyarrow as pa
 
-from compute.reference_arrow import to_values
-from sql.bind import BindContext, bind
-from sql.catalog import Catalog
+from compute.reference.arrow import to_values
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
-from sql.parse import parse
-from sql.plan import Plan, output_columns
-from sql.statements import Query
-from sql.text_output import format_text
-from sql.types import SqlType, Value
+from sql.parser.parse import parse
+from sql.plan.nodes import Plan, output_columns
+from sql.statements.bound import Query
+from sql.types.sql_type import SqlType, Value
+from sql.types.text_output import format_text
 
 TESTDATA = Path(__file__).parent / "testdata"
 NAMES = ("arrays", "intervals", "json", "times")
@@ -133,7 +134,7 @@ def same(found: Answer, types: Sequence[SqlType], expected: Answer) -> bool:
 
 
 def _same_cell(a: str | None, b: str | None, type_: SqlType) -> bool:
-    """Zeros behind the point of a numeric without modifier are our own (sql/types.py, Y2)."""
+    """Zeros behind the point of a numeric without modifier are our own (Y2 of `sql_type.py`)."""
     if a == b or a is None or b is None:
         return a == b
     if type_.name == "numeric" and type_.trim:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from compute.duckdb.database import LocalSettings
+from compute.duckdb.executor import LocalExecutor
 from compute.executor import Run
-from compute.local import LocalExecutor
-from compute.local_database import LocalSettings
-from compute.reference import execute
-from sql.functions import FunctionKind, rows_of
-from sql.plan import Plan
+from compute.reference.executor import execute
+from sql.functions.table import FunctionKind, rows_of
+from sql.plan.nodes import Plan
 from tests.servers import postgres
 from tests.types.corpus import (
     NAMES,

@@ -3,8 +3,8 @@
 import pytest
 
 from compute.executor import Run
-from compute.spark import SparkExecutor
-from sql.plan import Plan
+from compute.spark.executor import SparkExecutor
+from sql.plan.nodes import Plan
 from tests.types.corpus import Rows, rows_of_batches
 from tests.types.test_corpus import check
 

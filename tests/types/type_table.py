@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from compute.arrow import arrow_type
-from sql.names import type_of
-from sql.parse import parse
-from sql.types import SqlType, display
+from sql.parser.parse import parse
+from sql.parser.type_names import type_of
+from sql.types.sql_type import SqlType, display
 from storage.delta.schema import delta_type
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "types.md"

@@ -1,7 +1,7 @@
 """Random statements over columns of every kind: enums, domains, arrays, jsonb, intervals, generated
 columns, and keys that are looked at when the transaction ends.
 
-The same invariants as `sequences.py`; it has the transactions and savepoints.
+The same invariants as `driver/sequences.py`; it has the transactions and savepoints.
 """
 
 from collections.abc import Callable, Sequence

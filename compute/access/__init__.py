@@ -1,0 +1,1 @@
+"""access: to be described."""

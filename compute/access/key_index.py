@@ -1,0 +1,374 @@
+"""Which keys a table has already: looked up in a view, without an engine.
+
+    view ─┬─ small inline slices   a dictionary, grown by what is new since the last look
+          ├─ large ones, own rows  compared column by column
+          └─ files                 those whose statistics and filter may hold a key: their key
+                                   columns, read once and kept while there is room
+
+INVARIANTS
+  Z1  a row counts if it is live in the view asked about, whatever the index remembers: that names
+      candidates only.
+  Z2  memory is bounded by TAIL_ROWS_MAX, and CACHED_BYTES_MAX for columns of files; filters of
+      files (`bloom_filters.py`) are small and stay when the columns have gone.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from compute.access.bloom_filters import FEW, KeyFilters, filter_of
+from compute.access.key_predicates import KeyValues, NewKeys, OneKey
+from compute.access.row_keys import RowKey, row_keys
+from compute.access.sorted_keys import SortedKeys
+from compute.arrow import table_schema
+from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView
+from storage.known_rows import KnownRows
+from storage.shapes import shaped
+from storage.types import OWN, ShardId, Source
+
+ReadColumns: TypeAlias = Callable[[ShardId, DataFile, Sequence[str]], pa.Table]
+"""Loads some columns of all rows of a data file. Blocks."""
+
+ReadRows: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], pa.Table]
+"""Loads some rows of a data file, all columns; the indexes ascend. Blocks."""
+
+_ColumnsOfFile: TypeAlias = tuple[Source, tuple[str, ...], tuple[pa.DataType, ...]]
+
+RowsWarm: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], bool]
+"""Whether rows of a data file are in memory."""
+
+
+def _never_warm(_shard: ShardId, _file: DataFile, _rows: Sequence[int]) -> bool:
+    return False
+
+
+Place: TypeAlias = tuple[Source, int]
+"""A row by its identity."""
+
+WARM_KEYS_MAX: Final = 20
+"""Keys that are looked up on the loop, if their files are in memory. Larger: longer stalls."""
+
+AT_HAND_MAX: Final = 3
+"""Files that are looked into, and not asked for by filters, if their keys are in memory and in
+order. Larger: more to look into than hashing a key would cost."""
+
+SMALL_ROWS_MAX: Final = 1_000
+"""Rows of a commit that go into the dictionary."""
+
+CACHED_BYTES_MAX: Final = 192 << 20
+"""Key columns of files. Larger: fewer files read again for keys without an order, such as UUIDs."""
+
+TAIL_ROWS_MAX: Final = 500_000
+"""Rows of all tails that are remembered by key; the table asked for least recently goes first."""
+
+
+@dataclass(slots=True)
+class _Tail:
+    """The small inline slices of one shard by one key."""
+
+    rows: dict[KeyValues, list[tuple[Source, int]]] = field(
+        default_factory=dict[KeyValues, list[tuple[Source, int]]]
+    )
+    known: set[Source] = field(default_factory=set[Source])
+    count: int = 0
+
+
+class KeyIndex:
+    """See the module. One for a server, whose threads share it."""
+
+    def __init__(
+        self, read: ReadColumns, read_rows: ReadRows, rows_warm: RowsWarm = _never_warm
+    ) -> None:
+        self._read = read
+        self.read_rows = read_rows
+        """For who wants the rows that were located."""
+        self.rows_warm = rows_warm
+        """Whether `read_rows` would not block."""
+        self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
+        self._columns: OrderedDict[_ColumnsOfFile, SortedKeys] = OrderedDict()
+        self._filters = KeyFilters()
+        self._bytes = 0
+        self._tail_rows = 0
+        # Threads that look up keys of several statements change both maps.
+        self._lock = threading.Lock()
+
+    def find_in_memory(self, view: ShardView, keys: NewKeys, going: Deletes) -> KeyValues | None:
+        """A key that a live inline row has; `going`: rows that do not count any more."""
+        tail = self._tail(view, keys)
+        wanted = keys.values if keys.is_small and keys.count <= len(tail.rows) else ()
+        parts: dict[Source, InlineSlice] = {}
+        for values in wanted:
+            for source, row in tail.rows.get(values, ()):
+                parts = parts or {part.source: part for part in view.inline}
+                if source in parts and _is_live(parts[source].deleted, going, source, row):
+                    return values
+        for part in view.inline:
+            if wanted and part.source in tail.known:
+                continue
+            rows = part.rows.select(list(keys.key.columns))
+            live = _Live(part.source, part.rows.num_rows, part.deleted, going)
+            found = _first(rows, keys.among(rows), live)
+            if found is not None:
+                return found
+        return None
+
+    def files(self, view: ShardView, keys: NewKeys) -> tuple[FileSlice, ...]:
+        """The files that may hold one of the keys."""
+        parts = [part for part in view.files if keys.may_be_in(part.file)]
+        return tuple(self._filtered(view.shard, parts, keys) if keys.count <= FEW else parts)
+
+    def _filtered(
+        self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys | OneKey
+    ) -> Sequence[FileSlice]:
+        """Those of the files that may hold a key by their filters."""
+        if len(parts) <= AT_HAND_MAX:
+            places = [_place(shard, part.file.name, keys) for part in parts]
+            known = [self._columns.get(place) for place in places]
+            if all(columns is not None and columns.is_ordered for columns in known):
+                return parts
+        return [part for part in parts if not self._lacks(shard, part.file, keys)]
+
+    def _lacks(self, shard: ShardId, file: DataFile, keys: NewKeys | OneKey) -> bool:
+        """Whether a file that was read before surely has none of the keys."""
+        known = self._filters.get(_place(shard, file.name, keys))
+        if known is None or keys.hashes is None:
+            return False
+        return not known.may_have(keys.hashes)
+
+    def find_in_files(
+        self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys, going: Deletes
+    ) -> KeyValues | None:
+        """A key that a live row of these files has. Blocks."""
+        for part in parts:
+            if keys.count > FEW and self._lacks(shard, part.file, keys):
+                continue
+            rows = self._file_columns(shard, part.file, keys)
+            live = _Live(part.file.name, part.row_limit, part.deleted, going)
+            found = _first(rows.rows, rows.among(keys), live)
+            if found is not None:
+                return found
+        return None
+
+    def is_warm(self, view: ShardView, keys: NewKeys, files: Sequence[FileSlice]) -> bool:
+        """Whether looking these keys up in these files neither reads one nor compares many rows."""
+        if keys.count > WARM_KEYS_MAX or not keys.is_small:
+            return False
+        places = [_place(view.shard, part.file.name, keys) for part in files]
+        with self._lock:
+            known = [self._columns.get(place) for place in places]
+        return all(columns is not None and columns.is_ordered for columns in known)
+
+    def locate(
+        self, view: ShardView, keys: NewKeys, going: Deletes, files: Sequence[FileSlice]
+    ) -> dict[RowKey, Place]:
+        """The live rows that have one of the keys; `files`: those of the view that may hold one.
+        Blocks, if there are some.
+        """
+        tail = self._tail(view, keys)
+        wanted = keys.values if keys.is_small else ()
+        parts = {part.source: part for part in view.inline} if wanted else {}
+        found: dict[RowKey, Place] = {}
+        for values in wanted:
+            for source, row in tail.rows.get(values, ()):
+                if source in parts and _is_live(parts[source].deleted, going, source, row):
+                    found[values] = (source, row)
+        for part in view.inline:
+            if wanted and part.source in tail.known:
+                continue
+            rows = part.rows.select(list(keys.key.columns))
+            live = _Live(part.source, part.rows.num_rows, part.deleted, going)
+            found.update(_places(keys, rows, keys.among(rows), live))
+        for file in files:
+            columns = self._file_columns(view.shard, file.file, keys)
+            live = _Live(file.file.name, file.row_limit, file.deleted, going)
+            found.update(_places(keys, columns.rows, columns.among(keys), live))
+        return found
+
+    def locate_all(self, view: ShardView, keys: NewKeys) -> list[Place]:
+        """All live rows that have one of the keys, which several may share. Blocks."""
+        found: list[Place] = []
+        for part in view.inline:
+            rows = part.rows.select(list(keys.key.columns))
+            found += [(part.source, row) for row in keys.among(rows) if row not in part.deleted]
+        for file in self.files(view, keys):
+            columns = self._file_columns(view.shard, file.file, keys)
+            found += [
+                (file.file.name, row)
+                for row in keys.among(columns.rows)
+                if row < file.row_limit and row not in file.deleted
+            ]
+        return found
+
+    def places(
+        self, view: ShardView, key: OneKey, *, may_read: bool, at_most: int | None = None
+    ) -> list[Place] | None:
+        """The live rows that have a key, of which an index keeps the columns in order; None if a
+        file would have to be read, or many rows compared, and may not. Blocks, if it may. Raises
+        TooManyRows if a file or slice has more than `at_most`, live or not.
+        """
+        tail = self._tail(view, key)
+        found: list[Place] = []
+        parts: dict[Source, InlineSlice] = {}
+        for source, row in tail.rows.get(key.values, ()):
+            parts = parts or {part.source: part for part in view.inline}
+            if source in parts and row not in parts[source].deleted:
+                found.append((source, row))
+        for part in view.inline:
+            if part.source not in tail.known:
+                columns = self._inline_columns(view.shard, part, key, may_read=may_read)
+                if columns is None:
+                    return None
+                rows = columns.having(key, at_most)
+                found += [(part.source, row) for row in rows if row not in part.deleted]
+        for file in self._files_with(view, key):
+            columns = self._columns.get(_place(view.shard, file.file.name, key))
+            if columns is None and may_read:
+                columns = self._file_columns(view.shard, file.file, key)
+            if columns is None or not (may_read or columns.is_ordered):
+                return None
+            found += [
+                (file.file.name, row)
+                for row in columns.having(key, at_most)
+                if row < file.row_limit and row not in file.deleted
+            ]
+        return found
+
+    def _inline_columns(
+        self, shard: ShardId, part: InlineSlice, key: OneKey, *, may_read: bool
+    ) -> SortedKeys | None:
+        """The key columns of a slice that is not in the dictionary."""
+        place = _place(shard, part.source, key)
+        # Own rows have the same name in every transaction.
+        columns = None if part.source == OWN else self._columns.get(place)
+        if columns is None and (may_read or part.rows.num_rows <= SMALL_ROWS_MAX):
+            rows = part.rows.select(list(key.key.columns))
+            columns = SortedKeys(rows, once=part.source == OWN)
+            if part.source != OWN:
+                with self._lock:
+                    self._keep(place, columns)
+        if columns is None or not (may_read or columns.is_ordered):
+            return None
+        return columns
+
+    def _files_with(self, view: ShardView, key: OneKey) -> Sequence[FileSlice]:
+        parts = [part for part in view.files if key.may_be_in(part.file)]
+        return parts if len(parts) < 2 else self._filtered(view.shard, parts, key)
+
+    def _tail(self, view: ShardView, keys: NewKeys | OneKey) -> _Tail:
+        with self._lock:
+            return self._grown_tail(view, keys)
+
+    def _grown_tail(self, view: ShardView, keys: NewKeys | OneKey) -> _Tail:
+        place = (view.shard, keys.fields)
+        tail = self._tails.get(place)
+        if tail is None or len(tail.known) > 2 * len(view.inline) + SMALL_ROWS_MAX:
+            self._forget(place)
+            tail = self._tails[place] = _Tail()
+        self._tails.move_to_end(place)
+        before = tail.count
+        for part in view.inline:
+            if part.source in tail.known or part.source == OWN:
+                continue
+            if part.rows.num_rows <= SMALL_ROWS_MAX:
+                for row, values in enumerate(_keys(part.rows, keys.key.columns)):
+                    tail.rows.setdefault(values, []).append((part.source, row))
+                tail.known.add(part.source)
+                tail.count += part.rows.num_rows
+        self._tail_rows += tail.count - before
+        while self._tail_rows > TAIL_ROWS_MAX and len(self._tails) > 1:
+            self._forget(next(iter(self._tails)))
+        return tail
+
+    def _forget(self, place: tuple[ShardId, tuple[str, ...]]) -> None:
+        tail = self._tails.pop(place, None)
+        if tail is not None:
+            self._tail_rows -= tail.count
+
+    def _file_columns(self, shard: ShardId, file: DataFile, keys: NewKeys | OneKey) -> SortedKeys:
+        place = _place(shard, file.name, keys)
+        with self._lock:
+            rows = self._columns.get(place)
+            if rows is not None:
+                self._columns.move_to_end(place)
+        if rows is None:
+            names = list(keys.fields)
+            read = self._read(shard, file, names)
+            if read.schema.names != names:
+                read = shaped(read, _key_schema(keys))
+            rows = SortedKeys(read)
+            made = None
+            if self._filters.get(place) is None and tuple(read.schema.types) == keys.types:
+                made = filter_of(read.columns)
+            with self._lock:
+                self._keep(place, rows)
+                if made is not None:
+                    self._filters.add(place, made)
+        return rows
+
+    def _keep(self, place: _ColumnsOfFile, rows: SortedKeys) -> None:
+        if place in self._columns or rows.nbytes > CACHED_BYTES_MAX // 4:
+            return
+        self._columns[place] = rows
+        self._bytes += rows.nbytes
+        while self._bytes > CACHED_BYTES_MAX:
+            _, gone = self._columns.popitem(last=False)
+            self._bytes -= gone.nbytes
+
+
+def _place(shard: ShardId, name: Source, keys: NewKeys | OneKey) -> _ColumnsOfFile:
+    return Source(f"{shard}/{name}"), keys.fields, keys.types
+
+
+def _key_schema(keys: NewKeys | OneKey) -> pa.Schema:
+    return table_schema([keys.table.columns[ordinal] for ordinal in keys.key.columns])
+
+
+def _keys(rows: pa.Table, ordinals: Sequence[int]) -> Iterator[KeyValues]:
+    known = KnownRows.of(rows)
+    return zip(*[known.values(ordinal) for ordinal in ordinals], strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """Which rows of a source count: the first `limit`, without two kinds of deleted ones."""
+
+    source: Source
+    limit: int
+    deleted: BitMap64
+    going: Deletes
+
+    def has(self, row: int) -> bool:
+        return row < self.limit and _is_live(self.deleted, self.going, self.source, row)
+
+
+def _first(rows: pa.Table, candidates: Sequence[int], live: _Live) -> KeyValues | None:
+    """The key of the first live candidate."""
+    for row in candidates:
+        if live.has(row):
+            one = KnownRows.of(rows.slice(row, 1))
+            return tuple(one.values(place)[0] for place in range(rows.num_columns))
+    return None
+
+
+def _places(
+    keys: NewKeys, rows: pa.Table, candidates: Sequence[int], live: _Live
+) -> dict[RowKey, Place]:
+    """The live candidates by their keys."""
+    chosen = [row for row in candidates if live.has(row)]
+    if not chosen:
+        return {}
+    found = row_keys(keys.key, rows.take(pa.array(chosen, pa.int64())))
+    return {
+        values: (live.source, row)
+        for values, row in zip(found, chosen, strict=True)
+        if values is not None
+    }
+
+
+def _is_live(deleted: BitMap64, going: Deletes, source: Source, row: int) -> bool:
+    return row not in deleted and row not in going.get(source, ())

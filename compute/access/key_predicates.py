@@ -1,0 +1,330 @@
+"""Looking keys up: the keys that a statement makes, and which rows of others would break them.
+
+    new rows ─▶ NewKeys of a constraint ─┬─▶ KeyIndex.find   in a view, at the statement
+                                         └─▶ KeyPredicate    in interim rows, at the commit
+
+INVARIANTS
+  Y1  two rows have the same key if their columns are equal as PostgreSQL compares them; NULLs are
+      equal only for NULLS NOT DISTINCT, and otherwise a row with a NULL has no key.
+  Y2  a predicate of more than KEYS_MAX keys holds them as Arrow columns and has no points.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from functools import reduce
+from typing import Any, Final, TypeAlias, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from compute.access.bloom_filters import Hashes, row_hashes
+from compute.arrow import arrow_type
+from compute.reference.arrow import to_array
+from sql.catalog.catalog import Key, Table
+from sql.types.sql_type import Value, quoted_name
+from sql.types.text_output import format_text
+from storage.batch import DataFile
+from storage.delta.statistics import column_bounds
+from storage.errors import Corrupt
+from storage.known_rows import KnownRows, Points
+
+KEYS_MAX: Final = 10_000
+"""Keys that are kept as Python values. Larger: more memory, faster checks at the commit."""
+
+KeyValues: TypeAlias = tuple[Hashable, ...]
+"""Values as in `sql/types/sql_type.py`."""
+
+
+def key_text(
+    table: Table, key: Key, values: KeyValues, *, named: Callable[[str], str] = quoted_name
+) -> str:
+    """`(a, b)=(1, x)`, as PostgreSQL names a key in the detail of 23505."""
+    values_ = cast("tuple[Value, ...]", values)
+    columns = [table.columns[ordinal] for ordinal in key.columns]
+    names = ", ".join(named(column.name) for column in columns)
+    shown = ", ".join(
+        "null" if value is None else format_text(value, column.type)
+        for value, column in zip(values_, columns, strict=True)
+    )
+    return f"({names})=({shown})"
+
+
+def comparable(column: Any) -> Any:
+    """A key column in a form in which equal values are equal (Y1)."""
+    if pa.types.is_floating(column.type):
+        # Zero has two signs.
+        zero: Any = pa.scalar(0.0, column.type)
+        return pc.add(column, zero)
+    return column
+
+
+def fields_of(table: Table, key: Key) -> tuple[str, ...]:
+    """What the columns of a key are called in files."""
+    return tuple([table.columns[ordinal].field for ordinal in key.columns])
+
+
+class NoSuchKeyError(Exception):
+    """A value that the type of its column does not have, so that no row can have the key."""
+
+
+class OneKey:
+    """A key to look up, of types whose values are equal in Python exactly when they are in
+    PostgreSQL; none of them NULL.
+    """
+
+    __slots__ = ("_arrays", "_hashes", "fields", "key", "table", "values")
+
+    def __init__(self, table: Table, key: Key, values: KeyValues) -> None:
+        self.table = table
+        self.key = key
+        self.values = values
+        self.fields = fields_of(table, key)
+        self._arrays: Sequence[Any] | None = None
+        self._hashes: Hashes | None = None
+
+    @property
+    def arrays(self) -> Sequence[Any]:
+        """Each value as an array. Raises NoSuchKeyError."""
+        if self._arrays is None:
+            columns = [self.table.columns[ordinal] for ordinal in self.key.columns]
+            try:
+                self._arrays = [
+                    to_array([cast("Value", value)], column.type)
+                    for value, column in zip(self.values, columns, strict=True)
+                ]
+            except (pa.ArrowInvalid, OverflowError) as error:
+                raise NoSuchKeyError from error
+        return self._arrays
+
+    @property
+    def types(self) -> tuple[pa.DataType, ...]:
+        """How the key's columns are stored."""
+        return tuple([arrow_type(self.table.columns[at].type) for at in self.key.columns])
+
+    @property
+    def hashes(self) -> Hashes | None:
+        """As those of NewKeys."""
+        if self._hashes is None:
+            self._hashes = row_hashes(self.arrays)
+        return self._hashes
+
+    def may_be_in(self, file: DataFile) -> bool:
+        """Whether a file may hold the key, by its statistics."""
+        return _may_hold(self.table, self.key, (self.values,), file)
+
+
+class NewKeys:
+    """The keys that a statement gives to rows. `rows`: the columns of the key, in its order."""
+
+    def __init__(self, table: Table, key: Key, rows: pa.Table) -> None:
+        self.table = table
+        self.key = key
+        self.fields = fields_of(table, key)
+        self._all = rows
+        if key.nulls_distinct and any(column.null_count for column in rows.columns):
+            rows = rows.drop_null()
+        self._rows = rows
+        self._values: list[KeyValues] | None = None
+        self._hashed = False
+        self._hashes: Hashes | None = None
+        floating = any(table.columns[at].type.name in ("float4", "float8") for at in key.columns)
+        self.is_small = rows.num_rows <= KEYS_MAX and not floating
+        """Whether the keys are looked up as Python values, which NaN cannot be (Y2)."""
+
+    @property
+    def count(self) -> int:
+        """Rows that have a key."""
+        return self._rows.num_rows
+
+    @property
+    def rows(self) -> int:
+        """Rows, also those without a key."""
+        return self._all.num_rows
+
+    @property
+    def given(self) -> pa.Table:
+        """The columns of the key of the rows that have one."""
+        return self._rows
+
+    def beginning(self, rows: int) -> "NewKeys":
+        """The keys of the first rows."""
+        return NewKeys(self.table, self.key, self._all.slice(0, rows))
+
+    @property
+    def columns(self) -> Sequence[Any]:
+        """The key's columns, comparable."""
+        return [comparable(column) for column in self._rows.columns]
+
+    @property
+    def values(self) -> list[KeyValues]:
+        """The keys as Python values."""
+        if self._values is None:
+            known = KnownRows.of(pa.table(self.columns, names=_names(self.key)))
+            parts = [known.values(place) for place in range(len(self.key.columns))]
+            self._values = list(zip(*parts, strict=True))
+        return self._values
+
+    @property
+    def types(self) -> tuple[pa.DataType, ...]:
+        """How the key's columns are stored."""
+        return tuple(self._all.schema.types)
+
+    @property
+    def hashes(self) -> Hashes | None:
+        """A hash for each key, if its types have hashes (`bloom_filters.py`)."""
+        if not self._hashed:
+            self._hashed = True
+            self._hashes = row_hashes(self._rows.columns)
+        return self._hashes
+
+    def repeated(self) -> KeyValues | None:
+        """A key that two of the rows have."""
+        if self.is_small:
+            seen: set[KeyValues] = set()
+            for values in self.values:
+                if values in seen:
+                    return values
+                seen.add(values)
+            return None
+        names = _names(self.key)
+        grouped = pa.table(self.columns, names=names).group_by(names)
+        counted = grouped.aggregate([([], "count_all")])
+        one: Any = pa.scalar(1, pa.int64())
+        several = counted.filter(pc.greater(counted.column("count_all"), one)).slice(0, 1)
+        if not several.num_rows:
+            return None
+        known = KnownRows.of(several.select(names))
+        return tuple(known.values(place)[0] for place in range(len(names)))
+
+    def among(self, rows: pa.Table) -> list[int]:
+        """The indexes of rows (with the key's columns alone) that have one of the keys."""
+        wanted = self.columns
+        masks = [
+            pc.is_in(comparable(column), value_set=_combined(values))
+            for column, values in zip(rows.columns, wanted, strict=True)
+        ]
+        mask: Any = reduce(pc.and_, masks)
+        found: list[int] = pc.indices_nonzero(mask).to_pylist()
+        if len(wanted) == 1 or not found:
+            return found
+        # Each column is one of those wanted; the combination may not be.
+        known = KnownRows.of(rows.take(pa.array(found, pa.int64())))
+        parts = [known.values(place) for place in range(len(wanted))]
+        keys = set(self.values)
+        return [row for row, *values in zip(found, *parts, strict=True) if tuple(values) in keys]
+
+    def may_be_in(self, file: DataFile) -> bool:
+        """Whether a file may hold one of the keys, by its statistics."""
+        return not self.is_small or _may_hold(self.table, self.key, self.values, file)
+
+    def predicate(self, *, decides: bool = False) -> "KeyPredicate":
+        """What validation looks at. `decides`: see KeyLookUp."""
+        if self.is_small:
+            return KeyPredicate(self.table, self.key, frozenset(self.values), decides=decides)
+        return KeyPredicate(self.table, self.key, frozenset(), self, decides=decides)
+
+
+def _names(key: Key) -> list[str]:
+    return [f"k{place}" for place in range(len(key.columns))]
+
+
+def _combined(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+class KeyPredicate:
+    """Rows that have one of some keys. A `ReadPredicate`, and a `KeyLookUp`, of the core."""
+
+    __slots__ = ("_bulk", "_key", "_keys", "_table", "decides")
+
+    def __init__(
+        self,
+        table: Table,
+        key: Key,
+        keys: frozenset[KeyValues],
+        bulk: NewKeys | None = None,
+        *,
+        decides: bool = False,
+    ) -> None:
+        self.decides = decides
+        """See KeyLookUp."""
+        self._table = table
+        self._key = key
+        self._keys = keys
+        self._bulk = bulk
+
+    @property
+    def constraint(self) -> str:
+        """See KeyLookUp."""
+        return self._key.name
+
+    @property
+    def look_up(self) -> "KeyPredicate":
+        """See ReadPredicate."""
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        """See ReadPredicate."""
+        if self._bulk is not None:
+            return sum(int(column.nbytes) for column in self._bulk.columns)
+        return 100 * (1 + len(self._keys))
+
+    @property
+    def points(self) -> Points | None:
+        """See ReadPredicate."""
+        if self._bulk is not None:
+            return None
+        return Points(self._key.columns, self._keys, only=True)
+
+    def merged(self, keys: Collection[KeyValues]) -> "KeyPredicate":
+        """The same look-up, of these keys."""
+        return KeyPredicate(self._table, self._key, frozenset(keys), decides=self.decides)
+
+    def matches(self, rows: KnownRows) -> bool:
+        """See ReadPredicate."""
+        try:
+            return bool(self.present(rows))
+        except Exception:  # whatever Arrow makes of rows of others: P3 of the core's predicates
+            return True
+
+    def present(self, rows: KnownRows) -> Sequence[KeyValues]:
+        """The keys that are among these rows; all of a bulk, as one, if a column is unknown."""
+        if any(ordinal not in rows.columns for ordinal in self._key.columns):
+            return [()]
+        if self._bulk is None:
+            parts = [rows.values(ordinal) for ordinal in self._key.columns]
+            return [values for values in zip(*parts, strict=True) if values in self._keys]
+        columns = [rows.columns[ordinal] for ordinal in self._key.columns]
+        table = pa.table(columns, names=_names(self._key))
+        return [()] * len(self._bulk.among(table))
+
+    def may_match_file(self, file: DataFile) -> bool:
+        """See ReadPredicate."""
+        keys = self._bulk
+        if keys is None:
+            return _may_hold(self._table, self._key, self._keys, file)
+        return keys.may_be_in(file)
+
+    def describe(self) -> str:
+        """See ReadPredicate."""
+        return f"{self._key.name}: {self._bulk.count if self._bulk else len(self._keys)} keys"
+
+    def key_text(self, values: KeyValues) -> str:
+        """See KeyLookUp."""
+        return key_text(self._table, self._key, values)
+
+
+def _may_hold(table: Table, key: Key, keys: Iterable[KeyValues], file: DataFile) -> bool:
+    try:
+        bounds = [
+            column_bounds(file.stats_json, column.field, arrow_type(column.type))
+            for column in (table.columns[ordinal] for ordinal in key.columns)
+        ]
+        return any(all(map(_within, values, bounds)) for values in keys)
+    except (Corrupt, TypeError, ArithmeticError):
+        return True
+
+
+def _within(value: Any, bounds: tuple[Any, Any]) -> bool:
+    low, high = bounds
+    return value is None or ((low is None or low <= value) and (high is None or value <= high))

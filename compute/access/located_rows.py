@@ -1,0 +1,89 @@
+"""A few rows of a view, by their identities: read without an engine, and run plans over.
+
+    places ─▶ inline slices: taken ─┬─▶ LocatedRows ─▶ run_over_rows: a plan in process
+              files: read by rows  ─┘
+
+INVARIANTS
+  L1  rows come in the order of their places, with the columns and types of the view.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from compute.access.key_index import WARM_KEYS_MAX, KeyIndex, Place, ReadRows
+from compute.reference.arrow import to_values
+from compute.reference.expressions import Row
+from compute.reference.plans import PlanCompiler
+from compute.scan import relation_schema, shaped
+from sql.plan.nodes import Plan, RelationId, Scan
+from sql.types.sql_type import Value
+from storage.batch import ShardView
+from storage.types import Source
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedRows:
+    """Rows with their identities (L1)."""
+
+    rows: pa.Table
+    places: Sequence[Place]
+
+
+def fetch(view: ShardView, places: Sequence[Place], read: ReadRows) -> LocatedRows:
+    """The rows at these places of a view. Blocks, if some are in files."""
+    wanted: dict[Source, list[int]] = {}
+    for source, row in places:
+        wanted.setdefault(source, []).append(row)
+    inline = {part.source: part.rows for part in view.inline}
+    files = {part.file.name: part.file for part in view.files}
+    parts: list[pa.Table] = []
+    first: dict[Place, int] = {}
+    count = 0
+    for source, indexes in wanted.items():
+        rows = sorted(set(indexes))
+        if source in inline:
+            part = shaped(inline[source].take(pa.array(rows, pa.int64())), view.schema)
+        else:
+            part = shaped(read(view.shard, files[source], rows), view.schema)
+        if len(wanted) == 1 and rows == indexes:
+            return LocatedRows(part, places)
+        parts.append(part)
+        first.update({(source, row): count + n for n, row in enumerate(rows)})
+        count += len(rows)
+    schema = relation_schema(view.schema, identity=False)
+    found = pa.concat_tables([schema.empty_table(), *parts])
+    order = np.array([first[place] for place in places], dtype=np.int64)
+    return LocatedRows(found.take(order), places)
+
+
+def is_warm(view: ShardView, places: Sequence[Place], index: KeyIndex) -> bool:
+    """Whether fetching these rows opens no file."""
+    if len(places) > WARM_KEYS_MAX:
+        return False
+    files = {part.file.name: part.file for part in view.files}
+    return all(
+        source not in files or index.rows_warm(view.shard, files[source], [row])
+        for source, row in places
+    )
+
+
+def run_over_rows(
+    plan: Plan, rows: Mapping[RelationId, LocatedRows], parameters: Sequence[Value]
+) -> list[Row]:
+    """The answer of a plan whose inputs are these rows."""
+
+    def read(scan: Scan) -> Sequence[Row]:
+        located = rows[scan.relation]
+        columns: list[Sequence[Value]] = [
+            to_values(located.rows.column(ordinal), column.type)
+            for column, ordinal in zip(scan.columns, scan.ordinals, strict=True)
+        ]
+        if scan.identity is not None:
+            columns.append([str(source) for source, _ in located.places])
+            columns.append([row for _, row in located.places])
+        return list(zip(*columns, strict=True)) if columns else [()] * located.rows.num_rows
+
+    return list(PlanCompiler(read, parameters).compile(plan)())

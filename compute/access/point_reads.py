@@ -1,0 +1,231 @@
+"""Plans that ask for few rows of one table by values of columns: found and read in process.
+
+    plan ─▶ PointRead: the columns, what they must equal, the plan compiled ─┐
+    view, parameters ─▶ KeyIndex.places ─▶ the rows, as values ──────────────┴─▶ a batch
+
+A row that has other values changes nothing of the answer (D1 of `sql/plan/read_conditions.py`).
+
+INVARIANTS
+  R1  a query is answered so only if it does nothing but compare, sort and show columns
+      (`is_plain`), or is the source of an UPDATE or DELETE that the reference engine can run.
+  R2  what is in memory is read at once; a file is read only by who may block.
+  R3  columns that are no key are looked up only in tables of INDEXED_ROWS_MAX rows, and only if
+      they name ROWS_MAX rows at most; the rest is an engine's.
+"""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from itertools import groupby
+from typing import Final, Literal, cast
+
+import pyarrow as pa
+
+from compute.access.key_index import KeyIndex, Place
+from compute.access.key_predicates import NoSuchKeyError, OneKey
+from compute.access.row_predicates import equal_to_one
+from compute.access.sorted_keys import TooManyRows
+from compute.arrow import batch_schema
+from compute.reference.arrow import BatchMaker, to_values
+from compute.reference.executor import PreparedPlan
+from compute.reference.expressions import Row
+from compute.scan import rows_of
+from compute.simple_plans import is_plain, is_row_by_row
+from sql.catalog.catalog import Key, Table
+from sql.plan.nodes import Const, Param, Plan, RelationId, Scan, output_columns
+from sql.plan.read_conditions import read_conditions
+from sql.plan.traverse import inputs
+from sql.types.sql_type import SqlType, Value
+from storage.batch import ShardView
+from storage.known_rows import Column
+
+INDEXED_ROWS_MAX: Final = 200_000
+"""Rows of a table that is looked up by columns that are no key. Larger: fewer scans, and longer
+until the columns of a new file are in order."""
+
+ROWS_MAX: Final = 100
+"""Rows that are found by columns that are no key. Larger: more that is done in Python."""
+
+_CANDIDATES_MAX: Final = 5_000
+"""The same in one file, also of rows that are gone: a row that changes often leaves many."""
+
+_REMEMBERED_MAX: Final = 2_000
+
+_PLAIN: Final = frozenset(
+    {"bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
+     "bpchar", "name", "char", "uuid", "json", "jsonb", "bytea", "time", "timetz"}
+)  # fmt: skip
+"""Types whose values are what Arrow makes of them."""
+
+
+class Elsewhere(Enum):
+    """Why there is no answer here."""
+
+    FILES = "a file has to be read, and may not (R2)"
+    ENGINE = "too many rows for columns that are no key (R3)"
+
+
+class PointRead:
+    """See the module. Its answer is not to be asked for by two at once."""
+
+    def __init__(
+        self, plan: Plan, table: Table, key: Key, wanted: Sequence[Const | Param], *, unique: bool
+    ) -> None:
+        self._plan = plan
+        self._table = table
+        self._key = key
+        self._wanted = wanted
+        self._unique = unique
+        self._scan = _scan_of(plan)
+        columns = output_columns(plan)
+        self._maker = BatchMaker([column.type for column in columns], batch_schema(columns))
+        self._prepared = PreparedPlan(plan)
+
+    def rows(
+        self, index: KeyIndex, view: ShardView, parameters: Sequence[Value], *, may_read: bool
+    ) -> list[Row] | Elsewhere:
+        """The rows of the scan that have the values, in the order of the view. Thread-safe."""
+        if not self._unique and rows_of(view) > INDEXED_ROWS_MAX:
+            return Elsewhere.ENGINE
+        values = [_value(expr, parameters) for expr in self._wanted]
+        if None in values:
+            return []
+        try:
+            key = OneKey(self._table, self._key, tuple(values))
+            at_most = None if self._unique else _CANDIDATES_MAX
+            places = index.places(view, key, may_read=may_read, at_most=at_most)
+        except NoSuchKeyError:
+            return []
+        except TooManyRows:
+            return Elsewhere.ENGINE
+        if places is None:
+            return Elsewhere.FILES
+        if at_most is not None and len(places) > ROWS_MAX:
+            return Elsewhere.ENGINE
+        return self._read(index, view, places, may_read=may_read)
+
+    def answer(self, rows: list[Row], parameters: Sequence[Value]) -> pa.RecordBatch:
+        """The plan over these rows."""
+        return self._maker.batch(self._prepared.rows(parameters, rows))
+
+    def _read(
+        self, index: KeyIndex, view: ShardView, places: Sequence[Place], *, may_read: bool
+    ) -> list[Row] | Elsewhere:
+        found: list[Row] = []
+        for source, numbers in _by_source(view, places):
+            file = next((part.file for part in view.files if part.file.name == source), None)
+            if file is None:
+                rows = next(part.rows for part in view.inline if part.source == source)
+                at: Sequence[int] = numbers
+            elif may_read or index.rows_warm(view.shard, file, numbers):
+                rows, at = index.read_rows(view.shard, file, numbers), range(len(numbers))
+            else:
+                return Elsewhere.FILES
+            cells = _Cells(rows, view.schema, self._scan)
+            if self._scan.identity is None:
+                found += [cells.row(row) for row in at]
+            else:
+                pairs = zip(numbers, at, strict=True)
+                found += [(*cells.row(row), str(source), number) for number, row in pairs]
+        return found
+
+
+def _by_source(view: ShardView, places: Sequence[Place]) -> Iterator[tuple[object, list[int]]]:
+    """Rows by file or slice, all in the order of the view."""
+    if len(places) > 1:
+        names = [part.file.name for part in view.files] + [part.source for part in view.inline]
+        order = {name: at for at, name in enumerate(names)}
+        places = sorted(places, key=lambda place: (order[place[0]], place[1]))
+    for source, rows in groupby(places, key=lambda place: place[0]):
+        yield source, [row for _, row in rows]
+
+
+class _Cells:
+    """The columns of a scan in rows of a file or slice, which may lack what is younger."""
+
+    def __init__(self, rows: pa.Table, schema: pa.Schema, scan: Scan) -> None:
+        self._columns: list[tuple[Column, SqlType] | None] = []
+        there = {name: at for at, name in enumerate(rows.schema.names)}
+        for column, ordinal in zip(scan.columns, scan.ordinals, strict=True):
+            field = schema.field(ordinal)
+            place = there.get(field.name)
+            if place is None:
+                self._columns.append(None)
+                continue
+            values = rows.column(place)
+            if values.type != field.type:
+                values = values.cast(field.type)
+            self._columns.append((values, column.type))
+
+    def row(self, number: int) -> Row:
+        """One of them."""
+        return tuple(
+            [
+                None if known is None else _cell(known[0], number, known[1])
+                for known in self._columns
+            ]
+        )
+
+
+def _cell(column: Column, row: int, type_: SqlType) -> Value:
+    if type_.name in _PLAIN:
+        return cast("Value", column[row].as_py())
+    return to_values(column.slice(row, 1), type_)[0]
+
+
+def _value(expr: Const | Param, parameters: Sequence[Value]) -> Value:
+    if isinstance(expr, Const):
+        return expr.value
+    value = parameters[expr.index - 1]
+    return value.rstrip(" ") if isinstance(value, str) and expr.type.has_blanks else value
+
+
+def _scan_of(plan: Plan) -> Scan:
+    while not isinstance(plan, Scan):
+        (plan,) = inputs(plan)
+    return plan
+
+
+_Purpose = Literal["query", "change"]
+
+_remembered: dict[tuple[int, _Purpose], tuple[Plan, Table, PointRead | None]] = {}
+
+
+def point_read(plan: Plan, table: Table) -> PointRead | None:
+    """How to answer a query over a table by values of columns; None if an engine has to (R1)."""
+    return _known(plan, table, "query")
+
+
+def point_change(plan: Plan, table: Table) -> PointRead | None:
+    """The same for the source of an UPDATE or DELETE, which the reference engine can run (R1)."""
+    return _known(plan, table, "change")
+
+
+def _known(plan: Plan, table: Table, purpose: _Purpose) -> PointRead | None:
+    place = id(plan), purpose
+    known = _remembered.get(place)
+    if known is not None and known[0] is plan and known[1] is table:
+        return known[2]
+    fits = is_plain(plan) if purpose == "query" else is_row_by_row(plan)
+    made = _point_read(plan, table) if fits else None
+    if len(_remembered) >= _REMEMBERED_MAX:
+        _remembered.clear()
+    # The plan is kept, so that its identity is not given to another one.
+    _remembered[place] = (plan, table, made)
+    return made
+
+
+def _point_read(plan: Plan, table: Table) -> PointRead | None:
+    conditions = read_conditions(plan).get(RelationId(table.shard)) or ()
+    if len(conditions) != 1:
+        return None
+    found = [equal_to_one(expr) for expr in conditions[0].all_of]
+    wanted = dict([pair for pair in found if pair is not None])
+    for key in table.keys:
+        if wanted.keys() >= set(key.columns):
+            values = [wanted[ordinal] for ordinal in key.columns]
+            return PointRead(plan, table, key, values, unique=True)
+    if not wanted:
+        return None
+    columns = tuple(sorted(wanted))
+    by_value = Key("", columns)
+    return PointRead(plan, table, by_value, [wanted[at] for at in columns], unique=False)

@@ -1,0 +1,33 @@
+"""The keys of rows, one by one, in a form that is equal exactly when PostgreSQL says so."""
+
+from collections.abc import Hashable, Sequence
+from math import isnan
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from compute.access.key_predicates import comparable
+from sql.catalog.catalog import Key
+from storage.known_rows import KnownRows
+
+RowKey: TypeAlias = tuple[Hashable, ...]
+
+_NAN: Final = ("NaN",)
+"""NaN is equal to itself in PostgreSQL, and not in Python."""
+
+
+def row_keys(key: Key, rows: pa.Table) -> Sequence[RowKey | None]:
+    """The key of each row, of which these are the key's columns; None: it has none (Y1 of
+    `key_predicates.py`).
+    """
+    columns = [comparable(column) for column in rows.columns]
+    known = KnownRows.of(pa.table(columns, names=[f"k{place}" for place in range(len(columns))]))
+    parts = [_canonical(known.values(place)) for place in range(len(columns))]
+    keys: list[RowKey] = list(zip(*parts, strict=True))
+    if not key.nulls_distinct or not any(column.null_count for column in columns):
+        return keys
+    return [None if None in values else values for values in keys]
+
+
+def _canonical(values: Sequence[Hashable]) -> Sequence[Hashable]:
+    return [_NAN if isinstance(value, float) and isnan(value) else value for value in values]

@@ -1,0 +1,1 @@
+"""duckdb: to be described."""

@@ -1,0 +1,356 @@
+"""The local engine: DuckDB in this process, for what fits one machine, at milliseconds.
+
+    run ─▶ a thread: relations, statement ─┬─▶ few rows, if the last run gave few: as they are
+                                           └─▶ Arrow batches, one at a time, as they are wanted
+
+INVARIANTS
+  P1  nothing blocks the event loop: DuckDB is called in threads of the engine.
+  P2  a run has a connection of its own; no more than two batches wait here, and no more than
+      DuckDB's streaming buffer there, for a slow consumer.
+  P3  when a run's iterator is closed, its query is interrupted and its connection is gone.
+  P4  what was fetched as Python values and turns out to be more than few rows, or none that Python
+      has, is given up and run again, as a stream: nobody has seen any of it.
+  P5  a run that fails because DuckDB gave its database up for another one's error, and of which
+      nobody has seen anything, is run again in the next database (`instance.py`), once.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable, Set
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from compute.arrow import batch_schema
+from compute.duckdb.database import LocalSettings
+from compute.duckdb.errors import FAILURES, Interrupted, is_broken, is_given_up, translated
+from compute.duckdb.instance import LocalInstance, LocalInstances
+from compute.duckdb.relations import Bound
+from compute.duckdb.rows import few_rows
+from compute.duckdb.statements import FEW_ROWS, LocalStatements
+from compute.executor import BATCH_ROWS_MAX, EngineUnavailable, Run
+from compute.scan import RowReader
+from sql.emit.ctes import with_relations
+from sql.errors import stack_depth
+from sql.plan.depth import check_depth
+from sql.plan.nodes import Plan, output_columns
+from storage.batch import DataFile
+from storage.threads import Threads
+from storage.types import ShardId
+
+R = TypeVar("R")
+
+_INTERRUPTERS: Final = 4
+"""Threads that interrupt; a query may take its time to notice."""
+_INTERRUPT_SECONDS: Final = 0.05
+"""Between two interrupts of a query that has not noticed the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement and its arguments by name."""
+
+    text: str
+    arguments: dict[str, object]
+
+    def stream(self, connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+        """Its rows, as they are computed."""
+        # The public way, `sql(..)`, binds every statement twice.
+        result = connection._submit(self.text, self.arguments or None, "stream", BATCH_ROWS_MAX)
+        return result.arrow_reader()
+
+
+class LocalExecutor:
+    """An `Executor`; see the module."""
+
+    def __init__(self, settings: LocalSettings) -> None:
+        self._settings = settings
+        self.instances = LocalInstances(settings, RowReader(self._read_file), self._close_instance)
+        workers = max(4, 2 * settings.threads)
+        self._workers = Threads(workers, "local-query")
+        self._interrupters = Threads(_INTERRUPTERS, "local-interrupt")
+        self.statements = LocalStatements()
+        self._queries: set[_Query] = set()
+        self._closed = False
+
+    @property
+    def running(self) -> int:
+        """How many runs have not ended."""
+        return len(self._queries)
+
+    @property
+    def name(self) -> str:
+        """As EXPLAIN shows it."""
+        return "local"
+
+    async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
+        """See Executor."""
+        check_depth(run.plan)
+        query = _Query(self, run)
+        self._queries.add(query)
+        try:
+            while (batch := await query.next_batch()) is not None:
+                yield batch
+        finally:
+            query.close()
+
+    async def close(self) -> None:
+        """See Executor."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        ended = threading.Event()
+        interrupting = self._interrupters.submit(_interrupt_all, self._queries, ended)
+        self._workers.shutdown(wait=True, cancel_futures=True)
+        ended.set()
+        interrupting.result()
+        self._interrupters.shutdown(wait=True)
+        self.instances.close()
+
+    def _read_file(self, shard: ShardId, file: DataFile) -> pa.Table:
+        return pq.read_table(self._settings.warehouse / shard / file.name, partitioning=None)
+
+    def _close_instance(self, instance: LocalInstance) -> None:
+        try:
+            self.submit(instance.close)
+        except EngineUnavailable:
+            instance.close()
+
+    # --- what a query needs --------------------------------------------------------------------
+
+    def prepare(
+        self,
+        instance: LocalInstance,
+        connection: duckdb.DuckDBPyConnection,
+        run: Run,
+        bound: Bound,
+    ) -> Prepared:
+        """The statement of a run, with everything that it names."""
+        identified = self.statements.identified(run.plan)
+        names = {
+            relation: instance.relations.relation(
+                connection, view, bound, identity=relation in identified
+            )
+            for relation, view in run.inputs.items()
+        }
+        query = self.statements.emitted(run.plan, names, run.parameters)
+        instance.functions.register(query.calls)
+        text = query.text
+        if bound.relations:
+            text = with_relations(text, bound.relations)
+        return Prepared(text, {**query.arguments, **bound.arguments})
+
+    def few_rows(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        plan: Plan,
+        prepared: Prepared,
+        schema: pa.Schema,
+    ) -> pa.RecordBatch | None:
+        """The whole answer, if it is few rows of values that Python has."""
+        statement = self.statements.parsed(connection, prepared.text)
+        connection.execute(statement, prepared.arguments or None)
+        batch = few_rows(connection.fetchmany(FEW_ROWS + 1), schema)
+        if batch is None:
+            connection.abort()
+            self.statements.has_given(plan, FEW_ROWS + 1)
+        return batch
+
+    def release(self, query: "_Query") -> None:
+        """A run has ended."""
+        self._queries.discard(query)
+
+    def submit(self, work: Callable[[], R]) -> "Future[R]":
+        """Do it in a thread of the engine."""
+        try:
+            return self._workers.submit(work)
+        except RuntimeError as error:
+            raise EngineUnavailable("the local engine is closed") from error
+
+    def interrupt(self, query: "_Query", job: "Future[R]") -> None:
+        """Have a query's job end soon; does not wait."""
+        with contextlib.suppress(RuntimeError):
+            self._interrupters.submit(_interrupt, query, job)
+
+
+def _interrupt(query: "_Query", job: "Future[R]") -> None:
+    ended = threading.Event()
+    job.add_done_callback(lambda _job: ended.set())
+    _interrupt_all({query}, ended)
+
+
+def _interrupt_all(queries: "Set[_Query]", ended: threading.Event) -> None:
+    """Again until it has ended: an interrupt between two statements is lost."""
+    while not ended.is_set():
+        for query in tuple(queries):
+            query.interrupt()
+        ended.wait(_INTERRUPT_SECONDS)
+
+
+class _Query:
+    """One run: its connection and where its rows come from. Jobs run one at a time."""
+
+    def __init__(self, engine: LocalExecutor, run: Run) -> None:
+        self._engine = engine
+        self._run = run
+        self._schema = batch_schema(output_columns(run.plan))
+        self._bound = Bound()
+        self._instance: LocalInstance | None = None
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._reader: pa.RecordBatchReader | None = None
+        self._ahead: pa.RecordBatch | None = None
+        self._job: Future[pa.RecordBatch | None] | None = None
+        self._cancelled = False
+        self._ended = False
+        self._given = 0
+        self._seen = False
+        self._again = False
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        """The next rows, None at the end."""
+        if self._ended:
+            return None
+        self._job = self._engine.submit(self._next)
+        try:
+            return await asyncio.wrap_future(self._job)
+        except RecursionError as error:
+            raise stack_depth() from error
+
+    def interrupt(self) -> None:
+        """End the statement that runs at this moment, if one does."""
+        connection = self._connection
+        if connection is not None:
+            with contextlib.suppress(duckdb.Error):
+                connection.interrupt()
+
+    def close(self) -> None:
+        """Let go of everything, when the job at hand has ended; does not wait."""
+        self._cancelled = True
+        job = self._job
+        if job is not None and not job.done() and not job.cancel():
+            self._engine.interrupt(self, job)
+            job.add_done_callback(lambda _job: self._let_go())
+        elif self._reader is None:
+            self._let_go()
+        else:
+            self._let_go_elsewhere()
+
+    def _let_go_elsewhere(self) -> None:
+        """In a thread: a stream that is not at its end may have to be waited for."""
+        try:
+            self._engine.submit(self._let_go)
+        except EngineUnavailable:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._leave()
+        self._engine.release(self)
+
+    def _leave(self) -> None:
+        """Let go of the database and everything in it."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            with contextlib.suppress(*FAILURES):
+                reader.close()
+        instance, self._instance = self._instance, None
+        connection, self._connection = self._connection, None
+        if instance is not None:
+            instance.relations.release(self._bound)
+            assert connection is not None, "who is in a database has a connection"
+            self._engine.instances.leave(instance, connection)
+
+    def _next(self) -> pa.RecordBatch | None:
+        try:
+            batch = self._read()
+        except FAILURES as error:
+            if not self._is_anothers(error):
+                raise _failure(error) from error
+            if self._seen or self._again or self._cancelled:
+                raise EngineUnavailable("its database was given up") from error
+        else:
+            self._seen = True
+            return batch
+        self._again = True
+        self._leave()
+        self._bound, self._ahead, self._given = Bound(), None, 0
+        return self._next()
+
+    def _is_anothers(self, error: Exception) -> bool:
+        """Whether it failed because DuckDB gave its database up, which is replaced by now (P5)."""
+        instance = self._instance
+        if instance is None:
+            return False
+        if is_broken(error):
+            self._engine.instances.examine(instance)
+            return is_given_up(error)
+        return instance.given_up and isinstance(translated(error), Interrupted)
+
+    def _read(self) -> pa.RecordBatch | None:
+        if self._reader is None:
+            whole = self._begin()
+            if whole is not None:
+                self._given = whole.num_rows
+                self._end()
+                return whole
+        if self._cancelled:
+            raise EngineUnavailable("the query was cancelled")
+        batch, self._ahead = self._ahead or self._read_rows(), None
+        if batch is not None and batch.num_rows < BATCH_ROWS_MAX:
+            # Most likely the last one: looking now saves another turn through the threads.
+            self._ahead = self._read_rows()
+        if self._ahead is None and (batch is None or batch.num_rows < BATCH_ROWS_MAX):
+            self._end()
+        return None if batch is None else shaped(batch, self._schema)
+
+    def _begin(self) -> pa.RecordBatch | None:
+        """Start the statement; its whole answer, if that can be had at once."""
+        engine, statements = self._engine, self._engine.statements
+        self._instance, self._connection = engine.instances.enter()
+        prepared = engine.prepare(self._instance, self._connection, self._run, self._bound)
+        if statements.gives_few(self._run.plan):
+            whole = engine.few_rows(self._connection, self._run.plan, prepared, self._schema)
+            if whole is not None:
+                return whole
+        self._reader = prepared.stream(self._connection)
+        return None
+
+    def _end(self) -> None:
+        """All rows are read."""
+        self._ended = True
+        self._engine.statements.has_given(self._run.plan, self._given)
+        self._let_go()
+
+    def _read_rows(self) -> pa.RecordBatch | None:
+        assert self._reader is not None, "the statement has begun"
+        while True:
+            try:
+                batch = self._reader.read_next_batch()
+            except StopIteration:
+                return None
+            if batch.num_rows:
+                self._given += batch.num_rows
+                return batch
+
+
+def _failure(error: Exception) -> Exception:
+    found = translated(error)
+    return EngineUnavailable("the query was cancelled") if isinstance(found, Interrupted) else found
+
+
+def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """DuckDB's batch with the plan's names and types."""
+    if not len(schema):
+        return batch.select(list[str]())
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

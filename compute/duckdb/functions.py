@@ -1,0 +1,226 @@
+"""The reference evaluator's functions in DuckDB: over Arrow, a row at a time.
+
+INVARIANTS
+  F1  a function is registered once, under a name that says its row and types
+      (`sql/emit/state.py`, M3), before a statement that calls it runs.
+"""
+
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from inspect import Parameter, Signature
+from itertools import accumulate, chain
+from typing import Any, Final, TypeAlias
+
+import duckdb
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
+
+from compute.reference.aggregates import Folder, folder
+from compute.reference.arrow import to_array, to_values
+from compute.reference.expressions import Frame, Source, compile_expression
+from compute.reference.functions.float_folds import (
+    FloatFold,
+    float_fold,
+    float_frames,
+    float_groups,
+    of_frames,
+)
+from compute.reference.groups import aggregate_over
+from compute.reference.tagged_errors import tagged
+from sql.emit.duckdb.types import duckdb_type
+from sql.emit.state import OutsideCall
+from sql.errors import SqlError, stack_depth
+from sql.plan.nodes import Aggregate, Call, ColumnId, Const, Expr, Plan, WindowCall, begins_at_first
+from sql.types.limits import VALUE_MAX
+from sql.types.sql_type import SqlType, Value
+
+_Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
+_Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
+_LONG: Final = 1 << 16
+_ITEM_BYTES: Final = 100
+"""What an element of a long array takes in Python, about."""
+
+
+class _Failed(Exception):
+    """Carries an SqlError through DuckDB, as text."""
+
+
+class LocalFunctions:
+    """What is registered with a database. Thread-safe."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._names: set[str] = set()
+
+    def register(self, calls: Mapping[str, OutsideCall]) -> None:
+        """Make functions known (F1)."""
+        if calls.keys() <= self._names:
+            return
+        with self._lock:
+            for name, call in calls.items():
+                if name not in self._names:
+                    self._create(name, call)
+                    self._names.add(name)
+
+    def _create(self, name: str, call: OutsideCall) -> None:
+        function, types, result = _function(call)
+        self._connection.create_function(
+            name,
+            function,
+            [*types],
+            result,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=call.function.volatility == "volatile",
+        )
+
+
+def _function(call: OutsideCall) -> tuple[Callable[..., Any], list[str], str]:
+    """What computes it, and the types that it takes and answers with."""
+    taken = [duckdb_type(arg.type) for arg in _columns(call)]
+    made = duckdb_type(call.type)
+    match call:
+        case Call():
+            return evaluator(call), taken, made
+        case Aggregate():
+            return _over_lists(call), [f"{type_}[]" for type_ in taken], made
+        case WindowCall():
+            # Of `sql/emit/running_windows.py`.
+            places = ["bigint[]"] if begins_at_first(call.frame) else ["bigint[]", "bigint[]"]
+            return _over_frames(call, 1 + len(places)), [f"{taken[0]}[]", *places], f"{made}[]"
+
+
+def evaluator(call: Call) -> Callable[..., _Array]:
+    """The call as a function of columns."""
+    columns = {ColumnId(index): index for index in range(len(call.args))}
+    evaluate = compile_expression(call, Frame(columns, (), _no_subplan))
+    types = [arg.type for arg in call.args]
+
+    def over_columns(*arrays: _Column) -> _Array:
+        values = [to_values(array, type_) for array, type_ in zip(arrays, types, strict=True)]
+        with _passing():
+            return to_array(_bounded(map(evaluate, zip(*values, strict=True))), call.type)
+
+    return _described(over_columns, len(types))
+
+
+def _bounded(values: Iterable[Value]) -> list[Value]:
+    """The values of a batch. 53200 if they are too long together: nobody else counts them."""
+    found: list[Value] = []
+    length = 0
+    for value in values:
+        found.append(value)
+        if isinstance(value, str | bytes | tuple) and len(value) >= _LONG:
+            length += len(value) * (_ITEM_BYTES if isinstance(value, tuple) else 1)
+            if length > VALUE_MAX:
+                detail = f"The values of a batch of rows have more than {VALUE_MAX} bytes together."
+                raise SqlError("53200", "out of memory", detail=detail)
+    return found
+
+
+def _over_lists(call: Aggregate) -> Callable[..., _Array]:
+    """The aggregate as a function of lists of values."""
+    of_floats = None if call.distinct else float_fold(call)
+    if of_floats is not None:
+        return _over_float_lists(of_floats, call.type)
+    columns, nulls = _columns(call), call.function.nulls
+    fold = _distinct_fold(call, len(columns)) if call.distinct else folder(call)
+    assert fold is not None, "the reference evaluator has every aggregate"
+    rest = [arg.value for arg in call.args[len(columns) :] if isinstance(arg, Const)]
+
+    def over_lists(*arrays: _Column) -> _Array:
+        lists = [_lists(array, arg.type) for array, arg in zip(arrays, columns, strict=True)]
+        with _passing():
+            found = [
+                fold(
+                    [
+                        (*values, *rest)
+                        for values in zip(*group, strict=True)
+                        if nulls or values[0] is not None
+                    ]
+                )
+                for group in zip(*lists, strict=True)
+            ]
+            return to_array(found, call.type)
+
+    return _described(over_lists, len(columns))
+
+
+def _distinct_fold(call: Aggregate, arity: int) -> Folder:
+    columns = {ColumnId(index): index for index in range(arity)}
+    return aggregate_over(call, Frame(columns, (), _no_subplan))
+
+
+def _over_frames(call: WindowCall, arity: int) -> Callable[..., _Array]:
+    """A window call as a function of lists (`over_frames` of `sql/emit/state.py`)."""
+    fold = float_fold(call)
+    assert fold is not None, "there are frames for floats only"
+
+    def over_frames(*arrays: _Column) -> _Array:
+        lists = [_as_lists(array.combine_chunks()) for array in arrays]
+        columns = [array.flatten() for array in lists]
+        with _passing():
+            found = [of_frames(fold, frames) for frames in float_frames(columns, lists[0])]
+            values = to_array(list(chain.from_iterable(found)), call.type)
+            offsets = accumulate(map(len, found), initial=0)
+            return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+    return _described(over_frames, arity)
+
+
+def _over_float_lists(fold: FloatFold, type_: SqlType) -> Callable[..., _Array]:
+    def over_lists(lists: _Column) -> _Array:
+        with _passing():
+            found = [
+                fold(values)
+                for chunk in lists.chunks
+                for values in float_groups(_as_lists(chunk).flatten(), chunk)
+            ]
+            return to_array(found, type_)
+
+    return _described(over_lists, 1)
+
+
+def _as_lists(array: _Array) -> "pa.ListArray[pa.Scalar[pa.DataType]]":
+    assert isinstance(array, pa.ListArray), "an aggregate takes lists"
+    return array
+
+
+def _columns(call: OutsideCall) -> Sequence[Expr]:
+    """The arguments that are columns, or lists of values of an aggregate."""
+    return call.args if isinstance(call, Call) else call.args[: len(call.function.args)]
+
+
+def _lists(array: _Column, type_: SqlType) -> Iterator[Sequence[Value]]:
+    for chunk in array.chunks:
+        lists = _as_lists(chunk)
+        values = to_values(pa.chunked_array([lists.flatten()]), type_)
+        first = 0
+        for length in lists.value_lengths().to_pylist():
+            # NULL is the list of no values.
+            yield values[first : first + (length or 0)]
+            first += length or 0
+
+
+@contextmanager
+def _passing() -> Generator[None]:
+    try:
+        yield
+    except SqlError as error:
+        raise _Failed(tagged(error)) from error
+    except RecursionError as error:
+        raise _Failed(tagged(stack_depth())) from error
+
+
+def _described(function: Callable[..., _Array], arity: int) -> Callable[..., _Array]:
+    """DuckDB looks for as many parameters as there are types, and would evaluate annotations."""
+    function.__annotations__.clear()
+    parameters = [Parameter(f"a{index}", Parameter.POSITIONAL_ONLY) for index in range(arity)]
+    vars(function)["__signature__"] = Signature(parameters)
+    return function
+
+
+def _no_subplan(_plan: Plan, _frame: Frame) -> Source:
+    raise AssertionError("M3 of `sql/emit/state.py`: a call is over columns")

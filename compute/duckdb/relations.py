@@ -1,0 +1,346 @@
+"""A shard's view as what DuckDB reads: Parquet files as they are, rows in memory as tables.
+
+    ShardView ─┬─ whole files ───────────────▶ read_parquet(..)
+               ├─ files with deleted rows ───▶ the same, without the rows of a table of holes
+               └─ inline slices ─────────────▶ a table
+               (all of it, if it is small) ──▶ a table
+
+Rows of a view that is read for the first time are handed over as Arrow: it may be the last time. If
+it is read again they become a table of DuckDB's own, in memory, kept while it is asked for: a query
+over one runs without Python, and without opening a file.
+
+INVARIANTS
+  N1  a relation's columns are `f0`, `f1` .. by ordinal; with identity also `__source`, `__index`.
+  N2  paths, names of files and limits are bound; a statement holds names of ours only.
+  N3  rows handed over as Arrow are a stream, into which no condition can be pushed: comparing is
+      DuckDB's alone, never Arrow's.
+  N4  a table is dropped when no run uses it, the least recently used one first.
+"""
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias, cast
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from compute.duckdb.database import pattern
+from compute.scan import RowReader, file_name, is_small, is_whole, view_key
+from sql.errors import not_supported
+from storage.batch import DataFile, FileSlice, ShardView
+from storage.types import ShardId, Source
+
+Key: TypeAlias = tuple[object, ...]
+Argument: TypeAlias = str | list[str] | list[int]
+
+TABLES_BYTES_MAX: Final = 256 << 20
+"""Rows kept as tables for views that are read again. Less makes them again."""
+TABLES_MAX: Final = 1_000
+SEEN_MAX: Final = 200
+"""Views of which it is remembered that they have been read once."""
+SCHEMAS_MAX: Final = 100_000
+"""Files whose column names are remembered; for others the footer is read by every scan."""
+
+_TYPES: Final[dict[pa.DataType, str]] = {
+    pa.bool_(): "boolean",
+    pa.int16(): "smallint",
+    pa.int32(): "integer",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "varchar",
+    pa.binary(): "blob",
+    pa.date32(): "date",
+    pa.timestamp("us"): "timestamp",
+    pa.timestamp("us", tz="UTC"): "timestamptz",
+}
+
+
+def duckdb_type(type_: pa.DataType) -> str:
+    """The type of a stored column."""
+    if pa.types.is_decimal128(type_):
+        return f"decimal({type_.precision},{type_.scale})"
+    if isinstance(type_, pa.StructType):
+        fields = ", ".join(f"{field.name} {duckdb_type(field.type)}" for field in type_)
+        return f"struct({fields})"
+    if isinstance(type_, pa.ListType):
+        return f"{duckdb_type(type_.value_type)}[]"
+    name = _TYPES.get(type_)
+    if name is None:
+        raise not_supported(f"a stored column of type {type_} on the local engine")
+    return name
+
+
+@dataclass(slots=True)
+class _Table:
+    name: str
+    size: int
+    kept: object
+    """Keeps alive what the key names by identity."""
+    users: int = 0
+
+
+class ArrowStream(Protocol):
+    """Arrow's PyCapsule interface, which the stubs of pyarrow leave untyped."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A capsule with a stream."""
+        ...
+
+
+class _Stream:
+    """Rows as nothing but an Arrow stream, as often as it is asked for (N3)."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """See Arrow's PyCapsule interface."""
+        return cast("ArrowStream", self._rows).__arrow_c_stream__(requested_schema)
+
+
+@dataclass(slots=True)
+class Bound:
+    """The relations of one statement: its common table expressions, and their arguments."""
+
+    relations: list[str] = field(default_factory=list[str])
+    arguments: dict[str, Argument] = field(default_factory=dict[str, Argument])
+    tables: list[_Table] = field(default_factory=list[_Table])
+
+    def argument(self, value: Argument) -> str:
+        """A reference to a value bound to the statement (N2)."""
+        name = f"p{len(self.arguments) + 1}"
+        self.arguments[name] = value
+        return f"${name}"
+
+
+class LocalRelations:
+    """See the module. Thread-safe."""
+
+    def __init__(self, warehouse: Path, reader: RowReader) -> None:
+        self._warehouse = warehouse
+        self._reader = reader
+        self._lock = threading.Lock()
+        self._making = threading.Lock()
+        self._tables: OrderedDict[Key, _Table] = OrderedDict()
+        self._seen: OrderedDict[Key, object] = OrderedDict()
+        self._bytes = 0
+        self._layouts: OrderedDict[tuple[ShardId, Source], tuple[str, ...]] = OrderedDict()
+        self._numbers = itertools.count(1)
+
+    def release(self, bound: Bound) -> None:
+        """The statement has ended."""
+        with self._lock:
+            for table in bound.tables:
+                table.users -= 1
+        bound.tables.clear()
+
+    def relation(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        view: ShardView,
+        bound: Bound,
+        *,
+        identity: bool,
+    ) -> str:
+        """The name by which the statement finds the view's rows."""
+        if is_small(view) or not view.files:
+            key = ("rows", identity, *view_key(view))
+            rows = self._reader.inline if not view.files else self._reader.rows
+            return self._table(
+                connection, bound, key, lambda: rows(view, identity=identity), kept=view
+            )
+        parts = list(self._files(connection, view, bound, identity=identity))
+        if view.inline:
+            key = ("tail", identity, *view_key(view)[:1], *view_key(view)[2:])
+            tail = self._table(
+                connection,
+                bound,
+                key,
+                lambda: self._reader.inline(view, identity=identity),
+                kept=view,
+            )
+            parts.append(f"select * from {tail}")
+        name = f"v{len(bound.relations) + 1}"
+        bound.relations.append(f"{name} as not materialized ({' union all '.join(parts)})")
+        return name
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def _files(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        view: ShardView,
+        bound: Bound,
+        *,
+        identity: bool,
+    ) -> Iterator[str]:
+        whole: dict[tuple[str, ...], list[FileSlice]] = {}
+        cut: dict[tuple[str, ...], list[FileSlice]] = {}
+        for part in sorted(view.files, key=lambda part: part.file.name):
+            groups = whole if is_whole(part) else cut
+            groups.setdefault(self._layout(view.shard, part.file), []).append(part)
+        for layout, parts in whole.items():
+            yield self._scan(view, layout, parts, bound, identity=identity)
+        for group, (layout, parts) in enumerate(cut.items()):
+            key = ("holes", view.shard, view.base_key, group)
+            holes = self._table(connection, bound, key, partial(hole_rows, parts))
+            limits = bound.argument([part.row_limit for part in parts])
+            scan = self._scan(view, layout, parts, bound, identity=identity)
+            number = "cast(x.file_index as bigint) + 1"
+            yield (
+                f"{scan} where x.file_row_number < cast({limits} as bigint[])[{number}]"
+                f" and not exists (select 1 from {holes} h"
+                " where h.file = x.file_index and h.row = x.file_row_number)"
+            )
+
+    def _scan(
+        self,
+        view: ShardView,
+        layout: Sequence[str],
+        parts: Sequence[FileSlice],
+        bound: Bound,
+        *,
+        identity: bool,
+    ) -> str:
+        directory = self._warehouse / view.shard
+        paths = bound.argument([pattern(directory / file_name(part.file.name)) for part in parts])
+        places = {name: place for place, name in enumerate(layout)}
+        columns = [
+            f"{_column(field.type, places.get(field.name))} as f{ordinal}"
+            for ordinal, field in enumerate(view.schema)
+        ]
+        if identity:
+            names = bound.argument([str(part.file.name) for part in parts])
+            columns += [
+                f"cast({names} as varchar[])[cast(x.file_index as bigint) + 1] as __source",
+                "x.file_row_number as __index",
+            ]
+        called = ", ".join(f"k{place}" for place in range(len(layout)))
+        files = f"read_parquet({paths}, hive_partitioning=false)"
+        return f"select {', '.join(columns) or '0 as z'} from {files} x({called})"
+
+    def _layout(self, shard: ShardId, file: DataFile) -> tuple[str, ...]:
+        """The names of a file's columns, in its own order; files never change."""
+        key = (shard, file.name)
+        with self._lock:
+            known = self._layouts.get(key)
+        if known is not None:
+            return known
+        layout = tuple(pq.read_schema(self._warehouse / shard / file.name).names)
+        with self._lock:
+            self._layouts[key] = layout
+            while len(self._layouts) > SCHEMAS_MAX:
+                self._layouts.popitem(last=False)
+        return layout
+
+    # --- tables --------------------------------------------------------------------------------
+
+    def _table(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        bound: Bound,
+        key: Key,
+        rows: Callable[[], pa.Table],
+        *,
+        kept: object = None,
+    ) -> str:
+        """The name of these rows, in use by the statement."""
+        known = self._known(key, bound)
+        if known is not None:
+            return known
+        if not self._seen_before(key, kept):
+            name = f"r{next(self._numbers)}"
+            connection.register(name, _Stream(rows()))
+            return name
+        with self._making:
+            # Whoever waited here finds what the one before has made.
+            known = self._known(key, bound)
+            if known is not None:
+                return known
+            table = self._make(connection, rows(), kept)
+            with self._lock:
+                self._tables[key] = table
+                self._bytes += table.size
+                self._use(table, bound)
+                unused = self._unused()
+        for old in unused:
+            connection.execute(f"drop table {old.name}")
+        return table.name
+
+    def _seen_before(self, key: Key, kept: object) -> bool:
+        with self._lock:
+            if key in self._seen:
+                del self._seen[key]
+                return True
+            self._seen[key] = kept
+            if len(self._seen) > SEEN_MAX:
+                self._seen.popitem(last=False)
+            return False
+
+    def _known(self, key: Key, bound: Bound) -> str | None:
+        with self._lock:
+            table = self._tables.get(key)
+            if table is None:
+                return None
+            self._tables.move_to_end(key)
+            self._use(table, bound)
+            return table.name
+
+    def _use(self, table: _Table, bound: Bound) -> None:
+        table.users += 1
+        bound.tables.append(table)
+
+    def _make(self, connection: duckdb.DuckDBPyConnection, rows: pa.Table, kept: object) -> _Table:
+        name = f"r{next(self._numbers)}"
+        connection.register("arriving", _Stream(rows))
+        try:
+            connection.execute(f"create table {name} as select * from arriving")
+        finally:
+            connection.unregister("arriving")
+        return _Table(name, rows.nbytes, kept)
+
+    def _unused(self) -> list[_Table]:
+        """Tables over the limit that nobody uses (N4), forgotten."""
+        found: list[_Table] = []
+        for key, table in list(self._tables.items()):
+            if self._bytes <= TABLES_BYTES_MAX and len(self._tables) <= TABLES_MAX:
+                break
+            if not table.users:
+                del self._tables[key]
+                self._bytes -= table.size
+                found.append(table)
+        return found
+
+
+def _column(type_: pa.DataType, place: int | None) -> str:
+    name = duckdb_type(type_)
+    if place is None:
+        # The file is older than the column.
+        return f"cast(null as {name})"
+    column = f"cast(x.k{place} as {name})"
+    if not pa.types.is_floating(type_):
+        return column
+    # Statistics in Parquet leave NaN out, and DuckDB believes them: it must not see the column
+    # itself in a filter.
+    return f"case when isnan({column}) then cast('nan' as {name}) else {column} end"
+
+
+def hole_rows(parts: Sequence[FileSlice]) -> pa.Table:
+    """The deleted rows of files, by the number of the file."""
+    files = [np.full(len(part.deleted), number) for number, part in enumerate(parts)]
+    rows = [np.fromiter(part.deleted, np.int64, len(part.deleted)) for part in parts]
+    empty = [np.empty(0, np.int64)]
+    return pa.table(
+        {
+            "file": pa.array(np.concatenate(files or empty), pa.int64()),
+            "row": pa.array(np.concatenate(rows or empty), pa.int64()),
+        }
+    )

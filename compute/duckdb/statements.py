@@ -1,0 +1,131 @@
+"""Emitted statements, remembered by plan: the same question twice is written and parsed once.
+
+    plan, relations, parameters ─▶ EmittedQuery ─▶ text ─▶ duckdb.Statement
+
+DuckDB 2.0 plans a statement anew at each run, EXECUTE of a prepared one too, and parses a text
+twice or more to run it once. What is left to save is the parsing: it costs as much as all the rest.
+
+INVARIANTS
+  L1  a plan is recognised by its identity and kept, so that its identity is not given to another.
+  L2  a parsed statement is the one of its text, and is not changed by running it.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import duckdb
+
+from compute.plan_nodes import identified_relations
+from sql.emit.duckdb.dialect import emit, emitted_again, without_values
+from sql.emit.emitted_query import EmittedQuery
+from sql.plan.nodes import Const, Filter, GroupBy, Limit, Plan, Project, RelationId, Sort
+from sql.types.sql_type import Value
+
+PLANS_MAX: Final = 500
+STATEMENTS_MAX: Final = 8
+"""Statements of one plan, which differ in their relations and parameters."""
+FEW_ROWS: Final = 100
+"""Rows that are fetched as Python values. More: Arrow is worth the second parsing."""
+TEXT_MAX: Final = 16_384
+"""Characters. Longer statements are seldom asked twice."""
+
+_Names: TypeAlias = tuple[tuple[RelationId, str], ...]
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is remembered of a plan. `rows`: the most that it has given, or gives at most; None:
+    nobody knows.
+    """
+
+    plan: Plan
+    identified: frozenset[RelationId]
+    rows: int | None = None
+    queries: list[tuple[_Names, EmittedQuery]] = field(
+        default_factory=list[tuple[_Names, EmittedQuery]]
+    )
+
+
+class LocalStatements:
+    """See the module. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._plans: OrderedDict[int, _Known] = OrderedDict()
+        self._parsed: OrderedDict[str, duckdb.Statement] = OrderedDict()
+
+    def identified(self, plan: Plan) -> frozenset[RelationId]:
+        """The relations that the plan scans with the identity of their rows."""
+        return self._known(plan).identified
+
+    def emitted(
+        self, plan: Plan, names: Mapping[RelationId, str], parameters: Sequence[Value]
+    ) -> EmittedQuery:
+        """See `sql.emit.duckdb.dialect.emit`."""
+        known = self._known(plan)
+        relations = tuple(names.items())
+        with self._lock:
+            for entry in reversed(known.queries):
+                again = emitted_again(entry[1], parameters) if entry[0] == relations else None
+                if again is not None:
+                    return again
+        query = emit(plan, names, parameters)
+        if len(query.text) <= TEXT_MAX:
+            with self._lock:
+                known.queries.append((relations, without_values(query)))
+                del known.queries[:-STATEMENTS_MAX]
+        return query
+
+    def parsed(self, connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
+        """One statement of ours, parsed (L2)."""
+        with self._lock:
+            statement = self._parsed.get(text)
+            if statement is not None:
+                self._parsed.move_to_end(text)
+                return statement
+        (statement,) = connection.extract_statements(text)
+        if len(text) <= TEXT_MAX:
+            with self._lock:
+                self._parsed[text] = statement
+                while len(self._parsed) > PLANS_MAX:
+                    self._parsed.popitem(last=False)
+        return statement
+
+    def gives_few(self, plan: Plan) -> bool:
+        """Whether a run of the plan will most likely give no more than FEW_ROWS rows."""
+        rows = self._known(plan).rows
+        return rows is not None and rows <= FEW_ROWS
+
+    def has_given(self, plan: Plan, rows: int) -> None:
+        """A run of the plan has ended, with so many rows."""
+        known = self._known(plan)
+        known.rows = max(rows, known.rows or 0)
+
+    def _known(self, plan: Plan) -> _Known:
+        with self._lock:
+            known = self._plans.get(id(plan))
+            if known is not None and known.plan is plan:
+                self._plans.move_to_end(id(plan))
+                return known
+        known = _Known(plan, identified_relations(plan), _rows_at_most(plan))
+        with self._lock:
+            self._plans[id(plan)] = known
+            while len(self._plans) > PLANS_MAX:
+                self._plans.popitem(last=False)
+        return known
+
+
+def _rows_at_most(plan: Plan) -> int | None:
+    """A bound of the rows that follows from the plan alone."""
+    match plan:
+        case Project() | Sort() | Filter():
+            return _rows_at_most(plan.input)
+        case GroupBy(keys=(), sets=None):
+            return 1
+        case Limit(limit=Const(value=int(count))) if not plan.ties:
+            return count
+        case _:
+            return None

@@ -1,0 +1,109 @@
+"""How much work a plan is for the reference engine: it runs on the loop and cannot be stopped.
+
+    VALUES of n rows: n      join: left x right      a subquery: once for every row that asks it
+
+INVARIANTS
+  K1  the bound is never below the number of rows that the engine will touch.
+
+The function calls of a row are not counted: each is bounded by itself (`repeat` and its kin stop).
+"""
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from sql.plan.nodes import (
+    Const,
+    CteScan,
+    Expr,
+    Join,
+    Plan,
+    Recursive,
+    Scan,
+    SetCall,
+    SetScan,
+    Subquery,
+    Values,
+    Window,
+    With,
+)
+from sql.plan.traverse import children, inputs, plan_expressions
+
+SCANNED_ROWS: Final = 1_000
+"""What a scan counts for: only inputs of about this size are ever given to the reference engine."""
+
+
+_ENDLESS: Final = 1 << 62
+_OPEN: Final = "not known"
+
+
+def _set_rows(call: SetCall) -> int:
+    """The rows of a set of constants."""
+    values = [arg.value if isinstance(arg, Const) else _OPEN for arg in call.args]
+    if _OPEN in values:
+        return _ENDLESS
+    if any(isinstance(value, tuple) for value in values):
+        return max(len(value) for value in values if isinstance(value, tuple))
+    numbers = [Fraction(value) for value in values if isinstance(value, int | Decimal)]
+    if len(numbers) != len(values):
+        return 1 if None in values else _ENDLESS
+    start, stop, *rest = numbers
+    step = rest[0] if rest else Fraction(1)
+    return max(int((stop - start) / step) + 1, 1) if step else 1
+
+
+def work(plan: Plan) -> int:
+    """An upper bound of the rows that running the plan touches (K1)."""
+    rows, total = _rows_and_work(plan)
+    return rows + total
+
+
+def written_rows(plan: Plan) -> int:
+    """The rows of VALUES in a plan, outside of its subqueries."""
+    if isinstance(plan, Values):
+        return len(plan.rows)
+    return sum(map(written_rows, inputs(plan)))
+
+
+def _rows_and_work(plan: Plan) -> tuple[int, int]:
+    """The rows that a plan makes at most, and those that it touches on the way."""
+    below = [_rows_and_work(node) for node in inputs(plan)]
+    total = sum(touched for _, touched in below)
+    match plan:
+        case Values():
+            rows = len(plan.rows)
+        case Scan():
+            rows = SCANNED_ROWS
+        case Join():
+            left, right = below
+            # An outer join makes a row for each of its own rows that finds no partner.
+            rows = left[0] * right[0] + left[0] + right[0]
+        case Recursive():
+            # It may never end.
+            rows = _ENDLESS
+        case SetScan():
+            rows = max(map(_set_rows, plan.calls))
+        case CteScan():
+            rows = SCANNED_ROWS
+        case With():
+            rows = below[1][0]
+        case Window():
+            (rows, _), *_ = below
+            # An aggregate sees its frame anew for every row.
+            total += rows * rows * len(plan.calls)
+        case _:
+            rows = max(1, sum(made for made, _ in below))
+    asked = sum(_subquery_work(expr) for expr in plan_expressions(plan))
+    return rows, total + rows + max(rows, 1) * asked
+
+
+def _subquery_work(root: Expr) -> int:
+    """What evaluating an expression once touches in its subqueries."""
+    total = 0
+    exprs = [root]
+    while exprs:
+        expr = exprs.pop()
+        if isinstance(expr, Subquery):
+            total += work(expr.plan)
+        exprs += children(expr)
+    return total

@@ -1,0 +1,196 @@
+"""The reference engine: PostgreSQL's answers in plain Python, deterministic, without threads.
+
+The twin of Spark in tests and simulations. In production it answers constant queries and small
+statements that need no engine: SELECT 1, the rows of INSERT .. VALUES, RETURNING, AS OF.
+
+INVARIANTS
+  K1  the same plan, inputs and parameters give the same rows in the same order.
+  K2  nothing is awaited but the consumer: a run holds no resource when its iterator is dropped.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from compute.executor import Run
+from compute.reference.aggregates import folder
+from compute.reference.arrow import to_batch, to_values
+from compute.reference.expressions import Row
+from compute.reference.expressions import Source as CompiledSource
+from compute.reference.function_table import makers
+from compute.reference.plans import PlanCompiler
+from compute.reference.set_returning import can_run_sets
+from compute.reference.windows import can_run_windows
+from sql.plan.depth import check_depth
+from sql.plan.nodes import (
+    AnyAll,
+    Call,
+    Expr,
+    GroupBy,
+    Plan,
+    RelationId,
+    Scan,
+    SetScan,
+    Subquery,
+    Window,
+    output_columns,
+)
+from sql.plan.traverse import children, inputs, plan_expressions
+from sql.types.sql_type import Value
+from storage.batch import DataFile, ShardView
+from storage.shapes import shaped
+from storage.types import ShardId, Source
+
+ReadFile: TypeAlias = Callable[[ShardId, DataFile], pa.Table]
+"""Loads all rows of a data file of a shard."""
+
+_BATCH_ROWS: Final = 4_096
+"""Rows computed between two looks at the loop: more would delay a cancellation, fewer cost
+switches.
+"""
+
+
+def _no_files(_shard: ShardId, file: DataFile) -> pa.Table:
+    raise AssertionError(f"this reference executor was given no way to read {file.name}")
+
+
+class ReferenceExecutor:
+    """An `Executor`; see the module."""
+
+    def __init__(self, read_file: ReadFile = _no_files) -> None:
+        self._read_file = read_file
+
+    @property
+    def name(self) -> str:
+        """As EXPLAIN shows it."""
+        return "reference"
+
+    async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
+        """Stream the answer in batches of the plan's columns (E1 of `compute/executor.py`)."""
+        check_depth(run.plan)
+        columns = output_columns(run.plan)
+        rows = execute(run.plan, run.inputs, run.parameters, self._read_file)
+        while batch := list(islice(rows, _BATCH_ROWS)):
+            yield to_batch(batch, columns)
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def execute(
+    plan: Plan,
+    views: Mapping[RelationId, ShardView],
+    parameters: Sequence[Value] = (),
+    read_file: ReadFile = _no_files,
+) -> Iterator[Row]:
+    """The rows of a plan, synchronously."""
+    check_depth(plan)
+
+    def read(scan: Scan) -> Sequence[Row]:
+        return _scan_rows(scan, views[scan.relation], read_file)
+
+    return PlanCompiler(read, parameters).compile(plan)()
+
+
+@dataclass(frozen=True, slots=True)
+class _EveryTime(PlanCompiler):
+    """Of a plan with one scan, which is read anew in every run."""
+
+    def _scan(self, plan: Scan) -> CompiledSource:
+        return lambda: iter(self.read(plan))
+
+
+class PreparedPlan:
+    """A plan over one scan or none, compiled once and run over many rows and values.
+
+    Not for plans with subqueries: what those compile to may belong to one run.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        check_depth(plan)
+        self._parameters: list[Value] = []
+        self._rows: Sequence[Row] = ()
+        compiler = _EveryTime(lambda _scan: self._rows, self._parameters)
+        self._run = compiler.compile(plan)
+
+    def rows(self, parameters: Sequence[Value], rows: Sequence[Row] = ()) -> list[Row]:
+        """The answer over these rows of the scan; not to be called by two at once."""
+        self._parameters[:] = parameters
+        self._rows = rows
+        return list(self._run())
+
+
+def evaluate(expr: Expr, parameters: Sequence[Value] = ()) -> Value:
+    """The value of an expression without columns."""
+
+    def no_scan(scan: Scan) -> Sequence[Row]:
+        raise AssertionError(f"a constant expression scans {scan.name}")
+
+    return PlanCompiler(no_scan, parameters).expression(expr)(())
+
+
+def can_run(plan: Plan) -> bool:
+    """Whether every function of the plan has an implementation here."""
+    plans: list[Plan] = [plan]
+    while plans:
+        node = plans.pop()
+        plans += inputs(node)
+        if isinstance(node, GroupBy) and any(folder(call) is None for call in node.aggregates):
+            return False
+        if isinstance(node, SetScan) and not can_run_sets(node):
+            return False
+        if isinstance(node, Window) and not can_run_windows(node):
+            return False
+        exprs = list(plan_expressions(node))
+        while exprs:
+            expr = exprs.pop()
+            if isinstance(expr, Call) and expr.function.id not in makers():
+                return False
+            if isinstance(expr, AnyAll) and expr.function.id not in makers():
+                return False
+            if isinstance(expr, Subquery):
+                plans.append(expr.plan)
+            exprs += children(expr)
+    return True
+
+
+# --- inputs ------------------------------------------------------------------------------------
+
+
+def rows_in_memory(scan: Scan, view: ShardView) -> Sequence[Row]:
+    """What a scan reads of a view that has no files."""
+    return _scan_rows(scan, view, _no_files)
+
+
+def _scan_rows(scan: Scan, view: ShardView, read_file: ReadFile) -> Sequence[Row]:
+    rows: list[Row] = []
+    for part in view.files:
+        table = shaped(read_file(view.shard, part.file), view.schema)
+        rows += _slice_rows(scan, part.file.name, table, part.row_limit, part.deleted)
+    for inline in view.inline:
+        table = inline.rows
+        rows += _slice_rows(scan, inline.source, table, table.num_rows, inline.deleted)
+    return rows
+
+
+def _slice_rows(
+    scan: Scan, source: Source, table: pa.Table, row_limit: int, deleted: BitMap64
+) -> list[Row]:
+    """The first `row_limit` rows without the deleted ones, with their identity if it is wanted."""
+    count = min(row_limit, table.num_rows)
+    columns: list[Sequence[Value]] = [
+        to_values(table.column(ordinal).slice(0, count), column.type)
+        for column, ordinal in zip(scan.columns, scan.ordinals, strict=True)
+    ]
+    if scan.identity is not None:
+        columns += [[source] * count, range(count)]
+    rows: list[Row] = list(zip(*columns, strict=True)) if columns else [()] * count
+    if not deleted:
+        return rows
+    return [row for index, row in enumerate(rows) if index not in deleted]

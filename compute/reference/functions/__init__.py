@@ -1,0 +1,1 @@
+"""functions: to be described."""

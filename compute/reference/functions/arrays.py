@@ -1,0 +1,296 @@
+"""Functions of arrays in Python: tuples of one dimension that begin at 1 (sql/types/sql_type.py).
+
+INVARIANTS
+  A1  elements are equal as their type's default operator class says, NULLs being equal where
+      PostgreSQL's function says so (array_remove, array_position, comparison of arrays) and equal
+      to nothing where it does not (@>, <@, &&).
+"""
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from compute.reference.functions.numbers import Function, Maker, plain
+from compute.reference.functions.ordering import Key, ordering_key
+from sql.errors import SqlError, not_supported
+from sql.plan.array_calls import element_type
+from sql.plan.nodes import Call
+from sql.types.array_text import several_dimensions
+from sql.types.limits import joined
+from sql.types.sql_type import SqlType, Value
+from sql.types.text_output import format_text
+
+Array: TypeAlias = tuple[Value, ...]
+_RANDOM: Final = random.SystemRandom()
+ARRAY_ITEMS_MAX: Final = 0x3FFF_FFFF // 8
+
+
+def _item_key(type_: SqlType) -> Callable[[Value], Key]:
+    """Elements to keys; NULL has one, too."""
+    key = ordering_key(type_)
+    return lambda value: None if value is None else (key(value),)
+
+
+def comparison(compare: Function) -> Maker:
+    """`=`, `<` and their kin."""
+
+    def make(call: Call) -> Function:
+        key = ordering_key(call.args[0].type)
+        return lambda a, b: compare(key(a), key(b))
+
+    return make
+
+
+# --- what contains what ------------------------------------------------------------------------
+
+
+def _present(array: Array, key: Callable[[Value], Key]) -> set[Key]:
+    return {key(item) for item in array if item is not None}
+
+
+def _contains(call: Call) -> Function:
+    key = ordering_key(element_type(call.args[0].type))
+    return lambda a, b: None not in b and _present(b, key) <= _present(a, key)
+
+
+def _contained(call: Call) -> Function:
+    contains = _contains(call)
+    return lambda a, b: contains(b, a)
+
+
+def _overlaps(call: Call) -> Function:
+    key = ordering_key(element_type(call.args[0].type))
+    return lambda a, b: not _present(a, key).isdisjoint(_present(b, key))
+
+
+# --- making arrays -----------------------------------------------------------------------------
+
+
+def _append(array: Array | None, item: Value) -> Array:
+    return (*(array or ()), item)
+
+
+def _prepend(item: Value, array: Array | None) -> Array:
+    return (item, *(array or ()))
+
+
+def _concatenate(left: Array | None, right: Array | None) -> Array | None:
+    if left is None or right is None:
+        return left if right is None else right
+    return left + right
+
+
+def _remove(call: Call) -> Function:
+    key = _item_key(element_type(call.args[0].type))
+
+    def run(array: Array | None, wanted: Value) -> Array | None:
+        if array is None:
+            return None
+        found = key(wanted)
+        return tuple([item for item in array if key(item) != found])
+
+    return run
+
+
+def _replace(call: Call) -> Function:
+    key = _item_key(element_type(call.args[0].type))
+
+    def run(array: Array | None, old: Value, new: Value) -> Array | None:
+        if array is None:
+            return None
+        found = key(old)
+        return tuple([new if key(item) == found else item for item in array])
+
+    return run
+
+
+def _fill(item: Value, lengths: Array | None) -> Array:
+    return _fill_from(item, lengths, None if lengths is None else (1,) * len(lengths))
+
+
+def _fill_from(item: Value, lengths: Array | None, bounds: Array | None) -> Array:
+    if lengths is None or bounds is None:
+        raise SqlError("22004", "dimension array or low bound array cannot be null")
+    if None in lengths or None in bounds:
+        raise SqlError("22004", "dimension values cannot be null")
+    if len(bounds) != len(lengths):
+        raise SqlError(
+            "2202E",
+            "wrong number of array subscripts",
+            detail="Low bound array has different size than dimensions array.",
+        )
+    if not lengths:
+        return ()
+    count = lengths[0]
+    assert isinstance(count, int), "a length is an int4"
+    if count < 0 or count > ARRAY_ITEMS_MAX:
+        raise SqlError("54000", f"array size exceeds the maximum allowed ({ARRAY_ITEMS_MAX})")
+    if 0 in lengths:
+        return ()
+    if len(lengths) > 1:
+        raise several_dimensions()
+    if bounds != (1,):
+        raise not_supported("an array that does not begin at 1")
+    return (item,) * count
+
+
+def _trim(array: Array, count: int) -> Array:
+    if not 0 <= count <= len(array):
+        message = f"number of elements to trim must be between 0 and {len(array)}"
+        raise SqlError("2202E", message)
+    return array[: len(array) - count]
+
+
+def _sort(call: Call) -> Function:
+    key = ordering_key(element_type(call.type))
+
+    def run(array: Array, descending: bool = False, nulls_first: bool | None = None) -> Array:
+        nulls: list[Value] = [item for item in array if item is None]
+        rest: list[Value] = sorted(
+            (item for item in array if item is not None), key=key, reverse=descending
+        )
+        first = descending if nulls_first is None else nulls_first
+        return tuple(nulls + rest if first else rest + nulls)
+
+    return run
+
+
+def _shuffle(array: Array) -> Array:
+    return tuple(_RANDOM.sample(array, len(array)))
+
+
+def _sample(array: Array, count: int) -> Array:
+    if not 0 <= count <= len(array):
+        raise SqlError("22023", f"sample size must be between 0 and {len(array)}")
+    return tuple(_RANDOM.sample(array, count))
+
+
+# --- looking -----------------------------------------------------------------------------------
+
+
+def _position(call: Call) -> Function:
+    key = _item_key(element_type(call.args[0].type))
+
+    def run(array: Array | None, wanted: Value, start: int | None = 1) -> int | None:
+        if not array or (wanted is None and None not in array):
+            return None
+        if start is None:
+            raise SqlError("22004", "initial position must not be null")
+        found = key(wanted)
+        for place in range(max(start, 1), len(array) + 1):
+            if key(array[place - 1]) == found:
+                return place
+        return None
+
+    return run
+
+
+def _positions(call: Call) -> Function:
+    key = _item_key(element_type(call.args[0].type))
+
+    def run(array: Array | None, wanted: Value) -> Array | None:
+        if array is None:
+            return None
+        found = key(wanted)
+        return tuple([place for place, item in enumerate(array, 1) if key(item) == found])
+
+    return run
+
+
+def _bucket(call: Call) -> Function:
+    """width_bucket() over thresholds, which are trusted to be in order."""
+    key = ordering_key(call.args[0].type)
+
+    def run(value: Value, thresholds: Array) -> int:
+        if None in thresholds:
+            raise SqlError("22004", "thresholds array must not contain NULLs")
+        return bisect_right(thresholds, key(value), key=key)
+
+    return run
+
+
+def _length(array: Array, dimension: int) -> int | None:
+    return len(array) if array and dimension == 1 else None
+
+
+def _lower(array: Array, dimension: int) -> int | None:
+    return 1 if array and dimension == 1 else None
+
+
+def _subscript(array: Array, index: int) -> Value:
+    return array[index - 1] if 1 <= index <= len(array) else None
+
+
+def _slice(array: Array, lower: int, upper: int) -> Array:
+    return array[max(lower, 1) - 1 : max(upper, 0)]
+
+
+# --- text --------------------------------------------------------------------------------------
+
+
+def _to_string(call: Call) -> Function:
+    element = element_type(call.args[0].type)
+    has_null = len(call.function.args) == 3
+
+    def shown(array: Array | None, separator: str | None, null: str | None, zone: str) -> Value:
+        if array is None or separator is None:
+            return None
+        texts = [
+            null if item is None else format_text(item, element, timezone=zone) for item in array
+        ]
+        return joined([text for text in texts if text is not None], separator)
+
+    if has_null:
+        return shown
+    return lambda array, separator, zone: shown(array, separator, None, zone)
+
+
+def _from_string(text: str | None, separator: str | None, null: str | None = None) -> Array | None:
+    if text is None:
+        return None
+    if not text:
+        return ()
+    parts = list(text) if separator is None else text.split(separator) if separator else [text]
+    return tuple([None if part == null else part for part in parts])
+
+
+ARRAY_FUNCTIONS: Final[dict[str, Maker]] = {
+    "anyarray @> anyarray": _contains,
+    "anyarray <@ anyarray": _contained,
+    "anyarray && anyarray": _overlaps,
+    "anycompatiblearray || anycompatiblearray": plain(_concatenate),
+    "anycompatiblearray || anycompatible": plain(_append),
+    "anycompatible || anycompatiblearray": plain(_prepend),
+    "array_append(anycompatiblearray,anycompatible)": plain(_append),
+    "array_prepend(anycompatible,anycompatiblearray)": plain(_prepend),
+    "array_cat(anycompatiblearray,anycompatiblearray)": plain(_concatenate),
+    "array_remove(anycompatiblearray,anycompatible)": _remove,
+    "array_replace(anycompatiblearray,anycompatible,anycompatible)": _replace,
+    "array_position(anycompatiblearray,anycompatible)": _position,
+    "array_position(anycompatiblearray,anycompatible,int4)": _position,
+    "array_positions(anycompatiblearray,anycompatible)": _positions,
+    "array_length(anyarray,int4)": plain(_length),
+    "array_upper(anyarray,int4)": plain(_length),
+    "array_lower(anyarray,int4)": plain(_lower),
+    "array_ndims(anyarray)": plain(lambda array: 1 if array else None),
+    "array_dims(anyarray)": plain(lambda array: f"[1:{len(array)}]" if array else None),
+    "cardinality(anyarray)": plain(len),
+    "array_to_string(anyarray,text)": _to_string,
+    "array_to_string(anyarray,text,text)": _to_string,
+    "string_to_array(text,text)": plain(_from_string),
+    "string_to_array(text,text,text)": plain(_from_string),
+    "array_fill(anyelement,_int4)": plain(_fill),
+    "array_fill(anyelement,_int4,_int4)": plain(_fill_from),
+    "trim_array(anyarray,int4)": plain(_trim),
+    "array_reverse(anyarray)": plain(lambda array: array[::-1]),
+    "array_sort(anyarray)": _sort,
+    "array_sort(anyarray,bool)": _sort,
+    "array_sort(anyarray,bool,bool)": _sort,
+    "array_shuffle(anyarray)": plain(_shuffle),
+    "array_sample(anyarray,int4)": plain(_sample),
+    "width_bucket(anycompatible,anycompatiblearray)": _bucket,
+    "array(any)": plain(lambda *items: items),
+    "subscript(anyarray,int4)": plain(_subscript),
+    "slice(anyarray,int4,int4)": plain(_slice),
+}

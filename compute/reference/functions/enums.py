@@ -1,0 +1,70 @@
+"""The functions of enums: what a definition holds, not what a value is."""
+
+from typing import Final
+
+from compute.reference.functions.numbers import Function, Maker
+from sql.errors import SqlError
+from sql.plan.nodes import Call, Const
+from sql.types.enums import enum_of
+from sql.types.sql_type import Value
+
+
+def bound(call: Call) -> Function:
+    """enum_first(), enum_last(): of the type of the argument, whatever its value."""
+    enum = enum_of(call.type.name)
+    place = 0 if call.function.name == "enum_first" else -1
+
+    def run(_value: Value) -> Value:
+        if not enum.labels:
+            raise SqlError("55000", f"enum {enum.name} contains no values")
+        return enum.labels[place]
+
+    return run
+
+
+def span(call: Call) -> Function:
+    """enum_range(): all labels, or those between two; NULL is no bound."""
+    labels = enum_of(call.type.name.removeprefix("_")).labels
+
+    def run(first: Value = None, last: Value = None) -> Value:
+        start = 0 if not isinstance(first, str) else labels.index(first)
+        end = len(labels) if not isinstance(last, str) else labels.index(last) + 1
+        return labels[start:end]
+
+    return run
+
+
+def whole(call: Call) -> Function:
+    """enum_range() of one argument, whose value does not count."""
+    labels = enum_of(call.type.name.removeprefix("_")).labels
+    return lambda _value: labels
+
+
+def checked(call: Call) -> Function:
+    """A value of a domain."""
+    texts = [arg.value for arg in call.args[2:] if isinstance(arg, Const)]
+    sqlstate, message, schema, datatype, constraint = (
+        text if isinstance(text, str) else None for text in texts
+    )
+
+    def run(value: Value, verdict: Value, *_: Value) -> Value:
+        if verdict is False:
+            raise SqlError(
+                sqlstate or "23514",
+                message or "",
+                schema=schema,
+                datatype=datatype,
+                constraint=constraint,
+            )
+        return value
+
+    return run
+
+
+ENUM_MAKERS: Final[dict[str, Maker]] = {
+    "checked(any,bool,text,text,text,text,text)": checked,
+    "enum_first(anyenum)": bound,
+    "enum_last(anyenum)": bound,
+    "enum_range(anyenum)": whole,
+    "enum_range(anyenum,anyenum)": span,
+}

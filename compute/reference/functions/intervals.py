@@ -1,0 +1,365 @@
+"""More of dates and times of the reference evaluator: ages, bins, overlaps, whole intervals, and
+the templates of to_char() and its kin.
+"""
+
+import math
+from typing import Final
+
+from compute.reference.functions.datetime import (
+    instant_in,
+    make_timestamp,
+    named_zone,
+    negative,
+    plus_interval,
+    plus_interval_in,
+    plus_interval_zoned,
+    to_instant,
+    to_local,
+    whole_zone,
+    zone_name,
+)
+from compute.reference.functions.number_format import (
+    bigint_to_char,
+    decimal_to_char,
+    float_to_char,
+    integer_to_char,
+)
+from compute.reference.functions.numbers import Function, wrapped
+from compute.reference.functions.time_format import broken_interval, broken_timestamp, time_to_char
+from compute.reference.functions.to_number import to_number
+from compute.reference.functions.to_timestamp import read_time, rounded_to
+from sql.errors import SqlError
+from sql.types.datetime.calendar import MICROS_PER_DAY, civil_from_days, days_in_month
+from sql.types.datetime.date_input import TIMESTAMP_MICROS_END
+from sql.types.datetime.tokens import Fault, FieldError, decode_zone
+from sql.types.sql_type import Interval
+
+_SECOND: Final = 1_000_000
+_INT_MAX: Final = 2**31 - 1
+_MICROS_END: Final = 1 << 63
+_TIME_MIN: Final = -210_866_803_200 * _SECOND
+
+
+def _out_of_range(what: str) -> SqlError:
+    return SqlError("22008", f"{what} out of range")
+
+
+def _moment(micros: int) -> int:
+    if not _TIME_MIN <= micros < TIMESTAMP_MICROS_END:
+        raise _out_of_range("timestamp")
+    return micros
+
+
+def _interval(months: int, days: int, micros: int) -> Interval:
+    if max(abs(months), abs(days)) > _INT_MAX or abs(micros) >= _MICROS_END:
+        raise _out_of_range("interval")
+    return Interval(months, days, micros)
+
+
+# --- by template ---------------------------------------------------------------------------------
+
+
+def timestamptz_to_char(micros: int, template: str, zone: str) -> str | None:
+    """to_char() on the zone's clock."""
+    local = to_local(micros, zone)
+    return time_to_char(
+        broken_timestamp(local, (local - micros) // _SECOND, zone_name(micros, zone)), template
+    )
+
+
+def to_date(text: str, template: str) -> int:
+    """The day in a text."""
+    return read_time(text, template).local // MICROS_PER_DAY
+
+
+def to_timestamp(text: str, template: str, zone: str) -> int:
+    """The instant in a text, on the zone's clock unless the text says otherwise."""
+    read = read_time(text, template)
+    if read.offset is None:
+        instant = to_instant(read.local, zone)
+    else:
+        instant = read.local - read.offset * _SECOND
+    return _moment(rounded_to(instant, read.digits))
+
+
+# --- ages and bins -------------------------------------------------------------------------------
+
+
+def age(later: int, earlier: int) -> Interval:
+    """The difference in years, months, days and time, as a calendar counts."""
+    return _age(later, earlier, negative=later < earlier)
+
+
+def age_zoned(later: int, earlier: int, zone: str) -> Interval:
+    """The same on the zone's clock."""
+    return _age(to_local(later, zone), to_local(earlier, zone), negative=later < earlier)
+
+
+def _age(later: int, earlier: int, *, negative: bool) -> Interval:
+    if negative:
+        later, earlier = earlier, later
+    (days, within), (days_before, within_before) = (
+        divmod(later, MICROS_PER_DAY),
+        divmod(earlier, MICROS_PER_DAY),
+    )
+    year, month, day = civil_from_days(days)
+    year_before, month_before, day_before = civil_from_days(days_before)
+    micros, day = within - within_before, day - day_before
+    months = (year - year_before) * 12 + month - month_before
+    if micros < 0:
+        micros += MICROS_PER_DAY
+        day -= 1
+    while day < 0:
+        day += days_in_month(year_before, month_before)
+        months -= 1
+    found = Interval(months, day, micros)
+    return Interval(-months, -day, -micros) if negative else found
+
+
+def date_bin(stride: Interval, moment: int, origin: int) -> int:
+    """The beginning of the bin, counted from the origin."""
+    if stride.months:
+        message = "timestamps cannot be binned into intervals containing months or years"
+        raise SqlError("0A000", message)
+    width = stride.days * MICROS_PER_DAY + stride.micros
+    if width <= 0:
+        raise SqlError("22008", "stride must be greater than zero")
+    return _moment(origin + (moment - origin) // width * width)
+
+
+def overlaps(
+    start: int | None, end: int | None, other: int | None, other_end: int | None
+) -> bool | None:
+    """(start, end) OVERLAPS (other, other_end): in any order, NULL where it matters."""
+    start, end = _ordered(start, end)
+    other, other_end = _ordered(other, other_end)
+    if start is None or other is None:
+        return None
+    if start == other:
+        return None if end is None or other_end is None else True
+    if start < other:
+        start, end, other, other_end = other, other_end, start, end
+    if other_end is None:
+        return None
+    if start < other_end:
+        return True
+    return None if end is None else False
+
+
+def _ordered(start: int | None, end: int | None) -> tuple[int | None, int | None]:
+    if start is None:
+        return end, None
+    if end is not None and start > end:
+        return end, start
+    return start, end
+
+
+Bound = int | Interval | None
+
+
+def _overlaps_spans(
+    start: int | None, end: Bound, other: int | None, other_end: Bound
+) -> bool | None:
+    return overlaps(start, _end(start, end, None), other, _end(other, other_end, None))
+
+
+def _overlaps_zoned(
+    start: int | None, end: Bound, other: int | None, other_end: Bound, zone: str
+) -> bool | None:
+    return overlaps(start, _end(start, end, zone), other, _end(other, other_end, zone))
+
+
+def _end(start: int | None, end: Bound, zone: str | None) -> int | None:
+    if not isinstance(end, Interval):
+        return end
+    if start is None:
+        return None
+    return plus_interval(start, end) if zone is None else plus_interval_zoned(start, end, zone)
+
+
+# --- zones ---------------------------------------------------------------------------------------
+
+
+def zone_span(span: Interval) -> int:
+    """An interval as the offset of a time zone, in microseconds."""
+    if span.months or span.days:
+        raise SqlError("22023", "interval time zone must not include months or days")
+    seconds = abs(span.micros) // _SECOND
+    return (-seconds if span.micros < 0 else seconds) * _SECOND
+
+
+def _wrapped(offset: int) -> int:
+    """An offset whose seconds PostgreSQL keeps in 32 bits, as C cuts them."""
+    return wrapped(offset // _SECOND, 32) * _SECOND
+
+
+def _make_of_session(
+    year: int, month: int, day: int, hour: int, minute: int, second: float, session: str
+) -> int:
+    return to_instant(make_timestamp(year, month, day, hour, minute, second), session)
+
+
+def _make_zoned(
+    year: int, month: int, day: int, hour: int, minute: int, second: float, zone: str, session: str
+) -> int:
+    micros = make_timestamp(year, month, day, hour, minute, second)
+    east = _numeric_zone(zone)
+    if east is None:
+        return instant_in(micros, named_zone(zone, session))
+    return _moment(micros - east * _SECOND)
+
+
+def _numeric_zone(zone: str) -> int | None:
+    """Seconds east of `+2` or `-03:30`, which are not west as in POSIX (parse_sane_timezone)."""
+    if zone[:1].isdecimal():
+        message = f'invalid input syntax for type numeric time zone: "{zone}"'
+        hint = 'Numeric time zones must have "-" or "+" as first character.'
+        raise SqlError("22023", message, hint=hint)
+    try:
+        return decode_zone(zone)
+    except FieldError as error:
+        if error.fault is Fault.ZONE_OVERFLOW:
+            raise SqlError("22023", f'numeric time zone "{zone}" out of range') from None
+        return None
+
+
+# --- intervals -----------------------------------------------------------------------------------
+
+
+def make_interval(
+    years: int = 0,
+    months: int = 0,
+    weeks: int = 0,
+    days: int = 0,
+    hours: int = 0,
+    minutes: int = 0,
+    seconds: float = 0.0,
+) -> Interval:
+    """An interval by its parts."""
+    # Also true of NaN.
+    if not abs(seconds) < _MICROS_END / _SECOND:
+        raise _out_of_range("interval")
+    micros = (hours * 3600 + minutes * 60) * _SECOND + round(seconds * _SECOND)
+    return _interval(years * 12 + months, weeks * 7 + days, micros)
+
+
+def _divided(value: int, size: int) -> tuple[int, int]:
+    """Quotient toward zero, and the rest."""
+    quotient = abs(value) // size * (-1 if value < 0 else 1)
+    return quotient, value - quotient * size
+
+
+def justify_hours(span: Interval) -> Interval:
+    """24 hours are a day; both of one sign."""
+    more, micros = _divided(span.micros, MICROS_PER_DAY)
+    days, micros = _same_sign(span.days + more, micros, MICROS_PER_DAY)
+    return _interval(span.months, days, micros)
+
+
+def justify_days(span: Interval) -> Interval:
+    """30 days are a month; both of one sign."""
+    more, days = _divided(span.days, 30)
+    months, days = _same_sign(span.months + more, days, 30)
+    return _interval(months, days, span.micros)
+
+
+def _same_sign(large: int, small: int, size: int) -> tuple[int, int]:
+    if large > 0 > small:
+        return large - 1, small + size
+    if large < 0 < small:
+        return large + 1, small - size
+    return large, small
+
+
+def justify_interval(span: Interval) -> Interval:
+    """Both, and all three of one sign."""
+    more, micros = _divided(span.micros, MICROS_PER_DAY)
+    whole, days = _divided(span.days + more, 30)
+    months = span.months + whole
+    if months > 0 and (days < 0 or (days == 0 and micros < 0)):
+        months, days = months - 1, days + 30
+    elif months < 0 and (days > 0 or (days == 0 and micros > 0)):
+        months, days = months + 1, days - 30
+    days, micros = _same_sign(days, micros, MICROS_PER_DAY)
+    return _interval(months, days, micros)
+
+
+def times(span: Interval, factor: float) -> Interval:
+    """A multiple: fractions of months become days, those of days time (interval_mul)."""
+    return _scaled(span, lambda value: value * factor)
+
+
+def divided_by(span: Interval, divisor: float) -> Interval:
+    """A part of it, by the same rules."""
+    if divisor == 0:
+        raise SqlError("22012", "division by zero")
+    return _scaled(span, lambda value: value / divisor)
+
+
+def _scaled(span: Interval, scale: "Function") -> Interval:
+    def scaled(value: int) -> float:
+        found = scale(float(value))
+        if not isinstance(found, float) or not math.isfinite(found):
+            raise _out_of_range("interval")
+        return found
+
+    months, days = int(scaled(span.months)), int(scaled(span.days))
+    more_days = _rounded((scaled(span.months) - months) * 30)
+    seconds = _rounded((scaled(span.days) - days + more_days - int(more_days)) * 86_400)
+    if abs(seconds) >= 86_400:
+        days += int(seconds / 86_400)
+        seconds -= int(seconds / 86_400) * 86_400
+    micros = round(scaled(span.micros) + seconds * _SECOND)
+    return _interval(months, days + int(more_days), micros)
+
+
+def _rounded(value: float) -> float:
+    return float(round(value * 1e6)) / 1e6
+
+
+FORMAT_NAMES: Final[dict[str, Function]] = {
+    "to_date": to_date, "to_number": to_number, "date_bin": date_bin,
+    "make_interval": make_interval, "justify_hours": justify_hours, "justify_days": justify_days,
+    "justify_interval": justify_interval,
+}  # fmt: skip
+
+
+def date_add(moment: int, span: Interval, zone: str, session: str) -> int:
+    """An instant and an interval on a zone's clock; the zone must exist in any case."""
+    return plus_interval_in(moment, span, whole_zone(zone, session))
+
+
+FORMAT_FUNCTIONS: Final[dict[str, Function]] = {
+    "date_add(timestamptz,interval,text)": date_add,
+    "date_subtract(timestamptz,interval,text)": lambda x, span, *zone: date_add(
+        x, negative(span), *zone
+    ),
+    "to_char(timestamp,text)": lambda x, f: time_to_char(broken_timestamp(x), f),
+    "to_char(timestamptz,text)": timestamptz_to_char,
+    "to_char(interval,text)": lambda x, f: time_to_char(broken_interval(x), f),
+    "to_char(numeric,text)": decimal_to_char,
+    "to_char(int4,text)": integer_to_char,
+    "to_char(int8,text)": bigint_to_char,
+    "to_char(float4,text)": lambda x, f: float_to_char(x, f, 6),
+    "to_char(float8,text)": lambda x, f: float_to_char(x, f, 15),
+    "to_timestamp(text,text)": to_timestamp,
+    "age(timestamp,timestamp)": age,
+    "age(timestamptz,timestamptz)": age_zoned,
+    "make_timestamptz(int4,int4,int4,int4,int4,float8)": _make_of_session,
+    "make_timestamptz(int4,int4,int4,int4,int4,float8,text)": _make_zoned,
+    "timezone(interval,timestamp)": lambda z, x: _moment(x - _wrapped(zone_span(z))),
+    "timezone(interval,timestamptz)": lambda z, x: _moment(x - _wrapped(-zone_span(z))),
+    "timezone(timestamp)": to_instant,
+    "timezone(timestamptz)": to_local,
+    "overlaps(timestamp,timestamp,timestamp,timestamp)": overlaps,
+    "overlaps(timestamptz,timestamptz,timestamptz,timestamptz)": overlaps,
+    "overlaps(timestamp,interval,timestamp,interval)": _overlaps_spans,
+    "overlaps(timestamp,timestamp,timestamp,interval)": _overlaps_spans,
+    "overlaps(timestamp,interval,timestamp,timestamp)": _overlaps_spans,
+    "overlaps(timestamptz,interval,timestamptz,interval)": _overlaps_zoned,
+    "overlaps(timestamptz,timestamptz,timestamptz,interval)": _overlaps_zoned,
+    "overlaps(timestamptz,interval,timestamptz,timestamptz)": _overlaps_zoned,
+    "interval * float8": times,
+    "float8 * interval": lambda factor, span: times(span, factor),
+    "interval / float8": divided_by,
+}  # fmt: skip

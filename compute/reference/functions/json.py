@@ -1,0 +1,458 @@
+"""Functions of json and jsonb in Python.
+
+A jsonb is worked on as a tree (`sql/types/json/parser.py`) and written out again; a json keeps the
+text of its parts, blanks, doubled keys and all.
+
+INVARIANTS
+  J1  trees are shared and never changed: what makes another makes new lists and dicts on the way.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+from compute.reference.functions.json_builders import MAKING
+from compute.reference.functions.json_modification import deleted_path, inserted, replaced
+from compute.reference.functions.json_records import JSON_RECORDS
+from compute.reference.functions.json_sets import JSON_SETS
+from compute.reference.functions.numbers import Function, Maker, fit, in_range, plain, to_float4
+from sql.errors import SqlError
+from sql.plan.nodes import Call
+from sql.types.json.parser import (
+    Tree,
+    canonical,
+    check_escapes,
+    elements,
+    fields,
+    scalar_text,
+    tree,
+    unquoted,
+)
+from sql.types.json.sort_key import sort_key
+from sql.types.json.to_json import as_text, is_list, raw_as_text
+from sql.types.sql_type import SqlType, Value, display
+
+BLANKS: Final = " \t\n\r"
+
+
+def _index(text: str) -> int | None:
+    """An element of a path as an index: what C's strtol takes, whole."""
+    stripped = text.lstrip(" \t\n\v\f\r")
+    digits = stripped[1:] if stripped[:1] in ("+", "-") else stripped
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    found = int(stripped)
+    return found if -(1 << 31) <= found < 1 << 31 else None
+
+
+# --- looking into ------------------------------------------------------------------------------
+
+
+def _field(text: str, key: str) -> Tree:
+    found = tree(text)
+    if isinstance(found, Mapping) and key in found:
+        return found[key]
+    return _MISSING  # type: ignore[return-value]
+
+
+class _Missing:
+    """What is not there, which is not null."""
+
+
+_MISSING: Final = _Missing()
+
+
+def _element(text: str, index: int) -> Tree:
+    found = tree(text)
+    if isinstance(found, Mapping):
+        return _MISSING  # type: ignore[return-value]
+    # A scalar is stored as an array of one.
+    items = found if is_list(found) else [found]
+    return items[index] if -len(items) <= index < len(items) else _MISSING  # type: ignore[return-value]
+
+
+def _jsonb_get(look: Callable[[str, object], object], *, text: bool) -> Function:
+    def run(value: str, key: object) -> Value:
+        found = look(value, key)
+        if found is _MISSING:
+            return None
+        return as_text(found) if text else canonical(found)  # type: ignore[arg-type]
+
+    return run
+
+
+def _raw_field(text: str, key: str) -> str | None:
+    return dict(fields(text) or ()).get(key)
+
+
+def _raw_element(text: str, index: int) -> str | None:
+    parts = elements(text)
+    if parts is None or not -len(parts) <= index < len(parts):
+        return None
+    return parts[index]
+
+
+def _raw_path(text: str, path: Sequence[Value]) -> str | None:
+    found: str | None = text if path else _whole(text)
+    for step in path:
+        if found is None or step is None:
+            return None
+        name = str(step)
+        if found.lstrip(BLANKS)[:1] == "[":
+            index = _index(name)
+            found = None if index is None else _raw_element(found, index)
+        else:
+            found = _raw_field(found, name)
+    return found
+
+
+def _whole(text: str) -> str:
+    """All of a json: without the blanks around it, but for those before a scalar (get_scalar)."""
+    bare = text.strip(BLANKS)
+    return bare if bare[:1] in ("{", "[") else text.rstrip(BLANKS)
+
+
+def _raw_path_text(text: str, path: Sequence[Value]) -> str | None:
+    found = _raw_path(text, path)
+    if found is None or path:
+        return raw_as_text(found)
+    bare = found.lstrip(BLANKS)
+    return raw_as_text(bare) if bare == "null" or bare.startswith('"') else found
+
+
+def _json_get(look: Callable[..., str | None], *, text: bool) -> Function:
+    if text:
+        return lambda value, key: raw_as_text(look(value, key))
+    return look
+
+
+def _path_get(*, text: bool) -> Function:
+    def run(value: str, path: Sequence[Value]) -> Value:
+        found = tree(value)
+        for step in path:
+            if step is None:
+                return None
+            if is_list(found):
+                index = _index(str(step))
+                if index is None or not -len(found) <= index < len(found):
+                    return None
+                found = found[index]
+            elif isinstance(found, Mapping) and str(step) in found:
+                found = found[str(step)]
+            else:
+                return None
+        return as_text(found) if text else canonical(found)
+
+    return run
+
+
+def _spread(function: Function) -> Function:
+    """json_extract_path(json, VARIADIC path)."""
+    return lambda value, *path: function(value, path)
+
+
+# --- containment -------------------------------------------------------------------------------
+
+
+def contains(whole: Tree, part: Tree) -> bool:
+    """`whole @> part` (JsonbContains): at the top an array also contains a scalar."""
+    if is_list(whole) and not is_list(part) and not isinstance(part, Mapping):
+        return _within(whole, part)
+    return _deep(whole, part)
+
+
+def _deep(whole: Tree, part: Tree) -> bool:
+    if isinstance(part, Mapping):
+        return isinstance(whole, Mapping) and all(
+            key in whole and _deep(whole[key], value) for key, value in part.items()
+        )
+    if is_list(part):
+        return is_list(whole) and all(_within(whole, item) for item in part)
+    return _same_scalar(whole, part)
+
+
+def _within(items: Sequence[Tree], part: Tree) -> bool:
+    return any(_deep(item, part) for item in items)
+
+
+def _same_scalar(a: Tree, b: Tree) -> bool:
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    return type(a) is type(b) and a == b
+
+
+def _has_key(text: str, key: Value) -> bool:
+    found = tree(text)
+    if isinstance(found, Mapping):
+        return key in found
+    items = found if is_list(found) else [found]
+    return any(isinstance(item, str) and item == key for item in items)
+
+
+# --- changing ----------------------------------------------------------------------------------
+
+
+def _joined(left: str, right: str) -> str:
+    a, b = tree(left), tree(right)
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return canonical({**a, **b})
+    items = [*(a if is_list(a) else [a]), *(b if is_list(b) else [b])]
+    return canonical(items)
+
+
+def _without_keys(text: str, keys: Sequence[Value]) -> str:
+    found = tree(text)
+    if isinstance(found, Mapping):
+        return canonical({key: value for key, value in found.items() if key not in keys})
+    if is_list(found):
+        return canonical([item for item in found if not isinstance(item, str) or item not in keys])
+    raise SqlError("22023", "cannot delete from scalar")
+
+
+def _without_index(text: str, index: int) -> str:
+    found = tree(text)
+    if isinstance(found, Mapping):
+        raise SqlError("22023", "cannot delete from object using integer index")
+    if not is_list(found):
+        raise SqlError("22023", "cannot delete from scalar")
+    at = index if index >= 0 else len(found) + index
+    return canonical([item for place, item in enumerate(found) if place != at])
+
+
+def _set_lax(
+    text: str | None,
+    path: Sequence[Value] | None,
+    value: str | None,
+    create: bool | None = True,
+    treatment: str | None = "use_json_null",
+) -> Value:
+    if text is None or path is None or create is None:
+        return None
+    if treatment is None:
+        raise SqlError("22023", 'null_value_treatment must be "delete_key", "return_target", '
+                       '"use_json_null", or "raise_exception"')  # fmt: skip
+    if value is not None:
+        return replaced(text, path, value, create)
+    match treatment:
+        case "raise_exception":
+            raise SqlError(
+                "22004",
+                "JSON value must not be null",
+                detail='Exception was raised because null_value_treatment is "raise_exception".',
+                hint="To avoid, either change the null_value_treatment argument or ensure that an"
+                " SQL NULL is not passed.",
+            )
+        case "use_json_null":
+            return replaced(text, path, "null", create)
+        case "delete_key":
+            return deleted_path(text, path)
+        case "return_target":
+            return text
+        case _:
+            raise SqlError("22023", 'null_value_treatment must be "delete_key", "return_target", '
+                           '"use_json_null", or "raise_exception"')  # fmt: skip
+
+
+def without_nulls(value: Tree, *, arrays: bool) -> Tree:
+    """Without the fields that are null; with `arrays` without such elements, too."""
+    if isinstance(value, Mapping):
+        return {
+            key: without_nulls(item, arrays=arrays)
+            for key, item in value.items()
+            if item is not None
+        }
+    if is_list(value):
+        return [
+            without_nulls(item, arrays=arrays) for item in value if item is not None or not arrays
+        ]
+    return value
+
+
+def raw_without_nulls(text: str, arrays: bool = False) -> str:
+    """The same of a json, whose numbers and doubled keys stay."""
+    if (members := fields(text)) is not None:
+        kept = [
+            f"{scalar_text(key)}:{raw_without_nulls(part, arrays)}"
+            for key, part in members
+            if part != "null"
+        ]
+        return f"{{{','.join(kept)}}}"
+    if (items := elements(text)) is not None:
+        shown = [raw_without_nulls(item, arrays) for item in items if item != "null" or not arrays]
+        return f"[{','.join(shown)}]"
+    part = text.strip(" \t\n\r")
+    return scalar_text(unquoted(part)) if part.startswith('"') else part
+
+
+def pretty(value: Tree, depth: int = 0) -> str:
+    """jsonb_pretty: four blanks a level."""
+    inside, outside = "    " * (depth + 1), "    " * depth
+    if isinstance(value, Mapping):
+        ordered = tree(canonical(value))
+        assert isinstance(ordered, Mapping), "it was an object"
+        lines = [f"{scalar_text(key)}: {pretty(item, depth + 1)}" for key, item in ordered.items()]
+        marks = "{}"
+    elif is_list(value):
+        lines, marks = [pretty(item, depth + 1) for item in value], "[]"
+    else:
+        return scalar_text(value)
+    body = "".join(f"\n{inside}{line}," for line in lines)[:-1]
+    return f"{marks[0]}{body}\n{outside}{marks[1]}"
+
+
+# --- what it is --------------------------------------------------------------------------------
+
+
+def type_name(value: Tree) -> str:
+    """json_typeof."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case Decimal():
+            return "number"
+        case str():
+            return "string"
+        case Mapping():
+            return "object"
+        case _:
+            return "array"
+
+
+def _array_length(text: str) -> int:
+    found = tree(text)
+    if is_list(found):
+        return len(found)
+    kind = "a non-array" if isinstance(found, Mapping) else "a scalar"
+    raise SqlError("22023", f"cannot get array length of {kind}")
+
+
+_SCALAR_NAMES: Final = {"number": "numeric"}
+
+
+def _to_scalar(call: Call) -> Function:
+    """A cast of a jsonb scalar; null is NULL."""
+    target, integers = call.type, {"int2", "int4", "int8"}
+    shown = display(SqlType(target.name))
+
+    def run(text: str) -> Value:
+        value = tree(text)
+        if value is None:
+            return None
+        wanted = isinstance(value, bool) if target.name == "bool" else isinstance(value, Decimal)
+        if not wanted:
+            kind = type_name(value)
+            what = _SCALAR_NAMES.get(kind, kind)
+            raise SqlError("22023", f"cannot cast jsonb {what} to type {shown}")
+        if isinstance(value, Decimal):
+            if target.name in integers:
+                return in_range(int(value.to_integral_value("ROUND_HALF_UP")), target.name)
+            if target.name == "float4":
+                return to_float4(value)
+            return fit(value, target) if target.name == "numeric" else float(value)
+        return bool(value)
+
+    return run
+
+
+def _two_ways(name: str, json: Function, jsonb: Function, rest: str = "") -> dict[str, Maker]:
+    return {
+        f"json_{name}(json{rest})": plain(json),
+        f"jsonb_{name}(jsonb{rest})": plain(jsonb),
+    }
+
+
+_LOOKING: Final[dict[str, Maker]] = {
+    "jsonb -> text": plain(_jsonb_get(_field, text=False)),  # type: ignore[arg-type]
+    "jsonb -> int4": plain(_jsonb_get(_element, text=False)),  # type: ignore[arg-type]
+    "jsonb ->> text": plain(_jsonb_get(_field, text=True)),  # type: ignore[arg-type]
+    "jsonb ->> int4": plain(_jsonb_get(_element, text=True)),  # type: ignore[arg-type]
+    "jsonb #> _text": plain(_path_get(text=False)),
+    "jsonb #>> _text": plain(_path_get(text=True)),
+    "json -> text": plain(_json_get(_raw_field, text=False)),
+    "json -> int4": plain(_json_get(_raw_element, text=False)),
+    "json ->> text": plain(_json_get(_raw_field, text=True)),
+    "json ->> int4": plain(_json_get(_raw_element, text=True)),
+    "json #> _text": plain(_raw_path),
+    "json #>> _text": plain(_raw_path_text),
+    **_two_ways("extract_path", _spread(_raw_path), _spread(_path_get(text=False)), ",text"),
+    **_two_ways(
+        "extract_path_text", _spread(_raw_path_text), _spread(_path_get(text=True)), ",text"
+    ),
+    "subscript(jsonb,_text)": plain(_path_get(text=False)),
+    "sort_key(jsonb)": plain(sort_key),
+}
+_ALL: Final[dict[str, Maker]] = {
+    **_LOOKING,
+    "jsonb @> jsonb": plain(lambda a, b: contains(tree(a), tree(b))),
+    "jsonb <@ jsonb": plain(lambda a, b: contains(tree(b), tree(a))),
+    "jsonb ? text": plain(_has_key),
+    "jsonb ?| _text": plain(lambda a, keys: any(_has_key(a, key) for key in keys)),
+    "jsonb ?& _text": plain(
+        lambda a, keys: all(_has_key(a, key) for key in keys if key is not None)
+    ),
+    "jsonb || jsonb": plain(_joined),
+    "jsonb - text": plain(lambda text, key: _without_keys(text, (key,))),
+    "jsonb - _text": plain(_without_keys),
+    "jsonb - int4": plain(_without_index),
+    "jsonb #- _text": plain(deleted_path),
+    "jsonb_set(jsonb,_text,jsonb)": plain(lambda a, path, b: replaced(a, path, b, True)),
+    "jsonb_set(jsonb,_text,jsonb,bool)": plain(replaced),
+    "jsonb_set_lax(jsonb,_text,jsonb)": plain(_set_lax),
+    "jsonb_set_lax(jsonb,_text,jsonb,bool)": plain(_set_lax),
+    "jsonb_set_lax(jsonb,_text,jsonb,bool,text)": plain(_set_lax),
+    "jsonb_insert(jsonb,_text,jsonb)": plain(inserted),
+    "jsonb_insert(jsonb,_text,jsonb,bool)": plain(inserted),
+    "json_strip_nulls(json)": plain(raw_without_nulls),
+    "json_strip_nulls(json,bool)": plain(raw_without_nulls),
+    "jsonb_strip_nulls(jsonb)": plain(
+        lambda text: canonical(without_nulls(tree(text), arrays=False))
+    ),
+    "jsonb_strip_nulls(jsonb,bool)": plain(
+        lambda text, arrays: canonical(without_nulls(tree(text), arrays=arrays))
+    ),
+    "jsonb_pretty(jsonb)": plain(lambda text: pretty(tree(text))),
+    "json_typeof(json)": plain(lambda text: type_name(tree(text))),
+    "jsonb_typeof(jsonb)": plain(lambda text: type_name(tree(text))),
+    "json_array_length(json)": plain(_array_length),
+    "jsonb_array_length(jsonb)": plain(_array_length),
+    "json::jsonb": plain(lambda text: canonical(tree(text))),
+    "jsonb::json": plain(lambda text: text),
+    **{
+        f"jsonb::{name}": _to_scalar
+        for name in ("bool", "int2", "int4", "int8", "numeric", "float4", "float8")
+    },
+    **MAKING,
+    **JSON_SETS,
+    **JSON_RECORDS,
+}
+
+# --- escapes -----------------------------------------------------------------------------------
+
+_READING: Final = frozenset({
+    "json -> text", "json -> int4", "json ->> text", "json ->> int4", "json #> _text",
+    "json #>> _text", "json_extract_path(json,text)", "json_extract_path_text(json,text)",
+    "json_array_elements_text(json)", "json_object_keys(json)", "json_each(json)",
+    "json_each_text(json)", "json_strip_nulls(json)", "json_strip_nulls(json,bool)",
+})  # fmt: skip
+"""What reads the whole document with its escapes, if it needs them or not (makeJsonLexContext)."""
+
+
+def _with_escapes(make: Maker) -> Maker:
+    def made(call: Call) -> Function:
+        function = make(call)
+
+        def run(text: str, *args: Value) -> Value:
+            if "\\u" in text:
+                check_escapes(text)
+            return function(text, *args)
+
+        return run
+
+    return made
+
+
+JSON_FUNCTIONS: Final[dict[str, Maker]] = {
+    id_: _with_escapes(maker) if id_ in _READING else maker for id_, maker in _ALL.items()
+}

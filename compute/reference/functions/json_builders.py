@@ -1,0 +1,246 @@
+"""Functions and aggregates that make json and jsonb of values.
+
+The session's zone is the last argument of each (F3 of `sql/functions/table.py`).
+"""
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from compute.reference.functions.numbers import Function, Maker
+from sql.errors import SqlError
+from sql.plan.nodes import Call
+from sql.types.json.parser import Tree, canonical, quoted
+from sql.types.json.to_json import json_text, json_tree, key_text
+from sql.types.sql_type import SqlType, Value
+
+
+def _types(call: Call) -> list[SqlType]:
+    """The types of the arguments, without the zone."""
+    return [arg.type for arg in call.args[:-1]]
+
+
+def _to_json(call: Call) -> Function:
+    type_ = call.args[0].type
+    return lambda value, zone: json_text(value, type_, zone)
+
+
+def _to_jsonb(call: Call) -> Function:
+    type_ = call.args[0].type
+    return lambda value, zone: canonical(json_tree(value, type_, zone))
+
+
+def _array_to_json(call: Call) -> Function:
+    type_ = call.args[0].type
+
+    def run(value: Value, *rest: Value) -> str:
+        text = json_text(value, type_, str(rest[-1]))
+        if len(rest) < 2 or not rest[0]:
+            return text
+        assert isinstance(value, tuple), "an array"
+        element = type_.element
+        assert element is not None, "an array type"
+        items = [json_text(item, element, str(rest[-1])) for item in value]
+        lines = ",\n ".join(items)
+        return f"[{lines}]"
+
+    return run
+
+
+def _build_array(call: Call) -> Function:
+    types = _types(call)
+
+    def run(*args: Value) -> str:
+        zone = str(args[-1])
+        parts = [json_text(a, t, zone) for a, t in zip(args[:-1], types, strict=True)]
+        return f"[{', '.join(parts)}]"
+
+    return run
+
+
+def _build_array_b(call: Call) -> Function:
+    types = _types(call)
+
+    def run(*args: Value) -> str:
+        zone = str(args[-1])
+        return canonical([json_tree(a, t, zone) for a, t in zip(args[:-1], types, strict=True)])
+
+    return run
+
+
+def _checked_pairs(args: Sequence[Value], name: str) -> None:
+    if len(args) % 2:
+        hint = f"The arguments of {name}() must consist of alternating keys and values."
+        message = "argument list must have even number of elements"
+        raise SqlError("22023", message, hint=hint)
+    for place, key in enumerate(args[::2]):
+        if key is None:
+            if name == "json_build_object":
+                raise SqlError("22004", "null value not allowed for object key")
+            raise SqlError("22023", f"argument {2 * place + 1}: key must not be null")
+
+
+def _build_object(call: Call) -> Function:
+    types = _types(call)
+
+    def run(*args: Value) -> str:
+        zone = str(args[-1])
+        values = args[:-1]
+        _checked_pairs(values, "json_build_object")
+        parts = [
+            f"{quoted(key_text(values[i], types[i], zone))}"
+            f" : {json_text(values[i + 1], types[i + 1], zone)}"
+            for i in range(0, len(values), 2)
+        ]
+        return f"{{{', '.join(parts)}}}"
+
+    return run
+
+
+def _build_object_b(call: Call) -> Function:
+    types = _types(call)
+
+    def run(*args: Value) -> str:
+        zone = str(args[-1])
+        values = args[:-1]
+        _checked_pairs(values, "jsonb_build_object")
+        found: dict[str, Tree] = {
+            key_text(values[i], types[i], zone): json_tree(values[i + 1], types[i + 1], zone)
+            for i in range(0, len(values), 2)
+        }
+        return canonical(found)
+
+    return run
+
+
+def _pairs(keys: tuple[Value, ...], values: tuple[Value, ...] | None) -> list[tuple[str, Value]]:
+    """The pairs of json_object(keys and values in turn) and json_object(keys, values)."""
+    if values is None:
+        if len(keys) % 2:
+            raise SqlError("2202E", "array must have even number of elements")
+        keys, values = keys[::2], keys[1::2]
+    if len(keys) != len(values):
+        raise SqlError("2202E", "mismatched array dimensions")
+    if None in keys:
+        raise SqlError("22004", "null value not allowed for object key")
+    return [(str(key), value) for key, value in zip(keys, values, strict=True)]
+
+
+def _object(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) -> str:
+    parts = [
+        f"{quoted(key)} : {'null' if value is None else quoted(str(value))}"
+        for key, value in _pairs(keys, values)
+    ]
+    return f"{{{', '.join(parts)}}}"
+
+
+def _object_b(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) -> str:
+    found: dict[str, Tree] = {
+        key: None if value is None else str(value) for key, value in _pairs(keys, values)
+    }
+    return canonical(found)
+
+
+# --- aggregates --------------------------------------------------------------------------------
+
+
+def json_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
+    """Elements that are arrays stand on lines of their own."""
+    shown: list[str] = []
+    for value in values:
+        own_line = type_.element is not None and value is not None
+        joint = (", \n " if own_line else ", ") if shown else ""
+        shown.append(joint + json_text(value, type_, zone))
+    return f"[{''.join(shown)}]"
+
+
+_LINE: Final = "\n "
+
+
+def json_agg_of_rows(values: Sequence[Value], _type: SqlType, _zone: str) -> str:
+    """Rows stand on lines of their own, too; one that is not there does not."""
+    shown = "".join([", null" if value is None else f", \n {value!s}" for value in values])
+    return f"[{shown.removeprefix(', ').removeprefix(_LINE)}]"
+
+
+def jsonb_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
+    """The same as jsonb."""
+    return canonical([json_tree(value, type_, zone) for value in values])
+
+
+Pairs: TypeAlias = Sequence[tuple[Value, Value]]
+
+
+def json_object_agg(
+    pairs: Pairs, types: tuple[SqlType, SqlType], zone: str, *, strict: bool, unique: bool
+) -> str:
+    """`{ "a" : 1 }`. `strict`: values that are NULL are left out; `unique`: 22030 for a key that
+    comes twice, if its value is left out, too.
+    """
+    parts: list[str] = []
+    seen: set[str] = set()
+    for key, value in pairs:
+        if key is None:
+            raise SqlError("22004", "null value not allowed for object key")
+        skipped = strict and value is None
+        if skipped and not unique:
+            continue
+        text = key_text(key, types[0], zone)
+        if unique and text in seen:
+            raise SqlError("22030", f"duplicate JSON object key value: {quoted(text)}")
+        seen.add(text)
+        if not skipped:
+            parts.append(f"{quoted(text)} : {json_text(value, types[1], zone)}")
+    return f"{{ {', '.join(parts)} }}"
+
+
+def jsonb_object_agg(
+    pairs: Pairs, types: tuple[SqlType, SqlType], zone: str, *, strict: bool, unique: bool
+) -> str:
+    """The same as jsonb, whose keys are looked at when all are there. `strict` leaves out JSON's
+    own null, too.
+    """
+    if any(key is None for key, _ in pairs):
+        raise SqlError("22023", "field name must not be null")
+    kept = pairs if unique or not strict else [pair for pair in pairs if pair[1] is not None]
+    trees = [
+        (key_text(key, types[0], zone), json_tree(value, types[1], zone)) for key, value in kept
+    ]
+    if unique and len(dict(trees)) < len(trees):
+        raise SqlError("22030", "duplicate JSON object key value")
+    return canonical({key: tree for key, tree in trees if not (strict and tree is None)})
+
+
+def _row(call: Call) -> Function:
+    """A row as json: the names, then its values."""
+    types = _types(call)[1:]
+
+    def run(names: tuple[str, ...], *args: Value) -> str:
+        zone = str(args[-1])
+        parts = [
+            f"{quoted(name)}:{json_text(value, type_, zone)}"
+            for name, value, type_ in zip(names, args[:-1], types, strict=True)
+        ]
+        return f"{{{','.join(parts)}}}"
+
+    return run
+
+
+MAKING: Final[dict[str, Maker]] = {
+    "to_json(anyelement)": _to_json,
+    "to_jsonb(anyelement)": _to_jsonb,
+    "json_row(_text,any)": _row,
+    "array_to_json(anyarray)": _array_to_json,
+    "array_to_json(anyarray,bool)": _array_to_json,
+    "json_build_array(any)": _build_array,
+    "jsonb_build_array(any)": _build_array_b,
+    "json_build_object(any)": _build_object,
+    "jsonb_build_object(any)": _build_object_b,
+    "json_build_array()": lambda _call: lambda: "[]",
+    "jsonb_build_array()": lambda _call: lambda: "[]",
+    "json_build_object()": lambda _call: lambda: "{}",
+    "jsonb_build_object()": lambda _call: lambda: "{}",
+    "json_object(_text)": lambda _call: _object,
+    "json_object(_text,_text)": lambda _call: _object,
+    "jsonb_object(_text)": lambda _call: _object_b,
+    "jsonb_object(_text,_text)": lambda _call: _object_b,
+}

@@ -1,0 +1,91 @@
+"""The sets of json and jsonb as arrays: elements, keys, values."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from compute.reference.functions.numbers import Function, Maker, plain
+from sql.errors import SqlError
+from sql.types.json.parser import Tree, canonical, elements, fields, key_order, tree
+from sql.types.json.to_json import as_text, is_list, raw_as_text
+
+
+def _items(text: str, name: str) -> list[str]:
+    found = elements(text)
+    if found is None:
+        kind = "a scalar" if fields(text) is None else "a non-array"
+        raise SqlError("22023", f"cannot call {name} on {kind}")
+    return found
+
+
+def _members(text: str, name: str, refusal: str) -> list[tuple[str, str]]:
+    found = fields(text)
+    if found is None:
+        kind = "a scalar" if elements(text) is None else "an array"
+        raise SqlError("22023", refusal.format(name=name, kind=kind))
+    return found
+
+
+_KEYS_REFUSED: Final = "cannot call {name} on {kind}"
+
+
+def _each(text: str) -> list[tuple[str, str]]:
+    found = fields(text)
+    if found is not None:
+        return found
+    if elements(text) is None:
+        raise SqlError("22023", "cannot deconstruct a scalar")
+    raise SqlError("22023", "cannot deconstruct an array as an object")
+
+
+def _b_items(text: str) -> list[Tree]:
+    found = tree(text)
+    if is_list(found):
+        return list(found)
+    kind = "an object" if isinstance(found, Mapping) else "a scalar"
+    raise SqlError("22023", f"cannot extract elements from {kind}")
+
+
+def _b_members(text: str, name: str) -> list[tuple[str, Tree]]:
+    found = tree(text)
+    if not isinstance(found, Mapping):
+        kind = "an array" if is_list(found) else "a scalar"
+        if name != "jsonb_object_keys":
+            kind = "a non-object"
+        raise SqlError("22023", f"cannot call {name} on {kind}")
+    return [(key, found[key]) for key in sorted(found, key=key_order)]
+
+
+def _b_keys(name: str) -> Function:
+    return lambda text: tuple([key for key, _ in _b_members(text, name)])
+
+
+JSON_SETS: Final[dict[str, Maker]] = {
+    "json_array_elements(json)": plain(lambda text: tuple(_items(text, "json_array_elements"))),
+    "json_array_elements_text(json)": plain(
+        lambda text: tuple([raw_as_text(p) for p in _items(text, "json_array_elements_text")])
+    ),
+    "json_object_keys(json)": plain(
+        lambda text: tuple([k for k, _ in _members(text, "json_object_keys", _KEYS_REFUSED)])
+    ),
+    "json_each(json)": plain(lambda text: tuple([part for _, part in _each(text)])),
+    "json_each_text(json)": plain(
+        lambda text: tuple([raw_as_text(part) for _, part in _each(text)])
+    ),
+    "json_each_keys(json)": plain(lambda text: tuple([key for key, _ in _each(text)])),
+    "json_each_text_keys(json)": plain(lambda text: tuple([key for key, _ in _each(text)])),
+    "jsonb_array_elements(jsonb)": plain(
+        lambda text: tuple([canonical(item) for item in _b_items(text)])
+    ),
+    "jsonb_array_elements_text(jsonb)": plain(
+        lambda text: tuple([as_text(item) for item in _b_items(text)])
+    ),
+    "jsonb_object_keys(jsonb)": plain(_b_keys("jsonb_object_keys")),
+    "jsonb_each(jsonb)": plain(
+        lambda text: tuple([canonical(item) for _, item in _b_members(text, "jsonb_each")])
+    ),
+    "jsonb_each_text(jsonb)": plain(
+        lambda text: tuple([as_text(item) for _, item in _b_members(text, "jsonb_each_text")])
+    ),
+    "jsonb_each_keys(jsonb)": plain(_b_keys("jsonb_each")),
+    "jsonb_each_text_keys(jsonb)": plain(_b_keys("jsonb_each_text")),
+}

@@ -1,0 +1,136 @@
+"""Names that come as values of the reg types, looked up in lists of all names (regproc.c).
+
+A list is a row of `meridian_name_lists` (`coordinator/pgcatalog/names.py`): a JSON object with
+`names`, whose keys are written as quote_ident() writes them, and what else a kind needs.
+Names in the statement's text are looked up when it is bound (`sql/binder/resolve/reg_literals.py`).
+"""
+
+import json
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+from compute.reference.functions.numbers import Function
+from sql.binder.resolve.function_names import function_called, function_named
+from sql.errors import SqlError, not_supported, undefined_schema
+from sql.parser.qualified_names import folded, name_parts, relation_parts
+from sql.parser.type_names import check_type_name
+from sql.types.sql_type import quoted_name
+
+_OID_MAX: Final = (1 << 32) - 1
+_PUBLIC: Final = "public"
+_MISSING: Final = {
+    "class": ("42P01", 'relation "{}" does not exist'),
+    "type": ("42704", 'type "{}" does not exist'),
+    "role": ("42704", 'role "{}" does not exist'),
+    "proc": ("42883", 'function "{}" does not exist'),
+    "procedure": ("42883", 'function "{}" does not exist'),
+    "grantee": ("42704", 'role "{}" does not exist'),
+}
+
+
+def found(kind: str, text: str, names: str) -> int | None:
+    """to_regclass() and its kin: NULL for what is not there, or no name at all."""
+    number = _number(text)
+    if number is not None:
+        return number
+    try:
+        return _looked_up(kind, text, _known(names))
+    except SqlError as error:
+        if error.sqlstate in ("42602", "3F000", "42725") or (
+            kind == "procedure" and error.sqlstate != "0A000"
+        ):
+            return None
+        raise
+
+
+def oid(kind: str, text: str, names: str) -> int:
+    """The same for a cast, which fails. A relation's name is none of a number (text_regclass)."""
+    number = None if kind == "class" else _number(text)
+    if number is not None:
+        return number
+    known = _known(names)
+    if kind == "type" and not text.strip():
+        raise SqlError("42601", f'invalid type name "{text}"')
+    answer = _looked_up(kind, text, known)
+    return _missing(kind, text) if answer is None else answer
+
+
+def plain(kind: str, name: str, names: str) -> int:
+    """The oid of exactly this name, as the functions of privileges take it: of a `role`, a
+    `grantee`, who may be everybody, or a `namespace`.
+    """
+    if kind == "grantee" and name == _PUBLIC:
+        return 0
+    answer: int | None = _known(names)["names"].get(quoted_name(name))
+    return _missing(kind, name) if answer is None else answer
+
+
+def _missing(kind: str, text: str) -> int:
+    if kind == "namespace":
+        raise undefined_schema(text, None)
+    sqlstate, message = _MISSING[kind]
+    raise SqlError(sqlstate, message.format(text))
+
+
+@lru_cache(maxsize=16)
+def _known(names: str) -> dict[str, Any]:
+    known: dict[str, Any] = json.loads(names)
+    return known
+
+
+def _number(text: str) -> int | None:
+    if text == "-":
+        return 0
+    if not (text.isdecimal() and text.isascii()):
+        return None
+    if int(text) > _OID_MAX:
+        raise SqlError("22003", f'value "{text}" is out of range for type oid')
+    return int(text)
+
+
+def _looked_up(kind: str, text: str, known: dict[str, Any]) -> int | None:
+    if kind == "type":
+        return _type(text, known)
+    if kind == "proc":
+        return function_named(text, None)
+    if kind == "procedure":
+        return function_called(text, None)
+    parts = _relation(text, known) if kind == "class" else name_parts(text, None)
+    if kind != "class" and len(parts) != 1:
+        raise SqlError("42602", "invalid name syntax")
+    answer: int | None = known["names"].get(".".join(map(quoted_name, parts)))
+    return answer
+
+
+def _relation(text: str, known: dict[str, Any]) -> list[str]:
+    """Its schema and name; raises what RangeVarGetRelid does."""
+    parts = relation_parts(text, known["database"], None)
+    if len(parts) == 2:
+        parts[0] = known["aliases"].get(parts[0], parts[0])
+        if parts[0] not in known["schemas"]:
+            raise undefined_schema(parts[0], None)
+    return parts
+
+
+def _type(text: str, known: dict[str, Any]) -> int | None:
+    if "(" in text:
+        raise not_supported("a type with modifiers, as a value,", None)
+    name = re.sub(r"\s+", " ", text.strip())
+    name = name if '"' in name else folded(name)
+    for key in (name, name.removeprefix("pg_catalog.")):
+        answer: int | None = known["names"].get(key)
+        if answer is not None:
+            return answer
+    if name in known["relations"]:
+        raise not_supported("a table as a type", None)
+    if text.strip():
+        check_type_name(text)
+    return None
+
+
+REGISTERED: Final[dict[str, Function]] = {
+    "meridian_found(text,text,text)": found,
+    "meridian_oid(text,text,text)": oid,
+    "meridian_plain(text,text,text)": plain,
+}

@@ -1,0 +1,393 @@
+"""Where a regular expression matches, as PostgreSQL finds it: the leftmost, then the longest or the
+shortest match, its parts by the same preference from the left.
+
+Sets of positions are integers, a bit for each position. `ahead` carries a set through a node from
+the left, `back` from the right; so a text is searched in one pass, and a pattern cannot make it
+exponential.
+
+INVARIANTS
+  J1  bit i of a set is the place before character i; bit n the end of a text of n characters.
+  J2  parts are told apart as by regexec.c: a stretch of a branch in which nothing is remembered and
+      nothing is preferred differently is one part (`_Part`), and the last of several repetitions
+      is a part of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from sql.errors import not_supported
+from sql.regex.characters import Ranges, character_class, contains
+from sql.regex.syntax import (
+    Anchor,
+    AnchorKind,
+    BackReference,
+    Chain,
+    Characters,
+    Either,
+    Group,
+    Look,
+    Node,
+    Regex,
+    Repeat,
+    has_back_references,
+    sequence,
+)
+
+_CACHED_MAX: Final = 1024
+_TABLES_MAX: Final = 4096
+_WORD: Final = character_class("word") or ()
+_LINE: Final[Ranges] = ((10, 10),)
+
+
+class _Table(dict[int, str]):
+    """For str.translate: 1 for the characters of a set, 0 for the others."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        super().__init__()
+        self._ranges = ranges
+
+    def __missing__(self, code: int) -> str:
+        found = "1" if contains(self._ranges, code) else "0"
+        if len(self) < _TABLES_MAX:
+            self[code] = found
+        return found
+
+
+@lru_cache(maxsize=_CACHED_MAX)
+def _table(ranges: Ranges) -> _Table:
+    return _Table(ranges)
+
+
+class Subject:
+    """A text to be searched."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.end = len(text)
+        self.everywhere = (1 << (len(text) + 1)) - 1
+        self._reversed = text[::-1]
+        self._masks: dict[Ranges, int] = {}
+        self._places: dict[Node, int] = {}
+
+    def mask(self, ranges: Ranges) -> int:
+        """The positions of characters of a set."""
+        found = self._masks.get(ranges)
+        if found is None:
+            found = int(self._reversed.translate(_table(ranges)) or "0", 2)
+            self._masks[ranges] = found
+        return found
+
+    def places(self, node: Anchor | Look) -> int:
+        """The positions where an anchor or a look holds."""
+        found = self._places.get(node)
+        if found is None:
+            found = self._anchored(node.kind) if isinstance(node, Anchor) else self._looked(node)
+            self._places[node] = found
+        return found
+
+    def _anchored(self, kind: AnchorKind) -> int:
+        match kind:
+            case AnchorKind.START:
+                return 1
+            case AnchorKind.END:
+                return 1 << self.end
+            case AnchorKind.LINE_START:
+                return (self.mask(_LINE) << 1) | 1
+            case AnchorKind.LINE_END:
+                return self.mask(_LINE) | (1 << self.end)
+            case _:
+                return self._word_edge(kind)
+
+    def _word_edge(self, kind: AnchorKind) -> int:
+        following = self.mask(_WORD)
+        before = following << 1
+        starts, ends = following & ~before, before & ~following
+        match kind:
+            case AnchorKind.WORD_START:
+                return starts
+            case AnchorKind.WORD_END:
+                return ends
+            case AnchorKind.WORD_EDGE:
+                return starts | ends
+            case _:
+                return self.everywhere & ~(starts | ends)
+
+    def _looked(self, node: Look) -> int:
+        carry = self.ahead if node.behind else self.back
+        found = carry(node.node, self.everywhere)
+        return self.everywhere & ~found if node.negative else found
+
+    # --- carrying sets through nodes ---
+
+    def ahead(self, node: Node, places: int) -> int:
+        """Where the node ends when it begins at one of the places."""
+        match node:
+            case Characters(ranges):
+                return (places & self.mask(ranges)) << 1
+            case Anchor() | Look():
+                return places & self.places(node)
+            case Chain(items):
+                for item in items:
+                    places = self.ahead(item, places)
+                return places
+            case Either(items):
+                return self._either([self.ahead(item, places) for item in items])
+            case Group(inner):
+                return self.ahead(inner, places)
+            case Repeat():
+                return self._repeated(node, places, forward=True)
+            case BackReference():
+                raise not_supported("back-references where it matters what is matched")
+
+    def back(self, node: Node, places: int) -> int:
+        """Where the node begins when it ends at one of the places."""
+        match node:
+            case Characters(ranges):
+                return (places >> 1) & self.mask(ranges)
+            case Anchor() | Look():
+                return places & self.places(node)
+            case Chain(items):
+                for item in reversed(items):
+                    places = self.back(item, places)
+                return places
+            case Either(items):
+                return self._either([self.back(item, places) for item in items])
+            case Group(inner):
+                return self.back(inner, places)
+            case Repeat():
+                return self._repeated(node, places, forward=False)
+            case BackReference():
+                raise not_supported("back-references where it matters what is matched")
+
+    def _either(self, sets: Sequence[int]) -> int:
+        found = 0
+        for places in sets:
+            found |= places
+        return found
+
+    def _repeated(self, node: Repeat, places: int, *, forward: bool) -> int:
+        carry = self.ahead if forward else self.back
+        for _ in range(node.least):
+            if not places:
+                return 0
+            places = carry(node.node, places)
+        if node.most is None and isinstance(node.node, Characters):
+            return self._run(node.node.ranges, places, forward=forward)
+        # More than one repetition for each character brings nothing new.
+        rest = self.end + 1 if node.most is None else min(node.most - node.least, self.end + 1)
+        fresh = places
+        for _ in range(rest):
+            fresh = carry(node.node, fresh) & ~places
+            if not fresh:
+                break
+            places |= fresh
+        return places
+
+    def _run(self, ranges: Ranges, places: int, *, forward: bool) -> int:
+        """Any number of characters of a set, by runs of 1, 2, 4 ..; they add up to any length."""
+        run, length = self.mask(ranges), 1
+        while run:
+            places |= (places & run) << length if forward else (places >> length) & run
+            run &= run >> length
+            length *= 2
+        return places
+
+
+# --- parts -------------------------------------------------------------------------------------
+
+_LONGER, _SHORTER, _MIXED, _REMEMBERS = 1, 2, 4, 8
+_PREFERENCE: Final = _LONGER | _SHORTER
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A node with the parts it is told into: none, if nothing in it is remembered (J2).
+
+    `flags`: what it prefers. `left` and `right`: one after the other; `either`: one of them;
+    `repeated`: any of 0 to `most` repetitions; `number`: what is remembered.
+    """
+
+    node: Node
+    flags: int = 0
+    left: "_Part | None" = None
+    right: "_Part | None" = None
+    either: tuple["_Part", ...] = ()
+    repeated: "_Part | None" = None
+    most: int | None = None
+    number: int = 0
+
+    @property
+    def shorter(self) -> bool:
+        return bool(self.flags & _SHORTER)
+
+
+def _up(flags: int) -> int:
+    mixed = _MIXED if flags & _PREFERENCE == _PREFERENCE else 0
+    return (flags & ~_PREFERENCE) | mixed
+
+
+def _combined(first: int, second: int) -> int:
+    return _up(first | second) | ((first & _PREFERENCE) or (second & _PREFERENCE))
+
+
+def _messy(flags: int) -> bool:
+    return bool(flags & (_MIXED | _REMEMBERS))
+
+
+def _part(node: Node) -> _Part:
+    match node:
+        case Group(inner, number):
+            below = _part(inner)
+            return _Part(node, below.flags | _REMEMBERS, repeated=below, number=number)
+        case Either(items):
+            parts = tuple(_part(item) for item in items)
+            flags = _LONGER
+            for part in parts:
+                flags |= _up(flags | part.flags)
+            return _Part(node, flags, either=parts if _messy(flags) else ())
+        case Chain(items):
+            return _branch(items)
+        case Repeat():
+            return _branch((node,))
+        case _:
+            return _Part(node)
+
+
+def _branch(items: Sequence[Node]) -> _Part:
+    """The first stretch that is one part, the item that ends it, and the rest."""
+    flags = 0
+    for index, item in enumerate(items):
+        atom, prefers = item, 0
+        if isinstance(item, Repeat):
+            if item.most == 0:
+                continue
+            atom = item.node
+            prefers = {None: 0, False: _LONGER, True: _SHORTER}[item.lazy]
+        inner = _part(atom)
+        together = flags | prefers | inner.flags
+        if not isinstance(atom, Group) and not _messy(_up(together)):
+            flags = together
+            continue
+        part = _quantified(item, inner, prefers)
+        if index + 1 < len(items):
+            part = _joined(part, _branch(items[index + 1 :]))
+        return _joined(_Part(sequence(items[:index]), flags), part) if index else part
+    return _Part(sequence(items), flags)
+
+
+def _joined(left: _Part, right: _Part) -> _Part:
+    return _Part(
+        Chain((left.node, right.node)), _combined(left.flags, right.flags), left=left, right=right
+    )
+
+
+def _quantified(item: Node, inner: _Part, prefers: int) -> _Part:
+    if not isinstance(item, Repeat):
+        return inner
+    flags = _combined(prefers, inner.flags)
+    own = inner.flags & (_PREFERENCE | _MIXED)
+    if item.least == item.most == 1 and (not prefers or not own or prefers == own):
+        return _Part(inner.node, flags, repeated=inner)
+    if not inner.flags & _REMEMBERS:
+        return _Part(item, flags)
+    if item.least > 0:
+        most = None if item.most is None else item.most - 1
+        before = _Part(Repeat(inner.node, item.least - 1, most, item.lazy), flags & _PREFERENCE)
+        return _Part(Chain((before.node, inner.node)), flags, left=before, right=inner)
+    return _Part(item, flags, repeated=inner, most=item.most)
+
+
+# --- matches -----------------------------------------------------------------------------------
+
+Span = tuple[int, int]
+
+
+class Matcher:
+    """A pattern, ready to be searched for."""
+
+    def __init__(self, regex: Regex) -> None:
+        self.groups = regex.groups
+        self._node = regex.node
+        self._part = _part(regex.node)
+
+    def occurs(self, subject: Subject) -> bool:
+        """Whether it matches anywhere."""
+        return bool(subject.back(self._node, subject.everywhere))
+
+    def starts(self, subject: Subject) -> int:
+        """The set of positions where a match begins."""
+        return subject.back(self._node, subject.everywhere)
+
+    def match_at(self, subject: Subject, start: int) -> list[Span | None]:
+        """The match that begins there: its span, then those of the groups."""
+        ends = subject.ahead(self._node, 1 << start)
+        end = _lowest(ends) if self._part.shorter else ends.bit_length() - 1
+        spans: list[Span | None] = [(start, end), *([None] * self.groups)]
+        if self.groups:
+            _tell(subject, self._part, start, end, spans)
+        return spans
+
+
+@lru_cache(maxsize=_CACHED_MAX)
+def matcher(regex: Regex) -> Matcher:
+    """The matcher of a tree; a pattern with back-references has none."""
+    if has_back_references(regex.node):
+        raise not_supported("back-references where it matters what is matched")
+    return Matcher(regex)
+
+
+def _lowest(places: int) -> int:
+    return (places & -places).bit_length() - 1
+
+
+def _chosen(part: _Part, places: int) -> int:
+    return _lowest(places) if part.shorter else places.bit_length() - 1
+
+
+def _tell(subject: Subject, part: _Part, start: int, end: int, spans: list[Span | None]) -> None:
+    """Note what the groups of a part match, given that the part matches from start to end."""
+    if part.left is not None and part.right is not None:
+        ends = subject.ahead(part.left.node, 1 << start)
+        middle = _chosen(part.left, ends & subject.back(part.right.node, 1 << end))
+        _tell(subject, part.left, start, middle, spans)
+        _tell(subject, part.right, middle, end, spans)
+    elif part.either:
+        chosen = next(p for p in part.either if subject.ahead(p.node, 1 << start) >> end & 1)
+        _tell(subject, chosen, start, end, spans)
+    elif part.number and part.repeated is not None:
+        spans[part.number] = (start, end)
+        _tell(subject, part.repeated, start, end, spans)
+    elif part.repeated is not None and part.node is part.repeated.node:
+        _tell(subject, part.repeated, start, end, spans)
+    elif part.repeated is not None and start == end:
+        # No repetition would do; one that matches nothing is remembered all the same, unless it
+        # would rather have been short (creviterdissect).
+        inner = part.repeated
+        if not inner.shorter and subject.ahead(inner.node, 1 << start) >> end & 1:
+            _tell(subject, inner, start, end, spans)
+    elif part.repeated is not None:
+        last = _last_repetition(subject, part, part.repeated, start, end)
+        _tell(subject, part.repeated, last, end, spans)
+
+
+def _last_repetition(subject: Subject, part: _Part, inner: _Part, start: int, end: int) -> int:
+    """Where the last of several repetitions begins, none of which is empty."""
+    # reaching[r]: from where r repetitions or fewer come to the end.
+    reaching = [1 << end]
+    limit = end - start if part.most is None else min(part.most, end - start)
+    while len(reaching) < limit:
+        further = reaching[-1] | subject.back(inner.node, reaching[-1])
+        if further == reaching[-1]:
+            break
+        reaching.append(further)
+    position, left = start, limit
+    while True:
+        left -= 1
+        ends = subject.ahead(inner.node, 1 << position) & reaching[min(left, len(reaching) - 1)]
+        ends = ends >> (position + 1) << (position + 1)
+        following = _chosen(inner, ends)
+        if following == end:
+            return position
+        position = following

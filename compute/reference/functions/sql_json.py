@@ -1,0 +1,248 @@
+"""SQL/JSON in Python: constructors, IS JSON, JSON_EXISTS, JSON_VALUE, JSON_QUERY (jsonfuncs.c).
+
+INVARIANTS
+  Q1  ON ERROR answers for errors of the data: of the path, of its result's form, of conversion.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from itertools import count
+from typing import Final
+
+from compute.reference.functions.jsonpath import SWALLOWED, found_items, path_exists
+from compute.reference.functions.numbers import Function, Maker, plain
+from sql.errors import NotHeld, SqlError
+from sql.plan.nodes import Call
+from sql.types.json.parser import (
+    Tree,
+    canonical,
+    has_unique_keys,
+    number_text,
+    parse_json,
+    quoted,
+    tree,
+)
+from sql.types.json.to_json import is_list, json_text, json_tree, key_text
+from sql.types.sql_type import SqlType, Value
+from sql.types.text_input import apply_typmod, parse_text
+
+_OF_DATA: Final = SWALLOWED | {"22034", "2203F", "22P02", "22003", "22001", "22007", "22008"}
+
+
+# --- constructors ------------------------------------------------------------------------------
+
+
+def _object(*, binary: bool) -> Maker:
+    def make(call: Call) -> Function:
+        types = [arg.type for arg in call.args[2:-1]]
+
+        def run(absent: bool, unique: bool, *rest: Value) -> str:
+            zone, parts = str(rest[-1]), rest[:-1]
+            pairs = [
+                (_key(key, of_key, zone, argument if binary else None), value, type_)
+                for argument, key, value, of_key, type_ in zip(
+                    count(1, 2), parts[::2], parts[1::2], types[::2], types[1::2], strict=False
+                )
+                # The keys of what is left out are looked at, but for json's that may come twice.
+                if binary or unique or not (absent and value is None)
+            ]
+            check_unique([key for key, _, _ in pairs] if unique else (), binary=binary)
+            kept = [pair for pair in pairs if not (absent and pair[1] is None)]
+            if binary:
+                # What is JSON's own null is left out, too.
+                trees = {key: json_tree(value, t, zone) for key, value, t in kept}
+                found = {key: tree for key, tree in trees.items() if not (absent and tree is None)}
+                return canonical(found)
+            shown = [f"{quoted(key)} : {json_text(value, t, zone)}" for key, value, t in kept]
+            return f"{{{', '.join(shown)}}}"
+
+        return run
+
+    return make
+
+
+def _array(*, binary: bool) -> Maker:
+    def make(call: Call) -> Function:
+        types = [arg.type for arg in call.args[1:-1]]
+
+        def run(absent: bool, *rest: Value) -> str:
+            zone = str(rest[-1])
+            kept = [
+                (value, type_)
+                for value, type_ in zip(rest[:-1], types, strict=True)
+                if not (absent and value is None)
+            ]
+            if binary:
+                return canonical([json_tree(value, type_, zone) for value, type_ in kept])
+            return f"[{', '.join(json_text(value, type_, zone) for value, type_ in kept)}]"
+
+        return run
+
+    return make
+
+
+def _key(key: Value, type_: SqlType, zone: str, argument: int | None) -> str:
+    """A key as text. `argument`: its number, which only jsonb complains with."""
+    if key is None and argument is not None:
+        raise SqlError("22023", f"argument {argument}: key must not be null")
+    if key is None:
+        raise SqlError("22004", "null value not allowed for object key")
+    return key_text(key, type_, zone)
+
+
+def check_unique(keys: Sequence[str], *, binary: bool) -> None:
+    """22030 for a key that comes twice."""
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            named = "" if binary else f": {quoted(key)}"
+            raise SqlError("22030", f"duplicate JSON object key value{named}")
+        seen.add(key)
+
+
+def _unique(text: str) -> str:
+    if not has_unique_keys(parse_json(text)):
+        raise SqlError("22030", "duplicate JSON object key value")
+    return text
+
+
+def is_json(text: str, kind: str, unique: bool) -> bool:
+    """Whether a text is JSON of that kind."""
+    try:
+        parse_json(text)
+    except SqlError as error:
+        if error.sqlstate != "22P02":
+            raise
+        return False
+    first = text.lstrip(" \t\n\r")[:1]
+    fits = {"any": True, "object": first == "{", "array": first == "["}
+    if not fits.get(kind, first not in ("{", "[")):
+        return False
+    return not unique or has_unique_keys(text)
+
+
+# --- functions over a path ---------------------------------------------------------------------
+
+
+def _exists(text: str, path: str, variables: str, on_error: str) -> Value:
+    try:
+        return path_exists(text, path, variables)
+    except SqlError as error:
+        if on_error == "error" or error.sqlstate not in SWALLOWED:
+            raise
+        return {"true": True, "false": False}.get(on_error)
+
+
+def _items(text: str, path: str, variables: str, on_error: str) -> Value:
+    """The rows of JSON_TABLE; none of a path that fails, unless that is said."""
+    try:
+        return tuple([canonical(item) for item in found_items(text, path, variables)])
+    except SqlError as error:
+        if on_error == "error" or error.sqlstate not in SWALLOWED:
+            raise
+        return ()
+
+
+_Reading = Callable[[Sequence[Tree], str], Value]
+
+
+def _answering(read: _Reading) -> Callable[..., Value]:
+    """A value of the items, with what ON EMPTY and ON ERROR say."""
+
+    def run(
+        given: tuple[Value, ...],
+        on_empty: str,
+        if_empty: Value,
+        on_error: str,
+        if_error: Value,
+        zone: str,
+    ) -> Value:
+        if None in given:
+            return None
+        try:
+            items = list(found_items(*map(str, given)))
+            if items:
+                return read(items, zone)
+        except SqlError as error:
+            if on_error == "error" or error.sqlstate not in _OF_DATA:
+                raise
+            if isinstance(error, NotHeld):
+                raise
+            return if_error
+        if on_empty == "error":
+            raise SqlError("22035", "no SQL/JSON item found for specified path")
+        return if_empty
+
+    return run
+
+
+def _value(call: Call) -> Function:
+    type_ = call.type
+
+    def read(items: Sequence[Tree], zone: str) -> Value:
+        message = "JSON path expression in JSON_VALUE must return single scalar item"
+        if len(items) > 1:
+            raise SqlError("22034", message)
+        (item,) = items
+        if isinstance(item, Mapping) or is_list(item):
+            raise SqlError("2203F", message)
+        return None if item is None else _converted(item, type_, zone)
+
+    answer = _answering(read)
+    return lambda text, path, variables, *rest: answer((text, path, variables), *rest)
+
+
+def _converted(item: Tree, type_: SqlType, zone: str) -> Value:
+    if type_.name in ("json", "jsonb"):
+        return canonical(item)
+    match item:
+        case bool():
+            text = "t" if item else "f"
+        case Decimal():
+            text = number_text(item)
+        case _:
+            text = str(item)
+    return apply_typmod(parse_text(type_.name, text, timezone=zone), type_, explicit=False)
+
+
+def _query(call: Call) -> Function:
+    type_ = call.type
+
+    def reading(wrapper: str, omits: bool) -> _Reading:
+        def read(items: Sequence[Tree], _zone: str) -> Value:
+            if wrapper == "always" or (wrapper == "several" and len(items) > 1):
+                return canonical(list(items))
+            if len(items) > 1:
+                message = (
+                    "JSON path expression in JSON_QUERY must return single item when no wrapper"
+                    " is requested"
+                )
+                raise SqlError("22034", message)
+            (item,) = items
+            if not omits or not isinstance(item, str):
+                return canonical(item)
+            return item if type_.name == "text" else canonical(tree(parse_json(item)))
+
+        return read
+
+    def run(
+        text: Value, path: Value, variables: Value, wrapper: str, omits: bool, *rest: Value
+    ) -> Value:
+        answer = _answering(reading(wrapper, omits))
+        return answer((text, path, variables), *rest, "UTC")
+
+    return run
+
+
+SQL_JSON: Final[dict[str, Maker]] = {
+    "sql_json_object(bool,bool,any)": _object(binary=False),
+    "sql_jsonb_object(bool,bool,any)": _object(binary=True),
+    "sql_json_array(bool,any)": _array(binary=False),
+    "sql_jsonb_array(bool,any)": _array(binary=True),
+    "json_unique(text)": plain(_unique),
+    "is_json(text,text,bool)": plain(is_json),
+    "sql_json_exists(jsonb,jsonpath,jsonb,text)": plain(_exists),
+    "sql_json_items(jsonb,jsonpath,jsonb,text)": plain(_items),
+    "sql_json_value(jsonb,jsonpath,jsonb,text,any,text,any)": _value,
+    "sql_json_query(jsonb,jsonpath,jsonb,text,bool,text,any,text,any)": _query,
+}

@@ -1,0 +1,44 @@
+"""Rows and values as text, in the default styles and in those of a session."""
+
+from typing import Final
+
+from compute.reference.functions.numbers import Function, Maker
+from sql.plan.nodes import Call
+from sql.types.records import encoded
+from sql.types.sql_type import Value
+from sql.types.styled_output import styled_text
+from sql.types.styles import Styles, unpacked
+
+
+def _row_value(call: Call) -> Function:
+    types = [arg.type for arg in call.args[:-1]]
+    return lambda *args: encoded(args[:-1], types, str(args[-1]))
+
+
+def _styled_row_value(call: Call) -> Function:
+    types = [arg.type for arg in call.args[:-2]]
+    return lambda *args: encoded(args[:-2], types, str(args[-1]), unpacked(str(args[-2])))
+
+
+def _styled(call: Call) -> Function:
+    type_ = call.args[0].type
+    shown = type_.element or type_
+
+    def text(value: Value, styles: Styles, timezone: str) -> Value:
+        return None if value is None else styled_text(value, shown, styles, timezone=timezone)
+
+    def styled(value: Value, how: Value, timezone: Value) -> Value:
+        styles, zone = unpacked(str(how)), str(timezone)
+        if type_.element is None:
+            return text(value, styles, zone)
+        assert isinstance(value, tuple), "an array is a tuple"
+        return tuple([text(item, styles, zone) for item in value])
+
+    return styled
+
+
+STYLED: Final[dict[str, Maker]] = {
+    "row(any)": _row_value,
+    "styled_row(any)": _styled_row_value,
+    "styled(any)": _styled,
+}

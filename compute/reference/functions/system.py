@@ -1,0 +1,170 @@
+"""What clients ask the system, as far as it computes something (dbsize.c)."""
+
+import re
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from typing import Final
+
+from compute.reference.functions.numbers import EXACT, Function, Maker
+from sql.errors import NotHeld, SqlError
+from sql.plan.nodes import Call
+from sql.types.sql_type import Value
+from sql.types.text_input import apply_typmod, parse_text
+
+_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_SIZES: Final = {
+    "": 1, "b": 1, "bytes": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40,
+    "pb": 1 << 50,
+}  # fmt: skip
+_SIZE: Final = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
+_WHOLE_MAX: Final = 10 * 1024
+_INT8_MAX: Final = 2**63 - 1
+
+
+def size_pretty(value: int) -> str:
+    """With the largest unit that leaves two digits, rounded half up."""
+    size = value
+    for unit in _UNITS[:-1]:
+        # Beyond bytes there is one bit more than the unit, to round by.
+        rounded = unit != "bytes"
+        if abs(size) < (2 * _WHOLE_MAX - 1 if rounded else _WHOLE_MAX):
+            return f"{_half(size) if rounded else size} {unit}"
+        size = _shifted(size, 10 if rounded else 9)
+    return f"{_half(size)} {_UNITS[-1]}"
+
+
+def _half(value: int) -> int:
+    return (abs(value) + 1) // 2 * (-1 if value < 0 else 1)
+
+
+def _shifted(value: int, bits: int) -> int:
+    """Toward zero."""
+    return (abs(value) >> bits) * (-1 if value < 0 else 1)
+
+
+def size_pretty_numeric(value: Decimal) -> str:
+    """The same for numeric; bytes keep their fraction."""
+    if abs(value) < _WHOLE_MAX:
+        return f"{value.normalize(EXACT):f} bytes"
+    whole = int(value.to_integral_value(ROUND_DOWN))
+    return size_pretty(whole)
+
+
+def size_bytes(text: str) -> int:
+    """The bytes of a size like `1.5 GB`."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise SqlError("22023", f'invalid size: "{text}"')
+    unit = _SIZES.get(match[2].lower())
+    if unit is None:
+        hint = 'Valid units are "bytes", "B", "kB", "MB", "GB", "TB", and "PB".'
+        detail = f'Invalid size unit: "{match[2]}".'
+        raise SqlError("22023", f'invalid size: "{text}"', detail=detail, hint=hint)
+    value = EXACT.multiply(Decimal(match[1]), Decimal(unit))
+    whole = int(value.to_integral_value(ROUND_HALF_UP))
+    if not -_INT8_MAX - 1 <= whole <= _INT8_MAX:
+        raise SqlError("22003", "bigint out of range")
+    return whole
+
+
+_PRIVILEGES: Final = {
+    "table": "select insert update delete truncate references trigger maintain",
+    "column": "select insert update references",
+    "sequence": "usage select update",
+    "function": "execute",
+    "schema": "create usage",
+    "database": "create connect temporary temp",
+    "type": "usage",
+    "role": "usage member set",
+}
+_OPTIONS: Final = (" with grant option", " with admin option")
+
+
+def privilege(kind: str, text: str) -> bool:
+    """True for a list of privileges; what is unknown is 22023 (convert_any_priv_string)."""
+    known = _PRIVILEGES[kind].split()
+    for part in text.split(","):
+        word = part.strip()
+        plain = word.lower()
+        for option in _OPTIONS:
+            plain = plain.removesuffix(option)
+        if plain not in known:
+            raise SqlError("22023", f'unrecognized privilege type: "{word}"')
+    return True
+
+
+_LETTERS: Final = {
+    "select": "r", "insert": "a", "update": "w", "delete": "d", "truncate": "D", "references": "x",
+    "trigger": "t", "maintain": "m", "usage": "U", "create": "C", "connect": "c", "temporary": "T",
+    "temp": "T", "execute": "X",
+}  # fmt: skip
+
+
+def may(grants: str, roles: str, wanted: str) -> bool:
+    """Whether one of `roles` has one of the privileges. `grants`: `oid=letters/letters WITH GRANT
+    OPTION`; `roles`: oids, those that are inherited from first, or `*` for who may everything.
+    """
+    usage = set(roles.split("|", maxsplit=1)[0].split(","))
+    if "*" in usage:
+        return True
+    have: set[str] = set()
+    for item in grants.split():
+        grantee, _, letters = item.partition("=")
+        if grantee in usage:
+            plain, _, options = letters.partition("/")
+            have |= {*plain, *(f"{letter}*" for letter in options)}
+    for part in wanted.split(","):
+        word = part.strip().lower()
+        bare = word.removesuffix(_OPTIONS[0])
+        if _LETTERS[bare] + ("*" if bare != word else "") in have:
+            return True
+    return False
+
+
+_KINDS: Final[tuple[str, ...]] = ("usage", "member", "set", "admin")
+
+
+def member(roles: str, target: int, wanted: str) -> bool:
+    """pg_has_role(). `roles`: usage|member|set|admin, each a list of oids, the first of all his
+    own; `*`: every role.
+    """
+    if not roles:
+        return False
+    kinds: dict[str, str] = dict(zip(_KINDS, roles.split("|"), strict=True))
+    for part in wanted.split(","):
+        word = part.strip().lower()
+        kind = "admin" if any(word.endswith(option) for option in _OPTIONS) else word
+        oids = kinds[kind].split(",")
+        if "*" in oids or str(target) in oids:
+            return True
+    return False
+
+
+def _valid_input(call: Call) -> Function:
+    """Whether a text is one of a value of the second argument's type."""
+    type_ = call.args[1].type
+
+    def run(text: str | None, _type: Value, zone: str) -> bool | None:
+        if text is None:
+            return None
+        try:
+            apply_typmod(parse_text(type_.name, text, timezone=zone), type_, explicit=False)
+        except SqlError as error:
+            if isinstance(error, NotHeld) or error.sqlstate in ("0A000", "54001"):
+                raise
+            return False
+        return True
+
+    return run
+
+
+SYSTEM_MAKERS: Final[dict[str, Maker]] = {"input_is_valid(text,any)": _valid_input}
+SYSTEM: Final[dict[str, Function]] = {
+    "pg_size_pretty(int8)": size_pretty,
+    "pg_size_pretty(numeric)": size_pretty_numeric,
+    "pg_size_bytes(text)": size_bytes,
+    "unicode_version()": lambda: "16.0",
+    "pg_trigger_depth()": lambda: 0,
+    "meridian_privilege(text,text)": privilege,
+    "meridian_may(text,text,text)": may,
+    "meridian_member(text,oid,text)": member,
+}

@@ -1,0 +1,319 @@
+"""Text, bytes and casts from and to text of the reference evaluator."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+from compute.reference.functions.numbers import Function
+from sql.errors import SqlError, not_supported
+from sql.plan.nodes import Call
+from sql.regex.characters import is_alphanumeric, lower, upper
+from sql.regex.like import like_ends_with_escape, like_escape_at_end, like_regex, parse_like
+from sql.types.limits import check_text, joined
+from sql.types.sql_type import SqlType, Value
+from sql.types.text_input import apply_typmod, parse_text
+from sql.types.text_output import format_text
+
+_INT4_MIN: Final = -(2**31)
+_INT4_MAX: Final = 2**31 - 1
+TEXT_MAX: Final = 67_108_864
+"""Characters that repeat and padding may make; the same bound is in their Spark templates."""
+
+
+def _too_large() -> SqlError:
+    return SqlError("54000", "requested length too large")
+
+
+def initcap(text: str) -> str:
+    """The first of every run of letters and digits in upper case, the rest in lower case."""
+    out: list[str] = []
+    inside = False
+    for character in text:
+        out.append(lower(character) if inside else upper(character))
+        inside = is_alphanumeric(character)
+    return "".join(out)
+
+
+def substr(text: str, start: int, length: int | None = None) -> str:
+    """From a position counted from 1; what lies before the text counts too."""
+    if length is None:
+        return text[max(start, 1) - 1 :]
+    if length < 0:
+        raise SqlError("22011", "negative substring length not allowed")
+    return text[max(start, 1) - 1 : max(start + length - 1, 0)]
+
+
+def left(text: str, count: int) -> str:
+    """The first characters, or all but the last ones."""
+    return text[:count] if count >= 0 else text[: max(len(text) + count, 0)]
+
+
+def right(text: str, count: int) -> str:
+    """The last characters, or all but the first ones."""
+    if count == _INT4_MIN:
+        # PostgreSQL negates it, and overflows.
+        return text
+    return text[max(len(text) - count, 0) :] if count >= 0 else text[-count:]
+
+
+def lpad(text: str, length: int, fill: str = " ") -> str:
+    """Padded or cut on the right to the length."""
+    return _padding(text, length, fill) + text[: max(length, 0)]
+
+
+def rpad(text: str, length: int, fill: str = " ") -> str:
+    """Padded on the right or cut to the length."""
+    return text[: max(length, 0)] + _padding(text, length, fill)
+
+
+def _padding(text: str, length: int, fill: str) -> str:
+    if length > TEXT_MAX:
+        raise _too_large()
+    missing = length - len(text)
+    if missing <= 0 or not fill:
+        return ""
+    return (fill * (missing // len(fill) + 1))[:missing]
+
+
+def repeat(text: str, count: int) -> str:
+    """54000 for too long a text."""
+    if len(text.encode()) * count > TEXT_MAX:
+        raise _too_large()
+    return text * max(count, 0)
+
+
+def replace(text: str, old: str, new: str) -> str:
+    """All occurrences; an empty text has none."""
+    if not old:
+        return text
+    if len(new) > len(old):
+        check_text(len(text) + text.count(old) * (len(new) - len(old)))
+    return text.replace(old, new)
+
+
+def split_part(text: str, delimiter: str, index: int) -> str:
+    """The n-th field, from the end when negative."""
+    if index == 0:
+        raise SqlError("22023", "field position must not be zero")
+    fields = text.split(delimiter) if delimiter else [text]
+    position = index - 1 if index > 0 else len(fields) + index
+    return fields[position] if 0 <= position < len(fields) else ""
+
+
+def translate(text: str, old: str, new: str) -> str:
+    """Characters by their counterparts; those without one go. The first of equal ones counts."""
+    table: dict[int, str | None] = {}
+    for position, character in enumerate(old):
+        table.setdefault(ord(character), new[position] if position < len(new) else None)
+    return text.translate(table)
+
+
+def overlay(text: str, new: str, start: int, length: int | None = None) -> str:
+    """`new` in place of `length` characters from `start`."""
+    if start <= 0:
+        raise SqlError("22011", "negative substring length not allowed")
+    count = len(new) if length is None else length
+    if start + count > _INT4_MAX:
+        raise SqlError("22003", "integer out of range")
+    return joined([substr(text, 1, start - 1), new, substr(text, start + count)])
+
+
+def ascii_(text: str) -> int:
+    """The code point of the first character."""
+    return ord(text[0]) if text else 0
+
+
+def chr_(code: int) -> str:
+    """The character of a code point."""
+    if code < 0:
+        raise SqlError("22023", "character number must be positive")
+    if code == 0:
+        raise SqlError("54000", "null character not permitted")
+    if code > 0x10FFFF:
+        raise SqlError("54000", f"requested character too large for encoding: {code}")
+    if 0xD800 <= code <= 0xDFFF:
+        raise SqlError("54000", f"requested character not valid for encoding: {code}")
+    return chr(code)
+
+
+def md5(value: str | bytes) -> str:
+    """Hexadecimal."""
+    data = value.encode() if isinstance(value, str) else value
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def to_hex(bits: int) -> Function:
+    """Two's complement."""
+    return lambda x: f"{x & ((1 << bits) - 1):x}"
+
+
+def quote_literal(text: str) -> str:
+    """As an SQL literal."""
+    doubled = text.replace("'", "''")
+    if "\\" not in text:
+        return f"'{doubled}'"
+    backslashes = doubled.replace("\\", "\\\\")
+    return f"E'{backslashes}'"
+
+
+# --- patterns ----------------------------------------------------------------------------------
+
+
+@cache
+def _like_pattern(pattern: str) -> re.Pattern[str]:
+    """Of a pattern that ends with an escape: what comes before that and leaves a character."""
+    ends_badly = like_ends_with_escape(pattern)
+    parts = parse_like(pattern[:-1] if ends_badly else pattern)
+    return re.compile(like_regex(parts, re.escape, open_end=ends_badly), re.DOTALL)
+
+
+def like(text: str, pattern: str) -> bool:
+    """LIKE with the default escape. An escape at the end fails where a character meets it."""
+    found = _like_pattern(pattern).fullmatch(text) is not None
+    if found and like_ends_with_escape(pattern):
+        raise like_escape_at_end()
+    return found
+
+
+def ilike(text: str, pattern: str) -> bool:
+    """ILIKE."""
+    return like(lower(text), lower(pattern))
+
+
+def bytes_like(data: bytes, pattern: bytes) -> bool:
+    """LIKE of bytes: each byte is a character."""
+    return like(data.decode("latin-1"), pattern.decode("latin-1"))
+
+
+def make_pattern(function: Function) -> "Callable[[Call], Function]":
+    """LIKE and regular expressions: they see the blanks of char(n); names know ASCII only."""
+
+    def make(call: Call) -> Function:
+        type_ = call.args[0].type
+        if type_.name == "name":
+            return _over_ascii(function)
+        width = type_.length if type_.name == "bpchar" else None
+        if width is None:
+            return function
+        return lambda text, pattern: function(text.ljust(width), pattern)
+
+    return make
+
+
+def _over_ascii(function: Function) -> Function:
+    def run(text: str, pattern: str) -> Value:
+        if not text.isascii() or not pattern.isascii():
+            raise not_supported("a pattern of names beyond ASCII")
+        return function(text, pattern)
+
+    return run
+
+
+def negated(function: Function) -> Function:
+    """The opposite."""
+    return lambda *args: not function(*args)
+
+
+# --- casts -------------------------------------------------------------------------------------
+
+
+def cast_text(value: Value, type_: SqlType, zone: str = "UTC") -> str:
+    """`value::text`: like the output function, but for booleans, and char(n) without its blanks."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str) and type_.name not in ("record", "jsonpath"):
+        return value
+    return format_text(value, type_, timezone=zone)
+
+
+def make_to_text(call: Call) -> Function:
+    """A cast to a text type, with its length."""
+    source, target = call.args[0].type, call.type
+    if target.name == "name":
+        # No cast of its own: what the output function writes is read, a boolean as a letter.
+        return lambda value, zone="UTC": parse_text(
+            "name", format_text(value, source, timezone=zone)
+        )
+    return lambda value, zone="UTC": apply_typmod(
+        cast_text(value, source, zone), target, explicit=True
+    )
+
+
+def make_text_to_text(call: Call) -> Function:
+    """Cut to the length; char(n) without trailing blanks."""
+    target = call.type
+
+    def run(value: str) -> Value:
+        fitted = apply_typmod(value, target, explicit=True)
+        if target.name == "bpchar" and not target.has_blanks and isinstance(fitted, str):
+            return fitted.rstrip(" ")
+        if target.name == "name":
+            return parse_text("name", value)
+        return fitted
+
+    return run
+
+
+def make_assign(call: Call) -> Function:
+    """Into a column: refused when too long."""
+    target = call.type
+
+    def run(value: str) -> Value:
+        fitted = apply_typmod(value, target, explicit=False)
+        if target.name == "bpchar" and isinstance(fitted, str):
+            return fitted.rstrip(" ")
+        return fitted
+
+    return run
+
+
+def make_parse(call: Call) -> Function:
+    """A cast from a text type: the target's input function."""
+    target = call.type
+    return lambda text, zone="UTC": apply_typmod(
+        parse_text(target.name, text, timezone=zone), target, explicit=True
+    )
+
+
+def make_concatenate(call: Call) -> Function:
+    """`text || anything`."""
+    left, right = (arg.type for arg in call.args[:2])
+    return lambda a, b: cast_text(a, left) + cast_text(b, right)
+
+
+def make_octet_length(call: Call) -> Function:
+    """With the blanks of char(n)."""
+    type_ = call.args[0].type
+    return lambda value: len(format_text(value, type_).encode())
+
+
+def _outputs(call: Call, skipped: int) -> list[Callable[[Value], str]]:
+    def output(type_: SqlType) -> Callable[[Value], str]:
+        return lambda value: format_text(value, type_)
+
+    return [output(arg.type) for arg in call.args[skipped:]]
+
+
+def make_concat(call: Call) -> Function:
+    """NULLs count as nothing."""
+    outputs = _outputs(call, 0)
+    return lambda *args: joined(
+        [output(value) for output, value in zip(outputs, args, strict=True) if value is not None]
+    )
+
+
+def make_concat_ws(call: Call) -> Function:
+    """NULL only when the separator is; NULL values are left out."""
+    outputs = _outputs(call, 1)
+
+    def run(separator: str | None, *args: Value) -> Value:
+        if separator is None:
+            return None
+        shown = [
+            output(value) for output, value in zip(outputs, args, strict=True) if value is not None
+        ]
+        return joined(shown, separator)
+
+    return run

@@ -1,0 +1,232 @@
+"""Functions of time and timetz (`sql/types/datetime/timetz.py`), and typmods of all types of time.
+
+A time is a number of microseconds since midnight.
+"""
+
+import math
+from decimal import Decimal
+from typing import Final
+
+from compute.reference.functions.datetime import float_seconds, in_range, to_local
+from compute.reference.functions.intervals import overlaps, zone_span
+from compute.reference.functions.numbers import Function, Maker, plain
+from sql.errors import SqlError, not_supported
+from sql.plan.nodes import Call
+from sql.types.datetime.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
+from sql.types.datetime.extract_fields import canonical_field
+from sql.types.datetime.timetz import clock_of, in_utc, offset_of, packed
+from sql.types.datetime.timezones import find_zone, fixed_offset
+from sql.types.datetime.typmods import fitted_time
+from sql.types.sql_type import TIMED, TIMETZ, Interval, SqlType, Value, display
+from storage.clock import SystemClock
+
+_CLOCK: Final = SystemClock()
+_TIME: Final = SqlType("time")
+_MINUTE: Final = 60 * MICROS_PER_SECOND
+_HOUR: Final = 60 * _MINUTE
+
+
+def _fitted(call: Call) -> Function:
+    """With the digits and the fields of the call's modifier."""
+    return lambda value: fitted_time(value, call.type)
+
+
+def _plus(time: int, span: Interval) -> int:
+    return _on_clock(time + span.micros)
+
+
+def _minus(time: int, span: Interval) -> int:
+    return _on_clock(time - span.micros)
+
+
+def _on_clock(micros: int) -> int:
+    """The time of day. A sum beyond 64 bits wraps around before, as in time_pl_interval()."""
+    half = 1 << 63
+    return ((micros + half) % (2 * half) - half) % MICROS_PER_DAY
+
+
+def _called_at(earliest: int) -> int:
+    return max(earliest, _CLOCK.now())
+
+
+def _on_day(days: int, time: int) -> int:
+    return in_range(days * MICROS_PER_DAY + time)
+
+
+def _make_time(hour: int, minute: int, second: float) -> int:
+    if not math.isfinite(second):
+        raise _no_time(hour, minute, second)
+    exact = Decimal(repr(second))
+    value = (hour * 60 + minute) * _MINUTE + int((exact * MICROS_PER_SECOND).to_integral_value())
+    if not (0 <= minute <= 59 and 0 <= exact <= 60 and hour >= 0 and value <= MICROS_PER_DAY):
+        raise _no_time(hour, minute, second)
+    return value
+
+
+def _no_time(hour: int, minute: int, second: float) -> SqlError:
+    message = f"time field value out of range: {hour}:{minute:02d}:{_seconds(second)}"
+    return SqlError("22008", message)
+
+
+def _seconds(second: float) -> str:
+    """As C's %02g."""
+    return f"{second:g}".rjust(2, "0")
+
+
+def _extract(call: Call) -> Function:
+    numeric = call.type.name == "numeric"
+
+    def run(text: str, time: int) -> Value:
+        return _field(text, time) if numeric else _float_field(text, time)
+
+    return run
+
+
+def _field(text: str, time: int) -> Decimal:
+    field = canonical_field(text, _TIME)
+    found = _clock_field(field, time)
+    if found is None:
+        raise _not_of(text, _TIME)
+    return found
+
+
+def _float_field(text: str, time: int) -> float:
+    found = _float_seconds(canonical_field(text, _TIME), time)
+    return float(_field(text, time)) if found is None else found
+
+
+def _float_seconds(field: str, time: int) -> float | None:
+    return float_seconds(field, *divmod(time % _MINUTE, MICROS_PER_SECOND))
+
+
+def _not_of(text: str, type_: SqlType) -> SqlError:
+    return SqlError("0A000", f'unit "{text.lower()}" not supported for type {display(type_)}')
+
+
+def _clock_field(field: str, time: int) -> Decimal | None:
+    match field:
+        case "hour":
+            return Decimal(time // _HOUR)
+        case "minute":
+            return Decimal(time // _MINUTE % 60)
+        case "second":
+            return Decimal(time % _MINUTE).scaleb(-6)
+        case "milliseconds":
+            return Decimal(time % _MINUTE).scaleb(-3)
+        case "microseconds":
+            return Decimal(time % _MINUTE)
+        case "epoch":
+            return Decimal(time).scaleb(-6)
+        case _:
+            return None
+
+
+def _extract_zoned(call: Call) -> Function:
+    return _zoned_field if call.type.name == "numeric" else _float_zoned_field
+
+
+def _float_zoned_field(text: str, value: int) -> float:
+    field = canonical_field(text, TIMETZ)
+    if field == "epoch":
+        return clock_of(value) / 1_000_000.0 - offset_of(value)
+    found = _float_seconds(field, clock_of(value))
+    return float(_zoned_field(text, value)) if found is None else found
+
+
+def _zoned_field(text: str, value: int) -> Decimal:
+    field, offset = canonical_field(text, TIMETZ), offset_of(value)
+    sign = -1 if offset < 0 else 1
+    match field:
+        case "epoch":
+            return Decimal(in_utc(value)).scaleb(-6)
+        case "timezone":
+            return Decimal(offset)
+        case "timezone_hour":
+            return Decimal(sign * (abs(offset) // 3600))
+        case "timezone_minute":
+            return Decimal(sign * (abs(offset) // 60 % 60))
+        case _:
+            found = _clock_field(field, clock_of(value))
+    if found is None:
+        raise _not_of(text, TIMETZ)
+    return found
+
+
+# --- with a time zone ----------------------------------------------------------------------------
+
+
+def _moved(value: int, span: Interval, sign: int = 1) -> int:
+    """Later by the interval's time, on the same clock."""
+    clock = _on_clock(clock_of(value) + sign * span.micros)
+    return packed(clock, offset_of(value))
+
+
+def _shown_at(span: Interval, value: int) -> int:
+    """The same time of day on a clock that is so far east."""
+    offset = zone_span(span)
+    return packed((in_utc(value) + offset) % MICROS_PER_DAY, offset // MICROS_PER_SECOND)
+
+
+def _zoned_instant(days: int, value: int) -> int:
+    return in_range(days * MICROS_PER_DAY + in_utc(value))
+
+
+def _of_clock(time: int, zone: str) -> int:
+    """In a zone with daylight saving it would be today's offset."""
+    found = find_zone(zone)
+    offset = None if found is None else fixed_offset(found)
+    if offset is None:
+        raise not_supported(f'a time as a time with time zone in "{zone}"')
+    return packed(time, offset)
+
+
+def _of_instant(micros: int, zone: str) -> int:
+    local = to_local(micros, zone)
+    return packed(local % MICROS_PER_DAY, (local - micros) // MICROS_PER_SECOND)
+
+
+def _end(start: int | None, end: int | Interval | None) -> int | None:
+    if not isinstance(end, Interval):
+        return end
+    return None if start is None else _plus(start, end)
+
+
+def _overlapping(
+    start: int | None, end: int | Interval | None, other: int | None, last: int | Interval | None
+) -> bool | None:
+    return overlaps(start, _end(start, end), other, _end(other, last))
+
+
+_OVERLAPPING: Final = (
+    "time,time,time,time", "timetz,timetz,timetz,timetz", "time,interval,time,interval",
+    "time,time,time,interval", "time,interval,time,time",
+)  # fmt: skip
+CLOCK_FUNCTIONS: Final[dict[str, Maker]] = {
+    "meridian_clock(timestamptz)": plain(_called_at),
+    "time + interval": plain(_plus),
+    "time - interval": plain(_minus),
+    "interval + time": plain(lambda span, time: _plus(time, span)),
+    "time - time": plain(lambda a, b: Interval(micros=a - b)),
+    "date + time": plain(_on_day),
+    "time + date": plain(lambda time, days: _on_day(days, time)),
+    "extract(text,time)": _extract,
+    "date_part(text,time)": _extract,
+    "make_time(int4,int4,float8)": plain(_make_time),
+    "timetz + interval": plain(_moved),
+    "timetz - interval": plain(lambda value, span: _moved(value, span, -1)),
+    "interval + timetz": plain(lambda span, value: _moved(value, span)),
+    "date + timetz": plain(_zoned_instant),
+    "timetz + date": plain(lambda value, days: _zoned_instant(days, value)),
+    "extract(text,timetz)": _extract_zoned,
+    "date_part(text,timetz)": _extract_zoned,
+    "timezone(interval,timetz)": plain(_shown_at),
+    **{f"overlaps({args})": plain(_overlapping) for args in _OVERLAPPING},
+    "time::timetz": plain(_of_clock),
+    "timetz::time": plain(clock_of),
+    "timestamptz::timetz": plain(_of_instant),
+    "time::interval": plain(lambda time: Interval(micros=time)),
+    **{f"{name}::{name}": _fitted for name in TIMED},
+    "interval::time": plain(lambda span: span.micros % MICROS_PER_DAY),
+    "timestamp::time": plain(lambda micros: micros % MICROS_PER_DAY),
+    "timestamptz::time": plain(lambda micros, zone: to_local(micros, zone) % MICROS_PER_DAY),
+}

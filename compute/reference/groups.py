@@ -1,0 +1,81 @@
+"""What is done with a list of rows: ordering it, and aggregating it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from compute.reference.aggregates import Rows, folder
+from compute.reference.expressions import Evaluator, Frame, Row, compile_expression
+from compute.reference.functions.ordering import Key, ordering_key, row_key
+from sql.errors import not_supported
+from sql.plan.nodes import Aggregate, Const, Expr, SortKey
+from sql.types.sql_type import Value
+
+
+def compiled(exprs: Sequence[Expr], frame: Frame) -> list[Evaluator]:
+    """Every expression, ready to run."""
+    return [compile_expression(expr, frame) for expr in exprs]
+
+
+def aggregate_over(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], Value]:
+    """The value of an aggregate for any rows."""
+    fold = folder(call)
+    if fold is None:
+        raise not_supported(f"aggregate {call.function.id}")
+    args = compiled(call.args, frame)
+    condition = None if call.filter is None else compile_expression(call.filter, frame)
+    order = sort_keys((*call.order, *(_sorting(call.args) if call.distinct else ())), frame)
+    key_of = row_key([arg.type for arg in call.args])
+
+    def run(rows: Sequence[Row]) -> Value:
+        if condition is not None:
+            rows = [row for row in rows if condition(row) is True]
+        inputs: Rows = [tuple([arg(row) for arg in args]) for row in sorted_rows(list(rows), order)]
+        if args and not call.function.nulls:
+            # Every other aggregate of the table ignores NULLs of its first argument.
+            inputs = [values for values in inputs if values[0] is not None]
+        if call.distinct:
+            inputs = list({key_of(values): values for values in reversed(inputs)}.values())[::-1]
+        return fold(inputs)
+
+    return run
+
+
+def _sorting(args: Sequence[Expr]) -> list[SortKey]:
+    """What DISTINCT sorts by in PostgreSQL, behind the keys of an ORDER BY."""
+    exprs = [arg for arg in args if not isinstance(arg, Const)]
+    return [SortKey(expr, descending=False, nulls_first=False) for expr in exprs]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKey:
+    """One ORDER BY entry, ready to run."""
+
+    value: Evaluator
+    key: Callable[[Value], Key]
+    descending: bool
+    nulls_first: bool
+
+
+def sort_keys(keys: Sequence[SortKey], frame: Frame) -> list[CompiledKey]:
+    """ORDER BY, ready to run."""
+    return [
+        CompiledKey(
+            compile_expression(key.expr, frame),
+            ordering_key(key.expr.type),
+            key.descending,
+            key.nulls_first,
+        )
+        for key in keys
+    ]
+
+
+def sorted_rows(rows: list[Row], keys: Sequence[CompiledKey]) -> list[Row]:
+    """The rows in order. Stable, so sorting by the last key first sorts by all."""
+    for sort_key in reversed(keys):
+        decorated = [(sort_key.value(row), row) for row in rows]
+        nulls = [row for value, row in decorated if value is None]
+        others = [(sort_key.key(value), row) for value, row in decorated if value is not None]
+        others.sort(key=lambda pair: pair[0], reverse=sort_key.descending)
+        rest = [row for _, row in others]
+        rows = nulls + rest if sort_key.nulls_first else rest + nulls
+    return rows

@@ -1,0 +1,442 @@
+"""Plans as Python iterators over rows.
+
+    compile_plan(plan, frame) ─▶ source; source() ─▶ a new iterator of rows, in the plan's column
+    order
+
+Joins are nested loops and groups are lists: this evaluator is for small inputs and for proofs.
+
+INVARIANTS
+  J1  a source can be run again and again (correlated subqueries, inner sides of joins); inputs are
+      read once.
+  J2  order is kept wherever nothing reorders, and is the same for the same input.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TypeAlias, assert_never
+
+from compute.reference.expressions import (
+    DEPTH_MAX,
+    Cell,
+    Evaluator,
+    Frame,
+    Row,
+    Source,
+    compile_expression,
+    nested,
+)
+from compute.reference.functions.ordering import Key, row_key
+from compute.reference.groups import aggregate_over, compiled, sort_keys, sorted_rows
+from compute.reference.set_returning import sets
+from compute.reference.windows import windows
+from sql.errors import SqlError, not_supported, stack_depth
+from sql.plan.nodes import (
+    ColumnId,
+    Const,
+    CteId,
+    CteScan,
+    DistinctOn,
+    DistinctRows,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    JoinKind,
+    Limit,
+    Plan,
+    PlanColumn,
+    Project,
+    Recursive,
+    Scan,
+    SetOp,
+    SetOpKind,
+    SetScan,
+    Sort,
+    Values,
+    Window,
+    With,
+    output_columns,
+)
+from sql.types.sql_type import SqlType, Value
+
+ReadScan: TypeAlias = Callable[[Scan], Sequence[Row]]
+"""All rows of a scan: its columns, then the identity if it wants one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCompiler:
+    """Compiles plans over inputs that `read` provides."""
+
+    read: ReadScan
+    parameters: Sequence[Value]
+    ctes: dict[CteId, Sequence[Row]] = field(default_factory=dict[CteId, Sequence[Row]])
+    """What a CteScan that begins now reads."""
+
+    def compile(self, plan: Plan) -> Source:
+        """The whole plan of a run."""
+        return self._plan(plan, Frame({}, self.parameters, self._plan))
+
+    def expression(self, expr: Expr) -> Evaluator:
+        """An expression without columns."""
+        return compile_expression(expr, Frame({}, self.parameters, self._plan))
+
+    def _plan(self, plan: Plan, frame: Frame) -> Source:
+        if frame.depth >= DEPTH_MAX:
+            raise stack_depth()
+        frame = replace(frame, depth=frame.depth + 1)
+        match plan:
+            case Scan():
+                return self._scan(plan)
+            case Values():
+                return _values(plan, frame)
+            case Project():
+                return self._project(plan, frame)
+            case Filter():
+                return self._filter(plan, frame)
+            case Join():
+                return self._join(plan, frame)
+            case GroupBy():
+                return self._group_by(plan, frame)
+            case Window():
+                return windows(plan, self._plan(plan.input, frame), _over(frame, plan.input))
+            case DistinctRows():
+                return self._distinct(plan, frame)
+            case DistinctOn():
+                return self._distinct_on(plan, frame)
+            case SetOp():
+                return self._set_operation(plan, frame)
+            case Sort():
+                return self._sort(plan, frame)
+            case Limit():
+                return self._limit(plan, frame)
+            case SetScan():
+                return sets(plan, frame)
+            case With():
+                return self._with(plan, frame)
+            case CteScan():
+                return lambda: iter(self.ctes[plan.cte])
+            case Recursive():
+                return self._recursive(plan, frame)
+            case _:
+                assert_never(plan)
+
+    def _scan(self, plan: Scan) -> Source:
+        rows: list[Sequence[Row]] = []
+
+        def run() -> Iterator[Row]:
+            if not rows:
+                rows.append(self.read(plan))
+            return iter(rows[0])
+
+        return run
+
+    def _project(self, plan: Project, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        exprs = compiled(plan.exprs, _over(frame, plan.input))
+        return lambda: (tuple([expr(row) for expr in exprs]) for row in source())
+
+    def _filter(self, plan: Filter, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        predicate = compile_expression(plan.predicate, _over(frame, plan.input))
+        return lambda: (row for row in source() if predicate(row) is True)
+
+    def _join(self, plan: Join, frame: Frame) -> Source:
+        left = self._plan(plan.left, frame)
+        cell = Cell()
+        right_frame = nested(_over(frame, plan.left), cell) if plan.lateral else frame
+        right = self._plan(plan.right, right_frame)
+        both = _layout((*output_columns(plan.left), *output_columns(plan.right)))
+        condition: Evaluator = lambda _row: True  # noqa: E731
+        if plan.condition is not None:
+            condition = compile_expression(plan.condition, replace(frame, columns=both))
+        if plan.lateral and plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            raise not_supported(f"LATERAL in a {plan.kind.value} join")
+        sides = _Sides(
+            left,
+            right,
+            condition,
+            (None,) * len(output_columns(plan.left)),
+            (None,) * len(output_columns(plan.right)),
+            cell if plan.lateral else None,
+        )
+        return lambda: _joined(plan.kind, sides)
+
+    def _group_by(self, plan: GroupBy, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        inside = _over(frame, plan.input)
+        keys = compiled(plan.keys, inside)
+        key_of = row_key([key.type for key in plan.keys])
+        sets = [tuple(range(len(keys)))] if plan.sets is None else plan.sets
+        folds = [aggregate_over(call, inside) for call in plan.aggregates]
+
+        def run() -> Iterator[Row]:
+            inputs = [(tuple([key(row) for key in keys]), row) for row in source()]
+            for one in sets:
+                bits = _grouping_bits(plan, one)
+                for values, rows in _groups(inputs, one, len(keys), key_of):
+                    yield (*values, *[fold(rows) for fold in folds], *bits)
+
+        return run
+
+    def _distinct(self, plan: DistinctRows, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        key_of = row_key(_types(output_columns(plan.input)))
+
+        def run() -> Iterator[Row]:
+            seen: set[Key] = set()
+            for row in source():
+                key = key_of(row)
+                if key not in seen:
+                    seen.add(key)
+                    yield row
+
+        return run
+
+    def _distinct_on(self, plan: DistinctOn, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        inside = _over(frame, plan.input)
+        keys = compiled(plan.keys, inside)
+        key_of = row_key([key.type for key in plan.keys])
+        order = sort_keys(plan.order, inside)
+
+        def run() -> Iterator[Row]:
+            first: dict[Key, Row] = {}
+            for row in sorted_rows(list(source()), order):
+                first.setdefault(key_of([key(row) for key in keys]), row)
+            return iter(first.values())
+
+        return run
+
+    def _with(self, plan: With, frame: Frame) -> Source:
+        definition = self._plan(plan.definition, frame)
+        source = self._plan(plan.input, frame)
+        made: list[Sequence[Row]] = []
+
+        def run() -> Iterator[Row]:
+            if not made:
+                made.append(list(definition()))
+            self.ctes[plan.cte] = made[0]
+            return source()
+
+        return run
+
+    def _recursive(self, plan: Recursive, frame: Frame) -> Source:
+        base, step = self._plan(plan.base, frame), self._plan(plan.step, frame)
+        key_of = row_key(_types(plan.columns))
+
+        def run() -> Iterator[Row]:
+            seen: set[Key] = set()
+            rows = list(base())
+            while rows:
+                if not plan.all:
+                    rows = _unseen(rows, seen, key_of)
+                yield from rows
+                # Read to its end at once, before another use of the same plan can go on.
+                self.ctes[plan.cte] = rows
+                rows = list(step())
+
+        return run
+
+    def _set_operation(self, plan: SetOp, frame: Frame) -> Source:
+        left, right = self._plan(plan.left, frame), self._plan(plan.right, frame)
+        key_of = row_key(_types(plan.columns))
+        return lambda: _combined(plan, left(), right(), key_of)
+
+    def _sort(self, plan: Sort, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        keys = sort_keys(plan.keys, _over(frame, plan.input))
+        return lambda: iter(sorted_rows(list(source()), keys))
+
+    def _limit(self, plan: Limit, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        limit, offset = (
+            None if expr is None else compile_expression(expr, frame)
+            for expr in (plan.limit, plan.offset)
+        )
+
+        ties = isinstance(plan.input, Sort) and plan.ties
+        keys = plan.input.keys if isinstance(plan.input, Sort) and plan.ties else ()
+        values = compiled([key.expr for key in keys], _over(frame, plan.input))
+        key_of = row_key([key.expr.type for key in keys])
+
+        def peers_of(row: Row) -> Key:
+            return key_of([value(row) for value in values])
+
+        def run() -> Iterator[Row]:
+            skipped = None if offset is None else _count(offset(()), "2201X", "OFFSET")
+            count = None if limit is None else _count(limit(()), "2201W", "LIMIT")
+            first = skipped or 0
+            if count is None or not ties:
+                end = None if count is None else min(first + count, sys.maxsize)
+                return islice(source(), first, end)
+            return _with_ties(islice(source(), first, None), count, peers_of)
+
+        return run
+
+
+# --- rows --------------------------------------------------------------------------------------
+
+
+def _layout(columns: Sequence[PlanColumn]) -> dict[ColumnId, int]:
+    return {column.id: index for index, column in enumerate(columns)}
+
+
+def _over(frame: Frame, plan: Plan) -> Frame:
+    """The frame of expressions over the rows of a plan."""
+    return replace(frame, columns=_layout(output_columns(plan)))
+
+
+def _types(columns: Sequence[PlanColumn]) -> list[SqlType]:
+    return [column.type for column in columns]
+
+
+def _values(plan: Values, frame: Frame) -> Source:
+    """Rows of constants, by far the most common, are not compiled."""
+    rows: list[Row | list[Evaluator]] = []
+    for exprs in plan.rows:
+        constants = [expr.value for expr in exprs if isinstance(expr, Const)]
+        complete = len(constants) == len(exprs)
+        rows.append(tuple(constants) if complete else compiled(exprs, frame))
+
+    def run() -> Iterator[Row]:
+        for row in rows:
+            yield row if isinstance(row, tuple) else tuple([expr(()) for expr in row])
+
+    return run
+
+
+def _count(value: Value, sqlstate: str, clause: str) -> int | None:
+    assert value is None or isinstance(value, int), f"{clause} is an int8"
+    if value is not None and value < 0:
+        raise SqlError(sqlstate, f"{clause} must not be negative")
+    return value
+
+
+# --- joins -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    left: Source
+    right: Source
+    condition: Evaluator
+    left_nulls: Row
+    right_nulls: Row
+    cell: Cell | None
+    """Holds the left row while the right side runs, for LATERAL."""
+
+
+def _joined(kind: JoinKind, sides: _Sides) -> Iterator[Row]:
+    if sides.cell is not None:
+        return _lateral(kind, sides, sides.cell)
+    return _nested_loop(kind, sides)
+
+
+def _nested_loop(kind: JoinKind, sides: _Sides) -> Iterator[Row]:
+    rights = list(sides.right())
+    matched = [False] * len(rights)
+    for left in sides.left():
+        found = False
+        for index, right in enumerate(rights):
+            row = left + right
+            if sides.condition(row) is True:
+                found = matched[index] = True
+                yield row
+        if not found and kind in (JoinKind.LEFT, JoinKind.FULL):
+            yield left + sides.right_nulls
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        for right, was_matched in zip(rights, matched, strict=True):
+            if not was_matched:
+                yield sides.left_nulls + right
+
+
+def _lateral(kind: JoinKind, sides: _Sides, cell: Cell) -> Iterator[Row]:
+    for left in sides.left():
+        cell.row = left
+        rows = [row for right in sides.right() if sides.condition(row := left + right) is True]
+        yield from rows
+        if not rows and kind is JoinKind.LEFT:
+            yield left + sides.right_nulls
+
+
+# --- groups, sets, order -----------------------------------------------------------------------
+
+
+def _grouping_bits(plan: GroupBy, one: Sequence[int]) -> Row:
+    """What the GROUPING calls answer in rows of this grouping set."""
+    return tuple(
+        [
+            sum((number not in one) << bit for bit, number in enumerate(reversed(numbers)))
+            for numbers in plan.groupings
+        ]
+    )
+
+
+def _groups(
+    inputs: Sequence[tuple[Row, Row]],
+    one: Sequence[int],
+    keys: int,
+    key_of: Callable[[Sequence[Value]], Key],
+) -> Iterable[tuple[Row, list[Row]]]:
+    """The groups of one grouping set: its keys, NULL for the others, and the rows."""
+    groups: dict[Key, tuple[Row, list[Row]]] = {}
+    if not one:
+        nothing: Row = (None,) * keys
+        return [(nothing, [row for _, row in inputs])]
+    kept = [number in one for number in range(keys)]
+    for values, row in inputs:
+        shown = tuple([v if keep else None for v, keep in zip(values, kept, strict=True)])
+        groups.setdefault(key_of(shown), (shown, []))[1].append(row)
+    return groups.values()
+
+
+def _with_ties(rows: Iterator[Row], count: int, peers_of: Callable[[Row], Key]) -> Iterator[Row]:
+    """The first rows and the peers of the last of them."""
+    last: Key = None
+    for number, row in enumerate(rows):
+        if number >= count and (count == 0 or peers_of(row) != last):
+            return
+        last = peers_of(row)
+        yield row
+
+
+def _unseen(
+    rows: Sequence[Row], seen: set[Key], key_of: Callable[[Sequence[Value]], Key]
+) -> list[Row]:
+    fresh: list[Row] = []
+    for row in rows:
+        key = key_of(row)
+        if key not in seen:
+            seen.add(key)
+            fresh.append(row)
+    return fresh
+
+
+def _combined(
+    plan: SetOp, left: Iterator[Row], right: Iterator[Row], key_of: Callable[[Row], Key]
+) -> Iterator[Row]:
+    if plan.kind is SetOpKind.UNION:
+        seen: set[Key] = set()
+        for side in (left, right):
+            for row in side:
+                key = key_of(row)
+                if plan.all or key not in seen:
+                    seen.add(key)
+                    yield row
+        return
+    wanted = plan.kind is SetOpKind.INTERSECT
+    counts = Counter(key_of(row) for row in right)
+    done: set[Key] = set()
+    for row in left:
+        key = key_of(row)
+        if plan.all:
+            present = counts[key] > 0
+            counts[key] -= present
+            if present is wanted:
+                yield row
+        elif key not in done and (counts[key] > 0) is wanted:
+            done.add(key)
+            yield row

@@ -1,0 +1,38 @@
+"""Errors of the reference evaluator as texts, to pass through an engine that calls it.
+
+    MERIDIAN:22012:division by zero␟detail␟hint␟context␟position
+
+INVARIANTS
+  T1  what was tagged comes back the same: SQLSTATE, message, detail, hint, context, position.
+"""
+
+import re
+from typing import Final
+
+from sql.emit.duckdb.types import ERROR_TAG as LOCAL_TAG
+from sql.emit.error_tag import ERROR_TAG
+from sql.errors import SqlError
+
+assert ERROR_TAG == LOCAL_TAG, "one tag for all engines"
+
+_TAGGED: Final = re.compile(re.escape(ERROR_TAG) + r"(\w{5}):(.*)", re.DOTALL)
+_SEPARATOR: Final = "\x1f"
+"""Between message, detail, hint, context and position; no text of ours has it."""
+
+
+def tagged(error: SqlError) -> str:
+    """The text by which an error passes through an engine."""
+    parts = (error.message, error.detail, error.hint, error.context, error.position)
+    text = _SEPARATOR.join(str(part or "") for part in parts).rstrip(_SEPARATOR)
+    return f"{ERROR_TAG}{error.sqlstate}:{text}"
+
+
+def untagged(text: str) -> SqlError | None:
+    """The error that a text is, None if it is none of ours (T1)."""
+    found = _TAGGED.match(text)
+    if found is None:
+        return None
+    message, *rest = found[2].split(_SEPARATOR)
+    detail, hint, context, place = (*[part or None for part in rest], *[None] * 4)[:4]
+    position = None if place is None else int(place)
+    return SqlError(found[1], message, position, detail=detail, hint=hint, context=context)

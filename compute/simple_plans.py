@@ -1,0 +1,62 @@
+"""Plans of few words: what shows columns of a table, and what makes rows of rows one by one.
+
+INVARIANTS
+  P1  a plain plan has the same answer on every engine, and running it takes next to nothing for
+      each row.
+"""
+
+from typing import Final
+
+from compute.plan_nodes import nodes
+from sql.functions.table import COMPARISONS, FunctionKind
+from sql.plan.nodes import (
+    Call,
+    ColumnRef,
+    Const,
+    Distinct,
+    Expr,
+    Filter,
+    InList,
+    IsTest,
+    Limit,
+    Logical,
+    Param,
+    Plan,
+    Project,
+    Scan,
+    Sort,
+    Subquery,
+)
+from sql.plan.traverse import children, inputs, plan_expressions
+
+_UNCHANGED: Final = frozenset({"int2::int4", "int2::int8", "int4::int8", "varchar::text"})
+"""Casts that leave every value what it is."""
+
+
+def is_plain(plan: Plan) -> bool:
+    """See the module (P1)."""
+    if not isinstance(plan, Scan | Project | Filter | Sort | Limit):
+        return False
+    return all(map(_is_plain, plan_expressions(plan))) and all(map(is_plain, inputs(plan)))
+
+
+def is_row_by_row(plan: Plan) -> bool:
+    """Whether it has one scan, each row of which gives a row or none, whatever the others are."""
+    below = plan
+    while isinstance(below, Project | Filter):
+        below = below.input
+    return isinstance(below, Scan) and not any(isinstance(node, Subquery) for node in nodes(plan))
+
+
+def _is_plain(expr: Expr) -> bool:
+    match expr:
+        case Call(function=function):
+            if function.kind is FunctionKind.OPERATOR and function.name not in COMPARISONS:
+                return False
+            if function.kind is not FunctionKind.OPERATOR and function.id not in _UNCHANGED:
+                return False
+        case ColumnRef() | Const() | Param() | Logical() | IsTest() | InList() | Distinct():
+            pass
+        case _:
+            return False
+    return all(map(_is_plain, children(expr)))

@@ -1,0 +1,292 @@
+"""Spark as an executor: plans become statements over relations of pinned inputs, answers stream
+back.
+
+    run ─▶ JVM ready? ─▶ lane, by the size of the inputs ─▶ collected ─(too many rows)▶ spooled
+             │                                                 └─────────▶ batches ◀───────┘
+             └─ a JVM that dies is started again; what it had not begun to answer is asked once more
+
+INVARIANTS
+  P1  nothing blocks the event loop: py4j is called in threads of the lanes, files are read in
+      threads too.
+  P2  a run that has yielded a batch is never started again; one that has not, at most once.
+  P3  when a run's iterator is closed, its jobs are cancelled and its files are gone.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from compute.arrow import batch_schema
+from compute.executor import EngineUnavailable, Run
+from compute.scan import RowReader, bytes_of, deleted_of, is_small, rows_of
+from compute.spark.errors import JvmDied, guarded
+from compute.spark.jvm import Jvm, JvmSettings
+from compute.spark.lane import Lane, MadeFiles, Query
+from compute.spark.relations import Relations
+from compute.spark.results import COLLECT_ROWS_MAX, Spool, rows_at_least
+from compute.spark.session import (
+    LaneName,
+    SparkSession,
+    SparkSettings,
+    launch_conf,
+    prove,
+    write_pools,
+)
+from compute.spark.supervisor import JvmState, JvmSupervisor
+from sql.errors import stack_depth
+from sql.plan.nodes import output_columns
+from storage.batch import DataFile, ShardView
+from storage.threads import Threads
+from storage.types import ShardId
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+MEDIUM_ROWS_MAX: Final = 2_000_000
+"""Above it adaptive execution pays for itself (notes/delta_spark.md §6)."""
+MEDIUM_BYTES_MAX: Final = 128 << 20
+"""The same, in bytes of the inputs."""
+SMALL_TOTAL_ROWS_MAX: Final = 20_000
+"""Rows of all inputs of a query in the small lane, which runs on one core and without generated
+code."""
+SPOOL_POLL_SECONDS: Final = 0.02
+"""How often a spool is looked at for its next part."""
+READERS: Final = 4
+"""Threads that read spooled parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One JVM, ready to answer."""
+
+    jvm: Jvm
+    lanes: Mapping[LaneName, Lane]
+    control: Threads
+
+    def cancel(self, query: Query) -> None:
+        """End a query's jobs, now or when they are submitted; does not wait."""
+        query.cancelled.set()
+        # Without control threads the engine is closed, and its jobs with it.
+        with contextlib.suppress(RuntimeError):
+            self.control.submit(self._cancel, query.group)
+
+    def _cancel(self, group: str) -> None:
+        with guarded(self.jvm):
+            context = self.lanes[LaneName.SMALL].session.context
+            context.cancelJobGroupAndFutureJobs(group)
+
+    def close(self) -> None:
+        """Let go of the threads."""
+        self.control.shutdown(wait=False, cancel_futures=True)
+        for lane in self.lanes.values():
+            lane.close()
+
+
+class SparkExecutor:
+    """See the module. Spark starts in the background; `run` waits for it."""
+
+    def __init__(self, settings: SparkSettings) -> None:
+        self._settings = settings
+        self._numbers = itertools.count(1)
+        self._engine: Engine | None = None
+        self._reader = RowReader(self._read_file)
+        self._spools = settings.directory / "spools"
+        self._inbox = settings.directory / "inbox"
+        for directory in (self._spools, self._inbox):
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir(parents=True, mode=0o700)
+        write_pools(settings)
+        self._readers = Threads(READERS, "spark-results")
+        self._supervisor: JvmSupervisor[Engine] = JvmSupervisor(
+            JvmSettings(
+                directory=settings.directory / "jvm",
+                conf=launch_conf(settings),
+                java_home=settings.java_home,
+                heap_mb=settings.heap_mb,
+            ),
+            self._prepare,
+            archive_directory=settings.archive_directory or settings.directory / "classes",
+        )
+
+    @property
+    def name(self) -> str:
+        """See Executor."""
+        return "spark"
+
+    @property
+    def state(self) -> JvmState:
+        """What the JVM is doing."""
+        return self._supervisor.state
+
+    @property
+    def pid(self) -> int | None:
+        """The JVM's process id, if there is one."""
+        return self._supervisor.pid
+
+    async def ready(self) -> None:
+        """Wait until queries can be answered. Raises EngineUnavailable if the start failed."""
+        await asyncio.shield(asyncio.wrap_future(self._supervisor.current().ready))
+
+    async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
+        """See Executor."""
+        for attempt in (1, 2):
+            generation = self._supervisor.current()
+            engine = await asyncio.shield(asyncio.wrap_future(generation.ready))
+            yielded = False
+            try:
+                async with aclosing(self._answer(engine, run)) as batches:
+                    async for batch in batches:
+                        yielded = True
+                        yield batch
+                return
+            except RecursionError as error:
+                raise stack_depth() from error
+            except JvmDied as error:
+                # Also when the process lives: what it says cannot be relied on any more.
+                engine.jvm.kill()
+                if yielded or attempt == 2:
+                    raise EngineUnavailable("the engine died during the query") from error
+                await asyncio.shield(asyncio.wrap_future(generation.gone))
+
+    async def close(self) -> None:
+        """See Executor."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        engine = self._engine
+        if engine is not None:
+            engine.close()
+        self._supervisor.close()
+        self._readers.shutdown(wait=True, cancel_futures=True)
+        shutil.rmtree(self._spools, ignore_errors=True)
+        shutil.rmtree(self._inbox, ignore_errors=True)
+
+    # --- one answer ----------------------------------------------------------------------------
+
+    async def _answer(self, engine: Engine, run: Run) -> AsyncGenerator[pa.RecordBatch, None]:
+        query = Query(run, next(self._numbers))
+        try:
+            async with aclosing(self._batches(engine, query)) as batches:
+                async for batch in batches:
+                    yield batch
+        finally:
+            query.when_done(self._submit)
+
+    async def _batches(self, engine: Engine, query: Query) -> AsyncGenerator[pa.RecordBatch, None]:
+        """The answer, collected or by way of files."""
+        run = query.run
+        lane = engine.lanes[lane_of(run)]
+        rows = {name: rows_of(view) - deleted_of(view) for name, view in run.inputs.items()}
+        if rows_at_least(run.plan, rows, run.parameters) < COLLECT_ROWS_MAX:
+            collected = await _finished(
+                engine, query, lane.call(query, partial(lane.collect, query))
+            )
+            if collected is not None:
+                for batch in collected:
+                    yield batch
+                return
+        async with aclosing(self._spooled(engine, lane, query)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _spooled(
+        self, engine: Engine, lane: Lane, query: Query
+    ) -> AsyncGenerator[pa.RecordBatch, None]:
+        """The answer by way of files."""
+        schema = batch_schema(output_columns(query.run.plan))
+        spool = Spool(self._spools / query.group, schema, bytes_max=self._settings.spool_bytes_max)
+        job = lane.call(query, partial(lane.write, query, spool.directory))
+        writing = asyncio.wrap_future(job)
+        # If it fails after the client has gone, nobody wants to know.
+        writing.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            while True:
+                complete = writing.done()
+                if complete:
+                    writing.result()
+                else:
+                    await self._read(spool.check_size)
+                batch = await self._read(partial(spool.read, complete=complete))
+                if batch is not None:
+                    yield batch
+                elif complete:
+                    return
+                else:
+                    await asyncio.wait({writing}, timeout=SPOOL_POLL_SECONDS)
+        finally:
+            if not job.cancel() and not job.done():
+                engine.cancel(query)
+            # The job may still be writing: its directory goes when it has ended.
+            job.add_done_callback(lambda _: self._submit(spool.close))
+
+    async def _read(self, work: Callable[[], R]) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        # When there are no readers any more, the executor is closed and has removed all spools.
+        with contextlib.suppress(RuntimeError):
+            self._readers.submit(work)
+
+    # --- one JVM -------------------------------------------------------------------------------
+
+    def _prepare(self, jvm: Jvm) -> Engine:
+        """Sessions on a fresh JVM, proven (K1 of `spark/session.py`)."""
+        with guarded(jvm):
+            root = jvm.java.org.apache.spark.sql.classic.SparkSession.builder().getOrCreate()
+            lanes = {name: self._lane(jvm, root, name) for name in LaneName}
+        previous, engine = self._engine, Engine(jvm, lanes, Threads(1, "spark-control"))
+        if previous is not None:
+            previous.close()
+        self._engine = engine
+        for lane in lanes.values():
+            lane.warm_up()
+        return engine
+
+    def _lane(self, jvm: Jvm, root: object, name: LaneName) -> Lane:
+        settings = self._settings
+        session = SparkSession(jvm, root, name, settings.cores)
+        session.enter_thread()
+        prove(session)
+        relations = Relations(
+            session, self._reader, warehouse=settings.warehouse, inbox=self._inbox
+        )
+        threads = max(2, settings.cores) if name is LaneName.LARGE else max(4, 2 * settings.cores)
+        files = MadeFiles(self._spools, settings.spool_bytes_max)
+        return Lane(session, relations, files, threads=threads)
+
+    def _read_file(self, shard: ShardId, file: DataFile) -> pa.Table:
+        return pq.read_table(self._settings.warehouse / shard / file.name, partitioning=None)
+
+
+async def _finished(engine: Engine, query: Query, future: "Future[R]") -> R:
+    """The result of a query's work; when nobody waits for it any more, the work is cancelled."""
+    try:
+        return await asyncio.wrap_future(future)
+    except (asyncio.CancelledError, GeneratorExit):
+        engine.cancel(query)
+        raise
+
+
+def lane_of(run: Run) -> LaneName:
+    """The lane for a run, by the size of all its inputs."""
+    views: Sequence[ShardView] = tuple(run.inputs.values())
+    if all(is_small(view) for view in views) and sum(map(rows_of, views)) <= SMALL_TOTAL_ROWS_MAX:
+        return LaneName.SMALL
+    if (
+        sum(map(rows_of, views)) <= MEDIUM_ROWS_MAX
+        and sum(map(bytes_of, views)) <= MEDIUM_BYTES_MAX
+    ):
+        return LaneName.MEDIUM
+    return LaneName.LARGE

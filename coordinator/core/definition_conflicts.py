@@ -1,0 +1,148 @@
+"""Whether definitions of concurrent transactions rest on each other.
+
+    bound ─┬─ own DDL ────────▶ own    made: a view, a check ..      changed: a table, an enum ..
+           └─ that of others ─▶ now      └────────── is it made over ──────────┘ ? both ways
+
+Who defines something reads what it is made over, and who changes something reads what is made over
+it. Two transactions that have not seen each other may do both, and no version tells: a kept text
+would name a type that is called otherwise now, or a label that is none, or an index a column.
+
+INVARIANTS
+  B1  at every isolation level a definition is committed only if what it is made over is what it
+      was when the definition was bound;
+  B2  and something is changed or dropped only if whoever does it has seen all that is made over it;
+  B3  so it is with names of schemas and constraints, by which comments and privileges know them.
+
+Not here: references that nobody needs to have been bound to find missing (`catalog_references.py`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from coordinator.core.catalog_annotations import is_there
+from sql.binder.stored.stored_texts import named_types, texts_of
+from sql.catalog.catalog import Catalog, Table
+from sql.catalog.objects import (
+    CatalogObject,
+    IndexDefinition,
+    SequenceDefinition,
+    Subject,
+    ViewDefinition,
+    relations_below,
+)
+
+Thing: TypeAlias = Table | CatalogObject
+
+
+@dataclass(frozen=True, slots=True)
+class _Delta:
+    """What is other in a catalog than in the one before, by oid.
+
+    `made`: as it is now. `changed`: as it was before, if it was there.
+    """
+
+    made: Mapping[int, Thing]
+    changed: Mapping[int, Thing]
+
+
+def unseen(bound: Catalog, own: Catalog, now: Catalog) -> str | None:
+    """What was changed beside who has made `own` of `bound`, though one rests on the other."""
+    if bound is now or bound is own:
+        return None
+    ours, theirs = _delta(bound, own), _delta(bound, now)
+    found = _below(ours, theirs, bound, own) or _below(theirs, ours, bound, now)
+    if found is not None:
+        kind = "table" if isinstance(found, Table) else found.kind
+        return f'{kind} "{found.name}" was changed by a concurrent transaction'
+    if _unsaid(bound, own, now) or _unsaid(bound, now, own):
+        return "what something is said about was changed by a concurrent transaction"
+    return None
+
+
+def _delta(before: Catalog, after: Catalog) -> _Delta:
+    return _Delta(
+        {thing.oid: thing for thing in _other_than(before, after)},
+        {thing.oid: thing for thing in _other_than(after, before)},
+    )
+
+
+def _other_than(known: Catalog, catalog: Catalog) -> list[Thing]:
+    """What a catalog has that another one has not, or not so."""
+    table, thing = known.tables.get, known.objects.get
+    found: list[Thing] = [one for name, one in catalog.tables.items() if table(name) is not one]
+    return found + [one for place, one in catalog.objects.items() if thing(place) is not one]
+
+
+def _below(makers: _Delta, changers: _Delta, bound: Catalog, catalog: Catalog) -> Thing | None:
+    """What one side has changed and the other, which made this catalog, has made something over.
+
+    A part of a definition that was there before was seen by whoever changed what it is made over.
+    """
+    if not changers.changed:
+        return None
+    for oid, thing in makers.made.items():
+        before = makers.changed.get(oid)
+        seen = set[_Rest]() if before is None else {*_rests(bound, before)}
+        for part, below in _rests(catalog, thing):
+            if below in changers.changed and (part, below) not in seen:
+                return changers.changed[below]
+    return None
+
+
+_Rest: TypeAlias = tuple[object, int]
+"""A part of a definition, and the oid of a table, view or type that it is made over."""
+
+
+def _rests(catalog: Catalog, thing: Thing) -> Iterator[_Rest]:
+    match thing:
+        case Table():
+            yield from ((key, key.table) for key in thing.foreign_keys)
+        case ViewDefinition():
+            yield from _rests_of_view(catalog, thing)
+        case IndexDefinition():
+            yield (thing.elements, thing.options, thing.predicate, thing.include), thing.table
+        case SequenceDefinition(owner=owner) if owner:
+            yield thing.owner_field, owner
+        case _:
+            pass
+    yield from _named(catalog, thing)
+
+
+def _rests_of_view(catalog: Catalog, view: ViewDefinition) -> Iterator[_Rest]:
+    """Also what the views below it are made over: that is what its columns' types come from."""
+    part = view.text, view.columns, view.relations
+    views = {found.oid: found for found in catalog.views()}
+    waiting, known = [view], {view.oid}
+    while waiting:
+        one = waiting.pop()
+        yield from ((part, oid) for _, oid in _named(catalog, one))
+        for oid in relations_below(one):
+            yield part, oid
+            if oid in views and oid not in known:
+                known.add(oid)
+                waiting.append(views[oid])
+
+
+def _named(catalog: Catalog, thing: Thing) -> Iterator[_Rest]:
+    """The types that its texts name."""
+    for kept in texts_of(thing):
+        for schema, name in named_types(kept):
+            found = catalog.type_named(schema, name)
+            if found is not None:
+                yield kept.text, found.oid
+
+
+def _unsaid(bound: Catalog, makers: Catalog, changers: Catalog) -> bool:
+    """Whether one side says something else about a name that the other has taken away (B3)."""
+    return any(
+        _has(bound, subject) and not _has(changers, subject)
+        for said, before in ((makers.comments, bound.comments), (makers.rights, bound.rights))
+        for subject in said.keys() | before.keys()
+        if isinstance(subject.of, str) or isinstance(subject.part, str)
+        if said.get(subject) != before.get(subject)
+    )
+
+
+def _has(catalog: Catalog, subject: Subject) -> bool:
+    return is_there(subject, catalog.tables, catalog.objects, {*catalog.schemas}, catalog.roles)

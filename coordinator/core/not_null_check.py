@@ -1,0 +1,67 @@
+"""The last net before the log: no commit brings NULL into a column that is NOT NULL.
+
+Whoever makes rows looks at them first (`row_constraints.py`, `blind_insert.py`, the validation of
+an ALTER TABLE), so that this finds nothing. It stands here because of what a miss would cost: a
+flush cannot write such rows, neither can the next server, so that the rows would be durable and no
+server would start again.
+
+INVARIANTS
+  N1  rows of a commit have a value in each column that the catalog after the commit has as NOT
+      NULL. Of staged files their statistics speak; rows of them that the batch deletes may be NULL.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from coordinator.core.messages import Refused, RefusedReason
+from sql.catalog.catalog import Column, Table
+from storage.batch import DataFile, WriteBatch
+from storage.delta.statistics import null_counts
+from storage.types import ShardId
+
+
+def null_rows(tables: Iterable[Table], writes: Mapping[ShardId, WriteBatch]) -> Refused | None:
+    """A refusal if what is written to some of these tables breaks N1."""
+    for table in tables:
+        batch = writes.get(ShardId(table.shard))
+        refused = None if batch is None else null_in(table, batch)
+        if refused is not None:
+            return refused
+    return None
+
+
+def null_in(table: Table, batch: WriteBatch) -> Refused | None:
+    """A refusal if what the batch brings to the table breaks N1."""
+    required = [column for column in table.columns if column.not_null]
+    if not required:
+        return None
+    missing = None if batch.inserts is None else _null_column(required, batch.inserts)
+    for file in batch.staged:
+        missing = missing or _null_field(required, file, batch)
+    return None if missing is None else _refusal(table, missing)
+
+
+def _null_column(required: Sequence[Column], rows: pa.Table) -> Column | None:
+    for column in required:
+        # A field that the rows lack is read as NULL (P1 of `storage/shapes.py`).
+        at = rows.schema.get_field_index(column.field)
+        if (rows.column(at).null_count if at >= 0 else rows.num_rows) > 0:
+            return column
+    return None
+
+
+def _null_field(required: Sequence[Column], file: DataFile, batch: WriteBatch) -> Column | None:
+    dead = len(batch.deletes.get(file.name, ()))
+    nulls = null_counts(file.stats_json)
+    return next((column for column in required if nulls.get(column.field, 0) > dead), None)
+
+
+def _refusal(table: Table, column: Column) -> Refused:
+    return Refused(
+        RefusedReason.OTHER,
+        "23502",
+        f'null value in column "{column.name}" of relation "{table.name}" violates'
+        " not-null constraint",
+        table=table,
+    )

@@ -1,0 +1,109 @@
+"""What changes of roles, owners and privileges do to a catalog.
+
+They lie beside the definitions, as comments do: who grants something changes no definition, and
+makes nobody bind anew.
+
+INVARIANTS
+  U1  a role and the rights of a thing are changed from exactly the version that was bound.
+  U4  every role that something belongs to, or that is named by a list of privileges or among the
+      members of a role, is there: it is not dropped while that is so.
+  U5  the rights of something go when that goes, and in the same step.
+  U6  no role is a member of itself, however many grants that lead there.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
+
+from coordinator.core.catalog_annotations import is_there
+from coordinator.core.messages import PutRights, PutRole, RemoveRole
+from sql.catalog.acl import FIRST_OID, Rights, mentioned
+from sql.catalog.catalog import Table
+from sql.catalog.objects import CatalogObject, Subject
+from sql.catalog.roles import BUILT_IN, Role
+from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
+
+Tables: TypeAlias = Mapping[tuple[str, str], Table]
+Objects: TypeAlias = Mapping[tuple[str, str, str], CatalogObject]
+
+_NONE: Final = Rights()
+
+
+def change_rights(
+    roles: dict[int, Role],
+    rights: dict[Subject, Rights],
+    change: PutRole | RemoveRole | PutRights,
+    things: tuple[Tables, Objects, set[str]],
+    *,
+    replayed: bool,
+) -> str | None:
+    """Apply it (U1); or say why it does not fit. `things`: tables, objects and schemas."""
+    match change:
+        case PutRole(role=role):
+            return _put_role(roles, role, replayed=replayed)
+        case RemoveRole(role=role):
+            if roles.get(role.oid) != role:
+                return f'role "{role.name}" was changed by a concurrent transaction'
+            del roles[role.oid]
+        case PutRights(subject=subject, rights=said):
+            if not (has_always_been(subject) or is_there(subject, *things, roles)):
+                return "something was dropped by a concurrent transaction"
+            before = rights.get(subject, _NONE)
+            if not replayed and said.version != before.version + 1:
+                return "privileges were changed by a concurrent transaction"
+            rights[subject] = said
+    return None
+
+
+def _put_role(roles: dict[int, Role], role: Role, *, replayed: bool) -> str | None:
+    there = {**BUILT_IN, **roles}
+    if any(one.name == role.name and one.oid != role.oid for one in there.values()):
+        return f'role "{role.name}" already exists'
+    known = there.get(role.oid)
+    if not replayed and role.version != (0 if known is None else known.version + 1):
+        return f'role "{role.name}" was changed by a concurrent transaction'
+    if not replayed and _is_member_of_itself(role, {**there, role.oid: role}):
+        return f'members of role "{role.name}" were changed by a concurrent transaction'
+    roles[role.oid] = role
+    return None
+
+
+def _is_member_of_itself(role: Role, roles: Mapping[int, Role]) -> bool:
+    """Whether members lead back to the role (U6)."""
+    seen: set[int] = set()
+    left = [membership.member for membership in role.members]
+    while left:
+        oid = left.pop()
+        if oid == role.oid:
+            return True
+        if oid not in seen and oid in roles:
+            left += [membership.member for membership in roles[oid].members]
+        seen.add(oid)
+    return False
+
+
+def has_always_been(subject: Subject) -> bool:
+    """Whether it is PostgreSQL's own."""
+    if subject.kind == "schema":
+        return subject.of in SYSTEM_SCHEMAS
+    return isinstance(subject.of, int) and subject.of < FIRST_OID
+
+
+def missing_role(roles: Mapping[int, Role], rights: Mapping[Subject, Rights]) -> int | None:
+    """A role that is named and not there (U4)."""
+    if not roles and not rights:
+        return None
+    return next(
+        (oid for oid in _named(roles, rights) if oid not in roles and oid not in BUILT_IN), None
+    )
+
+
+def _named(roles: Mapping[int, Role], rights: Mapping[Subject, Rights]) -> Iterator[int]:
+    for role in roles.values():
+        for membership in role.members:
+            yield membership.member
+            yield membership.grantor
+    for subject, said in rights.items():
+        yield said.owner
+        yield from mentioned(said.acl or ())
+        if subject.kind == "default" and isinstance(subject.of, int):
+            yield subject.of

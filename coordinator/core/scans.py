@@ -1,0 +1,82 @@
+"""Scans of a transaction: pinned views of shards at a timestamp that it holds.
+
+Functions over the core's state; the invariants (R3, H2) are those of `core/core.py` and
+`read_holds.py`.
+"""
+
+from coordinator.core.effects import Effect, Reply
+from coordinator.core.messages import AdoptSnapshot, Isolation, Refused, RefusedReason, Scan, Views
+from coordinator.core.state import CoreState, refuse
+from coordinator.core.transactions import Transaction
+from coordinator.core.validation import Ahead, Recent, doomed, fenced
+from sql.catalog.catalog import Table
+from storage.shard import ShardState
+from storage.types import ShardId, Timestamp
+
+
+def adopt_snapshot(core: CoreState, message: AdoptSnapshot) -> list[Effect]:
+    """Read where another transaction does."""
+    txn = core.transactions[message.txn]
+    exporter = core.transactions.get(message.exporter)
+    assert txn.snapshot is None, "X1: a snapshot is adopted before any is taken"
+    if exporter is None or message.ts not in exporter.timestamps:
+        return [refuse(message.request, "22023", "the snapshot is not exported any more")]
+    core.snapshots.hold(txn, message.ts)
+    snapshot = txn.take_snapshot(message.ts, core.catalog.at(message.ts))
+    return [Reply(message.request, snapshot)]
+
+
+def scan(core: CoreState, message: Scan) -> list[Effect]:
+    """Pin views of shards; at the own timestamp they enter the read set."""
+    txn = core.transactions[message.txn]
+    assert message.ts in txn.timestamps, "H2: only a held timestamp is read"
+    current = txn.snapshot is not None and message.ts == txn.snapshot.ts
+    views = []
+    predicates = message.predicates or (None,) * len(message.tables)
+    for table, predicate in zip(message.tables, predicates, strict=True):
+        shard = ShardId(table.shard)
+        refused = fenced(table, core.shards) or _too_old(core, table, message.ts, txn)
+        if refused is None and current and txn.isolation is Isolation.READ_COMMITTED:
+            refused = doomed(txn, shard, _recent(core))
+        if refused is not None:
+            return [Reply(message.request, refused)]
+        if current:
+            txn.read(table, predicate)
+            if table.oid in message.locked:
+                txn.lock(table, predicate)
+        state = shard_of(core, txn, table)
+        # Who has bound the table knows its fields; asked for only if there were ever others.
+        schema = core.schema_of(table) if state.definitions or txn.changes else None
+        views.append(state.view(message.ts, txn.own(shard) if current else None, schema))
+    return [Reply(message.request, Views(tuple(views)))]
+
+
+def _recent(core: CoreState) -> Recent:
+    """What is committed; a group on its way is seen by nobody yet."""
+    return Recent(core.shards, core.groups.writes, core.groups.counts, Ahead())
+
+
+def _too_old(core: CoreState, table: Table, ts: Timestamp, txn: Transaction) -> Refused | None:
+    """72000 for a table whose history is shorter than the timeline's."""
+    since = core.holds.since_of(ShardId(table.shard))
+    state = core.shards.get(ShardId(table.shard))
+    if state is not None:
+        # Its log may begin later, if history was shorter in a life before.
+        since = max(since, state.since)
+    # A table that was dropped long ago may be forgotten already (M9 of `core/maintenance.py`).
+    known = state is not None or ShardId(table.shard) in txn.created()
+    if ts >= since and known:
+        return None
+    detail = f'The oldest readable timestamp of table "{table.name}" is {since}.'
+    return Refused(RefusedReason.OTHER, "72000", "timestamp is too old", detail)
+
+
+def shard_of(core: CoreState, txn: Transaction, table: Table) -> ShardState:
+    """The shard of a table; one that only a transaction knows so far is empty."""
+    shard = ShardId(table.shard)
+    state = core.shards.get(shard)
+    if state is None:
+        assert shard in txn.created(), f"R3: {shard} is committed, so its rows are known"
+        created = core.oracle.read_ts()
+        state = ShardState(shard, core.schema_of(table), created, ticks_per_ms=core.unit)
+    return state

@@ -1,0 +1,1 @@
+"""driver: to be described."""

@@ -1,0 +1,193 @@
+"""Effects that make things durable: ceilings, commits, cuts.
+
+    core ── PersistCeiling, CommitGroup, FlushCut, Tidy ──▶ stash, Delta ──▶ completion
+
+INVARIANTS
+  D5  a commit whose outcome is unknown is looked up by its token until it is known; nobody is told
+      anything before.
+  D6  only who still leads calls a version foreign: to one who was deposed the next coordinator's
+      looks so, too.
+
+Part of the driver (`driver.py`), which runs these as tasks.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from coordinator.core.completions import (
+    CeilingFailed,
+    CeilingPersisted,
+    CutFlushed,
+    GroupCommitted,
+    GroupFailed,
+    GroupPassed,
+    Tidied,
+)
+from coordinator.core.effects import FlushCut, Tidy
+from coordinator.core.messages import Message
+from coordinator.driver.maintenance_effects import RunBlocking
+from coordinator.failures import storage_failure
+from sql.catalog.catalog import SYSTEM_TIMELINE
+from storage.commit import Commit
+from storage.cuts import flush
+from storage.errors import (
+    Corrupt,
+    Determinate,
+    Fatal,
+    Fenced,
+    ForeignWriter,
+    Indeterminate,
+    NotFound,
+    StorageError,
+)
+from storage.object_store import ObjectStore
+from storage.shard import Fence, ShardState, Version
+from storage.stash import Put, Stash
+from storage.txns import TimestampPassed, TxnsShard
+from storage.types import Epoch, ShardId, Timestamp
+
+log = logging.getLogger("meridian.driver")
+
+ORACLE: Final = "oracle"
+SYSTEM: Final = SYSTEM_TIMELINE.name
+
+FLUSHES_AT_ONCE: Final = 4
+"""Larger: a cut over many tables is faster and takes more threads from queries."""
+
+RESOLVE_PAUSE_S: Final = 0.05
+"""Between two looks for the token of a commit whose outcome is unknown."""
+
+
+def _fence_of(error: StorageError) -> Fence:
+    """What a flush has met: somebody else's version, or that its own are not there."""
+    return Fence.FOREIGN if isinstance(error, ForeignWriter) else Fence.DAMAGED
+
+
+@dataclass(slots=True)
+class Committing:
+    """See the module. `leading` raises if another coordinator has taken over."""
+
+    timeline: str
+    stash: Stash
+    txns: TxnsShard
+    store: ObjectStore
+    epoch: Epoch
+    run_blocking: RunBlocking
+    leading: Callable[[], Awaitable[None]]
+
+    async def persist_ceiling(self, ceiling: Timestamp) -> Message:
+        """Ends in CeilingPersisted or CeilingFailed."""
+        record = Put(ORACLE, self.timeline, ceiling.to_bytes(8, "big"))
+        try:
+            await self.stash.transact(self.epoch, [record])
+        except Fatal:
+            raise
+        except Determinate as error:
+            log.warning("ceiling not persisted: %s", error)
+            await asyncio.sleep(RESOLVE_PAUSE_S)
+            return CeilingFailed(ceiling)
+        except Indeterminate as error:
+            # A ceiling that may be there is no ceiling: writing it again does no harm.
+            log.warning("ceiling may not be persisted: %s", error)
+            await asyncio.sleep(RESOLVE_PAUSE_S)
+            return CeilingFailed(ceiling)
+        else:
+            return CeilingPersisted(ceiling)
+
+    async def commit_group(self, commit: Commit) -> Message:
+        """Ends in GroupCommitted, GroupPassed or GroupFailed."""
+        try:
+            await self.txns.commit_at(commit)
+        except Fatal:
+            raise
+        except TimestampPassed as passed:
+            return GroupPassed(commit.token, passed.upper)
+        except Determinate as error:
+            return self._failed(commit, error)
+        except Indeterminate as error:
+            log.warning("outcome of commit %s unknown: %s", commit.token, error)
+            return await self._resolve(commit, error)
+        else:
+            return GroupCommitted(commit.token)
+
+    async def _resolve(self, commit: Commit, cause: StorageError) -> Message:
+        """Look the token up until the stash answers; nobody is told anything before (D2)."""
+        while True:
+            try:
+                found = await self.txns.find(commit.token)
+            except (Fenced, Fatal):
+                raise
+            except StorageError as error:
+                log.warning("commit %s still unknown: %s", commit.token, error)
+                await asyncio.sleep(RESOLVE_PAUSE_S)
+                continue
+            if found is None:
+                # Now it is known: the commit did not happen and, on this stash, never will.
+                certain = Determinate(str(cause))
+                certain.__cause__ = cause
+                return self._failed(commit, certain)
+            return GroupCommitted(commit.token)
+
+    def _failed(self, commit: Commit, error: StorageError) -> Message:
+        failure = storage_failure(error)
+        return GroupFailed(commit.token, failure.sqlstate, failure.message)
+
+    async def flush_cut(self, effect: FlushCut) -> CutFlushed:
+        """Flush every shard, some at a time."""
+        cut = effect.cut
+        versions: dict[ShardId, Version] = {}
+        failed: dict[ShardId, str] = {}
+        fences: dict[ShardId, Fence] = {}
+        limit = asyncio.Semaphore(FLUSHES_AT_ONCE)
+
+        async def flush_one(state: ShardState) -> None:
+            async with limit:
+                try:
+                    versions[state.shard] = await flush(
+                        self.store,
+                        state,
+                        cut,
+                        rewritten=effect.rewritten.get(state.shard, ()),
+                        run_blocking=self.run_blocking,
+                    )
+                except Fatal:
+                    raise
+                except (ForeignWriter, NotFound, Corrupt) as error:
+                    failed[state.shard] = str(error)
+                    # To one who was deposed the next coordinator's version looks foreign.
+                    if await self._still_leading():
+                        fence = _fence_of(error)
+                        log.warning("shard %s is fenced, %s: %s", state.shard, fence.value, error)
+                        fences[state.shard] = fence
+                except (Determinate, Indeterminate) as error:
+                    log.warning("shard %s not flushed: %s", state.shard, error)
+                    failed[state.shard] = str(error)
+
+        async with asyncio.TaskGroup() as tasks:
+            for state in effect.states:
+                tasks.create_task(flush_one(state))
+        return CutFlushed(cut, versions, failed, fences)
+
+    async def _still_leading(self) -> bool:
+        """False if that is not known now. Raises Fenced."""
+        try:
+            await self.leading()
+        except Fenced:
+            raise
+        except StorageError as error:
+            log.warning("leadership not confirmed: %s", error)
+            return False
+        return True
+
+    async def tidy(self, tidy: Tidy) -> Message:
+        """Done or not; what was not tidied is tidied with the next cut."""
+        try:
+            await self.txns.tidy(tidy.cut, tidy.flushed)
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("cut %s not tidied: %s", tidy.cut, error)
+        return Tidied(tidy.cut)

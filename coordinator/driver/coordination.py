@@ -1,0 +1,230 @@
+"""What a session sees of the coordinator: transactions, snapshots, scans, commits.
+
+The driver implements it over the core (`driver.py`). Methods without `async` never wait; `await`
+marks where the world may change. What is refused arrives as `RequestRefused`, a `SqlError` that
+says whether a statement may start again from scratch. When the server ends, requests raise 57P01 or
+are cancelled, and the other methods do nothing.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from coordinator.core.messages import (
+    CatalogChange,
+    ConnectionId,
+    Insertion,
+    Isolation,
+    Refused,
+    RefusedReason,
+    Snapshot,
+    TransactionId,
+)
+from coordinator.core.observation import ObservedTimeline, TimestampExplained
+from coordinator.core.predicates import ReadPredicate
+from coordinator.driver.sequences import SequenceState
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
+from sql.catalog.objects import SequenceDefinition
+from sql.errors import SqlError
+from storage.batch import DataFile, ShardView, WriteBatch
+from storage.known_rows import OldRows
+from storage.types import ShardId, Timestamp
+
+
+class RequestRefused(SqlError):
+    """The core said no. `reason` is conflict or stale: a statement nobody saw yet may start
+    again.
+    """
+
+    reason: RefusedReason = RefusedReason.OTHER
+
+    @classmethod
+    def from_reply(cls, refused: Refused) -> "RequestRefused":
+        """The error for a Refused reply."""
+        error = cls(refused.sqlstate, refused.message, None, refused.detail, refused.hint)
+        error.reason = refused.reason
+        error.constraint = refused.constraint
+        if refused.table is not None:
+            error.schema, error.table = refused.table.schema, refused.table.name
+        return error
+
+
+class Coordination(Protocol):
+    """See the module. Every transaction that was begun must end in `commit` or `abort`."""
+
+    def begin(
+        self,
+        owner: ConnectionId,
+        *,
+        isolation: Isolation = Isolation.STRICT_SERIALIZABLE,
+        read_only: bool = False,
+        staleness_us: int | None = None,
+    ) -> TransactionId:
+        """Open a transaction; cheap, nothing is held before the first snapshot."""
+        ...
+
+    async def snapshot(
+        self,
+        txn: TransactionId,
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+        timeline: str = SYSTEM_TIMELINE.name,
+    ) -> Snapshot:
+        """The timestamp and catalog to bind and read a statement with. Raises 72000, 22023.
+
+        In another timeline than `system` the timestamp is that timeline's, and the catalog the
+        present one; the transaction is in that timeline from then on. Raises 25000, 42704.
+        """
+        ...
+
+    def advance(self, txn: TransactionId, timeline: str, ts: Timestamp) -> None:
+        """The transaction's commit brings a timeline without a clock to `ts` at least.
+
+        Raises 25000, 42704, and 55000 if the timeline follows a clock or is past `ts` already.
+        """
+        ...
+
+    async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
+        """Read where another open transaction does, instead of taking a snapshot. Raises 22023."""
+        ...
+
+    def savepoint(self, txn: TransactionId, number: int) -> None:
+        """Remember writes and DDL under a number; numbers ascend from 1."""
+        ...
+
+    def release(self, txn: TransactionId, number: int) -> None:
+        """Forget a savepoint and those after it; what was written stays."""
+        ...
+
+    def rollback_to(self, txn: TransactionId, number: int) -> None:
+        """Undo writes and DDL since a savepoint; 0: all of them. What was read stays read."""
+        ...
+
+    async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:
+        """The rows that the transaction keeps in memory; the next write comes after `spilled`."""
+        ...
+
+    def spilled(self, txn: TransactionId, files: Mapping[ShardId, tuple[DataFile, ...]]) -> None:
+        """The inline rows of these shards are in these staged files now, in order."""
+        ...
+
+    async def scan(
+        self,
+        txn: TransactionId,
+        ts: Timestamp,
+        tables: Sequence[Table],
+        predicates: Sequence[ReadPredicate | None] = (),
+        locked: frozenset[int] = frozenset(),
+    ) -> Sequence[ShardView]:
+        """Pinned views, one per table; at the transaction's own timestamp they enter its read
+        set, each with its predicate (None, or none given: the whole table). `locked`: by oid, the
+        tables whose rows must be the same when it commits, at every level.
+        """
+        ...
+
+    def write(
+        self, txn: TransactionId, table: Table, batch: WriteBatch, old: OldRows | None = None
+    ) -> None:
+        """Buffer rows into the transaction; `old`: the values of rows that it deletes, if known."""
+        ...
+
+    def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
+        """Buffer DDL into the transaction."""
+        ...
+
+    def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
+        """Names that the transaction rests on: if it writes, it commits only if they still mean
+        what they meant (A6 of `coordinator/core/validation.py`).
+        """
+        ...
+
+    async def hold(
+        self, txn: TransactionId, timeline: str, ts: Timestamp | None = None
+    ) -> Timestamp:
+        """The timestamp of a named read hold about to be created, readable until the transaction
+        ends: `ts`, or the present of the timeline. Raises 72000, 22023.
+
+        It may be another timeline than that of the transaction's rows and DDL: a hold reads none.
+        """
+        ...
+
+    async def optimize(self, tables: Sequence[Table]) -> None:
+        """Rewrite what is small or half deleted; returns when it is done."""
+        ...
+
+    async def vacuum(self, tables: Sequence[Table] | None) -> None:
+        """Remove files that nobody can read any more, of some tables or all."""
+        ...
+
+    def explain_timestamp(
+        self,
+        txn: TransactionId,
+        tables: Sequence[Table],
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+    ) -> TimestampExplained:
+        """How the timestamp would be chosen for a query over these tables; chooses nothing."""
+        ...
+
+    def observe(self) -> Sequence[ObservedTimeline]:
+        """All timelines as they are at this moment."""
+        ...
+
+    async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
+        """Wait until this transaction alone may commit writes to these tables (before its
+        snapshot).
+        """
+        ...
+
+    @property
+    def newest_catalog(self) -> Catalog:
+        """The catalog as far as it is durable; what rests on it is validated when it commits."""
+        ...
+
+    async def examine(self, views: Collection[ShardView]) -> None:
+        """An engine could not read these views, which are pinned: if their files are damaged, fence
+        their tables. Raises RequestRefused for a table that is fenced.
+        """
+        ...
+
+    async def insert(self, isolation: Isolation, insertion: Insertion) -> Timestamp:
+        """A whole transaction: insert rows into a table of timeline `system`, and commit.
+
+        It reads nothing, so it conflicts with nobody, except with DDL. Raises RequestRefused.
+        """
+        ...
+
+    async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
+        """So many values that nobody else ever gets. Raises 2200H."""
+        ...
+
+    async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
+        """Where a sequence stands now."""
+        ...
+
+    async def set_value(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
+        """Let a sequence stand at a value; `called`: it was handed out. Raises 22003."""
+        ...
+
+    async def commit(self, txn: TransactionId) -> Timestamp:
+        """Validate, make durable, acknowledge. Raises RequestRefused; the transaction is over."""
+        ...
+
+    def abort(self, txn: TransactionId) -> None:
+        """Drop the transaction; never fails, may be called twice."""
+        ...
+
+    def disconnected(self, owner: ConnectionId) -> None:
+        """Abort everything that a connection left behind."""
+        ...
+
+    def new_transaction_number(self) -> int:
+        """A number for a transaction that asks for one: no other ever had it, nor will."""
+        ...
+
+    async def new_table_id(self) -> tuple[int, ShardId]:
+        """An oid and a shard for a table about to be created."""
+        ...

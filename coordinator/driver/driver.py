@@ -1,0 +1,500 @@
+"""The driver: the one loop that feeds the core and runs its effects.
+
+    session ─request─▶ inbox ─▶ core.step ─▶ effects ─┬─ Reply: resolve the future
+                         ▲                            └─ task: stash, Delta ─┐
+                         └────────────── completion ─────────────────────────┘
+
+INVARIANTS
+  D1  messages are handled one at a time, in the order they came; a step is never entered twice.
+  D2  every effect ends in its completion, whatever fails; an unknown commit is resolved by its
+      token.
+  D3  Fenced, a fatal storage failure or a bug in the core ends `run` with the exception: the
+      process stops, and a restart recovers. A core that has failed is never stepped again, whoever
+      fed it the message: its state may be half changed.
+  D4  the timestamp of a strict read leaves only after the stash has confirmed, asked after the
+      timestamp was taken, that nobody else leads (`leadership.py`).
+
+Nothing here decides; the core does. Nothing here knows SQL.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from typing import Final, TypeVar
+
+import pyarrow as pa
+
+from coordinator.core.completions import ShardDamaged
+from coordinator.core.core import Core
+from coordinator.core.effects import (
+    CommitGroup,
+    Effect,
+    FlushCut,
+    ForgetShards,
+    PersistCeiling,
+    PublishCatalog,
+    RemoveStaged,
+    Reply,
+    RewriteFiles,
+    Tidy,
+    VacuumShard,
+)
+from coordinator.core.messages import (
+    AbortTransaction,
+    AdoptSnapshot,
+    Advance,
+    Begin,
+    CatalogChange,
+    ChangeCatalog,
+    Committed,
+    CommitTransaction,
+    ConnectionId,
+    Disconnected,
+    InlineRows,
+    Insertion,
+    InsertRows,
+    Isolation,
+    Leased,
+    LookedUp,
+    Maintained,
+    Message,
+    NewTableId,
+    Optimize,
+    Refused,
+    ReleaseSavepoint,
+    ReplyValue,
+    RequestId,
+    RollbackTo,
+    Savepoint,
+    Scan,
+    ShutDown,
+    Snapshot,
+    Spilled,
+    Stopped,
+    TableId,
+    TakeInlineRows,
+    TakeLease,
+    TakeSnapshot,
+    Tick,
+    TransactionId,
+    Vacuum,
+    Views,
+    WriteRows,
+)
+from coordinator.core.observation import ObservedTimeline, TimestampExplained
+from coordinator.core.predicates import ReadPredicate
+from coordinator.driver.advance_timeline import check_advance
+from coordinator.driver.commit_effects import Committing
+from coordinator.driver.coordination import RequestRefused
+from coordinator.driver.damage_check import Examining
+from coordinator.driver.leadership import Leadership
+from coordinator.driver.maintenance_effects import Maintaining, RunBlocking
+from coordinator.driver.sequences import SequenceState, SequenceValues
+from coordinator.failures import admin_shutdown, storage_failure
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
+from sql.catalog.objects import SequenceDefinition
+from storage.batch import DataFile, ShardView, WriteBatch
+from storage.clock import Clock
+from storage.errors import StorageError
+from storage.known_rows import OldRows
+from storage.object_store import ObjectStore
+from storage.stash import Stash
+from storage.txns import TxnsShard
+from storage.types import Epoch, ShardId, Timestamp
+
+log = logging.getLogger("meridian.driver")
+
+TICK_S: Final = 0.05
+"""Larger: later cuts, later AS OF in the near future. Smaller: an idle server wakes more often."""
+TRANSACTION_NUMBER_BITS: Final = 40
+"""Of a number, for the transactions of one start: 10^12; the rest is for 2^23 starts."""
+
+R = TypeVar("R", bound=ReplyValue)
+T = TypeVar("T")
+
+
+async def in_thread(work: Callable[[], T], /) -> T:
+    """Run a function in a thread of the loop's pool."""
+    return await asyncio.to_thread(work)
+
+
+def _nobody(_published: PublishCatalog) -> None:
+    """Who hears of DDL where there is one timeline."""
+
+
+class Driver:
+    """Implements `coordination.Coordination` over a core. `run` must be running for anything to
+    end.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        clock: Clock,
+        stash: Stash,
+        txns: TxnsShard,
+        store: ObjectStore,
+        epoch: Epoch,
+        *,
+        run_blocking: RunBlocking = in_thread,
+    ) -> None:
+        self._core = core
+        self._clock = clock
+        self._inbox: deque[Message] = deque()
+        self._handling = False
+        self._failure: Exception | None = None
+        self._over = False
+        self._requests = 0
+        self._transactions = 0
+        self._waiting: dict[RequestId, asyncio.Future[ReplyValue]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._stopping = asyncio.Event()
+        self._leadership = Leadership(stash, epoch, self._spawn)
+        self._committing = Committing(
+            core.timeline.name, stash, txns, store, epoch, run_blocking, self._leadership.confirm
+        )
+        confirm = self._leadership.confirm
+
+        def damaged(shard: ShardId) -> None:
+            self._handle(ShardDamaged(shard))
+
+        self._examining = Examining(store, run_blocking, confirm, damaged, core)
+        is_system = core.timeline == SYSTEM_TIMELINE
+        self._maintaining = Maintaining(
+            store, stash, txns, run_blocking, confirm, damaged, keeps_catalog=is_system
+        )
+        self._sequences = SequenceValues(stash, epoch)
+        self._numbers = itertools.count((epoch << TRANSACTION_NUMBER_BITS) + 1)
+        self.on_catalog: Callable[[PublishCatalog], None] = _nobody
+
+    @property
+    def core(self) -> Core:
+        """For observation; only `step` may change it."""
+        return self._core
+
+    @property
+    def waiting(self) -> int:
+        """How many requests are not answered yet; for observation."""
+        return len(self._waiting)
+
+    async def run(self) -> None:
+        """Serve until `stop` has finished. Raises what ended it otherwise (D3)."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                self._handle(Tick())
+                await self._tick()
+        finally:
+            self._over = True
+            self._tasks = None
+            for future in self._waiting.values():
+                future.cancel()
+
+    async def _tick(self) -> None:
+        while not self._stopping.is_set():
+            await asyncio.sleep(TICK_S)
+            if self._failure is not None:
+                raise AssertionError("D3: the core has failed") from self._failure
+            self._handle(Tick())
+            self._leadership.tick()
+
+    async def stop(self) -> None:
+        """Flush, hand unused timestamps back, end `run`. Sessions must be gone."""
+        await self._request(ShutDown, Stopped)
+        self._stopping.set()
+
+    # --- the loop ----------------------------------------------------------------------------
+
+    def _handle(self, message: Message) -> None:
+        """Feed one message; effects of a message may feed more (D1)."""
+        if self._over:
+            return  # `run` has ended, or is about to; it cancels whoever waits
+        self._inbox.append(message)
+        if self._handling or self._tasks is None:
+            return  # a timeline that was just opened takes everything first as soon as it runs
+        self._handling = True
+        try:
+            while self._inbox:
+                for effect in self._core.step(self._inbox.popleft(), self._clock.now()):
+                    self._perform(effect)
+        except Exception as error:
+            # A session may have fed the message: its own boundary must not be the last word (D3).
+            self._failure = error
+            self._over = True
+            raise
+        finally:
+            self._handling = False
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Reply(request=request, value=value):
+                future = self._waiting.pop(request, None)
+                if future is not None and not future.done():
+                    future.set_result(value)
+            case PublishCatalog():
+                self.on_catalog(effect)
+            case PersistCeiling():
+                self._spawn(self._committing.persist_ceiling(effect.ceiling))
+            case CommitGroup():
+                self._spawn(self._committing.commit_group(effect.commit))
+            case FlushCut():
+                self._spawn(self._flush_cut(effect))
+            case Tidy():
+                self._spawn(self._committing.tidy(effect))
+            case RewriteFiles():
+                self._spawn(self._maintaining.rewrite(effect))
+            case ForgetShards():
+                self._spawn(self._maintaining.forget(effect))
+            case VacuumShard():
+                self._spawn(self._maintaining.vacuum(effect))
+            case RemoveStaged():
+                self._spawn(self._maintaining.remove_staged(effect))
+
+    def _spawn(self, work: Coroutine[object, object, Message | None]) -> None:
+        assert self._tasks is not None, "D2: effects run only while `run` does"
+        effect = self._effect(work)
+        try:
+            task = self._tasks.create_task(effect)
+        except RuntimeError as error:  # the group ends, as another timeline of the server has
+            effect.close()
+            work.close()
+            self._over = True
+            raise admin_shutdown() from error
+        # Cancelled before its first step, it would never come to await `work`.
+        task.add_done_callback(lambda _: work.close())
+
+    async def _effect(self, work: Coroutine[object, object, Message | None]) -> None:
+        try:
+            message = await work
+            if message is not None:
+                self._handle(message)
+        except BaseException:
+            # `run` is about to end with it, and takes nothing on any more (D3).
+            self._over = True
+            raise
+
+    async def _flush_cut(self, effect: FlushCut) -> None:
+        flushed = await self._committing.flush_cut(effect)
+        self._handle(flushed)
+        await self._maintaining.after_flush(flushed.versions)
+
+    # --- what sessions call ------------------------------------------------------------------
+
+    def deliver(self, message: Message) -> None:
+        """Feed a message that nobody waits for: what another timeline's core has said."""
+        self._handle(message)
+
+    async def _request(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
+        if self._over:
+            raise admin_shutdown()
+        self._requests += 1
+        request = RequestId(self._requests)
+        future: asyncio.Future[ReplyValue] = asyncio.get_running_loop().create_future()
+        self._waiting[request] = future
+        try:
+            self._handle(make(request))
+            value = await future
+        finally:
+            # Who was cancelled may never be answered, e.g. a lease that is not wanted any more.
+            self._waiting.pop(request, None)
+        if isinstance(value, Refused):
+            raise RequestRefused.from_reply(value)
+        assert isinstance(value, expected), "R4: a request is answered in kind"
+        return value
+
+    def begin(
+        self,
+        owner: ConnectionId,
+        *,
+        isolation: Isolation = Isolation.STRICT_SERIALIZABLE,
+        read_only: bool = False,
+        staleness_us: int | None = None,
+    ) -> TransactionId:
+        """See Coordination."""
+        self._transactions += 1
+        txn = TransactionId(self._transactions)
+        self._handle(Begin(txn, owner, isolation, read_only, staleness_us))
+        return txn
+
+    async def snapshot(
+        self,
+        txn: TransactionId,
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+        timeline: str | None = None,
+    ) -> Snapshot:
+        """See Coordination."""
+        assert timeline in (None, self._core.timeline.name), "R5: a driver has one timeline"
+        snapshot = await self._request(
+            lambda request: TakeSnapshot(request, txn, as_of, at_least), Snapshot
+        )
+        if as_of is None and self._core.is_strict(txn):
+            await self._confirm_leadership()
+        return snapshot
+
+    async def _confirm_leadership(self) -> None:
+        """After a timestamp was taken: it was the newest at that moment (D4)."""
+        if self._over:
+            raise admin_shutdown()
+        try:
+            await self._leadership.confirm()
+        except StorageError as error:
+            raise storage_failure(error) from error
+
+    async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
+        """See Coordination."""
+        snapshot = await self._request(
+            lambda request: AdoptSnapshot(request, txn, exporter, ts), Snapshot
+        )
+        if self._core.is_strict(txn):
+            await self._confirm_leadership()
+        return snapshot
+
+    def reads_at(self, txn: TransactionId, ts: Timestamp) -> bool:
+        """Whether an open transaction keeps this timestamp readable."""
+        return self._core.reads_at(txn, ts)
+
+    def savepoint(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        self._handle(Savepoint(txn, number))
+
+    def release(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        self._handle(ReleaseSavepoint(txn, number))
+
+    def rollback_to(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        self._handle(RollbackTo(txn, number))
+
+    async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:
+        """See Coordination."""
+        reply = await self._request(lambda request: TakeInlineRows(request, txn), InlineRows)
+        return reply.rows
+
+    def spilled(self, txn: TransactionId, files: Mapping[ShardId, tuple[DataFile, ...]]) -> None:
+        """See Coordination."""
+        self._handle(Spilled(txn, files))
+
+    async def scan(
+        self,
+        txn: TransactionId,
+        ts: Timestamp,
+        tables: Sequence[Table],
+        predicates: Sequence[ReadPredicate | None] = (),
+        locked: frozenset[int] = frozenset(),
+    ) -> Sequence[ShardView]:
+        """See Coordination."""
+        reply = await self._request(
+            lambda request: Scan(request, txn, ts, tuple(tables), tuple(predicates), locked), Views
+        )
+        return reply.views
+
+    def write(
+        self, txn: TransactionId, table: Table, batch: WriteBatch, old: OldRows | None = None
+    ) -> None:
+        """See Coordination."""
+        self._handle(WriteRows(txn, table, batch, old))
+
+    def advance(self, txn: TransactionId, timeline: str, ts: Timestamp) -> None:
+        """See Coordination."""
+        core = self._core
+        assert timeline == core.timeline.name, "R5: a driver has one timeline"
+        check_advance(core.timeline, core.read_ts, ts)
+        self._handle(Advance(txn, ts))
+
+    async def hold(
+        self, txn: TransactionId, timeline: str, ts: Timestamp | None = None
+    ) -> Timestamp:
+        """See Coordination."""
+        held = self._core.read_ts if ts is None else ts
+        return (await self.snapshot(txn, as_of=held, timeline=timeline)).ts
+
+    async def examine(self, views: Collection[ShardView]) -> None:
+        """See Coordination."""
+        await self._examining.examine(views)
+
+    def explain_timestamp(
+        self,
+        txn: TransactionId,
+        tables: Sequence[Table],
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+    ) -> TimestampExplained:
+        """See Coordination."""
+        now = self._clock.now()
+        return self._core.explain(txn, tables, now, as_of=as_of, at_least=at_least)
+
+    def observe(self) -> Sequence[ObservedTimeline]:
+        """See Coordination."""
+        return [self._core.observe()]
+
+    def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
+        """See Coordination."""
+        self._handle(ChangeCatalog(txn, tuple(changes)))
+
+    async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
+        """See Coordination."""
+        await self._request(lambda request: TakeLease(request, txn, tuple(tables)), Leased)
+
+    def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
+        """See Coordination."""
+        self._handle(LookedUp(txn, names))
+
+    async def optimize(self, tables: Sequence[Table]) -> None:
+        """See Coordination."""
+        await self._request(lambda request: Optimize(request, tuple(tables)), Maintained)
+
+    async def vacuum(self, tables: Sequence[Table] | None) -> None:
+        """See Coordination."""
+        wanted = None if tables is None else tuple(tables)
+        await self._request(lambda request: Vacuum(request, wanted), Maintained)
+
+    @property
+    def newest_catalog(self) -> Catalog:
+        """See Coordination."""
+        return self._core.catalog
+
+    async def insert(self, isolation: Isolation, insertion: Insertion) -> Timestamp:
+        """See Coordination."""
+        reply = await self._request(
+            lambda request: InsertRows(request, isolation, insertion), Committed
+        )
+        return reply.ts
+
+    async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
+        """See Coordination."""
+        return await self._sequences.take(sequence, count)
+
+    async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
+        """See Coordination."""
+        return await self._sequences.state(sequence)
+
+    async def set_value(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
+        """See Coordination."""
+        await self._sequences.set(sequence, value, called=called)
+
+    async def commit(self, txn: TransactionId) -> Timestamp:
+        """See Coordination."""
+        reply = await self._request(lambda request: CommitTransaction(request, txn), Committed)
+        return reply.ts
+
+    def abort(self, txn: TransactionId) -> None:
+        """See Coordination."""
+        self._handle(AbortTransaction(txn))
+
+    def disconnected(self, owner: ConnectionId) -> None:
+        """See Coordination."""
+        self._handle(Disconnected(owner))
+
+    def new_transaction_number(self) -> int:
+        """See Coordination. Every start has an epoch, and so numbers, of its own."""
+        return next(self._numbers)
+
+    async def new_table_id(self) -> tuple[int, ShardId]:
+        """See Coordination."""
+        reply = await self._request(NewTableId, TableId)
+        return reply.oid, reply.shard

@@ -1,0 +1,70 @@
+"""A transaction's parts in timelines: what it was begun with, and how a part begins elsewhere.
+
+Part of `timelines.py`, whose invariants these serve (L1).
+"""
+
+from dataclasses import dataclass, field
+
+from coordinator.core.messages import (
+    CatalogChange,
+    ConnectionId,
+    Isolation,
+    PutTable,
+    TransactionId,
+)
+from coordinator.driver.coordination import RequestRefused
+from coordinator.driver.driver import Driver
+from sql.catalog.catalog import Catalog, LookUp
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a transaction was begun with, its open savepoints and what it has looked up: for a part
+    that begins later.
+    """
+
+    owner: ConnectionId
+    isolation: Isolation
+    read_only: bool
+    staleness_us: int | None
+    savepoints: list[int] = field(default_factory=list[int])
+    names: set[LookUp] = field(default_factory=set[LookUp])
+    """What its statements rest on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A transaction's part in another timeline than `system`."""
+
+    timeline: str
+    driver: Driver
+    txn: TransactionId
+
+
+def begin_part(driver: Driver, begun: Begun) -> TransactionId:
+    """Begin the transaction there, as it stands."""
+    txn = driver.begin(
+        begun.owner,
+        isolation=begun.isolation,
+        read_only=begun.read_only,
+        staleness_us=begun.staleness_us,
+    )
+    for number in begun.savepoints:
+        driver.savepoint(txn, number)
+    return txn
+
+
+def definitions(catalog: Catalog, timeline: str) -> tuple[CatalogChange, ...]:
+    """The tables of a timeline, as the changes that brought them."""
+    return tuple(PutTable(table) for table in catalog.tables.values() if table.timeline == timeline)
+
+
+def mixed(first: str, second: str) -> RequestRefused:
+    """25000 (L1)."""
+    return RequestRefused(
+        "25000",
+        "a transaction cannot use two timelines",
+        None,
+        f'It has used timeline "{first}", and now it would use timeline "{second}".',
+        "Use tables of one timeline in a transaction; DDL belongs to the timeline system.",
+    )

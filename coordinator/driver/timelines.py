@@ -1,0 +1,484 @@
+"""All timelines of a server behind one `Coordination`: a driver and a core for each (DESIGN §2).
+
+    session ─▶ Timelines ─┬─▶ driver of `system`: DDL, tables of the wall clock
+                          └─▶ driver of `line` ..: rows of its tables; hears of DDL from `system`
+
+A session begins a transaction in `system`, where its names are looked up. At its first row of a
+table of another timeline the transaction gets a part there, and stays there.
+
+INVARIANTS
+  L1  a transaction reads and writes rows of one timeline; what mixes two is refused (25000). DDL is
+      of `system`, so it does not mix with rows of another timeline either.
+  L2  a timeline is served before anybody can see it in a catalog; who asks for bounded staleness
+      does not wait for that, and is refused there until then.
+  L4  who reads in a timeline when it is dropped reads on; then nothing is left of it.
+  L3  all timelines share the epoch: who is fenced in one is fenced in all.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from coordinator.core.effects import PublishCatalog
+from coordinator.core.messages import (
+    CatalogChange,
+    CatalogPublished,
+    ConnectionId,
+    Insertion,
+    Isolation,
+    PutTimeline,
+    RemoveTimeline,
+    Snapshot,
+    TransactionId,
+)
+from coordinator.core.observation import ObservedTimeline, TimestampExplained
+from coordinator.core.predicates import ReadPredicate
+from coordinator.core.snapshots import too_stale
+from coordinator.driver.coordination import RequestRefused
+from coordinator.driver.driver import Driver
+from coordinator.driver.sequences import SequenceState
+from coordinator.driver.timeline_parts import Begun, Part, begin_part, definitions, mixed
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table, Timeline
+from sql.catalog.objects import SequenceDefinition
+from sql.errors import SqlError
+from storage.batch import DataFile, ShardView, WriteBatch
+from storage.errors import Fatal, StorageError
+from storage.known_rows import OldRows
+from storage.types import ShardId, Timestamp
+
+SYSTEM: Final = SYSTEM_TIMELINE.name
+
+OPEN_PAUSE_S: Final = 0.5
+"""Between two attempts to open a new timeline on a stash that has failed."""
+
+CLOSE_PAUSE_S: Final = 0.5
+"""Between two looks whether somebody still reads in a timeline that is dropped."""
+
+OpenLine: TypeAlias = Callable[[Timeline, Catalog], Awaitable[Driver]]
+
+
+class Timelines:
+    """Implements `coordination.Coordination`; `run` must be running for anything to end."""
+
+    def __init__(
+        self,
+        system: Driver,
+        lines: Sequence[Driver],
+        open_line: OpenLine,
+        remove: Callable[[Timeline], Awaitable[None]],
+    ) -> None:
+        self._system = system
+        self._lines = {driver.core.timeline.name: driver for driver in lines}
+        self._open_line = open_line
+        self._remove = remove
+        self._stopping = False
+        self._runs: dict[Timeline, asyncio.Task[None]] = {}
+        self._opening: dict[str, asyncio.Task[None]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._begun: dict[TransactionId, Begun] = {}
+        # L1: transactions with rows or DDL in `system`, and those with a part elsewhere.
+        self._touched: set[TransactionId] = set()
+        self._parts: dict[TransactionId, Part] = {}
+        # What keeps the timestamps of read holds readable that a transaction is about to create.
+        self._holders: dict[TransactionId, list[tuple[Driver, TransactionId]]] = {}
+        system.on_catalog = self._published
+
+    @property
+    def system(self) -> Driver:
+        """The driver of the wall clock's timeline; for observation."""
+        return self._system
+
+    @property
+    def lines(self) -> Sequence[Driver]:
+        """All drivers, that of `system` first; for observation."""
+        return (self._system, *self._lines.values())
+
+    # --- life --------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Serve until `stop` has finished. Raises what ended it otherwise."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            for driver in self.lines:
+                self._runs[driver.core.timeline] = tasks.create_task(driver.run())
+
+    async def stop(self) -> None:
+        """Flush everything and end `run`. Sessions must be gone."""
+        self._stopping = True
+        for driver in (*self._lines.values(), self._system):
+            await driver.stop()
+
+    def behind(self) -> Sequence[str]:
+        """The tables that could not be flushed, though they are not fenced."""
+        return [
+            shard.table.qualified
+            for line in self.observe()
+            for shard in line.shards
+            if shard.state.dirty and not shard.state.fenced
+        ]
+
+    def _published(self, published: PublishCatalog) -> None:
+        """A new catalog, before anybody hears of it: open and close what it says (L2)."""
+        for change in published.changes:
+            match change:
+                case PutTimeline(timeline=timeline):
+                    self._open(timeline)
+                case RemoveTimeline(name=name):
+                    self._close(name)
+                case _:
+                    pass
+        for driver in self._lines.values():
+            driver.deliver(CatalogPublished(published.changes, published.catalog))
+
+    def _open(self, timeline: Timeline) -> None:
+        assert self._tasks is not None, "DDL commits only while `run` does"
+        self._opening[timeline.name] = self._tasks.create_task(self._opened(timeline))
+
+    async def _opened(self, timeline: Timeline) -> None:
+        driver = await self._try_open(timeline)
+        while driver is None:
+            if _is_cancelled():
+                raise asyncio.CancelledError
+            await asyncio.sleep(OPEN_PAUSE_S)
+            driver = await self._try_open(timeline)
+        if self._opening[timeline.name] is asyncio.current_task():
+            del self._opening[timeline.name]
+        catalog = self._system.core.catalog
+        if catalog.timelines.get(timeline.name) != timeline or self._tasks is None:
+            return
+        self._lines[timeline.name] = driver
+        # What was published while it was opened.
+        driver.deliver(CatalogPublished(definitions(catalog, timeline.name), catalog))
+        self._runs[timeline] = self._tasks.create_task(driver.run())
+
+    async def _try_open(self, timeline: Timeline) -> Driver | None:
+        try:
+            return await self._open_line(timeline, self._system.core.catalog)
+        except Fatal:
+            raise
+        except StorageError:
+            return None
+
+    def _close(self, name: str) -> None:
+        driver = self._lines.pop(name, None)
+        if driver is not None and self._tasks is not None:
+            self._tasks.create_task(self._closed(driver))
+
+    async def _closed(self, driver: Driver) -> None:
+        """End a timeline that is dropped, and remove what it leaves (L4)."""
+        while True:
+            if self._stopping or not driver.core.open_transactions:
+                break
+            await asyncio.sleep(CLOSE_PAUSE_S)
+        await driver.stop()
+        await self._runs.pop(driver.core.timeline)
+        await self._remove(driver.core.timeline)
+
+    # --- transactions ------------------------------------------------------------------------
+
+    def begin(
+        self,
+        owner: ConnectionId,
+        *,
+        isolation: Isolation = Isolation.STRICT_SERIALIZABLE,
+        read_only: bool = False,
+        staleness_us: int | None = None,
+    ) -> TransactionId:
+        """See Coordination."""
+        begun = Begun(owner, isolation, read_only, staleness_us)
+        txn = begin_part(self._system, begun)
+        self._begun[txn] = begun
+        return txn
+
+    async def snapshot(
+        self,
+        txn: TransactionId,
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+        timeline: str = SYSTEM,
+    ) -> Snapshot:
+        """See Coordination."""
+        if self._opening and self._begun[txn].staleness_us is None:
+            await asyncio.wait(self._opening.values())
+        if timeline == SYSTEM:
+            return await self._system.snapshot(txn, as_of=as_of, at_least=at_least)
+        part = self._join(txn, timeline)
+        return await part.driver.snapshot(part.txn, as_of=as_of, at_least=at_least)
+
+    async def scan(
+        self,
+        txn: TransactionId,
+        ts: Timestamp,
+        tables: Sequence[Table],
+        predicates: Sequence[ReadPredicate | None] = (),
+        locked: frozenset[int] = frozenset(),
+    ) -> Sequence[ShardView]:
+        """See Coordination."""
+        driver, own = self._place(txn, tables)
+        return await driver.scan(own, ts, tables, predicates, locked)
+
+    def write(
+        self, txn: TransactionId, table: Table, batch: WriteBatch, old: OldRows | None = None
+    ) -> None:
+        """See Coordination."""
+        driver, own = self._place(txn, [table])
+        driver.write(own, table, batch, old)
+
+    def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
+        """See Coordination."""
+        part = self._parts.get(txn)
+        if part is not None:
+            raise mixed(part.timeline, SYSTEM)
+        self._touched.add(txn)
+        self._system.change_catalog(txn, changes)
+
+    def advance(self, txn: TransactionId, timeline: str, ts: Timestamp) -> None:
+        """See Coordination."""
+        part = self._join(txn, timeline)
+        part.driver.advance(part.txn, timeline, ts)
+
+    async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
+        """See Coordination."""
+        other = self._parts.get(exporter)
+        if other is None or not other.driver.reads_at(other.txn, ts):
+            # L1: other timelines have nothing that is of this moment.
+            self._touched.add(txn)
+            return await self._system.adopt(txn, exporter, ts)
+        part = self._join(txn, other.timeline)
+        return await part.driver.adopt(part.txn, other.txn, ts)
+
+    def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
+        """See Coordination."""
+        part = self._parts.get(txn)
+        if part is not None:
+            part.driver.looked_up(part.txn, names)
+            return
+        self._begun[txn].names.update(names)
+        self._system.looked_up(txn, names)
+
+    async def hold(
+        self, txn: TransactionId, timeline: str, ts: Timestamp | None = None
+    ) -> Timestamp:
+        """See Coordination."""
+        if timeline == SYSTEM:
+            return await self._system.hold(txn, timeline, ts)
+        driver = self._line(timeline)
+        # A transaction there of its own: it reads no rows, so L1 does not mind it.
+        own = begin_part(driver, self._begun[txn])
+        self._holders.setdefault(txn, []).append((driver, own))
+        return await driver.hold(own, timeline, ts)
+
+    async def examine(self, views: Collection[ShardView]) -> None:
+        """See Coordination."""
+        for driver in self.lines:
+            await driver.examine(views)
+
+    def explain_timestamp(
+        self,
+        txn: TransactionId,
+        tables: Sequence[Table],
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+    ) -> TimestampExplained:
+        """See Coordination."""
+        part = self._parts.get(txn)
+        wanted = list(dict.fromkeys(table.timeline for table in tables))
+        if len(wanted) > 1:
+            raise mixed(wanted[0], wanted[1])
+        if part is not None and wanted in ([], [part.timeline]):
+            explain = part.driver.explain_timestamp
+            return explain(part.txn, tables, as_of=as_of, at_least=at_least)
+        if wanted in ([], [SYSTEM]):
+            explain = self._system.explain_timestamp
+            return explain(txn, tables, as_of=as_of, at_least=at_least)
+        # As if it were the first to read there: to look is not to join (L1).
+        driver = self._line(wanted[0])
+        own = begin_part(driver, self._begun[txn])
+        try:
+            return driver.explain_timestamp(own, tables, as_of=as_of, at_least=at_least)
+        finally:
+            driver.abort(own)
+
+    def observe(self) -> Sequence[ObservedTimeline]:
+        """See Coordination."""
+        return [seen for driver in self.lines for seen in driver.observe()]
+
+    async def optimize(self, tables: Sequence[Table]) -> None:
+        """See Coordination."""
+        for driver in self.lines:
+            mine = [table for table in tables if table.timeline == driver.core.timeline.name]
+            if mine:
+                await driver.optimize(mine)
+
+    async def vacuum(self, tables: Sequence[Table] | None) -> None:
+        """See Coordination."""
+        for driver in self.lines:
+            name = driver.core.timeline.name
+            mine = None if tables is None else [t for t in tables if t.timeline == name]
+            if mine is None or mine:
+                await driver.vacuum(mine)
+
+    def savepoint(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        self._begun[txn].savepoints.append(number)
+        for driver, own in self._everywhere(txn):
+            driver.savepoint(own, number)
+
+    def release(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        open_ones = self._begun[txn].savepoints
+        open_ones[:] = [known for known in open_ones if known < number]
+        for driver, own in self._everywhere(txn):
+            driver.release(own, number)
+
+    def rollback_to(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        open_ones = self._begun[txn].savepoints
+        open_ones[:] = [known for known in open_ones if known <= number]
+        for driver, own in self._everywhere(txn):
+            driver.rollback_to(own, number)
+
+    async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:
+        """See Coordination."""
+        driver, own = self._rows(txn)
+        return await driver.inline_rows(own)
+
+    def spilled(self, txn: TransactionId, files: Mapping[ShardId, tuple[DataFile, ...]]) -> None:
+        """See Coordination."""
+        driver, own = self._rows(txn)
+        driver.spilled(own, files)
+
+    async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
+        """See Coordination."""
+        driver, own = self._place(txn, tables)
+        await driver.lease(own, tables)
+
+    @property
+    def newest_catalog(self) -> Catalog:
+        """See Coordination."""
+        return self._system.newest_catalog
+
+    async def insert(self, isolation: Isolation, insertion: Insertion) -> Timestamp:
+        """See Coordination."""
+        assert insertion.table.timeline == SYSTEM, "L1: the caller has looked"
+        return await self._system.insert(isolation, insertion)
+
+    async def commit(self, txn: TransactionId) -> Timestamp:
+        """See Coordination."""
+        part = self._forgotten(txn)
+        if part is not None:
+            # In `system` it has only looked up names.
+            self._system.abort(txn)
+            return await part.driver.commit(part.txn)
+        try:
+            return await self._system.commit(txn)
+        finally:
+            # By now the catalog that has the holds is published.
+            self._let_go(txn)
+
+    def abort(self, txn: TransactionId) -> None:
+        """See Coordination."""
+        part = self._forgotten(txn)
+        self._let_go(txn)
+        self._system.abort(txn)
+        if part is not None:
+            part.driver.abort(part.txn)
+
+    def disconnected(self, owner: ConnectionId) -> None:
+        """See Coordination."""
+        for txn in [txn for txn, begun in self._begun.items() if begun.owner == owner]:
+            self._forgotten(txn)
+            self._let_go(txn)
+        for driver in self.lines:
+            driver.disconnected(owner)
+
+    async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
+        """See Coordination."""
+        return await self._system.next_values(sequence, count)
+
+    async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
+        """See Coordination."""
+        return await self._system.sequence_state(sequence)
+
+    async def set_value(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
+        """See Coordination."""
+        await self._system.set_value(sequence, value, called=called)
+
+    def new_transaction_number(self) -> int:
+        """See Coordination."""
+        return self._system.new_transaction_number()
+
+    async def new_table_id(self) -> tuple[int, ShardId]:
+        """See Coordination."""
+        return await self._system.new_table_id()
+
+    # --- parts -------------------------------------------------------------------------------
+
+    def _place(self, txn: TransactionId, tables: Sequence[Table]) -> tuple[Driver, TransactionId]:
+        """Where the rows of these tables are read and written (L1)."""
+        names = list(dict.fromkeys(table.timeline for table in tables))
+        if len(names) > 1:
+            raise mixed(names[0], names[1])
+        if names and names[0] != SYSTEM:
+            part = self._join(txn, names[0])
+            return part.driver, part.txn
+        known = self._parts.get(txn)
+        if known is not None:
+            raise mixed(known.timeline, SYSTEM)
+        self._touched.add(txn)
+        return self._system, txn
+
+    def _everywhere(self, txn: TransactionId) -> Iterable[tuple[Driver, TransactionId]]:
+        yield self._system, txn
+        part = self._parts.get(txn)
+        if part is not None:
+            yield part.driver, part.txn
+
+    def _rows(self, txn: TransactionId) -> tuple[Driver, TransactionId]:
+        """Where the transaction has its rows, if it has any."""
+        part = self._parts.get(txn)
+        return (self._system, txn) if part is None else (part.driver, part.txn)
+
+    def _join(self, txn: TransactionId, timeline: str) -> Part:
+        """The transaction's part in a timeline; begun now if there is none (L1)."""
+        known = self._parts.get(txn)
+        if known is not None and known.timeline == timeline:
+            return known
+        if known is not None or txn in self._touched:
+            raise mixed(SYSTEM if known is None else known.timeline, timeline)
+        driver = self._line(timeline)
+        own = begin_part(driver, self._begun[txn])
+        if self._begun[txn].names:
+            driver.looked_up(own, self._begun[txn].names)
+        part = self._parts[txn] = Part(timeline, driver, own)
+        return part
+
+    def _let_go(self, txn: TransactionId) -> None:
+        for driver, own in self._holders.pop(txn, ()):
+            driver.abort(own)
+
+    def _line(self, timeline: str) -> Driver:
+        driver = self._lines.get(timeline)
+        if driver is None and timeline in self._opening:
+            # Only who asks for bounded staleness has not waited for it.
+            raise RequestRefused.from_reply(too_stale())
+        if driver is None:
+            raise SqlError("42704", f'timeline "{timeline}" does not exist')
+        return driver
+
+    def _forgotten(self, txn: TransactionId) -> Part | None:
+        self._begun.pop(txn, None)
+        self._touched.discard(txn)
+        return self._parts.pop(txn, None)
+
+
+def _is_cancelled() -> bool:
+    """True if this task was told to end: a group inside, one of whose tasks failed just then, has
+    told its failure instead.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -1,0 +1,1 @@
+"""execution: to be described."""

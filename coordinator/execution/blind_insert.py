@@ -1,0 +1,143 @@
+"""INSERT .. VALUES alone in its transaction, the commonest write, without what it does not need.
+
+    cached plan ─▶ rows of values ─▶ Coordination.insert: queued, encoded and committed with others
+
+It reads nothing, so it needs no snapshot and no transaction of the core: what it was bound to is
+validated when it commits.
+
+INVARIANTS
+  I1  it is taken only for what has been bound before and means the same; whatever else comes up (a
+      value that fails, a definition that changed) goes the general way, from the beginning.
+  I2  what a statement or a table may have beyond plain columns is looked at here, or keeps it from
+      being taken: `tests/session/test_blind_insert.py` knows all fields.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import pyarrow as pa
+
+from compute.plan_nodes import nodes
+from compute.reference.arrow import BatchMaker
+from compute.reference.executor import PreparedPlan
+from compute.reference.expressions import Row
+from coordinator.core.messages import Insertion, RefusedReason
+from coordinator.driver.coordination import RequestRefused
+from coordinator.execution.context import Done, Execution, InProcess
+from coordinator.execution.dml.row_sink import stored_schema
+from sql.catalog.catalog import SYSTEM_TIMELINE, Table
+from sql.errors import SqlError
+from sql.plan.nodes import Subquery, Values
+from sql.statements.bound import Modify, ModifyKind, Prepared
+
+ROWS_MAX: Final = 64
+"""Larger: more statements take the short way. Smaller: groups do not wait for long encodings."""
+
+BYTES_MAX: Final = 64 << 10
+
+_REMEMBERED_MAX: Final = 2_000
+
+
+class _TableRows:
+    """Implements RowEncoder for a table."""
+
+    def __init__(self, table: Table) -> None:
+        self._maker = BatchMaker([column.type for column in table.columns], stored_schema(table))
+
+    def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+        """See RowEncoder."""
+        # They are the rows of an `_Insert`, which went through core and queue as objects.
+        return pa.Table.from_batches([self._maker.batch(cast("Sequence[Row]", rows))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Insert:
+    """A statement that can be taken, compiled."""
+
+    table: Table
+    source: PreparedPlan
+    not_null: tuple[int, ...]
+    encoder: _TableRows
+    tag: str
+
+    def rows(self, execution: Execution) -> Sequence[Row] | None:
+        """The rows with these parameters; None if the general way must say what is wrong (I1)."""
+        try:
+            rows = self.source.rows(execution.parameters)
+        except SqlError:
+            return None
+        if any(row[ordinal] is None for row in rows for ordinal in self.not_null):
+            return None
+        return rows
+
+
+_known: dict[int, tuple[Prepared, _Insert | None]] = {}
+
+
+def _remembered(prepared: Prepared, in_process: InProcess) -> _Insert | None:
+    """The statement compiled, once for all sessions; None if it goes the general way."""
+    known = _known.get(id(prepared))
+    if known is not None and known[0] is prepared:
+        return known[1]
+    found = _compiled(prepared, in_process)
+    if len(_known) >= _REMEMBERED_MAX:
+        _known.clear()
+    _known[id(prepared)] = prepared, found
+    return found
+
+
+def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
+    modify = prepared.bound
+    if not isinstance(modify, Modify) or modify.kind is not ModifyKind.INSERT:
+        return None
+    table, source = modify.table, modify.source
+    if modify.tables or modify.returning is not None:
+        return None
+    if table.keys or table.checks or table.foreign_keys or table.on_commit:
+        return None
+    if prepared.supplied or prepared.filled or any(c.generated or c.domain for c in table.columns):
+        return None
+    if modify.conflict is not None or modify.view_checks is not None or modify.calls is not None:
+        return None
+    if table.timeline != SYSTEM_TIMELINE.name or prepared.rebind or prepared.uses_now:
+        return None
+    if not isinstance(source, Values) or not 0 < len(source.rows) <= ROWS_MAX:
+        return None
+    if any(isinstance(node, Subquery) for node in nodes(source)) or not in_process.can_run(source):
+        return None
+    not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
+    tag = f"{prepared.tag} {len(source.rows)}"
+    return _Insert(table, PreparedPlan(source), not_null, _TableRows(table), tag)
+
+
+async def insert_alone(execution: Execution, prepared: Prepared) -> Done | None:
+    """Run and commit the statement; None if it must go the general way (I1)."""
+    services, transaction = execution.services, execution.transaction
+    insert = _remembered(prepared, services.in_process)
+    if insert is None or transaction.is_open or transaction.read_only:
+        return None
+    rows = insert.rows(execution)
+    nbytes = 0 if rows is None else _size(rows)
+    if rows is None or nbytes > BYTES_MAX:
+        return None
+    try:
+        await transaction.insert(
+            Insertion(insert.table, rows, nbytes, insert.encoder, prepared.look_ups)
+        )
+    except RequestRefused as refused:
+        if refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE):
+            return None
+        raise
+    return Done(insert.tag)
+
+
+def _size(rows: Sequence[Row]) -> int:
+    """About the bytes that the rows take."""
+    size = 0
+    for row in rows:
+        size += 16 * len(row)
+        for value in row:
+            if isinstance(value, (str, bytes)):
+                size += len(value)
+    return size

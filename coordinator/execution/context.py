@@ -1,0 +1,246 @@
+"""What executing a statement needs and yields; shared by the `execute_*` modules.
+
+    Prepared ─▶ execute_<kind> ─▶ Done(tag)                     nothing but a tag
+                               └▶ Rows(batches, tag of a count) rows, streamed or held
+
+INVARIANTS
+  Q1  nothing of a writing statement reaches the client before its commit is acknowledged, unless
+      the commit belongs to a later statement (a block, or a pipeline without Sync).
+  Q2  rows of a query are streamed: no more than a few batches are in memory, whatever the result.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from compute.access.key_index import KeyIndex
+from compute.access.row_predicates import RowPredicate
+from compute.executor import Executor, Run
+from coordinator.driver.coordination import Coordination
+from coordinator.execution.read_predicates import read_predicates
+from coordinator.execution.reg_names import Naming
+from coordinator.pgcatalog.meridian_schema import relation_view
+from coordinator.pgcatalog.relations import catalog_view
+from coordinator.pgcatalog.sequences import sequence_view, shows_sequences, states_of
+from coordinator.pgwire.messages import Severity
+from coordinator.planning.plan_cache import PlanCache
+from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.variables import Variables
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog, Table
+from sql.catalog.meridian_schema import is_system, is_system_relation
+from sql.catalog.system_catalogs import is_catalog, system_catalog
+from sql.errors import SqlError
+from sql.plan.nodes import Plan, RelationId
+from sql.plan.traverse import scans
+from sql.statements.bound import OutputColumn
+from sql.statements.supplied import Filled
+from sql.types.sql_type import Value
+from storage.batch import DataFile, ShardView
+from storage.clock import Clock
+from storage.types import ShardId, Timestamp
+
+
+class InProcess(Protocol):
+    """The reference executor: answers small plans at once, in this process."""
+
+    def can_run(self, plan: Plan) -> bool:
+        """Whether it has every function of the plan."""
+        ...
+
+    def evaluate(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
+        """The whole answer. Raises SqlError for what the data did.
+
+        `schema`: to be used in place of the plan's; its types are the plan's, NOT NULL is not
+        checked.
+        """
+        ...
+
+    async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
+        """The same, beside the loop if it may take long."""
+        ...
+
+    def value(self, plan: Plan) -> Value:
+        """The answer of a plan of one value, without inputs."""
+        ...
+
+
+class Spooler(Protocol):
+    """Rows on their way into staged files: bounded memory, any number of rows."""
+
+    async def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows, in order."""
+        ...
+
+    async def finish(self) -> Sequence[DataFile]:
+        """Close the files and make them durable; they count once a commit names them."""
+        ...
+
+    async def discard(self) -> None:
+        """Remove whatever was written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionLimits:
+    """Bounds of one statement."""
+
+    inline_bytes_max: int = 1 << 20
+    """Rows of a write that go into the txns shard itself. Larger: bigger commits."""
+    transaction_inline_bytes_max: int = 4 << 20
+    """Rows of one transaction in memory; what is beyond goes into staged files. Larger: bigger
+    commits. Smaller: more small files."""
+    returning_bytes_max: int = 256 << 20
+    """Rows that RETURNING may hold until the commit is acknowledged; above it 54000."""
+    attempts_max: int = 10
+    """How often a statement starts again by itself; from the second attempt it holds the lease."""
+    old_rows_max: int = 10_000
+    """Deleted rows whose values are kept until the commit, to validate others by. Larger: more
+    memory. Smaller: large UPDATEs and DELETEs conflict with all that others read of the table."""
+    old_bytes_max: int = 4 << 20
+    auto_rows_max: int = 200
+    """`engine = auto` reads inputs in memory up to this many rows in process, on the loop."""
+    local_bytes_max: int = 8 << 30
+    """`engine = auto` leaves larger inputs to the server's engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What all sessions of a server share."""
+
+    coordination: Coordination
+    clock: Clock
+    engine: Executor
+    in_process: InProcess
+    spool: Callable[[ShardId, pa.Schema], Spooler]
+    plans: PlanCache
+    key_index: KeyIndex
+    limits: ExecutionLimits = ExecutionLimits()
+    local: Executor | None = None
+    """The engine of `SET engine = local`; on a server without another one it is `engine` too."""
+
+
+@dataclass(slots=True)
+class Execution:
+    """One statement being executed in a session."""
+
+    services: Services
+    transaction: SessionTransaction
+    variables: Variables
+    notice: Callable[[SqlError, Severity], None]
+    parameters: Sequence[Value] = ()
+    bind_context: Callable[[], BindContext] | None = None
+    """What the statement was bound in, for expressions that its tables keep."""
+    filled: Mapping[int, Mapping[int, Filled]] = field(
+        default_factory=dict[int, Mapping[int, Filled]]
+    )
+    """Columns, by their table's oid, that get values of sequences when rows are written."""
+
+    def context(self) -> BindContext:
+        """What the statement was bound in."""
+        assert self.bind_context is not None, "a statement knows what it is bound in"
+        return self.bind_context()
+
+    def catalog(self) -> Catalog:
+        """What the statement was bound to."""
+        return self.context().catalog
+
+    def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
+        """The plan with this statement's parameters."""
+        return Run(plan, inputs, self.parameters)
+
+    async def views(
+        self,
+        tables: Sequence[Table],
+        *,
+        as_of: Timestamp | None = None,
+        plan: Plan | None = None,
+        locked: frozenset[int] = frozenset(),
+    ) -> dict[RelationId, ShardView]:
+        """Pinned inputs; at the transaction's own timestamp they enter its read set, as far as
+        `plan` depends on them (None: whole).
+        """
+        inputs = await self._system_views(tables)
+        tables = [table for table in tables if not is_system(table)]
+        if not tables:
+            return inputs
+        ts = as_of if as_of is not None else await self.transaction.timestamp(tables)
+        predicates: Sequence[RowPredicate | None] = ()
+        if as_of is None and plan is not None:
+            predicates = read_predicates(plan, tables, self.parameters)
+        coordination = self.services.coordination
+        views = await coordination.scan(self.transaction.id, ts, tables, predicates, locked)
+        for table, view in zip(tables, views, strict=True):
+            inputs[RelationId(table.shard)] = view
+        return inputs
+
+    async def with_catalog(
+        self, plan: Plan, inputs: Mapping[RelationId, ShardView]
+    ) -> Mapping[RelationId, ShardView]:
+        """The inputs, and the catalogs that a kept expression looks names up in."""
+        named = {scan.relation for scan in scans(plan) if is_system_relation(scan.relation)}
+        found = [system_catalog(*relation.split(".", 1)) for relation in sorted(named)]
+        if not found:
+            return inputs
+        return {**inputs, **await self._system_views([t for t in found if t is not None])}
+
+    async def _system_views(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
+        """What the relations of schema `meridian` show now, all of one moment, and what those of
+        pg_catalog and information_schema show of the catalog that the statement is bound with.
+        """
+        shown = [table for table in tables if is_system(table)]
+        if not shown:
+            return {}
+        observed = self.services.coordination.observe()
+        assert self.bind_context is not None, "who reads a relation was bound"
+        context = self.bind_context()
+
+        states = await states_of(shown, context, self.services.coordination)
+
+        def view(table: Table) -> ShardView:
+            if shows_sequences(table):
+                return sequence_view(table, context, states)
+            if is_catalog(table):
+                return catalog_view(table, context)
+            return relation_view(table, observed)
+
+        # All of these are values, and there may be many tables, or files to count.
+        views = await asyncio.to_thread(lambda: list(map(view, shown)))
+        return {RelationId(table.shard): made for table, made in zip(shown, views, strict=True)}
+
+
+Batches: TypeAlias = AsyncGenerator[pa.RecordBatch, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A statement without rows."""
+
+    tag: str
+
+
+def counted(tag: str) -> Callable[[int], str]:
+    """The tag of a statement whose rows are counted as they are sent."""
+    return lambda count: f"{tag} {count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A statement with rows; `tag` takes the number of rows that were sent. `naming`: of oids."""
+
+    columns: tuple[OutputColumn, ...]
+    batches: AsyncIterator[pa.RecordBatch]
+    tag: Callable[[int], str] = field(default=counted("SELECT"))
+    naming: Naming | None = None
+
+
+Outcome: TypeAlias = Done | Rows
+
+
+async def held(table: pa.Table) -> Batches:
+    """Rows that are there already, as a stream."""
+    for batch in table.to_batches():
+        yield batch

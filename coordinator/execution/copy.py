@@ -1,0 +1,285 @@
+"""COPY FROM STDIN and COPY TO STDOUT: rows between the client's stream and a table.
+
+    CopyData ─▶ pieces ─▶ a thread: CopyReader ─▶ batches ─▶ RowSink ─▶ the transaction
+    query ─▶ batches ─▶ a thread: CopyWriter ─▶ CopyData
+
+INVARIANTS
+  M1  memory is a few pieces and what the sink holds, whatever comes; the client waits meanwhile.
+  M2  rows count when the client has said CopyDone and the transaction commits; never before.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from compute.plan_nodes import is_volatile
+from coordinator.execution.context import Done, Execution
+from coordinator.execution.dml.foreign_keys import UPDATED, Change, check_references
+from coordinator.execution.dml.modify_part import NEW
+from coordinator.execution.dml.row_sink import RowSink
+from coordinator.execution.dml.transient_relations import (
+    IN_PROCESS_ROWS_MAX,
+    made_batch,
+    made_view,
+    run_over,
+)
+from coordinator.execution.dml.unique_keys import DuplicateKey, check_keys
+from coordinator.execution.query import start_query
+from coordinator.execution.reg_names import naming
+from coordinator.execution.sequence_calls import with_calls
+from coordinator.execution.spill import write_rows
+from coordinator.pgwire.copy_binary import BinaryReader, BinaryWriter
+from coordinator.pgwire.copy_in import CopyReader
+from coordinator.pgwire.copy_out import CopyWriter
+from coordinator.pgwire.kernels import Column as Values
+from coordinator.pgwire.messages import (
+    BINARY_FORMAT,
+    TEXT_FORMAT,
+    BackendMessage,
+    CopyData,
+    CopyDone,
+    CopyFail,
+    CopyFrames,
+    CopyInResponse,
+    CopyOutResponse,
+    FrontendMessage,
+    Severity,
+)
+from coordinator.streams import ending
+from sql.errors import SqlError, not_supported
+from sql.statements.bound import CopyIn, CopyOut
+from storage.types import Timestamp
+
+PIECE_BYTES: Final = 1 << 20
+"""Input handed to a thread at once. Larger: more memory. Smaller: more hand-overs."""
+
+PIECE_ROWS: Final = 8_192
+"""Rows written by a thread at once."""
+
+
+Reader: TypeAlias = CopyReader | BinaryReader
+
+
+class CopyStream(Protocol):
+    """The client during a COPY; a part of `session.Client`."""
+
+    def send(self, message: BackendMessage) -> None:
+        """Queue a message."""
+        ...
+
+    async def flush(self) -> None:
+        """Write what is queued; waits while the client does not read."""
+        ...
+
+    async def relieve(self) -> None:
+        """Like flush, if much is queued."""
+        ...
+
+    async def receive(self) -> FrontendMessage:
+        """The next message. Raises EOFError when there will be none."""
+        ...
+
+
+async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream) -> Done:
+    """Take the client's rows and buffer them into the transaction (M2)."""
+    transaction = execution.transaction
+    transaction.check_writable("COPY FROM", [copy.table])
+    if copy.freeze and copy.table.oid not in transaction.fresh:
+        raise _not_fresh()
+    sink = RowSink.of(execution, copy.table)
+    try:
+        reader = await _receive(execution, copy, stream, sink)
+        batch = await sink.finish()
+        try:
+            await check_keys(execution, copy.table, sink.keyed)
+        except DuplicateKey as error:
+            # WHERE has passed over rows, and nobody knows how many.
+            if copy.where is None:
+                error.context = f"COPY {copy.table.name}, line {reader.line_of(error.row)}"
+            raise
+    except BaseException:
+        await sink.discard()
+        raise
+    summary = reader.summary()
+    if summary is not None:
+        execution.notice(summary, Severity.NOTICE)
+    if sink.rows:
+        await write_rows(execution, copy.table, batch)
+        change = Change(copy.table, sink.keyed, {}, None, UPDATED)
+        await check_references(execution, [change])
+    return Done(f"COPY {sink.rows}")
+
+
+def _not_fresh() -> SqlError:
+    message = (
+        "cannot perform COPY FREEZE because the table was not created or truncated "
+        "in the current subtransaction"
+    )
+    return SqlError("55000", message)
+
+
+def _reader(execution: Execution, copy: CopyIn) -> Reader:
+    columns = [copy.table.columns[ordinal] for ordinal in copy.ordinals]
+    types, names = [column.type for column in columns], [column.name for column in columns]
+    if copy.options.is_binary:
+        return BinaryReader(types, names, relation=copy.table.name)
+    return CopyReader(
+        copy.options,
+        types,
+        names,
+        relation=copy.table.name,
+        timezone=execution.variables.timezone,
+        styles=execution.variables.styles,
+    )
+
+
+async def _receive(execution: Execution, copy: CopyIn, stream: CopyStream, sink: RowSink) -> Reader:
+    defaults = _Defaults(execution, copy)
+    reader = _reader(execution, copy)
+    code = BINARY_FORMAT if copy.options.is_binary else TEXT_FORMAT
+    stream.send(CopyInResponse((code,) * len(copy.ordinals), code))
+    await stream.flush()
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        message = await stream.receive()
+        match message:
+            case CopyData(data=data):
+                pieces.append(data)
+                size += len(data)
+                if size >= PIECE_BYTES:
+                    piece = b"".join(pieces)
+                    pieces, size = [], 0
+                    rows = await _read(execution, reader, _parsed, piece)
+                    await _add(execution, copy, rows, sink, defaults)
+            case CopyDone():
+                piece = b"".join(pieces)
+                rows = await _read(execution, reader, _rest, piece)
+                await _add(execution, copy, rows, sink, defaults)
+                return reader
+            case CopyFail(message=reason):
+                raise SqlError("57014", f"COPY from stdin failed: {reason}")
+            case _:
+                raise EOFError("the client left in the middle of a COPY")
+
+
+async def _read(
+    execution: Execution,
+    reader: Reader,
+    read: Callable[[Reader, bytes], Sequence[pa.RecordBatch]],
+    piece: bytes,
+) -> Sequence[pa.RecordBatch]:
+    """The rows of a piece; what is to be said of others is told, also if an error ends it."""
+    try:
+        return await asyncio.to_thread(read, reader, piece)
+    finally:
+        for notice in reader.take_told():
+            execution.notice(notice, Severity.NOTICE)
+
+
+def _parsed(reader: Reader, piece: bytes) -> Sequence[pa.RecordBatch]:
+    return list(reader.feed(piece))
+
+
+def _rest(reader: Reader, piece: bytes) -> Sequence[pa.RecordBatch]:
+    return [*reader.feed(piece), *reader.finish()]
+
+
+class _Defaults:
+    """The columns that the data of a COPY does not have."""
+
+    def __init__(self, execution: Execution, copy: CopyIn) -> None:
+        self._execution = execution
+        self._row = copy.defaults
+        self._volatile = copy.defaults is not None and is_volatile(copy.defaults)
+
+    async def columns(self, rows: int) -> Sequence[Values]:
+        """They, for so many rows."""
+        if self._row is None:
+            return []
+        plan = replace(self._row, rows=self._row.rows * rows) if self._volatile else self._row
+        in_process = self._execution.services.in_process
+        if not in_process.can_run(self._row):
+            raise not_supported("COPY with this default")
+        run = self._execution.run(plan, await self._execution.with_catalog(plan, {}))
+        (found,) = in_process.evaluate(run).combine_chunks().to_batches()
+        if self._volatile:
+            return found.columns
+        return [column.take(np.zeros(rows, dtype=np.int64)) for column in found.columns]
+
+
+async def _add(
+    execution: Execution,
+    copy: CopyIn,
+    batches: Sequence[pa.RecordBatch],
+    sink: RowSink,
+    defaults: _Defaults,
+) -> None:
+    for batch in batches:
+        columns = await _completed(copy, batch, defaults)
+        whole = pa.RecordBatch.from_arrays(columns, schema=sink.schema)
+        whole = await sink.fill(whole)
+        if copy.where is None:
+            await sink.take(whole)
+            continue
+        columns = whole.columns
+        rows = made_batch(columns, batch.num_rows)
+        for start in range(0, rows.num_rows, IN_PROCESS_ROWS_MAX):
+            piece = pa.Table.from_batches([rows.slice(start, IN_PROCESS_ROWS_MAX)])
+            kept = run_over(execution, copy.where, {NEW: made_view(NEW, piece)})
+            async for found in kept:
+                await sink.add(found.columns)
+            await asyncio.sleep(0)
+
+
+async def _completed(copy: CopyIn, batch: pa.RecordBatch, defaults: _Defaults) -> Sequence[Values]:
+    """All columns of the table: those of the data, and the defaults of the others."""
+    given = dict(zip(copy.ordinals, batch.columns, strict=True))
+    made = iter(await defaults.columns(batch.num_rows))
+    return [
+        given[ordinal] if ordinal in given else next(made)
+        for ordinal in range(len(copy.table.columns))
+    ]
+
+
+def _writer(execution: Execution, copy: CopyOut) -> CopyWriter | BinaryWriter:
+    columns = copy.query.columns
+    types, names = [column.type for column in columns], [column.name for column in columns]
+    if copy.options.is_binary:
+        return BinaryWriter(types)
+    variables = execution.variables
+    return CopyWriter(copy.options, types, names, variables.timezone, variables.styles)
+
+
+async def execute_copy_out(
+    execution: Execution, copy: CopyOut, stream: CopyStream, *, as_of: Timestamp | None
+) -> Done:
+    """Send the rows of a query or table as they come (M1)."""
+    writer = _writer(execution, copy)
+    batches = await start_query(execution, copy.query, as_of=as_of)
+    batches = with_calls(execution, batches, copy.query.calls)
+    code = BINARY_FORMAT if copy.options.is_binary else TEXT_FORMAT
+    stream.send(CopyOutResponse((code,) * len(copy.query.columns), code))
+    header = writer.header()
+    if header:
+        stream.send(CopyFrames(header, 1))
+    columns, rows = copy.query.columns, 0
+    named = naming(columns, execution.context)
+    async with ending(batches):
+        async for batch in batches:
+            if named is not None:
+                batch = named(batch, [True] * len(columns))  # noqa: PLW2901
+            for start in range(0, batch.num_rows, PIECE_ROWS):
+                piece = batch.slice(start, PIECE_ROWS)
+                stream.send(await asyncio.to_thread(writer.message, piece))
+                await stream.relieve()
+            rows += batch.num_rows
+    trailer = writer.trailer()
+    if trailer:
+        stream.send(CopyFrames(trailer, 1))
+    stream.send(CopyDone())
+    return Done(f"COPY {rows}")

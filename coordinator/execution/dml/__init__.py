@@ -1,0 +1,1 @@
+"""dml: to be described."""

@@ -1,0 +1,64 @@
+"""The domains of a table's columns, asked of new rows.
+
+INVARIANTS
+  D3  PostgreSQL makes values domain values before it looks at a row's own rules: of the first row
+      that breaks any rule its domains come first (`row_constraints.py` L2), column by column.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import pyarrow as pa
+
+from sql.binder.state import Binding
+from sql.binder.stored.domain_checks import check_violation, null_violation, rules_of, rules_plan
+from sql.catalog.catalog import Table
+from sql.errors import SqlError
+from sql.plan.nodes import Plan
+
+Found = tuple[int, SqlError]
+"""The row that breaks a rule, and what it breaks."""
+
+
+class DomainRules:
+    """The domains of one table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._required = [
+            (ordinal, column.domain)
+            for ordinal, column in enumerate(table.columns)
+            if column.domain is not None and column.domain.not_null
+        ]
+        self._checks = list(rules_of(table))
+        self._plan: Plan | None = None
+
+    @property
+    def exist(self) -> bool:
+        """Whether there is anything to look at."""
+        return bool(self._required or self._checks)
+
+    async def first(
+        self,
+        batch: pa.RecordBatch,
+        bind: Callable[[Callable[[Binding], Plan]], Plan],
+        run: Callable[[Plan, pa.RecordBatch], Awaitable[pa.Table]],
+    ) -> Found | None:
+        """The first row that breaks a rule, and the first rule that it breaks (D3)."""
+        found: list[tuple[int, int, int, SqlError]] = []
+        for ordinal, domain in self._required:
+            column = batch.column(ordinal)
+            if column.null_count:
+                row = column.is_null().index(True).as_py()
+                found.append((row, ordinal, 0, null_violation(domain)))
+        if self._checks and batch.num_rows:
+            if self._plan is None:
+                self._plan = bind(lambda binding: rules_plan(binding, self._table))
+            verdicts = await run(self._plan, batch)
+            for number, (ordinal, domain, name, _) in enumerate(self._checks, 1):
+                row = verdicts.column(number - 1).index(pa.scalar(False)).as_py()
+                if row >= 0:
+                    found.append((row, ordinal, number, check_violation(domain, name)))
+        if not found:
+            return None
+        row, _, _, error = min(found, key=lambda one: one[:3])
+        return row, error

@@ -1,0 +1,323 @@
+"""ON CONFLICT: which proposed rows are inserted, which are left out, and what is updated instead.
+
+    proposed ─▶ keys of the arbiters ─┬─ free ─────────────▶ insert
+                                      ├─ row of the table ──▶ the update's plan over `conflicts`
+                                      └─ row of this statement ─▶ left out, or 21000
+
+Rows are decided in their order, as if one came after the other; the update's plan runs for as many
+of them at once as cannot influence each other.
+
+INVARIANTS
+  V1  what is found, and what is found missing, is validated at the commit at every isolation
+      level, so that a concurrent statement makes no duplicate and loses no update.
+  V2  a row that this statement has inserted or updated is not updated again: 21000.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from compute.access.key_index import Place
+from compute.access.key_predicates import KeyPredicate, NewKeys
+from compute.access.located_rows import fetch, is_warm
+from compute.access.row_keys import RowKey, row_keys
+from coordinator.execution.context import Execution
+from coordinator.execution.dml.claimed_rows import Claims
+from coordinator.execution.dml.row_constraints import RowRules
+from coordinator.execution.dml.row_sink import stored_schema
+from coordinator.execution.dml.statement_work import StatementWork
+from coordinator.execution.dml.transient_relations import (
+    made_batch,
+    made_table,
+    made_view,
+    run_over,
+)
+from coordinator.pgwire.kernels import Column
+from sql.catalog.catalog import Key, Table
+from sql.errors import SqlError
+from sql.plan.nodes import RelationId
+from sql.statements.bound import Conflict
+from storage.batch import ShardView
+
+CONFLICTS = RelationId("conflicts")
+
+ON_LOOP_MAX = 100
+"""Keys that are looked up on the loop, if no file has to be read. Larger: longer stalls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upserted:
+    """What a batch comes to. `old`: for each of `rows`, what it was before, or NULLs; `replaced`:
+    those of them that were there.
+    """
+
+    rows: pa.RecordBatch
+    old: pa.RecordBatch
+    replaced: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Arbiter:
+    """One key that decides. `made`: keys of rows that this statement has inserted or updated."""
+
+    key: Key
+    made: set[RowKey] = field(default_factory=set[RowKey])
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Proposed rows, their keys by arbiter, the rows that have one of them, and what is decided.
+
+    `old`: the rows that may be updated, `old_row` where each of them is. `updates`: new values of
+    the rows `updated`, beside `replaced`, in the order of the statement's rows.
+    """
+
+    rows: pa.Table
+    keys: Sequence[Sequence[RowKey | None]]
+    there: Sequence[Mapping[RowKey, Place]]
+    old: pa.Table
+    old_row: Mapping[Place, int]
+    inserted: list[int] = field(default_factory=list[int])
+    updated: list[int] = field(default_factory=list[int])
+    replaced: list[int] = field(default_factory=list[int])
+    updates: list[pa.Table] = field(default_factory=list[pa.Table])
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Rows to be updated, by the proposed row, that no other row depends on yet."""
+
+    rows: dict[int, Place] = field(default_factory=dict[int, Place])
+    places: set[Place] = field(default_factory=set[Place])
+
+    def add(self, row: int, place: Place) -> None:
+        """One more."""
+        self.rows[row] = place
+        self.places.add(place)
+
+    def clear(self) -> None:
+        """They are done."""
+        self.rows.clear()
+        self.places.clear()
+
+
+def _refuse_deferrable(table: Table, key: Key) -> None:
+    """55000 for the first row that asks for it, as in PostgreSQL."""
+    if key.deferrable:
+        message = (
+            "ON CONFLICT does not support deferrable unique constraints/exclusion "
+            "constraints as arbiters"
+        )
+        raise SqlError("55000", message, schema=table.schema, table=table.name, constraint=key.name)
+
+
+class Upserts:
+    """The rows of one INSERT .. ON CONFLICT."""
+
+    def __init__(
+        self, execution: Execution, table: Table, conflict: Conflict, work: StatementWork
+    ) -> None:
+        self._execution = execution
+        self._table = table
+        self._conflict = conflict
+        self._work = work
+        self._rules = RowRules(execution, table)
+        self._arbiters = [_Arbiter(table.keys[place]) for place in conflict.arbiters]
+        ordinals = {at for arbiter in self._arbiters for at in arbiter.key.columns}
+        self._moves_keys = not ordinals.isdisjoint(conflict.assigned)
+
+    @property
+    def decided(self) -> Sequence[Key]:
+        """Keys of which new rows are known to have none that is there, or is made twice."""
+        return () if self._moves_keys else [arbiter.key for arbiter in self._arbiters]
+
+    async def take(self, proposed: pa.RecordBatch, claims: Claims) -> Upserted:
+        """Decide about the rows of a batch."""
+        schema = stored_schema(self._table)
+        rows = pa.RecordBatch.from_arrays(proposed.columns, schema=schema)
+        # PostgreSQL looks at a row's own rules before it looks for conflicts.
+        rows = await self._rules.complete(rows)
+        await self._rules.check(rows)
+        batch = await self._found(pa.Table.from_batches([rows]))
+        waiting = _Waiting()
+        for row in range(rows.num_rows):
+            if not self._decide(batch, row, waiting, claims):
+                await self._update(batch, waiting, claims)
+                decided = self._decide(batch, row, waiting, claims)
+                assert decided, "nothing waits, so nothing keeps the row from being decided"
+        await self._update(batch, waiting, claims)
+        return _result(batch)
+
+    # --- looking up -----------------------------------------------------------------------------
+
+    async def _found(self, rows: pa.Table) -> _Batch:
+        """The rows that are there, under predicates (V1)."""
+        table = self._table
+        columns = [rows.select(list(arbiter.key.columns)) for arbiter in self._arbiters]
+        keys = [row_keys(a.key, c) for a, c in zip(self._arbiters, columns, strict=True)]
+        new = [NewKeys(table, a.key, c) for a, c in zip(self._arbiters, columns, strict=True)]
+        view = await self._view([one.predicate(decides=True) for one in new])
+        try:
+            there, places, found = await self._located(rows, view, new)
+        except Exception:
+            await self._execution.services.coordination.examine([view])
+            raise
+        return _Batch(rows, keys, there, found, {place: n for n, place in enumerate(places)})
+
+    async def _located(
+        self, rows: pa.Table, view: ShardView, new: Sequence[NewKeys]
+    ) -> tuple[Sequence[Mapping[RowKey, Place]], Sequence[Place], pa.Table]:
+        """By arbiter, the places of rows with one of the keys; all places; the rows there, if any
+        may be updated.
+        """
+        index, gone = self._execution.services.key_index, self._work.gone(self._table)
+        there: list[Mapping[RowKey, Place]] = []
+        for one in new:
+            files = index.files(view, one)
+            locate = partial(index.locate, view, one, gone, files)
+            few = one.count <= ON_LOOP_MAX and not files
+            warm = few or index.is_warm(view, one, files)
+            there.append(locate() if warm else await asyncio.to_thread(locate))
+        places = list(dict.fromkeys(place for found in there for place in found.values()))
+        if self._conflict.update is None:
+            places = []
+        found = rows.slice(0, 0)
+        if places:
+            read = partial(fetch, view, places, index.read_rows)
+            warm = is_warm(view, places, index)
+            found = (read() if warm else await asyncio.to_thread(read)).rows
+        return there, places, found
+
+    async def _view(self, predicates: Sequence[KeyPredicate]) -> ShardView:
+        """The table as the statement sees it; the look-ups enter the read set."""
+        table, transaction = self._table, self._execution.transaction
+        ts = await transaction.timestamp([table])
+        coordination = self._execution.services.coordination
+        if predicates:
+            tables = [table] * len(predicates)
+            views = await coordination.scan(transaction.id, ts, tables, predicates)
+            # A cut may have come since the first look: the same rows, by other names.
+            self._work.views.setdefault(RelationId(table.shard), views[0])
+        view = self._work.view_of(table)
+        return view or made_view(CONFLICTS, stored_schema(table).empty_table())
+
+    # --- deciding -------------------------------------------------------------------------------
+
+    def _decide(self, batch: _Batch, row: int, waiting: _Waiting, claims: Claims) -> bool:
+        """Decide about a row; False: it depends on updates that wait."""
+        keys = [keys[row] for keys in batch.keys]
+        updates = self._conflict.update is not None
+        for arbiter, key, there in zip(self._arbiters, keys, batch.there, strict=True):
+            _refuse_deferrable(self._table, arbiter.key)
+            if key is None:
+                continue
+            if key in arbiter.made:
+                if updates:
+                    raise _second_time()
+                return True
+            place = there.get(key)
+            if place is None or claims.has(*place):
+                continue
+            if not updates:
+                return True
+            if place in waiting.places or (waiting.rows and self._moves_keys):
+                return False
+            waiting.add(row, place)
+            return True
+        if waiting.rows and self._moves_keys:
+            return False
+        batch.inserted.append(row)
+        self._made(keys)
+        return True
+
+    def _made(self, keys: Sequence[RowKey | None]) -> None:
+        for arbiter, key in zip(self._arbiters, keys, strict=True):
+            if key is not None:
+                arbiter.made.add(key)
+
+    async def _update(self, batch: _Batch, waiting: _Waiting, claims: Claims) -> None:
+        """Run the update for all rows that wait for it."""
+        plan = self._conflict.update
+        if not waiting.rows or plan is None:
+            return
+        rows = list(waiting.rows)
+        old = batch.old.take(pa.array([batch.old_row[place] for place in waiting.rows.values()]))
+        proposed = batch.rows.take(pa.array(rows))
+        pairs = made_table([pa.array(rows, pa.int64()), *old.columns, *proposed.columns])
+        inputs = self._work.inputs(self._conflict.tables)
+        inputs[CONFLICTS] = made_view(CONFLICTS, pairs)
+        batches = [part async for part in run_over(self._execution, plan, inputs)]
+        if batches:
+            answer = pa.Table.from_batches(batches)
+            done = answer.take(pc.sort_indices(answer.column(0)))
+            await self._updated(batch, done, waiting, claims)
+        waiting.clear()
+
+    async def _updated(
+        self, batch: _Batch, done: pa.Table, waiting: _Waiting, claims: Claims
+    ) -> None:
+        schema = stored_schema(self._table)
+        columns = [column.combine_chunks() for column in done.columns[1:]]
+        rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+        made = pa.Table.from_batches([await self._rules.complete(rows)])
+        numbers: list[int] = done.column(0).to_numpy().tolist()
+        for row in numbers:
+            assert claims.claim(*waiting.rows[row]), (
+                "V2: a row that is claimed is not updated again"
+            )
+            batch.updated.append(row)
+            batch.replaced.append(batch.old_row[waiting.rows[row]])
+        batch.updates.append(made)
+        keys = [row_keys(a.key, made.select(list(a.key.columns))) for a in self._arbiters]
+        for row in range(made.num_rows):
+            self._made([column[row] for column in keys])
+
+
+def _result(batch: _Batch) -> Upserted:
+    if not batch.updated:
+        return _inserted(batch)
+    order = np.argsort(np.array([*batch.inserted, *batch.updated], dtype=np.int64))
+    inserted = batch.rows.take(pa.array(batch.inserted, pa.int64()))
+    replaced = batch.old.take(pa.array(batch.replaced, pa.int64()))
+    rows = _joined([inserted, *batch.updates], order)
+    nothing = made_table([_nulls(inserted.num_rows, type_) for type_ in batch.rows.schema.types])
+    return Upserted(rows, _joined([nothing, replaced], order), _joined([replaced], None))
+
+
+def _inserted(batch: _Batch) -> Upserted:
+    """No row was there, or all that were there stay as they are."""
+    rows = batch.rows
+    if len(batch.inserted) < rows.num_rows:
+        rows = rows.take(pa.array(batch.inserted, pa.int64()))
+    nothing = [_nulls(rows.num_rows, type_) for type_ in rows.schema.types]
+    empty = [_nulls(0, type_) for type_ in rows.schema.types]
+    return Upserted(_joined([rows], None), made_batch(nothing, rows.num_rows), made_batch(empty, 0))
+
+
+def _joined(parts: Sequence[pa.Table], order: npt.NDArray[np.int64] | None) -> pa.RecordBatch:
+    """Tables below each other, in this order of rows, as one batch."""
+    columns: list[Column] = []
+    for pieces in zip(*[part.columns for part in parts], strict=True):
+        chunks = [chunk for piece in pieces for chunk in piece.chunks]
+        column: Column = pa.concat_arrays(chunks) if chunks else _nulls(0, pieces[0].type)
+        columns.append(column if order is None else column.take(order))
+    return made_batch(columns, sum(part.num_rows for part in parts))
+
+
+def _nulls(count: int, type_: pa.DataType) -> Column:
+    return pa.array([None] * count, type_)
+
+
+def _second_time() -> SqlError:
+    return SqlError(
+        "21000",
+        "ON CONFLICT DO UPDATE command cannot affect row a second time",
+        hint="Ensure that no rows proposed for insertion within the same command have duplicate"
+        " constrained values.",
+    )

@@ -1,0 +1,191 @@
+"""CASCADE, SET NULL and SET DEFAULT: what happens to rows that refer to keys that go or change.
+
+INVARIANTS
+  J1  every row with the key is acted upon, those that the statement itself has made too, and
+      whether or not another row has the key by now: PostgreSQL acts row by row, and does not look.
+  J2  what is written obeys the child's own rules and keys; whoever refers to it follows in turn
+      (`dml/foreign_keys.py`).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from compute.access.key_index import Place
+from compute.access.located_rows import fetch
+from compute.access.row_keys import RowKey, row_keys
+from compute.arrow import batch_schema
+from coordinator.execution.context import Execution
+from coordinator.execution.dml.row_sink import RowSink, stored_schema
+from coordinator.execution.dml.unique_keys import Going, check_keys
+from coordinator.execution.dml.updated_keys import Moved, MovedKeys
+from coordinator.execution.run_plan import run_plan
+from coordinator.execution.spill import buffer_rows
+from coordinator.pgwire.kernels import Column
+from sql.binder.bind import bind_with_context
+from sql.binder.state import Binding
+from sql.binder.stored.column_expressions import default_value
+from sql.binder.stored.table_changes import with_computed
+from sql.catalog.catalog import ForeignKey, Key, Table
+from sql.errors import SqlError, not_supported
+from sql.plan.nodes import Plan, Values, output_columns
+from sql.plan.traverse import is_volatile_expression
+from sql.types.sql_type import display
+from storage.batch import Deletes, ShardView, WriteBatch
+from storage.types import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What an action did to the child. `assigned`: its columns with new values; none: rows went."""
+
+    keyed: pa.Table | None
+    deletes: Deletes
+    moved: Moved | None = None
+    assigned: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Referring:
+    """The rows of the child that have one of the keys, in the child's columns `foreign`."""
+
+    child: Table
+    foreign: ForeignKey
+    view: ShardView
+    places: Sequence[Place]
+
+    @property
+    def deletes(self) -> dict[Source, BitMap64]:
+        """The rows by where they are."""
+        deletes: dict[Source, BitMap64] = {}
+        for source, row in self.places:
+            deletes.setdefault(source, BitMap64()).add(row)
+        return deletes
+
+    async def rows(self, execution: Execution) -> pa.Table:
+        """What they hold."""
+        index = execution.services.key_index
+        return (await asyncio.to_thread(fetch, self.view, self.places, index.read_rows)).rows
+
+
+async def delete_rows(execution: Execution, referring: Referring) -> Acted:
+    """ON DELETE CASCADE."""
+    deletes = referring.deletes
+    buffer_rows(execution, referring.child, WriteBatch(deletes=deletes))
+    return Acted(None, deletes)
+
+
+async def set_null(execution: Execution, referring: Referring, columns: Sequence[int]) -> Acted:
+    """SET NULL of some columns of the foreign key, or all of them."""
+    schema = stored_schema(referring.child)
+    count = len(referring.places)
+    nulls = {ordinal: pa.nulls(count, schema.field(ordinal).type) for ordinal in columns}
+    return await _replaced(execution, referring, await referring.rows(execution), nulls)
+
+
+async def set_default(
+    execution: Execution, referring: Referring, columns: Sequence[int]
+) -> tuple[Acted, pa.Table]:
+    """SET DEFAULT, likewise, and the foreign keys that the rows have now."""
+    rows = await referring.rows(execution)
+    defaults = await _defaults(execution, referring.child, columns)
+    schema = stored_schema(referring.child)
+    made = {
+        ordinal: pa.concat_arrays([column.cast(schema.field(ordinal).type)] * rows.num_rows)
+        for ordinal, column in zip(columns, defaults, strict=True)
+    }
+    acted = await _replaced(execution, referring, rows, made)
+    assert acted.keyed is not None, "columns of a foreign key are kept"
+    own = [referring.child.columns[ordinal].field for ordinal in referring.foreign.columns]
+    return acted, acted.keyed.select(own)
+
+
+async def follow(
+    execution: Execution, referring: Referring, before: pa.Table, after: pa.Table
+) -> Acted:
+    """ON UPDATE CASCADE. `before` and `after`: keys as the child stores them."""
+    own = Key(referring.foreign.name, referring.foreign.columns)
+    rows = await referring.rows(execution)
+    by = {values: at for at, values in enumerate(row_keys(own, before)) if values is not None}
+    keys: Sequence[RowKey | None] = row_keys(own, rows.select(list(own.columns)))
+    chosen = pa.array([by[values] for values in keys if values is not None], pa.int64())
+    assert len(chosen) == rows.num_rows, "a row that refers to a key has one"
+    now = after.take(chosen)
+    made = {
+        ordinal: now.column(place).combine_chunks() for place, ordinal in enumerate(own.columns)
+    }
+    return await _replaced(execution, referring, rows, made)
+
+
+async def _replaced(
+    execution: Execution, referring: Referring, rows: pa.Table, made: dict[int, Column]
+) -> Acted:
+    """The rows with new values in some columns (J2)."""
+    child = referring.child
+    schema = stored_schema(child)
+    old = {
+        ordinal: rows.column(ordinal).combine_chunks().cast(field.type)
+        for ordinal, field in enumerate(schema)
+    }
+    columns = [made.get(ordinal, column) for ordinal, column in old.items()]
+    sink = RowSink.of(execution, child)
+    new = await sink.take(pa.RecordBatch.from_arrays(columns, schema=schema))
+    deletes, assigned = referring.deletes, with_computed(child, made)
+    await check_keys(execution, child, sink.keyed, Going(referring.view, deletes, assigned))
+    moved = MovedKeys(execution, child, assigned)
+    moved.keep(old, new.columns)
+    buffer_rows(execution, child, await sink.finish(deletes))
+    return Acted(sink.keyed, deletes, moved.moved, assigned)
+
+
+async def _defaults(execution: Execution, child: Table, columns: Sequence[int]) -> Sequence[Column]:
+    """The defaults of these columns, one row of them."""
+    context = execution.bind_context
+    assert context is not None, "a statement that writes knows what it is bound in"
+
+    def make(binding: Binding) -> Plan:
+        wanted = [child.columns[ordinal] for ordinal in columns]
+        exprs = tuple([default_value(binding, column) for column in wanted])
+        if any(map(is_volatile_expression, exprs)):
+            raise not_supported("SET DEFAULT with a volatile default")
+        made = tuple([binding.new_column(column.name, column.type) for column in wanted])
+        return Values(made, (exprs,))
+
+    plan = bind_with_context(context(), make)
+    batches = [batch async for batch in run_plan(execution, plan, {})]
+    schema = batch_schema(output_columns(plan))
+    table = pa.Table.from_batches(batches) if batches else schema.empty_table()
+    return [column.combine_chunks() for column in table.columns]
+
+
+def check_fits(
+    child: Table, foreign: ForeignKey, parent: Table, cast: pa.Table, keys: pa.Table
+) -> None:
+    """22003 for a key that the child's columns cannot have."""
+    pairs = zip(foreign.columns, foreign.references, cast.columns, keys.columns, strict=True)
+    for ordinal, number, fitted, given in pairs:
+        own = child.columns[ordinal].type
+        theirs = parent.columns[parent.ordinal_of(number)].type
+        if fitted.null_count != given.null_count:
+            raise SqlError("22003", f"{display(own)} out of range")
+        if own.typmod not in (-1, theirs.typmod) and pc.any(pc.is_valid(fitted)).as_py():
+            raise not_supported(f"ON UPDATE CASCADE into a {display(own)}")
+
+
+def own_columns(foreign: ForeignKey, *, deleted: bool) -> Sequence[int]:
+    """The columns that SET NULL and SET DEFAULT change."""
+    chosen = foreign.set_columns if deleted else ()
+    return [foreign.columns[place] for place in chosen] or foreign.columns
+
+
+def changed(moved: Moved, key: Key, fields: Sequence[str]) -> Moved:
+    """The rows whose key is another one now; of their columns those of the key, by field."""
+    before, after = moved.before.select(list(fields)), moved.after.select(list(fields))
+    pairs = zip(row_keys(key, before), row_keys(key, after), strict=True)
+    other = pa.array([at for at, (old, new) in enumerate(pairs) if old is not None and old != new])
+    chosen = other.cast(pa.int64())
+    return replace(moved, before=before.take(chosen), after=after.take(chosen))

@@ -1,0 +1,199 @@
+"""What one statement does to tables, until all of it has run: views, claims, rows, keys.
+
+    look_at ─▶ views of one moment ─▶ parts run ─▶ sinks, deletes ─▶ keys checked ─▶ write
+
+A statement has several parts if WITH queries of it write, too. All of them see the tables as they
+were when it began; only keys are looked at together.
+
+INVARIANTS
+  U1  all views of a statement are of one moment, so that a row has one name in all of them.
+  U2  nothing is written before every part has run; what was staged is discarded if one fails.
+  U3  a new key is compared with the rows that the statement leaves, and with those that it makes
+      anywhere, in the order in which its parts take effect.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from coordinator.core.own_writes import merge_deletes
+from coordinator.execution.context import Execution
+from coordinator.execution.dml.claimed_rows import Claims
+from coordinator.execution.dml.foreign_keys import DELETED, UPDATED, Change, check_references
+from coordinator.execution.dml.row_sink import RowSink
+from coordinator.execution.dml.unique_keys import Going, check_keys
+from coordinator.execution.dml.updated_keys import Moved
+from coordinator.execution.read_predicates import read_predicates
+from coordinator.execution.spill import buffer_rows, spill_if_large
+from sql.catalog.catalog import Key, Table
+from sql.catalog.meridian_schema import is_system
+from sql.plan.nodes import Plan, RelationId
+from storage.batch import Deletes, ShardView, WriteBatch
+from storage.known_rows import OldRows
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A plan, and the tables that it scans."""
+
+    plan: Plan
+    tables: Sequence[Table]
+
+
+@dataclass(slots=True)
+class _Shard:
+    """What happens to one table: what its parts claim, and the keys of their new rows."""
+
+    claims: list[Claims] = field(default_factory=list[Claims])
+    keyed: list[pa.Table] = field(default_factory=list[pa.Table])
+
+    @property
+    def gone(self) -> Deletes:
+        """All rows that are claimed."""
+        gone: Deletes = {}
+        for claims in self.claims:
+            gone = merge_deletes(gone, claims.rows)
+        return gone
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    table: Table
+    batch: WriteBatch
+    old: OldRows | None
+    changes: Sequence[Change]
+
+
+def _changes(
+    table: Table,
+    sink: RowSink,
+    rows: Deletes,
+    view: ShardView | None,
+    deleted: Deletes,
+    moved: Moved | None,
+) -> list[Change]:
+    """What happened to the table, for foreign keys: rows that went, and rows that were replaced."""
+    nothing = BitMap64()
+    replaced = {source: of - deleted.get(source, nothing) for source, of in rows.items()}
+    changes = [Change(table, sink.keyed, replaced, view, UPDATED, moved, same=sink.same)]
+    if any(deleted.values()):
+        changes.append(Change(table, None, deleted, view, DELETED))
+    return changes
+
+
+class StatementWork:
+    """See the module."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._shards: dict[str, _Shard] = {}
+        self._sinks: list[RowSink] = []
+        self._written: list[_Written] = []
+        self.views: dict[RelationId, ShardView] = {}
+        self.made: dict[RelationId, ShardView] = {}
+        """Rows that parts have returned, for those after them."""
+
+    async def look_at(self, readings: Sequence[Reading]) -> None:
+        """Pin what these plans read, all of one moment (U1); it enters the read set."""
+        execution = self._execution
+        system = [table for reading in readings for table in reading.tables if is_system(table)]
+        if system:
+            self.views.update(await execution.views(list(dict.fromkeys(system))))
+        pairs = [
+            (table, predicate)
+            for reading in readings
+            for tables in [[table for table in reading.tables if not is_system(table)]]
+            if tables
+            for table, predicate in zip(
+                tables, read_predicates(reading.plan, tables, execution.parameters), strict=True
+            )
+        ]
+        if not pairs:
+            return
+        tables = [table for table, _ in pairs]
+        ts = await execution.transaction.timestamp(tables)
+        coordination = execution.services.coordination
+        views = await coordination.scan(
+            execution.transaction.id, ts, tables, [predicate for _, predicate in pairs]
+        )
+        for table, view in zip(tables, views, strict=True):
+            self.views[RelationId(table.shard)] = view
+
+    def inputs(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
+        """The views of these tables, and what earlier parts have handed over."""
+        wanted = [RelationId(table.shard) for table in tables]
+        return {name: self.views[name] for name in wanted} | self.made
+
+    def view_of(self, table: Table) -> ShardView | None:
+        """The view of a table that the statement reads."""
+        return self.views.get(RelationId(table.shard))
+
+    def claims(self, table: Table) -> Claims:
+        """The claims of the next part, which respect those of the parts before it."""
+        known = self._shard(table).claims
+        known.append(Claims(known))
+        return known[-1]
+
+    def gone(self, table: Table) -> Deletes:
+        """Rows of a table that the statement has deleted or replaced so far."""
+        return self._shard(table).gone
+
+    def _shard(self, table: Table) -> _Shard:
+        return self._shards.setdefault(table.shard, _Shard())
+
+    def sink(self, table: Table) -> RowSink:
+        """A sink for one part's rows; discarded with the others if the statement fails (U2)."""
+        made = RowSink.of(self._execution, table)
+        self._sinks.append(made)
+        return made
+
+    async def add(
+        self,
+        table: Table,
+        sink: RowSink,
+        claims: Claims,
+        old: OldRows | None,
+        assigned: Sequence[int],
+        deleted: Deletes | None = None,
+        moved: Moved | None = None,
+        decided: Collection[Key] = (),
+    ) -> None:
+        """What a part does to its table. Raises 23505 (U3). `assigned`: columns with new values;
+        `deleted`: the rows that go and are not replaced, and `moved` the keys of the others;
+        `decided`: keys that ON CONFLICT has looked at already.
+        """
+        shard = self._shard(table)
+        batch = await sink.finish(claims.rows)
+        others = bool(shard.keyed) or len(shard.claims) > 1
+        if sink.keyed is not None:
+            shard.keyed.append(sink.keyed)
+        if shard.keyed:
+            gone, view = shard.gone, self.view_of(table)
+            going = None
+            if any(gone.values()):
+                assert view is not None, "U1: who deletes rows has looked at them"
+                every = range(len(table.columns))
+                going = Going(view, gone, every if others else assigned)
+            keyed = pa.concat_tables(shard.keyed)
+            but = () if others else decided
+            await check_keys(self._execution, table, keyed, going, but=but)
+        if sink.rows or any(claims.rows.values()):
+            changes = _changes(table, sink, claims.rows, self.view_of(table), deleted or {}, moved)
+            self._written.append(_Written(table, batch, old, changes))
+
+    async def write(self) -> None:
+        """Buffer everything into the transaction."""
+        # Moving rows into files gives them other names: not before the last part is written.
+        for done in self._written:
+            buffer_rows(self._execution, done.table, done.batch, done.old)
+        await check_references(
+            self._execution, [change for done in self._written for change in done.changes]
+        )
+        await spill_if_large(self._execution)
+
+    async def discard(self) -> None:
+        """Forget everything (U2)."""
+        for sink in self._sinks:
+            await sink.discard()

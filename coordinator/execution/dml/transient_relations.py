@@ -1,0 +1,67 @@
+"""Rows that a statement has made itself, as an input of its further plans: RETURNING, the part of
+ON CONFLICT that updates, what a data-modifying WITH query hands over.
+
+    rows in memory ─▶ made_view ─▶ run_over: in process while they are few, else an engine
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from compute.plan_nodes import nodes
+from coordinator.execution.context import Execution, held
+from coordinator.execution.run_plan import run_plan
+from coordinator.pgwire.kernels import Column
+from sql.plan.nodes import Join, Plan, RelationId, Subquery
+from storage.batch import InlineSlice, ShardView
+from storage.types import OWN, ShardId
+
+ChunkedColumn: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
+
+IN_PROCESS_ROWS_MAX: Final = 5_000
+"""Made rows that are looked at on the loop. Larger: longer stalls for everybody."""
+
+JOINED_ROWS_MAX: Final = 200
+"""The same for plans whose work may be the square of it."""
+
+
+def made_batch(columns: Sequence[Column], rows: int) -> pa.RecordBatch:
+    """Columns as a batch; their names say nothing."""
+    if not columns:
+        # A batch of no columns still has rows.
+        return pa.RecordBatch.from_pydict({"z": [0] * rows}).select(list[str]())
+    names = [f"f{place}" for place in range(len(columns))]
+    return pa.RecordBatch.from_arrays(list(columns), names=names)
+
+
+def made_table(columns: "Sequence[Column | ChunkedColumn]") -> pa.Table:
+    """Columns as a table; their names say nothing."""
+    return pa.table(list(columns), names=[f"f{place}" for place in range(len(columns))])
+
+
+def made_view(relation: RelationId, rows: pa.Table) -> ShardView:
+    """Rows as an input."""
+    piece = (InlineSlice(OWN, rows, BitMap64()),) if rows.num_rows else ()
+    return ShardView(ShardId(relation), rows.schema, str(relation), (), piece)
+
+
+def run_over(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> AsyncIterator[pa.RecordBatch]:
+    """Run a plan of which at least one input was made here."""
+    in_process = execution.services.in_process
+    if _is_little(plan, inputs) and in_process.can_run(plan):
+        return held(in_process.evaluate(execution.run(plan, inputs)))
+    return run_plan(execution, plan, inputs)
+
+
+def _is_little(plan: Plan, inputs: Mapping[RelationId, ShardView]) -> bool:
+    if any(view.files for view in inputs.values()):
+        return False
+    rows = sum(part.rows.num_rows for view in inputs.values() for part in view.inline)
+    if rows <= JOINED_ROWS_MAX:
+        return True
+    linear = not any(isinstance(node, Join | Subquery) for node in nodes(plan))
+    return linear and rows <= IN_PROCESS_ROWS_MAX

@@ -1,0 +1,109 @@
+"""Which engine runs a plan, and why: in process, Spark (or what stands in for it), local.
+
+    no inputs, every function in Python ─▶ in process, at once
+    relations of the system only ────────▶ local, if it has every function: tools ask for them often
+    engine = spark ─▶ the server's engine      engine = local ─▶ the local engine
+    engine = auto  ─▶ a few rows in memory: in process; what the local engine can do and the inputs
+                      allow: local; everything else: the server's engine
+
+INVARIANTS
+  H1  a choice depends on the plan, the sizes of its inputs and the setting, so EXPLAIN tells what
+      would run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from compute.duckdb.support import refusal
+from compute.executor import EngineUnavailable, Executor
+from compute.scan import bytes_of, rows_of
+from coordinator.execution.context import Execution
+from sql.catalog.meridian_schema import is_system_relation
+from sql.plan.nodes import Plan, RelationId
+from storage.batch import ShardView
+
+IN_PROCESS: Final = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`engine` is None for what is answered in process."""
+
+    engine: Executor | None
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """As EXPLAIN shows it."""
+        return IN_PROCESS if self.engine is None else self.engine.name
+
+    @property
+    def text(self) -> str:
+        """As EXPLAIN tells it."""
+        return f"{self.name} ({self.reason})" if self.reason else self.name
+
+
+def choose(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Choice:
+    """The engine for a plan over these inputs (H1)."""
+    services = execution.services
+    can_run_here = services.in_process.can_run(plan)
+    if not inputs and can_run_here:
+        return Choice(None, "")
+    if inputs and all(map(is_system_relation, inputs)):
+        return _beside(execution, plan, inputs)
+    match execution.variables.get("engine"):
+        case "local":
+            return Choice(_local(execution), "")
+        case "auto":
+            return _automatic(execution, plan, inputs, can_run_here=can_run_here)
+        case _:
+            return Choice(services.engine, "")
+
+
+def _beside(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Choice:
+    """What reads no table needs no engine of tables."""
+    local = execution.services.local
+    if local is None:
+        return Choice(execution.services.engine, "")
+    rows = sum(map(rows_of, inputs.values()))
+    refused = refusal(plan, execution.parameters, rows)
+    if refused is not None:
+        return Choice(execution.services.engine, f"relations of the system: {refused}")
+    return Choice(local, "relations of the system")
+
+
+def _automatic(
+    execution: Execution,
+    plan: Plan,
+    inputs: Mapping[RelationId, ShardView],
+    *,
+    can_run_here: bool,
+) -> Choice:
+    services, limits = execution.services, execution.services.limits
+    if can_run_here and _rows_in_memory(inputs, limits.auto_rows_max):
+        return Choice(None, "auto: a few rows in memory")
+    if services.local is None or services.local is services.engine:
+        return Choice(services.engine, "auto: the only engine of this server")
+    rows = sum(map(rows_of, inputs.values()))
+    refused = refusal(plan, execution.parameters, rows)
+    if refused is not None:
+        return Choice(services.engine, f"auto: {refused}")
+    if sum(map(bytes_of, inputs.values())) > limits.local_bytes_max:
+        return Choice(services.engine, "auto: the inputs are too large for the local engine")
+    return Choice(services.local, "auto: it has every function, and the inputs fit")
+
+
+def _local(execution: Execution) -> Executor:
+    if execution.services.local is None:
+        raise EngineUnavailable("this server has no local engine")
+    return execution.services.local
+
+
+def _rows_in_memory(inputs: Mapping[RelationId, ShardView], limit: int) -> bool:
+    rows = 0
+    for view in inputs.values():
+        if view.files:
+            return False
+        rows += sum(piece.rows.num_rows for piece in view.inline)
+    return rows <= limit

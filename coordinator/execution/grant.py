@@ -1,0 +1,122 @@
+"""CREATE ROLE, GRANT and their kin: changes of the catalog like other definitions.
+
+INVARIANTS
+  W1  a password leaves this module as a SCRAM verifier only, and is not kept in the plan cache.
+  W2  who grants or takes away a privilege is told, once a statement, that none is enforced yet.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+import unicodedata
+from dataclasses import replace
+from typing import Final
+
+from coordinator.core.messages import (
+    CatalogChange,
+    PutObject,
+    PutRights,
+    PutRole,
+    PutSchema,
+    PutTable,
+    RemoveRole,
+)
+from coordinator.execution.context import Execution
+from coordinator.pgwire.messages import Severity
+from sql.binder.ddl.roles.roles import UNASKED
+from sql.binder.resolve.role_names import current_role
+from sql.catalog.acl import OWNER, Rights
+from sql.catalog.ownership import Thing, first_acl, schema_thing, thing_of
+from sql.catalog.roles import Role
+from sql.catalog.temporary import is_temporary
+from sql.errors import SqlError, not_supported
+from sql.statements.ddl import ChangeRights
+
+NOT_ENFORCED: Final = "privileges are recorded and shown, but not enforced yet"
+WARNINGS: Final = (NOT_ENFORCED, UNASKED.message)
+"""What PostgreSQL does not say."""
+_TOLD: Final = frozenset({"GRANT", "REVOKE", "ALTER DEFAULT PRIVILEGES"})
+_VERIFIER: Final = re.compile(
+    r"SCRAM-SHA-256\$\d+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}"
+)
+_MD5: Final = re.compile(r"md5[0-9a-f]{32}")
+_SALT_BYTES: Final = 16
+
+
+async def changed_rights(execution: Execution, statement: ChangeRights) -> list[CatalogChange]:
+    """The changes; a new role gets its oid."""
+    for told in statement.notices:
+        is_notice = told.sqlstate == "00000"
+        execution.notice(told, Severity.NOTICE if is_notice else Severity.WARNING)
+    if statement.tag in _TOLD:
+        execution.notice(SqlError("01000", NOT_ENFORCED), Severity.WARNING)
+    roles = statement.roles
+    if any(role.oid == 0 for role in roles):
+        oid, _ = await execution.services.coordination.new_table_id()
+        roles = tuple(_numbered(role, oid) for role in roles)
+    if statement.password is not None:
+        iterations = int(execution.variables.get("scram_iterations"))
+        first = replace(roles[0], password=verifier(statement.password, iterations))
+        roles = (first, *roles[1:])
+    changes: list[CatalogChange] = [PutRole(role) for role in roles]
+    changes += (RemoveRole(role) for role in statement.dropped)
+    changes += (PutRights(subject, rights) for subject, rights in statement.rights)
+    return changes
+
+
+def with_owners(execution: Execution, changes: list[CatalogChange]) -> list[CatalogChange]:
+    """The changes, and whose the new things are: they are his who acts."""
+    assert execution.bind_context is not None, "a definition knows what it is bound in"
+    context = execution.bind_context()
+    catalog, known = context.catalog, {c.subject for c in changes if isinstance(c, PutRights)}
+    if not (catalog.roles or catalog.rights or PutSchema("public") in changes):
+        return changes
+    owner = current_role(context).oid
+    owned: list[CatalogChange] = []
+    for change in changes:
+        owned.append(change)
+        thing = _made(change)
+        if thing is not None and thing.subject not in known:
+            whose = OWNER if is_temporary(thing.name) else owner
+            acl = None if is_temporary(thing.schema) else first_acl(catalog, thing, whose)
+            if (whose, acl) != (OWNER, None) or thing.name == "public":
+                owned.append(PutRights(thing.subject, Rights(whose, acl, 1)))
+    return owned
+
+
+def _made(change: CatalogChange) -> Thing | None:
+    """What did not exist before, if it has an owner of its own."""
+    match change:
+        case PutSchema(name=name):
+            return schema_thing(name)
+        case PutTable(table=thing) if thing.version == 0:
+            return thing_of(thing)
+        case PutObject(object=thing) if thing.version == 0 and thing.kind != "index":
+            return thing_of(thing)
+        case _:
+            return None
+
+
+def _numbered(role: Role, oid: int) -> Role:
+    members = tuple(
+        replace(one, member=one.member or oid, grantor=one.grantor or oid) for one in role.members
+    )
+    return replace(role, oid=role.oid or oid, members=members)
+
+
+def verifier(password: str, iterations: int) -> str:
+    """What the server keeps of a password (RFC 5803); one that is one already stays (W1)."""
+    if _VERIFIER.fullmatch(password):
+        return password
+    if _MD5.fullmatch(password):
+        raise not_supported("an MD5 password")
+    prepared = password if password.isascii() else unicodedata.normalize("NFKC", password)
+    salt = secrets.token_bytes(_SALT_BYTES)
+    salted = hashlib.pbkdf2_hmac("sha256", prepared.encode(), salt, iterations)
+    client = hmac.digest(salted, b"Client Key", "sha256")
+    stored = hashlib.sha256(client).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    parts = (base64.b64encode(part).decode() for part in (salt, stored, server))
+    return "SCRAM-SHA-256${}:{}${}:{}".format(iterations, *parts)

@@ -1,0 +1,206 @@
+"""Plans that ask for rows by key: answered in process, over the rows that have the keys.
+
+    plan ─▶ conditions of its scans ─▶ keys ─▶ KeyIndex.locate ─▶ rows ─▶ the plan, in process
+    one table, one value for each column ─▶ `compute/access/point_reads.py`: the same, with less ado
+
+A row for which no condition of its scans is true changes nothing of a plan's result (D1 of
+`sql/plan/read_conditions.py`), so the plan may as well run over the others alone.
+
+INVARIANTS
+  A1  it is taken only if every table of the plan is asked by a whole key, or has few rows in
+      memory, and the reference engine has all of the plan's functions.
+"""
+
+import asyncio
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, cast
+
+import pyarrow as pa
+
+from compute.access.key_index import KeyIndex, Place
+from compute.access.key_predicates import NewKeys
+from compute.access.located_rows import LocatedRows, fetch, is_warm, run_over_rows
+from compute.access.point_reads import PointRead, point_change
+from compute.reference.arrow import to_array, to_batch
+from compute.reference.expressions import Row
+from coordinator.driver.damage_check import is_doubtful
+from coordinator.execution.context import Execution
+from coordinator.execution.keyed_query import rows_by_key
+from coordinator.execution.read_predicates import read_predicates
+from sql.catalog.catalog import Key, Table
+from sql.catalog.meridian_schema import is_system
+from sql.plan.nodes import Plan, RelationId, output_columns
+from sql.types.sql_type import Value
+from storage.batch import ShardView
+from storage.known_rows import Points
+
+KEYS_MAX: Final = 100
+"""Keys asked for at once. Larger: rows of many files are read in process, one row group each."""
+
+SMALL_ROWS_MAX: Final = 200
+"""Rows in memory of another table of the plan: joins are nested loops here."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ByKey:
+    """A table that is asked for rows with these keys."""
+
+    table: Table
+    key: Key
+    values: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class RowsFound:
+    """The rows of the only table of a plan, as far as they change anything of it."""
+
+    reading: PointRead
+    rows: list[Row]
+
+    async def answer(
+        self, execution: Execution, _inputs: Mapping[RelationId, ShardView]
+    ) -> pa.RecordBatch:
+        """The rows of the plan."""
+        return self.reading.answer(self.rows, execution.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class PointAccess:
+    """How to get at the rows of a plan: by key, or all of the few that there are."""
+
+    plan: Plan
+    by_key: Sequence[_ByKey]
+    small: Sequence[Table]
+
+    async def answer(
+        self, execution: Execution, inputs: Mapping[RelationId, ShardView]
+    ) -> pa.RecordBatch:
+        """The rows of the plan."""
+        try:
+            return await self._answer(execution, inputs)
+        except Exception as error:
+            if is_doubtful(error):
+                await execution.services.coordination.examine([*inputs.values()])
+            raise
+
+    async def _answer(
+        self, execution: Execution, inputs: Mapping[RelationId, ShardView]
+    ) -> pa.RecordBatch:
+        index = execution.services.key_index
+        located: dict[RelationId, LocatedRows] = {}
+        for asked in self.by_key:
+            view = inputs[RelationId(asked.table.shard)]
+            try:
+                rows_by_key = await _rows_by_key(index, view, asked)
+            except Exception:
+                await execution.services.coordination.examine([view])
+                raise
+            located[RelationId(asked.table.shard)] = rows_by_key
+        for table in self.small:
+            view = inputs[RelationId(table.shard)]
+            located[RelationId(table.shard)] = fetch(view, _all_places(view), index.read_rows)
+        rows = run_over_rows(self.plan, located, execution.parameters)
+        return to_batch(rows, output_columns(self.plan))
+
+
+async def point_access(
+    execution: Execution,
+    plan: Plan,
+    tables: Sequence[Table],
+    inputs: Mapping[RelationId, ShardView],
+) -> PointAccess | RowsFound | None:
+    """How to answer the plan by keys; None if an engine has to (A1)."""
+    if not tables or len(tables) != len(inputs) or any(map(is_system, tables)):
+        return None
+    if not execution.services.in_process.can_run(plan):
+        return None
+    reading = point_change(plan, tables[0]) if len(tables) == 1 else None
+    if reading is not None:
+        rows = await rows_by_key(execution, reading, inputs[RelationId(tables[0].shard)])
+        return None if rows is None else RowsFound(reading, rows)
+    return _point_access(execution, plan, tables, inputs)
+
+
+def _point_access(
+    execution: Execution,
+    plan: Plan,
+    tables: Sequence[Table],
+    inputs: Mapping[RelationId, ShardView],
+) -> PointAccess | None:
+    by_key: list[_ByKey] = []
+    small: list[Table] = []
+    predicates = read_predicates(plan, tables, execution.parameters)
+    for table, predicate in zip(tables, predicates, strict=True):
+        asked = None if predicate is None else _asked(table, predicate.points)
+        if asked is not None:
+            by_key.append(asked)
+        elif _is_small(inputs[RelationId(table.shard)]):
+            small.append(table)
+        else:
+            return None
+    return PointAccess(plan, by_key, small) if by_key else None
+
+
+def _asked(table: Table, points: Points | None) -> _ByKey | None:
+    if points is None or len(points.keys) > KEYS_MAX:
+        return None
+    for key in table.keys:
+        # Rows may share a key as long as its constraint waits.
+        if not key.deferrable and set(key.columns) <= set(points.ordinals):
+            places = [points.ordinals.index(ordinal) for ordinal in key.columns]
+            wanted = {tuple([values[place] for place in places]) for values in points.keys}
+            # In an order of its own: that of a set changes from one process to the next.
+            return _ByKey(table, key, _key_rows(table, key, sorted(wanted, key=repr)))
+    return None
+
+
+def _key_rows(table: Table, key: Key, wanted: Sequence[tuple[Hashable, ...]]) -> pa.Table:
+    """Keys as rows of their columns, without those that no row can have."""
+    columns = [table.columns[ordinal] for ordinal in key.columns]
+    kept: list[Sequence[Value]] = []
+    for key_values in wanted:
+        values = cast("Sequence[Value]", key_values)
+        try:
+            for value, column in zip(values, columns, strict=True):
+                to_array([value], column.type)
+        except (pa.ArrowInvalid, OverflowError):
+            continue  # a number that the column's type does not have
+        kept.append(values)
+    arrays = [
+        to_array([values[place] for values in kept], column.type)
+        for place, column in enumerate(columns)
+    ]
+    return pa.table(arrays, names=[column.name for column in columns])
+
+
+async def _rows_by_key(index: KeyIndex, view: ShardView, asked: _ByKey) -> LocatedRows:
+    places: Sequence[Place] = ()
+    if asked.values.num_rows:
+        keys = NewKeys(asked.table, asked.key, asked.values)
+        files = index.files(view, keys)
+        locate = partial(index.locate, view, keys, {}, files)
+        warm = index.is_warm(view, keys, files)
+        found = locate() if warm else await asyncio.to_thread(locate)
+        places = list(found.values())
+    if len(places) > 1:
+        names = [part.file.name for part in view.files] + [part.source for part in view.inline]
+        order = {name: place for place, name in enumerate(names)}
+        places = sorted(places, key=lambda place: (order[place[0]], place[1]))
+    read = partial(fetch, view, places, index.read_rows)
+    return read() if is_warm(view, places, index) else await asyncio.to_thread(read)
+
+
+def _is_small(view: ShardView) -> bool:
+    rows = sum(part.rows.num_rows for part in view.inline)
+    return not view.files and rows <= SMALL_ROWS_MAX
+
+
+def _all_places(view: ShardView) -> Sequence[Place]:
+    return [
+        (part.source, row)
+        for part in view.inline
+        for row in range(part.rows.num_rows)
+        if row not in part.deleted
+    ]

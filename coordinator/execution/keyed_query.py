@@ -1,0 +1,43 @@
+"""Few rows of one table by values of its columns: found here; in a thread if a file has to be read.
+
+What is found so, and how, is `compute/access/point_reads.py`. The view, and what the transaction
+depends on, are those of every other query.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from compute.access.point_reads import Elsewhere, PointRead, point_read
+from compute.reference.expressions import Row
+from coordinator.execution.context import Execution
+from sql.catalog.catalog import Table
+from sql.catalog.meridian_schema import is_system
+from sql.plan.nodes import Plan
+from storage.batch import ShardView
+
+
+def read_by_key(execution: Execution, plan: Plan, tables: Sequence[Table]) -> PointRead | None:
+    """How to answer a query on the local engine by key; None if that has to be asked."""
+    if len(tables) != 1 or execution.services.local is None or is_system(tables[0]):
+        return None
+    if execution.variables.get("engine") not in ("local", "auto"):
+        return None
+    return point_read(plan, tables[0])
+
+
+async def rows_by_key(
+    execution: Execution, reading: PointRead, view: ShardView
+) -> list[Row] | None:
+    """The rows that it wants; None if an engine has to look for them after all."""
+    index, parameters = execution.services.key_index, execution.parameters
+    try:
+        rows = reading.rows(index, view, parameters, may_read=False)
+        if rows is Elsewhere.FILES:
+            read = partial(reading.rows, index, view, parameters, may_read=True)
+            rows = await asyncio.to_thread(read)
+    except Exception:
+        await execution.services.coordination.examine([view])
+        raise
+    assert rows is not Elsewhere.FILES, "R2: who may read has an answer"
+    return None if rows is Elsewhere.ENGINE else rows

@@ -1,0 +1,33 @@
+"""OPTIMIZE, VACUUM, ANALYZE: work on files that changes no answer, outside of transactions."""
+
+from dataclasses import replace
+
+from coordinator.execution.context import Done, Execution
+from sql.errors import SqlError
+from sql.statements.bound import Maintenance, MaintenanceKind
+
+
+async def execute_maintenance(execution: Execution, statement: Maintenance, *, alone: bool) -> Done:
+    """Do it and wait for the end; what was done stays done."""
+    coordination = execution.services.coordination
+    tag = statement.kind.value
+    if statement.kind is not MaintenanceKind.ANALYZE:
+        _check_alone(execution, tag, alone=alone)
+    if statement.problem is not None:
+        raise replace(statement.problem)
+    match statement.kind:
+        case MaintenanceKind.ANALYZE:
+            pass
+        case MaintenanceKind.OPTIMIZE:
+            assert statement.tables is not None, "OPTIMIZE names a table"
+            await coordination.optimize(statement.tables)
+        case MaintenanceKind.VACUUM:
+            await coordination.vacuum(statement.tables)
+    return Done(tag)
+
+
+def _check_alone(execution: Execution, tag: str, *, alone: bool) -> None:
+    """25001 inside of a block or a pipeline."""
+    execution.transaction.check_writable(tag)
+    if not alone:
+        raise SqlError("25001", f"{tag} cannot run inside a transaction block")

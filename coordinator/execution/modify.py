@@ -1,0 +1,110 @@
+"""INSERT, UPDATE, DELETE, MERGE, alone and in WITH: run the statement, write what it does into the
+transaction.
+
+    INSERT VALUES   source in process ────────────────────────────▶ inserts        (blind: no scan)
+    the others      views ─▶ engine ─▶ (source, index | new rows) ─▶ deletes + inserts
+                                                └─▶ RETURNING over relation `new`
+
+How one part runs is `modify_part.py`, what all of them add up to `statement_work.py`.
+"""
+
+import pyarrow as pa
+
+from compute.arrow import batch_schema
+from coordinator.execution.context import Done, Execution, Outcome, Rows, counted, held
+from coordinator.execution.dml.modify_part import Modified, readings, run_modify
+from coordinator.execution.dml.statement_work import Reading, StatementWork
+from coordinator.execution.dml.transient_relations import made_view, run_over
+from coordinator.execution.reg_names import naming
+from coordinator.execution.sequence_calls import with_calls
+from coordinator.streams import ending
+from sql.catalog.catalog import Table
+from sql.errors import SqlError
+from sql.plan.nodes import output_columns
+from sql.statements.bound import Compound, Modify, Part, Query
+
+
+async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outcome:
+    """Run the statement and buffer what it writes into the transaction."""
+    execution.transaction.check_writable(modify.kind.value.upper(), [modify.table])
+    work = StatementWork(execution)
+    try:
+        await work.look_at(readings(modify))
+        done = await run_modify(execution, modify, work)
+        await work.write()
+    except BaseException:
+        await work.discard()
+        raise
+    return _outcome(execution, modify, done, tag)
+
+
+async def execute_compound(execution: Execution, compound: Compound, tag: str) -> Outcome:
+    """The same for a statement of several parts, all of which see the tables as they were."""
+    main = compound.main
+    verb = "SELECT" if isinstance(main, Query) else main.kind.value.upper()
+    tables = [modify.table for modify in compound.modifications]
+    execution.transaction.check_writable(verb, tables)
+    work = StatementWork(execution)
+    try:
+        await work.look_at(
+            [
+                *(reading for modify in compound.modifications for reading in readings(modify)),
+                *([Reading(main.plan, main.tables)] if isinstance(main, Query) else []),
+            ]
+        )
+        await _run_parts(execution, compound.parts[: compound.before], work)
+        if isinstance(main, Query):
+            rows = await _rows(execution, main, work)
+            done = Modified(rows.num_rows, rows)
+        else:
+            done = await run_modify(execution, main, work)
+        await _run_parts(execution, compound.parts[compound.before :], work)
+        await work.write()
+    except BaseException:
+        await work.discard()
+        raise
+    return _outcome(execution, main, done, tag)
+
+
+async def _run_parts(execution: Execution, parts: tuple[Part, ...], work: StatementWork) -> None:
+    for part in parts:
+        done = await run_modify(execution, part.modify, work)
+        if done.returned is not None:
+            work.made[part.relation] = made_view(part.relation, done.returned)
+
+
+async def _rows(execution: Execution, query: Query, work: StatementWork) -> pa.Table:
+    """The rows of a query, held until the commit is acknowledged (Q1 of `context.py`)."""
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    rows = run_over(execution, query.plan, work.inputs(query.tables))
+    async with ending(with_calls(execution, rows, query.calls)) as called:
+        async for batch in called:
+            batches.append(batch)
+            size += batch.nbytes
+            if size > execution.services.limits.returning_bytes_max:
+                raise SqlError(
+                    "54000",
+                    "the rows of a statement that also writes are too large",
+                    hint="Write the rows first and read them with a query.",
+                )
+    schema = batch_schema(output_columns(query.plan))
+    return pa.Table.from_batches(batches) if batches else schema.empty_table()
+
+
+def _outcome(execution: Execution, main: Query | Modify, done: Modified, tag: str) -> Outcome:
+    of_count = counted(tag)
+    if done.returned is None:
+        return Done(of_count(done.affected))
+    names = naming(main.columns, execution.context)
+    return Rows(main.columns, held(done.returned), of_count, names)
+
+
+def tables_of(bound: Modify | Compound) -> tuple[Table, ...]:
+    """What a statement reads and writes."""
+    if isinstance(bound, Modify):
+        others = () if bound.conflict is None else bound.conflict.tables
+        checked = () if bound.view_checks is None else bound.view_checks.tables
+        return (bound.table, *bound.tables, *bound.returning_tables, *others, *checked)
+    found = tuple(table for modify in bound.modifications for table in tables_of(modify))
+    return found + (bound.main.tables if isinstance(bound.main, Query) else ())

@@ -1,0 +1,67 @@
+"""SELECT, VALUES, WITH: choose an engine, pin the inputs, stream the rows.
+
+    constant ──▶ in process, at once
+    tables ────▶ views at the transaction's timestamp ─┬─▶ few rows by key, in process
+                                                       └─▶ the engine ──▶ batches
+
+`AS OF` reads at a timestamp of its own, outside of the transaction's read set, and never sees the
+transaction's own writes.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+
+import pyarrow as pa
+
+from coordinator.execution.context import Execution, Rows, counted, held
+from coordinator.execution.keyed_query import read_by_key, rows_by_key
+from coordinator.execution.reg_names import naming
+from coordinator.execution.run_plan import run_plan
+from coordinator.execution.sequence_calls import with_calls
+from coordinator.session_errors import read_only_transaction
+from sql.plan.nodes import RelationId
+from sql.statements.bound import Query
+from storage.batch import ShardView
+from storage.types import Timestamp
+
+
+async def execute_query(
+    execution: Execution, query: Query, *, as_of: Timestamp | None, tag: str = "SELECT"
+) -> Rows:
+    """Start a query; its rows come as they are asked for (Q2 of `context.py`)."""
+    batches = await start_query(execution, query, as_of=as_of)
+    if query.calls is not None:
+        batches = with_calls(execution, batches, query.calls)
+    return Rows(query.columns, batches, counted(tag), naming(query.columns, execution.context))
+
+
+async def start_query(
+    execution: Execution, query: Query, *, as_of: Timestamp | None
+) -> AsyncIterator[pa.RecordBatch]:
+    """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
+    if not query.tables and execution.services.in_process.can_run(query.plan):
+        return held(await execution.services.in_process.answer(execution.run(query.plan, {})))
+    inputs = await query_inputs(execution, query, as_of=as_of)
+    return await run_query(execution, query, inputs)
+
+
+async def query_inputs(
+    execution: Execution, query: Query, *, as_of: Timestamp | None
+) -> dict[RelationId, ShardView]:
+    """What a query reads, pinned."""
+    if query.locked and execution.transaction.read_only:
+        raise read_only_transaction("SELECT FOR UPDATE")
+    return await execution.views(query.tables, as_of=as_of, plan=query.plan, locked=query.locked)
+
+
+async def run_query(
+    execution: Execution, query: Query, inputs: Mapping[RelationId, ShardView]
+) -> AsyncIterator[pa.RecordBatch]:
+    """Run by key, or on the chosen engine."""
+    reading = read_by_key(execution, query.plan, query.tables)
+    if reading is not None:
+        (view,) = inputs.values()
+        rows = await rows_by_key(execution, reading, view)
+        if rows is not None:
+            batch = reading.answer(rows, execution.parameters)
+            return held(pa.Table.from_batches([batch]))
+    return run_plan(execution, query.plan, inputs)

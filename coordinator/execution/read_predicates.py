@@ -1,0 +1,66 @@
+"""What a statement reads of each table, as predicates for its scans (DESIGN §6).
+
+The conditions of a plan are found once and remembered, by the plan's identity: plans that are run
+again come from the plan cache.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from compute.access.row_predicates import RowPredicate
+from compute.plan_nodes import nodes
+from sql.catalog.catalog import Table
+from sql.plan.nodes import Plan, RelationId
+from sql.plan.read_conditions import ReadCondition, read_conditions
+from sql.types.sql_type import Value
+
+_REMEMBERED_MAX: Final = 2_000
+
+_REMEMBERED_NODES_MAX: Final = 2_000
+"""Longer plans are full of literals: seldom run twice, and large."""
+
+_Conditions = Mapping[RelationId, tuple[ReadCondition, ...] | None]
+
+_remembered: dict[int, tuple[Plan, _Conditions]] = {}
+
+
+def read_predicates(
+    plan: Plan, tables: Sequence[Table], parameters: Sequence[Value]
+) -> list[RowPredicate | None]:
+    """One predicate per table; None: the plan may depend on any of its rows."""
+    conditions = _conditions(plan)
+    given = tuple(parameters)
+    predicates: list[RowPredicate | None] = []
+    for table in tables:
+        # A table that the plan does not scan at all was bound and optimised away: all is safe.
+        found = conditions.get(RelationId(table.shard))
+        predicates.append(None if found is None else _predicate(table, found, given))
+    return predicates
+
+
+def _predicate(
+    table: Table, found: tuple[ReadCondition, ...], given: tuple[Value, ...]
+) -> RowPredicate | None:
+    try:
+        return RowPredicate(table, found, given)
+    except RecursionError:
+        return None
+
+
+def _conditions(plan: Plan) -> _Conditions:
+    known = _remembered.get(id(plan))
+    if known is not None and known[0] is plan:
+        return known[1]
+    try:
+        found = read_conditions(plan)
+    except RecursionError:
+        # Too deep for an engine as well, which will say so.
+        found = {}
+    if next(islice(nodes(plan), _REMEMBERED_NODES_MAX, None), None) is not None:
+        return found
+    if len(_remembered) >= _REMEMBERED_MAX:
+        _remembered.clear()
+    # The plan is kept, so that its identity is not given to another one.
+    _remembered[id(plan)] = (plan, found)
+    return found

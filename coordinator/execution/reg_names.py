@@ -1,0 +1,61 @@
+"""Results of the reg types: oids become the names of what they are, on their way to a client that
+reads text; one that reads binary gets the oids.
+
+INVARIANTS
+  R1  names are those of the catalog that the statement was bound with; an oid that names nothing
+      is shown as it is.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from coordinator.pgcatalog.names import registered_names
+from coordinator.pgwire.kernels import Column, listed
+from sql.binder.state import BindContext
+from sql.functions.pg_proc import procedures
+from sql.functions.pg_proc_texts import shown_name, signature
+from sql.statements.bound import OutputColumn
+from sql.types.sql_type import REGISTERED
+
+_KINDS: Final = {name: name.removeprefix("reg") for name in REGISTERED}
+
+Naming: TypeAlias = Callable[[pa.RecordBatch, Sequence[bool]], pa.RecordBatch]
+"""Rows with names as text, in the columns that are asked for."""
+
+
+def naming(columns: Sequence[OutputColumn], context: Callable[[], BindContext]) -> Naming | None:
+    """What names the rows of a result; None if it has nothing to name."""
+    if not any(column.type.name in REGISTERED for column in columns):
+        return None
+    bound, known = context(), dict[str, dict[int, str]]()
+
+    def named(batch: pa.RecordBatch, wanted: Sequence[bool]) -> pa.RecordBatch:
+        if not known:
+            known.update(_names(bound))
+        arrays = [
+            _texts(array, known[_KINDS[column.type.name]])
+            if asked and column.type.name in REGISTERED
+            else array
+            for column, array, asked in zip(columns, batch.columns, wanted, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+    return named
+
+
+def _names(context: BindContext) -> dict[str, dict[int, str]]:
+    names: dict[str, dict[int, str]] = {kind: {0: "-"} for kind in _KINDS.values()}
+    for kind, oid, text, _ in registered_names(context):
+        names[kind][oid] = text
+    names["procedure"] |= {procedure.oid: signature(procedure) for procedure in procedures()}
+    names["proc"] |= {procedure.oid: shown_name(procedure) for procedure in procedures()}
+    return names
+
+
+def _texts(column: Column, names: Mapping[int, str]) -> Column:
+    oids: list[int | None] = listed(column)
+    return pa.array(
+        [None if oid is None else names.get(oid, str(oid)) for oid in oids], pa.string()
+    )

@@ -1,0 +1,34 @@
+"""Running a plan over its inputs, on the engine that is chosen for it."""
+
+from collections.abc import AsyncIterator, Mapping
+
+import pyarrow as pa
+
+from coordinator.driver.damage_check import examined
+from coordinator.execution.context import Batches, Execution
+from coordinator.execution.engine_choice import choose
+from sql.plan.nodes import Plan, RelationId
+from storage.batch import ShardView
+
+
+def run_plan(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> AsyncIterator[pa.RecordBatch]:
+    """Run on the chosen engine."""
+    engine = choose(execution, plan, inputs).engine
+    if engine is None:
+        batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
+    else:
+        batches = engine.run(execution.run(plan, inputs))
+    views = [view for view in inputs.values() if view.files]
+    if not views:
+        return batches
+    return examined(batches, lambda: execution.services.coordination.examine(views))
+
+
+async def _in_process(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> Batches:
+    table = execution.services.in_process.evaluate(execution.run(plan, inputs))
+    for batch in table.to_batches():
+        yield batch

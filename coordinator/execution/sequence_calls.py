@@ -1,0 +1,217 @@
+"""Values of sequences: those that a statement is supplied with before it runs, and calls that act
+for each row that it yields (`sql/binder/expressions/row_calls.py`).
+
+    plan ─▶ rows ─▶ arguments ─▶ calls, row by row ─▶ rows of `called` ─▶ what is shown
+
+INVARIANTS
+  V1  a value that a statement takes is gone, whatever becomes of the statement; one that starts
+      again by itself takes new ones.
+  V2  calls are made in the order of rows, those of a row in the order of the statement.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from coordinator.execution.context import Batches, Execution
+from coordinator.execution.dml.transient_relations import (
+    made_batch,
+    made_table,
+    made_view,
+    run_over,
+)
+from coordinator.execution.session_functions import evaluated, session_answer, transaction_number
+from coordinator.pgwire.arrow_types import normalized, to_array, to_values
+from coordinator.pgwire.kernels import Column
+from coordinator.streams import ending
+from sql.binder.bind import bind_with_context
+from sql.binder.expressions.row_calls import CALLED
+from sql.binder.expressions.session_calls import NUMBERS, computes_beside
+from sql.binder.resolve.reg_literals import registered
+from sql.binder.stored.sequence_values import CALLS, REGCLASS, sequence_of_oid
+from sql.catalog.objects import SequenceDefinition
+from sql.errors import not_supported
+from sql.plan.nodes import ColumnId, ColumnRef, Const, Expr, Param, output_columns
+from sql.plan.traverse import column_ids, substituted
+from sql.statements.bound import Explain, Prepared, Query, RowCall, RowCalls
+from sql.statements.supplied import Supplied
+from sql.types.sql_type import Value
+
+# --- before a statement runs -------------------------------------------------------------------
+
+
+async def supply(execution: Execution, prepared: Prepared) -> None:
+    """Give the statement its supplied parameters, behind the client's."""
+    execution.filled = prepared.filled
+    own = execution.parameters[: len(prepared.parameters)]
+    if isinstance(prepared.bound, Explain) and prepared.bound.runs is None:
+        # A plan is shown, and no sequence moves.
+        execution.parameters = (*own, *[None] * len(prepared.supplied))
+        return
+    writes = not isinstance(prepared.bound, Query | Explain)
+    caller = _Caller(execution)
+    execution.parameters = own
+    bound_under = execution.variables.binding_key
+    for call in prepared.supplied:
+        # Arguments of the next may be what those before it have answered.
+        value = await _value(caller, call, writes=writes)
+        execution.parameters = (*execution.parameters, value)
+    if execution.variables.binding_key != bound_under and computes_beside(prepared.bound):
+        raise not_supported("set_config() of such a setting beside other expressions")
+
+
+async def _value(caller: "_Caller", supplied: Supplied, *, writes: bool) -> Value:
+    if supplied.kind in NUMBERS:
+        return transaction_number(caller.execution, supplied.kind, writes=writes)
+    if supplied.kind not in CALLS:
+        return await session_answer(caller.execution, supplied)
+    args: Sequence[Value] = (None,)
+    if supplied.args and (supplied.sequence is None or len(supplied.args) > 1):
+        args = evaluated(caller.execution, supplied.args, supplied.kind)
+    return await caller.answer(supplied.kind, supplied.sequence, args)
+
+
+# --- one call ----------------------------------------------------------------------------------
+
+
+class _Caller:
+    """Makes the calls of a statement."""
+
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        self._names: dict[Value, SequenceDefinition] = {}
+
+    async def answer(
+        self, name: str, sequence: SequenceDefinition | None, args: Sequence[Value]
+    ) -> Value:
+        """Make a call. All of these functions are strict."""
+        known = self.execution.transaction.sequences
+        if name == "lastval":
+            return known.newest(self.execution.catalog())
+        if None in args[1:] or (sequence is None and args[0] is None):
+            return None
+        if sequence is None:
+            sequence = self._named(args[0])
+        match name, [*args[1:]]:
+            case "currval", []:
+                return known.current(sequence)
+            case "nextval", []:
+                return (await self.take(sequence, 1))[0]
+            case "setval", [int() as value, *others]:
+                called = others != [False]
+                self.execution.transaction.check_writable("setval()")
+                await self.execution.services.coordination.set_value(sequence, value, called=called)
+                if called:
+                    known.was_set(sequence, value)
+                return value
+            case _:
+                raise AssertionError(f"{name} has no such arguments")
+
+    async def take(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
+        """The next values."""
+        self.execution.transaction.check_writable("nextval()")
+        values = await self.execution.services.coordination.next_values(sequence, count)
+        self.execution.transaction.sequences.took(sequence, values[-1])
+        return values
+
+    def _named(self, name: Value) -> SequenceDefinition:
+        """The sequence of an oid, or that a text names."""
+        found = self._names.get(name)
+        if found is None:
+            context, oid = self.execution.context(), name
+            if isinstance(name, str):
+                oid = bind_with_context(
+                    context, lambda b: registered(b, name, REGCLASS, None)
+                ).value
+            assert isinstance(oid, int), "what names a relation is a text or an oid"
+            found = self._names[name] = sequence_of_oid(context.catalog, oid)
+        return found
+
+
+# --- calls for each row ------------------------------------------------------------------------
+
+
+async def with_calls(
+    execution: Execution, batches: AsyncIterator[pa.RecordBatch], calls: RowCalls | None
+) -> Batches:
+    """What a statement yields, of the rows of its plan (V2)."""
+    caller = _Caller(execution)
+    async with ending(batches):
+        async for batch in batches:
+            if calls is None:
+                yield batch
+                continue
+            async with ending(await _with_called(caller, batch, calls)) as shown:
+                async for made in shown:
+                    yield made
+
+
+async def _with_called(
+    caller: _Caller, batch: pa.RecordBatch, calls: RowCalls
+) -> AsyncIterator[pa.RecordBatch]:
+    """What is shown of a batch."""
+    columns = [*batch.columns, *await _Rows(caller, calls, batch).called()]
+    after, known = calls.after, output_columns(calls.after.input)
+    places = {column.id: place for place, column in enumerate(known)}
+    if all(isinstance(expr, ColumnRef) for expr in after.exprs):
+        shown = [columns[places[e.id]] for e in after.exprs if isinstance(e, ColumnRef)]
+        return _alone(made_batch(shown, batch.num_rows))
+    inputs = {CALLED: made_view(CALLED, made_table(columns))}
+    return run_over(caller.execution, after, inputs)
+
+
+async def _alone(batch: pa.RecordBatch) -> Batches:
+    yield batch
+
+
+class _Rows:
+    """The rows of a batch, for which calls are made."""
+
+    def __init__(self, caller: _Caller, calls: RowCalls, batch: pa.RecordBatch) -> None:
+        self._caller = caller
+        self._calls = calls.calls
+        self._rows = batch.num_rows
+        parts = [expr for call in self._calls for expr in (*call.args, call.guard) if expr]
+        used = {id_ for expr in parts for id_ in column_ids(expr)}
+        known = output_columns(calls.after.input)
+        self._values = {
+            column.id: to_values(normalized(array, column.type), column.type)
+            for column, array in zip(known, batch.columns, strict=False)
+            if column.id in used
+        }
+        self._types = {column.id: column.type for column in known}
+
+    async def called(self) -> Sequence[Column]:
+        """What the calls answer."""
+        first = self._calls[0]
+        alone = len(self._calls) == 1 and first.name == "nextval" and first.guard is None
+        if alone and first.sequence is not None and self._rows:
+            taken = await self._caller.take(first.sequence, self._rows)
+            return [to_array(taken, first.column.type)]
+        answers: list[list[Value]] = [[] for _ in self._calls]
+        for row in range(self._rows):
+            made = {id_: values[row] for id_, values in self._values.items()}
+            for call, found in zip(self._calls, answers, strict=True):
+                made[call.column.id] = await self._call(call, made)
+                found.append(made[call.column.id])
+        pairs = zip(self._calls, answers, strict=True)
+        return [to_array(found, call.column.type) for call, found in pairs]
+
+    async def _call(self, call: RowCall, row: Mapping[ColumnId, Value]) -> Value:
+        if call.guard is not None and self._value(call.guard, row) is not True:
+            return None
+        args = [self._value(arg, row) for arg in call.args]
+        return await self._caller.answer(call.name, call.sequence, args)
+
+    def _value(self, expr: Expr, row: Mapping[ColumnId, Value]) -> Value:
+        match expr:
+            case Const():
+                return expr.value
+            case Param():
+                return self._caller.execution.parameters[expr.index - 1]
+            case ColumnRef():
+                return row[expr.id]
+            case _:
+                known = {id_: Const(row[id_], self._types[id_]) for id_ in column_ids(expr)}
+                (value,) = evaluated(self._caller.execution, [substituted(expr, known)], "this")
+                return value

@@ -1,0 +1,100 @@
+"""What functions do that act on the session (`sql/binder/expressions/session_calls.py`)."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from coordinator.execution.context import Execution
+from coordinator.pgwire.arrow_types import to_values
+from coordinator.variables.variables import TRANSACTION_MODES
+from sql.binder.bind import bind_with_context
+from sql.binder.expressions.serial_sequences import serial_sequence
+from sql.errors import SqlError, not_supported
+from sql.plan.nodes import ColumnId, Expr, PlanColumn, Values
+from sql.statements.supplied import Supplied
+from sql.types.sql_type import Interval, Value
+
+_DAY_S: Final = 86_400
+_SLEEP_MAX_S: Final = 365 * _DAY_S
+"""Longer sleeps end then; nobody has waited for one."""
+
+
+def transaction_number(execution: Execution, kind: str, *, writes: bool) -> int | None:
+    """txid_current() and txid_current_if_assigned(); `writes`: the statement that asks does."""
+    transaction = execution.transaction
+    wrote = transaction.wrote or transaction.changed_catalog
+    if transaction.number is None and kind == "txid_current_if_assigned" and not wrote:
+        if writes:
+            # In PostgreSQL it depends on whether the first row has been written.
+            raise not_supported("txid_current_if_assigned() in a statement that writes first")
+        return None
+    if transaction.number is None:
+        transaction.number = execution.services.coordination.new_transaction_number()
+    return transaction.number
+
+
+async def session_answer(execution: Execution, call: Supplied) -> Value:
+    """Do it; what the call answers. A strict function of NULL does nothing."""
+    values = evaluated(execution, call.args, call.kind)
+    match call.kind, values:
+        case "set_config", (name, value, local):
+            return _set_config(execution, name, value, local=local is True)
+        case "current_setting", (name, *missing_ok):
+            if name is None or None in missing_ok:
+                return None
+            return _setting(execution, str(name), missing_ok=missing_ok == [True])
+        case _, (None,):
+            return None
+        case "pg_get_serial_sequence", (str() as table, str() as column):
+            return bind_with_context(
+                execution.context(), lambda binding: serial_sequence(binding, table, column)
+            )
+        case "pg_get_serial_sequence", _:
+            return None
+        case "pg_sleep", (float() as seconds,):
+            return await _sleep(seconds)
+        case "pg_sleep_for", (Interval() as span,):
+            return await _sleep((span.months * 30 + span.days) * _DAY_S + span.micros / 1e6)
+        case "pg_sleep_until", (int() as until,):
+            return await _sleep((until - execution.services.clock.now()) / 1e6)
+        case _:
+            raise AssertionError(f"{call.kind} has no such arguments")
+
+
+def evaluated(execution: Execution, args: Sequence[Expr], name: str) -> Sequence[Value]:
+    """The values of arguments of constants and parameters."""
+    columns = tuple(PlanColumn(ColumnId(n), f"a{n}", arg.type) for n, arg in enumerate(args))
+    plan = Values(columns, (tuple(args),))
+    in_process = execution.services.in_process
+    if not in_process.can_run(plan):
+        raise not_supported(f"{name}() of a computed argument")
+    (row,) = in_process.evaluate(execution.run(plan, {})).to_batches()
+    return [to_values(row.column(n), arg.type)[0] for n, arg in enumerate(args)]
+
+
+async def _sleep(seconds: float) -> str:
+    """What it shows is nothing: void."""
+    if seconds > 0:
+        await asyncio.sleep(min(seconds, _SLEEP_MAX_S))
+    return ""
+
+
+def _set_config(execution: Execution, name: Value, value: Value, *, local: bool) -> str:
+    if name is None:
+        raise SqlError("22004", "SET requires parameter name")
+    shown = None if value is None else str(value)
+    variables = execution.variables
+    if str(name).lower() in TRANSACTION_MODES:
+        execution.transaction.set_mode(str(name).lower(), shown)
+    else:
+        variables.set(str(name), shown, local=local)
+    return variables.get(str(name))
+
+
+def _setting(execution: Execution, name: str, *, missing_ok: bool) -> str | None:
+    try:
+        return execution.variables.get(name)
+    except SqlError:
+        if missing_ok:
+            return None
+        raise

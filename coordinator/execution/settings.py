@@ -1,0 +1,140 @@
+"""SET, RESET, SHOW, DISCARD and transaction control: statements about the session itself."""
+
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from coordinator import session_errors as wrong
+from coordinator.execution.context import Done, Execution, Rows, held
+from coordinator.pgwire.messages import Severity
+from coordinator.variables.variables import TRANSACTION_MODES, Variables
+from sql.errors import SqlError
+from sql.statements.bound import OutputColumn
+from sql.statements.session import (
+    ResetVariable,
+    SetVariable,
+    ShowVariable,
+    TransactionControl,
+    TransactionVerb,
+)
+from sql.types.sql_type import TEXT
+from storage.types import Timestamp
+
+AsOf: TypeAlias = tuple[Timestamp, bool]
+"""A timestamp, and whether a later one would do."""
+
+
+def show_columns(variables: Variables, statement: ShowVariable) -> tuple[OutputColumn, ...]:
+    """The columns of SHOW: one called after the variable, or three for SHOW ALL."""
+    if statement.name == "all":
+        return tuple(OutputColumn(name, TEXT) for name in ("name", "setting", "description"))
+    return (OutputColumn(variables.canonical(statement.name), TEXT),)
+
+
+def execute_show(execution: Execution, statement: ShowVariable) -> Rows:
+    """SHOW."""
+    variables = execution.variables
+    columns = show_columns(variables, statement)
+    if statement.name == "all":
+        rows: list[tuple[str, ...]] = [
+            (row.name, row.value, row.description) for row in variables.all()
+        ]
+    else:
+        rows = [(variables.get(statement.name),)]
+    return Rows(columns, held(text_table(columns, rows)), lambda _count: "SHOW")
+
+
+def text_table(columns: tuple[OutputColumn, ...], rows: list[tuple[str, ...]]) -> pa.Table:
+    """Rows of text as a result."""
+    names = [column.name for column in columns]
+    arrays = [pa.array([row[place] for row in rows], pa.string()) for place in range(len(columns))]
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def execute_set(execution: Execution, statement: SetVariable | ResetVariable) -> Done:
+    """SET, SET LOCAL, RESET."""
+    match statement:
+        case SetVariable():
+            if statement.local and execution.transaction.warns_outside:
+                words = "SET LOCAL can only be used in transaction blocks"
+                _warn(execution, "25P01", words)
+            for item in (statement, *statement.also):
+                _set(execution, item)
+            return Done("SET")
+        case ResetVariable():
+            execution.variables.reset(statement.name)
+            return Done("RESET")
+
+
+def _set(execution: Execution, item: SetVariable) -> None:
+    if item.name in TRANSACTION_MODES:
+        execution.transaction.set_mode(item.name, item.value)
+    else:
+        execution.variables.set(item.name, item.value, local=item.local)
+
+
+async def execute_control(
+    execution: Execution, control: TransactionControl, as_of: AsOf | None = None
+) -> Done:
+    """BEGIN, COMMIT, ROLLBACK, SET TRANSACTION, savepoints. `as_of`: of BEGIN."""
+    transaction = execution.transaction
+    match control.verb:
+        case TransactionVerb.BEGIN | TransactionVerb.START:
+            tag = "BEGIN" if control.verb is TransactionVerb.BEGIN else "START TRANSACTION"
+            if transaction.in_block:
+                _warn(execution, "25001", "there is already a transaction in progress")
+            if as_of is not None:
+                ts, at_least = as_of
+                await transaction.begin_as_of(control, ts, at_least=at_least)
+            else:
+                transaction.begin_block(control)
+            return Done(tag)
+        case TransactionVerb.SET:
+            if transaction.warns_outside:
+                words = "SET TRANSACTION can only be used in transaction blocks"
+                _warn(execution, "25P01", words)
+            # It counts all the same, up to the end of the implicit transaction.
+            if control.snapshot is not None:
+                await transaction.adopt(control.snapshot)
+            else:
+                transaction.set_modes(control)
+            return Done("SET")
+        case TransactionVerb.COMMIT | TransactionVerb.ROLLBACK:
+            return await _end(execution, control)
+        case TransactionVerb.SAVEPOINT | TransactionVerb.RELEASE | TransactionVerb.ROLLBACK_TO:
+            return _savepoint(execution, control.verb, control.name or "")
+
+
+def _warn(execution: Execution, sqlstate: str, message: str) -> None:
+    execution.notice(SqlError(sqlstate, message), Severity.WARNING)
+
+
+async def _end(execution: Execution, control: TransactionControl) -> Done:
+    transaction = execution.transaction
+    if not transaction.in_block:
+        if control.chain:
+            raise wrong.only_in_block(f"{control.verb.value.upper()} AND CHAIN")
+        _warn(execution, "25P01", "there is no transaction in progress")
+    modes = transaction.modes() if control.chain else None
+    if control.verb is TransactionVerb.ROLLBACK:
+        transaction.rollback()
+        committed = False
+    else:
+        committed = await transaction.commit()
+    if modes is not None:
+        transaction.begin_chained(modes)
+    return Done("COMMIT" if committed else "ROLLBACK")
+
+
+def _savepoint(execution: Execution, verb: TransactionVerb, name: str) -> Done:
+    transaction = execution.transaction
+    match verb:
+        case TransactionVerb.SAVEPOINT:
+            transaction.savepoint(name)
+            return Done("SAVEPOINT")
+        case TransactionVerb.RELEASE:
+            transaction.release(name)
+            return Done("RELEASE")
+        case _:
+            transaction.rollback_to(name)
+            return Done("ROLLBACK")

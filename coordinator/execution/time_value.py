@@ -1,0 +1,34 @@
+"""The value of a bound time expression: evaluated in process, before anything is done with it."""
+
+import pyarrow as pa
+
+from coordinator.execution.context import Execution
+from sql.errors import SqlError, not_supported
+from sql.plan.nodes import ColumnId, Expr, PlanColumn, Project, Values
+from storage.types import Timestamp
+
+_COLUMN = ColumnId(1)
+
+
+def time_value(execution: Execution, expr: Expr, clause: str) -> Timestamp:
+    """A timestamp of int8 or timestamptz. Raises 22023 for NULL and for what is before 1970."""
+    column = PlanColumn(_COLUMN, "time", expr.type)
+    plan = Project(Values((), ((),)), (column,), (expr,))
+    if not execution.services.in_process.can_run(plan):
+        raise not_supported(f"this expression in {clause}")
+    table = execution.services.in_process.evaluate(execution.run(plan, {}))
+    value = timestamp_in(table)
+    if value is None:
+        raise SqlError("22023", f"{clause} timestamp must not be null")
+    if value < 0:
+        raise SqlError("22023", f"{clause} timestamp must not be negative")
+    return Timestamp(value)
+
+
+def timestamp_in(table: pa.Table) -> int | None:
+    """The one value of a table as microseconds, or as the integer that it is."""
+    column = table.column(0)
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
+    value = column[0].as_py()
+    return None if value is None else int(value)

@@ -1,0 +1,56 @@
+"""TRUNCATE: every row that the transaction sees is deleted, without looking at any.
+
+INVARIANTS
+  T1  it depends on all rows of its tables, at every level: a row that comes meanwhile is a
+      conflict, not one that survives, or vanishes unseen, or refers to what is gone.
+"""
+
+from pyroaring import BitMap64
+
+from coordinator.execution.context import Done, Execution
+from coordinator.execution.ddl import execute_definition
+from coordinator.execution.dml.deferred_constraints import check_unused
+from coordinator.execution.spill import buffer_rows, spill_if_large
+from coordinator.pgwire.messages import Severity
+from sql.errors import SqlError
+from sql.statements.bound import Truncate
+from storage.batch import ShardView, WriteBatch
+from storage.types import Source
+
+
+async def execute_truncate(execution: Execution, statement: Truncate, tag: str) -> Done:
+    """Empty the tables, in the transaction."""
+    transaction = execution.transaction
+    transaction.check_writable("TRUNCATE TABLE")
+    for name in statement.cascades:
+        notice = SqlError("00000", f'truncate cascades to table "{name}"')
+        execution.notice(notice, Severity.NOTICE)
+    check_unused(execution, statement.tables, "TRUNCATE")
+    ts = await transaction.timestamp(statement.tables)
+    coordination = execution.services.coordination
+    locked = frozenset(table.oid for table in statement.tables)
+    views = await coordination.scan(transaction.id, ts, statement.tables, (), locked)
+    for table, view in zip(statement.tables, views, strict=True):
+        deletes = _all_rows(view)
+        transaction.fresh.add(table.oid)
+        if deletes:
+            buffer_rows(execution, table, WriteBatch(deletes=deletes))
+    await spill_if_large(execution)
+    if statement.restarted is not None:
+        await execute_definition(execution, statement.restarted, tag)
+    return Done(tag)
+
+
+def _all_rows(view: ShardView) -> dict[Source, BitMap64]:
+    deletes: dict[Source, BitMap64] = {}
+    for part in view.files:
+        deletes[part.file.name] = _range(part.row_limit) - part.deleted
+    for piece in view.inline:
+        deletes[piece.source] = _range(piece.rows.num_rows) - piece.deleted
+    return deletes
+
+
+def _range(count: int) -> BitMap64:
+    rows = BitMap64()
+    rows.add_range(0, count)
+    return rows

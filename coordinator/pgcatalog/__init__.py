@@ -1,0 +1,1 @@
+"""pgcatalog: to be described."""

@@ -1,0 +1,62 @@
+"""Rows of pg_description and pg_shdescription: what COMMENT has said.
+
+A row names the columns it has (W2 of `pgcatalog/relations.py`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from coordinator.pgcatalog.information_schema import Named
+from coordinator.pgcatalog.server import DATABASE
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog
+from sql.catalog.objects import Subject
+from sql.catalog.oids import derived_oid, schema_oid
+
+_PG_CLASS: Final = 1259
+_CLASSES: Final = {
+    "relation": _PG_CLASS, "column": _PG_CLASS, "index": _PG_CLASS, "constraint": 2606,
+    "schema": 2615, "type": 1247,
+}  # fmt: skip
+_PG_DATABASE, _PG_AUTHID = 1262, 1260
+
+
+def _oid(subject: Subject) -> int:
+    match subject:
+        case Subject("schema", str(name)):
+            return schema_oid(name)
+        case Subject("constraint" | "index" as kind, int(table), str(name)):
+            return derived_oid(kind, table, name)
+        case Subject(of=int(oid)):
+            return oid
+        case _:
+            raise AssertionError(f"something else is commented on: {subject}")
+
+
+def _pg_description(context: BindContext) -> Iterator[Named]:
+    for subject, text in _comments(context.catalog):
+        if subject.kind in _CLASSES:
+            yield {
+                "objoid": _oid(subject),
+                "classoid": _CLASSES[subject.kind],
+                "objsubid": subject.part if subject.kind == "column" else 0,
+                "description": text,
+            }
+
+
+def _pg_shdescription(context: BindContext) -> Iterator[Named]:
+    for subject, text in _comments(context.catalog):
+        if subject.kind == "database":
+            yield {"objoid": DATABASE, "classoid": _PG_DATABASE, "description": text}
+        elif subject.kind == "role":
+            yield {"objoid": subject.of, "classoid": _PG_AUTHID, "description": text}
+
+
+def _comments(catalog: Catalog) -> list[tuple[Subject, str]]:
+    return sorted(catalog.comments.items(), key=repr)
+
+
+COMMENT_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "pg_description": _pg_description,
+    "pg_shdescription": _pg_shdescription,
+}

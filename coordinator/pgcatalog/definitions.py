@@ -1,0 +1,318 @@
+"""Numbers and texts of catalog objects, as PostgreSQL's catalogs and functions show them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from typing import Final
+
+from pglast import ast
+from pglast.enums import A_Expr_Kind, CoercionForm
+
+from sql.binder.bind import bind_with_context
+from sql.binder.dml.target_relation import writable_columns
+from sql.binder.resolve.collations import shown_collation
+from sql.binder.state import BindContext, Binding
+from sql.binder.stored.column_expressions import column_names, expression_of
+from sql.binder.stored.stored_names import named_relations, next_value, shown
+from sql.binder.stored.view_text import shown_query
+from sql.binder.stored.views import view_rows
+from sql.catalog.catalog import Check, Column, ForeignKey, Key, Table
+from sql.catalog.constraint_names import not_null_name
+from sql.catalog.objects import CatalogObject, IndexDefinition, ViewDefinition
+from sql.catalog.oids import constraint_oid, index_oid
+from sql.errors import SqlError
+from sql.types.sql_type import SqlType, display, quoted_name
+from sql.types.text_output import format_text
+
+
+def check_numbers(table: Table, check: Check) -> tuple[int, ...]:
+    """The attnums of the columns that a check looks at, as PostgreSQL lists them."""
+    numbers = {
+        column.name: column_number(column, place) for place, column in enumerate(table.columns, 1)
+    }
+    names = column_names(expression_of(check.expression))
+    return tuple(sorted(numbers[name] for name in names if name in numbers))
+
+
+def column_number(column: Column, place: int) -> int:
+    """attnum; `place` from 1."""
+    return column.number or place
+
+
+def key_numbers(table: Table, key: Key) -> tuple[int, ...]:
+    """The attnums of a key's columns."""
+    return tuple(column_number(table.columns[at], at + 1) for at in key.columns)
+
+
+def constraints_of(table: Table) -> list[Key]:
+    """The keys that are constraints by name; the others are indexes only."""
+    return [key for key in table.keys if not key.index]
+
+
+def default_text(column: Column) -> str | None:
+    """The default as an expression; None without."""
+    if column.generated is not None:
+        return column.generated
+    if column.default_of_domain:
+        return None
+    if column.expression is not None:
+        return column.expression
+    if not column.has_default or column.default is None:
+        return "NULL" if column.has_default else None
+    if isinstance(column.default, Decimal):
+        return _number(f"{column.default:f}", column)  # as it was written
+    text = format_text(column.default, column.type)
+    if column.type.category == "N":
+        return _number(text, column)
+    if column.type.name == "bool":
+        return "true" if column.default else "false"
+    if column.type.name == "bpchar" and not column.type.has_blanks:
+        # PostgreSQL keeps what was written, and fills it up when it is used.
+        text = text.rstrip(" ")
+    escaped = text.replace("'", "''")
+    shown = "bpchar" if column.type.name == "bpchar" else display(SqlType(column.type.name))
+    return f"'{escaped}'::{shown}"
+
+
+def _number(text: str, column: Column) -> str:
+    """A literal of the type that the parser gives to a number that is written so."""
+    digits = text.removeprefix("-")
+    if not digits.replace(".", "", 1).isdecimal():
+        return f"'{text}'::{display(SqlType(column.type.name))}"
+    if "." in digits:
+        type_ = "numeric"
+    else:
+        sizes = ((31, "integer"), (63, "bigint"))
+        type_ = next((name for bits, name in sizes if abs(int(text)) < 1 << bits), "numeric")
+    bare = digits == text and ("." in digits or type_ == "integer")
+    return text if bare else f"'{text}'::{type_}"
+
+
+def orders_of(key: Key) -> Sequence[str]:
+    """What its index says of the order of each column."""
+    return key.orders or ("",) * len(key.columns)
+
+
+def index_flags(orders: Sequence[str]) -> tuple[int, ...]:
+    """indoption: 1 is DESC, 2 is NULLS FIRST."""
+    return tuple(
+        ("DESC" in order) + 2 * ("FIRST" in order or ("DESC" in order and "LAST" not in order))
+        for order in orders
+    )
+
+
+def index_definition(table: Table, key: Key) -> str:
+    """As pg_get_indexdef() writes it."""
+    columns = ", ".join(
+        f"{quoted_name(table.columns[at].name)} {order}".strip()
+        for at, order in zip(key.columns, orders_of(key), strict=True)
+    )
+    distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
+    on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
+    return f"CREATE UNIQUE INDEX {quoted_name(key.name)} ON {on} USING btree ({columns}){distinct}"
+
+
+def default_of(context: BindContext, column: Column) -> str | None:
+    """The default as PostgreSQL has it: an identity has none."""
+    if column.identity:
+        return None
+    text = next_value(column.sequence) if column.sequence else default_text(column)
+    return None if text is None else shown_text(context, text)
+
+
+def shown_text(context: BindContext, text: str) -> str:
+    """A kept text with what its relations are called now."""
+    return shown(text, partial(_relation_name, context)) if named_relations(text) else text
+
+
+def view_text(context: BindContext, view: ViewDefinition) -> str:
+    """The query of a view as pg_get_viewdef() gives it, with the names that everything has."""
+    query = shown_query(context.catalog, context.search_path, view)
+    return f" {shown_text(context, query)};"
+
+
+def _relation_name(context: BindContext, oid: int) -> str | None:
+    found = context.catalog.by_oid(oid) or next(
+        (thing for thing in context.catalog.objects.values() if thing.oid == oid), None
+    )
+    return None if found is None else _shown_name(context, found)
+
+
+def _shown_name(context: BindContext, relation: Table | CatalogObject) -> str:
+    """As regclass shows it."""
+    name = quoted_name(relation.name)
+    if relation.schema in context.search_path:
+        return name
+    return f"{quoted_name(relation.schema)}.{name}"
+
+
+_ACTIONS: Final = {
+    "no action": "a",
+    "restrict": "r",
+    "cascade": "c",
+    "set null": "n",
+    "set default": "d",
+}
+
+
+def action_code(action: str) -> str:
+    """The letter of pg_constraint."""
+    return _ACTIONS[action]
+
+
+def views(context: BindContext) -> Iterator[Table]:
+    """The views as tables without rows, their columns as the view is bound now."""
+    for view in context.catalog.views():
+        try:
+            columns = bind_with_context(context, lambda binding: _shown_columns(binding, view))  # noqa: B023
+        except SqlError:
+            continue
+        defaults = dict(view.defaults)
+        made = tuple(
+            replace(column, has_default=at in defaults, expression=defaults.get(at))
+            for at, column in enumerate(columns)
+        )
+        yield Table(view.oid, view.schema, view.name, "", made, timeline="")
+
+
+def _shown_columns(binding: Binding, view: ViewDefinition) -> list[Column]:
+    _, columns = view_rows(binding, view)
+    return [
+        Column(
+            name,
+            column.type,
+            domain=binding.domain(column.id),
+            collation=shown_collation(binding, column),
+        )
+        for name, column in zip(view.columns, columns, strict=True)
+    ]
+
+
+INSERTED, UPDATED, DELETED = 8, 4, 16
+EVERYTHING = INSERTED | UPDATED | DELETED
+"""What can be done to a relation's rows, as pg_relation_is_updatable() says it."""
+
+
+def view_events(context: BindContext, view: ViewDefinition) -> tuple[int, Sequence[int]]:
+    """What can be done to a view's rows, and to each of its columns."""
+    try:
+        found = bind_with_context(context, lambda binding: writable_columns(binding, view))
+    except SqlError:
+        found = None
+    if found is None:
+        return 0, [0] * len(view.columns)
+    events = EVERYTHING if any(found) else DELETED
+    return events, [EVERYTHING if writable else DELETED for writable in found]
+
+
+def is_user_view(table: Table) -> bool:
+    """Whether it is one of `views`."""
+    return not table.shard
+
+
+def referenced_key(context: BindContext, foreign: ForeignKey) -> tuple[Table, Key]:
+    """The table that a foreign key refers to, and the key of its columns there."""
+    other = context.catalog.by_oid(foreign.table)
+    assert other is not None, "a table that is referred to is there"
+    wanted = sorted(foreign.references)
+    key = next(
+        key
+        for key in other.keys
+        if sorted(key_numbers(other, key)) == wanted and not key.deferrable
+    )
+    return other, key
+
+
+def _foreign_text(context: BindContext, table: Table, key: ForeignKey) -> str:
+    """As pg_get_constraintdef() writes it."""
+    other, _ = referenced_key(context, key)
+    own = ", ".join(quoted_name(table.columns[at].name) for at in key.columns)
+    there = ", ".join(
+        quoted_name(other.columns[other.ordinal_of(number)].name) for number in key.references
+    )
+    name = quoted_name(other.name)
+    if other.schema not in context.search_path:
+        name = f"{quoted_name(other.schema)}.{name}"
+    text = f"FOREIGN KEY ({own}) REFERENCES {name}({there})"
+    if key.match_full:
+        text += " MATCH FULL"
+    if key.on_update != "no action":
+        text += f" ON UPDATE {key.on_update.upper()}"
+    if key.on_delete != "no action":
+        text += f" ON DELETE {key.on_delete.upper()}"
+    if key.set_columns:
+        chosen = [quoted_name(table.columns[key.columns[at]].name) for at in key.set_columns]
+        text += f" ({', '.join(chosen)})"
+    return text + _when(key) + _unless_validated(key)
+
+
+def _when(key: Key | ForeignKey) -> str:
+    """When it is looked at, if not always at once."""
+    if not key.deferrable:
+        return ""
+    return " DEFERRABLE INITIALLY DEFERRED" if key.deferred else " DEFERRABLE"
+
+
+def _unless_validated(constraint: Check | ForeignKey) -> str:
+    return "" if constraint.validated else " NOT VALID"
+
+
+def other_index(context: BindContext, table: Table, index: IndexDefinition) -> str:
+    """CREATE INDEX as pg_get_indexdef() writes it."""
+    parts = [
+        f"{_element(element)} {option}".strip()
+        for element, option in zip(
+            index.elements, index.options or ("",) * len(index.elements), strict=True
+        )
+    ]
+    on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
+    text = f"CREATE INDEX {quoted_name(index.name)} ON {on} USING {index.method}"
+    text += f" ({', '.join(parts)})"
+    if index.include:
+        text += f" INCLUDE ({', '.join(index.include)})"
+    text = f"{text} WHERE {index.predicate}" if index.predicate else text
+    return shown_text(context, text)
+
+
+def _element(text: str) -> str:
+    """A column or a call as it is; the grammar wants any other expression in parentheses."""
+    match expression_of(text):
+        case ast.ColumnRef() | ast.CoalesceExpr() | ast.MinMaxExpr() | ast.SQLValueFunction():
+            return text
+        case ast.FuncCall(funcformat=CoercionForm.COERCE_EXPLICIT_CALL):
+            return text
+        case ast.A_Expr(kind=A_Expr_Kind.AEXPR_NULLIF):
+            return text
+        case _:
+            return f"({text})"
+
+
+def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, str]]:
+    """Oid, part and text of what pg_get_constraintdef() and pg_get_indexdef() answer; part 0 is
+    the whole.
+    """
+    for key in table.keys:
+        names = [quoted_name(table.columns[at].name) for at in key.columns]
+        kind = "PRIMARY KEY" if key.primary else "UNIQUE"
+        distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
+        text = f"{kind}{distinct} ({', '.join(names)}){_when(key)}"
+        yield constraint_oid(table, key.name), 0, text
+        yield index_oid(table, key), 0, index_definition(table, key)
+        for part, name in enumerate(names, 1):
+            yield index_oid(table, key), part, name
+    for index in context.catalog.indexes(table.oid):
+        yield index.oid, 0, other_index(context, table, index)
+        for part, element in enumerate((*index.elements, *index.include), 1):
+            yield index.oid, part, shown_text(context, _element(element))
+    for foreign in table.foreign_keys:
+        text = _foreign_text(context, table, foreign)
+        yield constraint_oid(table, foreign.name), 0, text
+    for check in table.checks:
+        condition = shown_text(context, check.expression)
+        text = f"CHECK (({condition})){_unless_validated(check)}"
+        yield constraint_oid(table, check.name), 0, text
+    for column in table.columns:
+        if column.not_null:
+            oid = constraint_oid(table, not_null_name(table, column))
+            yield oid, 0, f"NOT NULL {quoted_name(column.name)}"

@@ -1,0 +1,162 @@
+"""Rows about functions: PostgreSQL's own that we have (`sql/functions/pg_proc.py`).
+
+A row names the columns it has (W2 of `pgcatalog/relations.py`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from coordinator.pgcatalog.information_schema import Named, yes
+from sql.binder.state import BindContext
+from sql.catalog.acl import OWNER
+from sql.catalog.oids import schema_oid
+from sql.catalog.system_catalogs import PG_CATALOG
+from sql.functions.pg_proc import Procedure, casts, oid_of, procedures, type_oid, type_text
+from sql.types.sql_type import Value
+
+_LANGUAGES: Final = {"internal": (12, 2246), "c": (13, 2247), "sql": (14, 2248)}
+"""Oids of each language and its validator."""
+
+
+def _pg_proc(_context: BindContext) -> Iterator[Named]:
+    for procedure in procedures():
+        inputs = procedure.inputs
+        defaults = [given.default for given in inputs if given.default is not None]
+        yield _arguments(procedure) | {
+            "oid": procedure.oid,
+            "proname": procedure.name,
+            "pronamespace": schema_oid(PG_CATALOG),
+            "proowner": OWNER,
+            "prolang": _LANGUAGES[procedure.language][0],
+            "procost": procedure.cost,
+            "prorows": procedure.rows,
+            "prosupport": oid_of(procedure.support),
+            "provariadic": 0 if procedure.repeated is None else type_oid(procedure.repeated),
+            "prokind": procedure.kind,
+            "proleakproof": "leakproof" in procedure.words,
+            "proisstrict": "nonstrict" not in procedure.words,
+            "proretset": procedure.is_set,
+            "provolatile": procedure.volatility,
+            "proparallel": procedure.parallel,
+            "pronargs": len(inputs),
+            "pronargdefaults": len(defaults),
+            "prorettype": type_oid(procedure.result),
+            "proargtypes": tuple(type_oid(given.type) for given in inputs),
+            "proargdefaults": ", ".join(defaults) or None,
+            "prosrc": procedure.source,
+        }
+
+
+def _arguments(procedure: Procedure) -> dict[str, Value]:
+    """What is NULL where a function has nothing but plain arguments without names."""
+    given: dict[str, Value] = {}
+    if procedure.has_modes:
+        given["proallargtypes"] = tuple(type_oid(one.type) for one in procedure.arguments)
+        given["proargmodes"] = tuple(one.mode for one in procedure.arguments)
+    if any(one.name for one in procedure.arguments):
+        given["proargnames"] = tuple(one.name for one in procedure.arguments)
+    return given
+
+
+def _pg_cast(_context: BindContext) -> Iterator[Named]:
+    for row in casts():
+        yield {
+            "oid": row.oid,
+            "castsource": type_oid(row.source),
+            "casttarget": type_oid(row.target),
+            "castfunc": row.function,
+            "castcontext": row.context,
+            "castmethod": row.method,
+        }
+
+
+def _pg_language(_context: BindContext) -> Iterator[Named]:
+    for name, (oid, validator) in _LANGUAGES.items():
+        yield {
+            "oid": oid,
+            "lanname": name,
+            "lanowner": OWNER,
+            "lanpltrusted": name == "sql",
+            "lanvalidator": validator,
+        }
+
+
+# --- information_schema ------------------------------------------------------------------------
+
+_KINDS: Final = {"f": "FUNCTION"}
+_PASSED: Final = {"i": "IN", "v": "IN", "b": "INOUT", "o": "OUT", "t": "OUT"}
+_NAME_BYTES_MAX: Final = 63
+_VECTORS: Final = ("int2vector", "oidvector")
+
+
+def _specific(context: BindContext, procedure: Procedure) -> dict[str, Value]:
+    """What tells a function from its namesakes (nameconcatoid)."""
+    end = f"_{procedure.oid}"
+    return {
+        "specific_catalog": context.database,
+        "specific_schema": PG_CATALOG,
+        "specific_name": procedure.name[: _NAME_BYTES_MAX - len(end)] + end,
+    }
+
+
+def _data_type(type_name: str) -> str:
+    is_array = type_name.startswith("_") or type_name in _VECTORS
+    return "ARRAY" if is_array else type_text(type_name)
+
+
+def _routines(context: BindContext) -> Iterator[Named]:
+    for procedure in procedures():
+        yield _specific(context, procedure) | {
+            "routine_catalog": context.database,
+            "routine_schema": PG_CATALOG,
+            "routine_name": procedure.name,
+            "routine_type": _KINDS.get(procedure.kind),
+            "data_type": _data_type(procedure.result),
+            "type_udt_catalog": context.database,
+            "type_udt_schema": PG_CATALOG,
+            "type_udt_name": procedure.result,
+            "dtd_identifier": "0",
+            "routine_body": "SQL" if procedure.language == "sql" else "EXTERNAL",
+            "routine_definition": procedure.source,
+            "external_language": procedure.language.upper(),
+            "parameter_style": "GENERAL",
+            "is_deterministic": yes(procedure.volatility == "i"),
+            "sql_data_access": "MODIFIES",
+            "is_null_call": yes("nonstrict" not in procedure.words),
+            "schema_level_routine": "YES",
+            "max_dynamic_result_sets": 0,
+            "security_type": "INVOKER",
+            "as_locator": "NO",
+            "is_udt_dependent": "NO",
+        }
+
+
+def _parameters(context: BindContext) -> Iterator[Named]:
+    for procedure in procedures():
+        specific = _specific(context, procedure)
+        for place, given in enumerate(procedure.arguments, 1):
+            yield specific | {
+                "ordinal_position": place,
+                "parameter_mode": _PASSED[given.mode],
+                "is_result": "NO",
+                "as_locator": "NO",
+                "parameter_name": given.name or None,
+                "data_type": _data_type(given.type),
+                "udt_catalog": context.database,
+                "udt_schema": PG_CATALOG,
+                "udt_name": given.type,
+                "dtd_identifier": str(place),
+                "parameter_default": given.default,
+            }
+
+
+FUNCTION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "pg_cast": _pg_cast,
+    "pg_language": _pg_language,
+    "pg_proc": _pg_proc,
+}
+
+FUNCTION_INFORMATION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "parameters": _parameters,
+    "routines": _routines,
+}

@@ -1,0 +1,172 @@
+"""The rows of schema `meridian`: from what the cores show of themselves to Arrow tables.
+
+    Coordination.observe() ─▶ rows per relation ─▶ ShardView, an input like any other
+
+All relations of one statement come from one observation, so they fit together.
+
+INVARIANTS
+  M1  a relation's rows have the types of its columns in `sql/catalog/meridian_schema.py`.
+  M2  every view has a source of its own, so that no engine takes it for an earlier one (B1 of
+      `storage/batch.py`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Final
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from compute.arrow import table_schema
+from coordinator.core.observation import ObservedShard, ObservedTimeline
+from sql.catalog.catalog import Table
+from sql.catalog.meridian_schema import (
+    CONFLICTS,
+    CUTS,
+    FRONTIERS,
+    READ_HOLDS,
+    TIMELINES,
+    TRANSACTIONS,
+)
+from sql.types.sql_type import Value
+from storage.batch import InlineSlice, ShardView
+from storage.types import ShardId, Timestamp, inline_source
+
+_TIMESTAMPTZ_MAX: Final = 253_402_300_800_000_000
+"""The year 10000: timestamps beyond it are not shown as a time of day."""
+
+_views = count(1)
+
+Row = tuple[Value, ...]
+
+
+def relation_view(relation: Table, observed: Sequence[ObservedTimeline]) -> ShardView:
+    """The relation as a view with rows in memory."""
+    return view_of(relation, list(_ROWS[relation.oid](observed)))
+
+
+def view_of(relation: Table, rows: Sequence[Row]) -> ShardView:
+    """Rows as a view (M1, M2)."""
+    schema = table_schema(relation.columns)
+    columns = [
+        pa.array([row[index] for row in rows], field.type) for index, field in enumerate(schema)
+    ]
+    table = pa.Table.from_arrays(columns, schema=schema)
+    number = next(_views)
+    part = InlineSlice(inline_source(Timestamp(number)), table, BitMap64())
+    return ShardView(ShardId(relation.shard), schema, f"observed-{number}", (), (part,))
+
+
+def _timelines(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    for line in observed:
+        yield (
+            line.timeline.name,
+            "manual" if line.timeline.manual else "system",
+            line.since,
+            line.read_ts,
+            line.upper,
+            # A timeline without a clock has no ceiling.
+            None if line.timeline.manual else line.ceiling,
+            _time(line, line.since),
+            _time(line, line.read_ts),
+        )
+
+
+def _frontiers(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    for line, shard in _shards(observed):
+        state = shard.state
+        yield (
+            shard.table.schema,
+            shard.table.name,
+            line.timeline.name,
+            shard.since,
+            line.upper,
+            state.cut,
+            _time(line, shard.since),
+            _time(line, line.upper),
+            _time(line, state.cut),
+            state.tail_rows,
+            state.tail_bytes,
+            state.fenced,
+            None if state.fence is None else state.fence.value,
+        )
+
+
+def _read_holds(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    for line in observed:
+        for hold in line.holds:
+            yield (
+                "named" if hold.name is not None else "transaction",
+                hold.name,
+                hold.owner,
+                hold.txn,
+                line.timeline.name,
+                hold.ts,
+                _time(line, hold.ts),
+            )
+
+
+def _transactions(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    for line in observed:
+        for txn in line.transactions:
+            yield (
+                txn.id,
+                txn.owner,
+                line.timeline.name,
+                "committing" if txn.committing else "open",
+                txn.isolation,
+                txn.read_only,
+                txn.read_ts,
+                _time(line, txn.read_ts),
+                ", ".join(txn.tables_read),
+                ", ".join(txn.tables_written),
+                txn.bytes_written,
+            )
+
+
+def _cuts(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    for line, shard in _shards(observed):
+        for version in shard.state.versions:
+            files = list(version.files.values())
+            yield (
+                line.timeline.name,
+                version.cut,
+                _time(line, version.cut),
+                shard.table.schema,
+                shard.table.name,
+                shard.state.shard,
+                version.number,
+                len(files),
+                sum(live.file.rows - len(live.deleted) for live in files),
+                sum(live.file.size_bytes for live in files),
+            )
+
+
+def _conflicts(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    for line in observed:
+        found = line.conflicts
+        told = (found.by_predicate, found.by_table, found.by_row, found.by_key)
+        yield (line.timeline.name, found.validated, *told, found.avoided)
+
+
+def _shards(
+    observed: Sequence[ObservedTimeline],
+) -> Iterator[tuple[ObservedTimeline, ObservedShard]]:
+    return ((line, shard) for line in observed for shard in line.shards)
+
+
+def _time(line: ObservedTimeline, ts: Timestamp | None) -> int | None:
+    """A timestamp as a time of day, where it is one."""
+    if ts is None or line.timeline.manual or not 0 <= ts < _TIMESTAMPTZ_MAX:
+        return None
+    return ts
+
+
+_ROWS: Final[dict[int, Callable[[Sequence[ObservedTimeline]], Iterator[Row]]]] = {
+    TIMELINES.oid: _timelines,
+    FRONTIERS.oid: _frontiers,
+    READ_HOLDS.oid: _read_holds,
+    TRANSACTIONS.oid: _transactions,
+    CUTS.oid: _cuts,
+    CONFLICTS.oid: _conflicts,
+}

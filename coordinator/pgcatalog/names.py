@@ -1,0 +1,173 @@
+"""What functions and reg types look up: names, definitions and visibility of catalog objects.
+
+A row names the columns it has (W2 of `pgcatalog/relations.py`).
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from coordinator.pgcatalog.definitions import EVERYTHING, definitions, view_events, view_text
+from coordinator.pgcatalog.information_schema import Named, is_base
+from coordinator.pgcatalog.tables import all_tables, users_tables
+from coordinator.pgcatalog.types import all_types, domain_definitions
+from sql.binder.resolve.role_names import roles_of
+from sql.binder.state import BindContext
+from sql.catalog.meridian_schema import SYSTEM_SCHEMA
+from sql.catalog.oids import index_oid, schema_oid
+from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
+from sql.catalog.temporary import ALIAS
+from sql.functions.pg_proc import other_types
+from sql.types.sql_type import OIDS, SqlType, display, quoted_name
+
+
+def _definitions(context: BindContext) -> Iterator[Named]:
+    for table in users_tables(context.catalog):
+        for oid, part, text in definitions(context, table):
+            yield {"oid": oid, "part": part, "definition": text}
+    for oid, text in domain_definitions(context):
+        yield {"oid": oid, "part": 0, "definition": text}
+    for view in context.catalog.views():
+        yield {"oid": view.oid, "part": 0, "definition": view_text(context, view)}
+
+
+def _type_names(context: BindContext) -> Iterator[Named]:
+    for named in all_types(context):
+        is_array = named.domain is None and named.type.element is not None
+        yield {
+            "oid": named.oid,
+            "name": named.shown,
+            "base": named.name.removeprefix("_") if is_array else named.name,
+            "plain": named.shown.removesuffix("[]"),
+            "suffix": "[]" if is_array else "",
+        }
+    for oid, (name, shown) in other_types().items():
+        yield {"oid": oid, "name": shown, "base": name, "plain": shown, "suffix": ""}
+
+
+def _visible(context: BindContext) -> Iterator[Named]:
+    """Whether a name without schema finds it; all of PostgreSQL's types are found."""
+    for oid, _, _, visible in _relation_names(context):
+        yield {"oid": oid, "visible": visible}
+    for named in all_types(context):
+        yield {"oid": named.oid, "visible": named.visible}
+
+
+def _relation_names(context: BindContext) -> Iterator[tuple[int, str, str, bool]]:
+    """Oid, schema, name of every table, view and index, and whether the name alone finds it."""
+    path = [PG_CATALOG, *(name for name in context.search_path if name != PG_CATALOG)]
+    rank = {schema: place for place, schema in reversed(list(enumerate(path)))}
+    first: dict[str, int] = {}
+    named: list[tuple[int, str, str]] = []
+    for table in all_tables(context):
+        named.append((table.oid, table.schema, table.name))
+        named += ((index_oid(table, key), table.schema, key.name) for key in table.keys)
+    named += ((found.oid, found.schema, found.name) for found in context.catalog.sequences())
+    for table in users_tables(context.catalog):
+        indexes = context.catalog.indexes(table.oid)
+        named += ((found.oid, found.schema, found.name) for found in indexes)
+    for _, schema, name in named:
+        if schema in rank:
+            first[name] = min(first.get(name, len(path)), rank[schema])
+    for oid, schema, name in named:
+        yield oid, schema, name, schema in rank and first[name] == rank[schema]
+
+
+def _names(context: BindContext) -> Iterator[Named]:
+    """What the reg types show."""
+    for kind, oid, shown, other in registered_names(context):
+        yield {"kind": kind, "oid": oid, "shown": shown, "other": other}
+    for other, name in _ALIASES.items():
+        yield {"kind": "type", "oid": OIDS[name], "shown": display(SqlType(name)), "other": other}
+
+
+def _name_lists(context: BindContext) -> Iterator[Named]:
+    """What `compute/reference/functions/reg_types.py` reads: each kind's names in one text."""
+    names: dict[str, dict[str, int]] = {kind: {} for kind in ("class", "type", "namespace", "role")}
+    for kind, oid, shown, other in registered_names(context):
+        names[kind].setdefault(shown, oid)
+        names[kind].setdefault(other, oid)
+        if kind == "type" and other.startswith("_"):
+            names[kind].setdefault(f"{other[1:]}[]", oid)
+    types = names["type"]
+    for alias, name in _ALIASES.items():
+        types.setdefault(alias, OIDS[name])
+        types.setdefault(f"{alias}[]", OIDS[f"_{name}"])
+    schemas = [*CATALOG_SCHEMAS, SYSTEM_SCHEMA, context.temporary, *context.catalog.schemas]
+    further: dict[str, dict[str, object]] = {
+        "class": {
+            "database": context.database,
+            "schemas": schemas,
+            "aliases": {ALIAS: context.temporary},
+        },
+        "type": {"relations": list(names["class"])},
+    }
+    for kind, known in names.items():
+        text = json.dumps({"names": known, **further.get(kind, {})})
+        yield {"kind": kind, "names": text}
+
+
+_ALIASES: Final = {
+    "int": "int4", "decimal": "numeric", "dec": "numeric", "float": "float8", "char": "bpchar",
+    "nchar": "bpchar", "char varying": "varchar", "national character": "bpchar",
+}  # fmt: skip
+
+
+def registered_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
+    """Kind and oid of everything that a reg type may name, its text, and how else it is called."""
+    for oid, schema, name, visible in _relation_names(context):
+        text = quoted_name(name)
+        qualified = f"{quoted_name(schema)}.{text}"
+        yield "class", oid, text if visible else qualified, qualified
+    for named in all_types(context):
+        other = named.name
+        if named.schema != PG_CATALOG:
+            is_array = named.domain is None and named.type.element is not None
+            suffix = "[]" if is_array else ""
+            plain = quoted_name(named.name.removeprefix("_") if suffix else named.name)
+            other = f"{quoted_name(named.schema)}.{plain}{suffix}"
+        yield "type", named.oid, named.shown, other
+    for schema in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas):
+        text = quoted_name(schema)
+        yield "namespace", schema_oid(schema), text, text
+    roles = roles_of(context)
+    for role in roles.all():
+        text = quoted_name(roles.name(role.oid))
+        yield "role", role.oid, text, text
+
+
+def _serials(context: BindContext) -> Iterator[Named]:
+    """What pg_get_serial_sequence() answers: always with the schema."""
+    for table in users_tables(context.catalog):
+        for column in table.columns:
+            owned = [s for s in context.catalog.sequences() if s.owner == table.oid]
+            for sequence in owned:
+                if sequence.owner_field == column.field:
+                    yield {
+                        "relation": table.oid,
+                        "attname": column.name,
+                        "sequence": f"{quoted_name(sequence.schema)}.{quoted_name(sequence.name)}",
+                    }
+
+
+def _updatable(context: BindContext) -> Iterator[Named]:
+    """What may be done to a relation, part 0; to each column of a view, or all of a table: -1."""
+    for table in all_tables(context):
+        if is_base(table):
+            for part in (0, -1):
+                yield {"oid": table.oid, "part": part, "events": EVERYTHING}
+    for view in context.catalog.views():
+        events, columns = view_events(context, view)
+        for part, said in enumerate([events, *columns]):
+            yield {"oid": view.oid, "part": part, "events": said}
+
+
+NAME_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "meridian_definitions": _definitions,
+    "meridian_name_lists": _name_lists,
+    "meridian_names": _names,
+    "meridian_serials": _serials,
+    "meridian_type_names": _type_names,
+    "meridian_updatable": _updatable,
+    "meridian_visible": _visible,
+}

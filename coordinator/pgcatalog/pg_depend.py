@@ -1,0 +1,151 @@
+"""Rows of pg_depend: what goes, or keeps something from going, with what.
+
+Not here: what PostgreSQL has and Meridian does not (triggers, toast tables).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from coordinator.pgcatalog.definitions import (
+    check_numbers,
+    column_number,
+    constraints_of,
+    default_of,
+    key_numbers,
+    referenced_key,
+)
+from coordinator.pgcatalog.information_schema import Named
+from sql.binder.state import BindContext
+from sql.binder.stored.column_expressions import column_names, expression_of
+from sql.binder.stored.stored_names import named_relations
+from sql.catalog.catalog import Table
+from sql.catalog.constraint_names import not_null_name
+from sql.catalog.objects import IndexDefinition
+from sql.catalog.oids import constraint_oid, derived_oid, index_oid, schema_oid
+from sql.types.sql_type import quoted_name
+
+TYPE: Final = 1247
+CLASS: Final = 1259
+ATTRDEF: Final = 2604
+CONSTRAINT: Final = 2606
+NAMESPACE: Final = 2615
+REWRITE: Final = 2618
+
+_Address: TypeAlias = tuple[int, int, int]
+"""classid, objid, objsubid."""
+
+
+def pg_depend(context: BindContext) -> Iterator[Named]:
+    """All rows."""
+    for table in context.catalog.tables.values():
+        yield _row((CLASS, table.oid, 0), (NAMESPACE, schema_oid(table.schema), 0), "n")
+        yield from _defaults(context, table)
+        yield from _keys(table)
+        yield from _constraints(context, table)
+        for index in context.catalog.indexes(table.oid):
+            for number in _used(table, index):
+                yield _row((CLASS, index.oid, 0), (CLASS, table.oid, number), "a")
+            for text in (*index.elements, index.predicate):
+                yield from _named((CLASS, index.oid, 0), text)
+    for view in context.catalog.views():
+        yield _row((CLASS, view.oid, 0), (NAMESPACE, schema_oid(view.schema), 0), "n")
+        rule = (REWRITE, derived_oid("rule", view.oid), 0)
+        yield _row(rule, (CLASS, view.oid, 0), "i")
+        for oid, number in view.uses:
+            yield _row(rule, (CLASS, oid, number), "n")
+    for domain in context.catalog.domains():
+        yield from _named((TYPE, domain.oid, 0), domain.default)
+    yield from _sequences(context)
+
+
+def _row(one: _Address, on: _Address, kind: str) -> Named:
+    return {
+        "classid": one[0],
+        "objid": one[1],
+        "objsubid": one[2],
+        "refclassid": on[0],
+        "refobjid": on[1],
+        "refobjsubid": on[2],
+        "deptype": kind,
+    }
+
+
+def _named(one: _Address, text: str) -> Iterator[Named]:
+    """What a kept text names."""
+    for oid in named_relations(text):
+        yield _row(one, (CLASS, oid, 0), "n")
+
+
+def _defaults(context: BindContext, table: Table) -> Iterator[Named]:
+    numbers = _numbers(table)
+    for place, column in enumerate(table.columns, 1):
+        if default_of(context, column) is None:
+            continue
+        number = column_number(column, place)
+        one = (ATTRDEF, derived_oid("default", table.oid, number), 0)
+        kind = "a" if column.generated is None else "i"
+        yield _row(one, (CLASS, table.oid, number), kind)
+        if column.sequence:
+            yield _row(one, (CLASS, column.sequence, 0), "n")
+        yield from _named(one, column.expression or column.generated or "")
+        if column.generated is not None:
+            for name in dict.fromkeys(column_names(expression_of(column.generated))):
+                yield _row(one, (CLASS, table.oid, numbers[name]), "n")
+
+
+def _keys(table: Table) -> Iterator[Named]:
+    constraints = constraints_of(table)
+    for key in table.keys:
+        columns = [(CLASS, table.oid, number) for number in key_numbers(table, key)]
+        index = (CLASS, index_oid(table, key), 0)
+        if key in constraints:
+            constraint = (CONSTRAINT, constraint_oid(table, key.name), 0)
+            yield from (_row(constraint, column, "a") for column in columns)
+            yield _row(index, constraint, "i")
+        else:
+            yield from (_row(index, column, "a") for column in columns)
+
+
+def _constraints(context: BindContext, table: Table) -> Iterator[Named]:
+    for foreign in table.foreign_keys:
+        one = (CONSTRAINT, constraint_oid(table, foreign.name), 0)
+        for ordinal in foreign.columns:
+            yield _row(one, (CLASS, table.oid, table.number_of(ordinal)), "a")
+        for number in foreign.references:
+            yield _row(one, (CLASS, foreign.table, number), "n")
+        yield _row(one, (CLASS, index_oid(*referenced_key(context, foreign)), 0), "n")
+    for check in table.checks:
+        one = (CONSTRAINT, constraint_oid(table, check.name), 0)
+        for number in check_numbers(table, check):
+            yield _row(one, (CLASS, table.oid, number), "a")
+            yield _row(one, (CLASS, table.oid, number), "n")
+        yield from _named(one, check.expression)
+    for place, column in enumerate(table.columns, 1):
+        if column.not_null:
+            one = (CONSTRAINT, constraint_oid(table, not_null_name(table, column)), 0)
+            yield _row(one, (CLASS, table.oid, column_number(column, place)), "a")
+
+
+def _sequences(context: BindContext) -> Iterator[Named]:
+    for sequence in context.catalog.sequences():
+        one = (CLASS, sequence.oid, 0)
+        yield _row(one, (NAMESPACE, schema_oid(sequence.schema), 0), "n")
+        owner = context.catalog.by_oid(sequence.owner) if sequence.owner else None
+        for ordinal, column in enumerate(() if owner is None else owner.columns):
+            if owner is not None and column.field == sequence.owner_field:
+                on = (CLASS, owner.oid, owner.number_of(ordinal))
+                yield _row(one, on, "i" if sequence.identity else "a")
+
+
+def _numbers(table: Table) -> dict[str, int]:
+    return {column.name: table.number_of(at) for at, column in enumerate(table.columns)}
+
+
+def _used(table: Table, index: IndexDefinition) -> Sequence[int]:
+    """The numbers of the columns that an index names anywhere."""
+    numbers = _numbers(table)
+    texts = [*index.elements, *index.include, *([index.predicate] if index.predicate else ())]
+    names = {name for text in texts for name in column_names(expression_of(text))}
+    quoted = {quoted_name(name): name for name in numbers}
+    names |= {quoted[text] for text in texts if text in quoted}
+    return sorted(numbers[name] for name in names if name in numbers)

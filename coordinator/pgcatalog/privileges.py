@@ -1,0 +1,295 @@
+"""Owners and privileges as the catalogs show them, and the rows about nothing else.
+
+A row names the columns it has (W2 of `pgcatalog/relations.py`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from coordinator.pgcatalog.information_schema import Named
+from sql.binder.resolve.role_names import current_role, roles_of
+from sql.binder.state import BindContext
+from sql.catalog.acl import ALL, LETTERS, OWNER, PUBLIC, Acl, Rights, exploded, item_text
+from sql.catalog.catalog import Table
+from sql.catalog.meridian_schema import SYSTEM_RELATIONS
+from sql.catalog.objects import CatalogObject, Subject, ViewDefinition
+from sql.catalog.oids import DATABASE_OID, derived_oid, index_oid, schema_oid
+from sql.catalog.ownership import Thing, acl_of, all_things, rights_of, schema_thing, thing_of
+from sql.catalog.system_catalogs import SYSTEM_SCHEMAS, system_catalogs
+from sql.types.sql_type import OIDS, Value
+
+
+class Shown:
+    """The rights of things, as columns of catalogs."""
+
+    def __init__(self, context: BindContext) -> None:
+        self._catalog = context.catalog
+        self.roles = roles_of(context)
+
+    def of(self, thing: Thing) -> tuple[int, tuple[str, ...] | None]:
+        """Owner and list."""
+        rights = rights_of(self._catalog, thing)
+        return rights.owner, self.acl(rights.acl)
+
+    def named(self, found: Table | CatalogObject, start: str) -> dict[str, Value]:
+        """The same as columns: `relowner`, `relacl`."""
+        owner, acl = self.of(thing_of(found))
+        return {f"{start}owner": owner, f"{start}acl": acl}
+
+    def owner(self, found: Table | CatalogObject) -> str:
+        """Its name."""
+        return self.roles.name(rights_of(self._catalog, thing_of(found)).owner)
+
+    def column(self, table: int, number: int) -> tuple[str, ...] | None:
+        """The list of a column."""
+        if not self._catalog.rights:
+            return None
+        return self.acl(self._catalog.rights.get(Subject("column", table, number), Rights()).acl)
+
+    def acl(self, acl: Acl | None) -> tuple[str, ...] | None:
+        """A list as aclitem[] shows it."""
+        return None if acl is None else tuple(item_text(item, self.roles.name) for item in acl)
+
+
+def _pg_default_acl(context: BindContext) -> Iterator[Named]:
+    shown = Shown(context)
+    for subject, rights in context.catalog.rights.items():
+        if subject.kind == "default" and rights.acl is not None:
+            yield {
+                "oid": derived_oid("default acl", subject.of, subject.part),
+                "defaclrole": subject.of,
+                "defaclnamespace": schema_oid(subject.schema) if subject.schema else 0,
+                "defaclobjtype": str(subject.part)[0],
+                "defaclacl": shown.acl(rights.acl),
+            }
+
+
+def _members(context: BindContext) -> Iterator[Named]:
+    """What `meridian_may` and `meridian_member` of `compute/reference/functions/system.py` read."""
+    roles = roles_of(context)
+    for role in roles.all():
+        if role.superuser:
+            yield {"oid": role.oid, "roles": "*|*|*|*"}
+            continue
+        usage, member, set_ = (roles.above(role.oid, how) for how in ("usage", "member", "set"))
+        admin = roles.administers(role.oid) - {role.oid}
+        kinds = ({PUBLIC, *usage}, member, set_, admin)
+        yield {"oid": role.oid, "roles": "|".join(",".join(map(str, sorted(k))) for k in kinds)}
+
+
+def _rights(context: BindContext) -> Iterator[Named]:
+    catalog = context.catalog
+    system = [thing_of(table) for table in all_system()]
+    types = (Thing(Subject("type", oid), "type", "pg_catalog", n) for n, oid in OIDS.items())
+    schemas = map(schema_thing, sorted(SYSTEM_SCHEMAS))
+    for thing in (*all_things(catalog), *system, *types, *schemas):
+        grants = _grants_text(acl_of(rights := rights_of(catalog, thing), thing.kind), rights.owner)
+        oid: int | str = thing.subject.of
+        if thing.kind == "schema":
+            oid = schema_oid(thing.name)
+        elif thing.kind == "database":
+            oid = DATABASE_OID
+        kind = thing.subject.kind
+        yield {"kind": kind, "oid": oid, "part": 0, "grants": grants}
+    for table in catalog.tables.values():
+        owner = f"{rights_of(catalog, thing_of(table)).owner}=/{LETTERS}"
+        for key in table.keys:
+            yield {"kind": "relation", "oid": index_oid(table, key), "part": 0, "grants": owner}
+        for index in catalog.indexes(table.oid):
+            yield {"kind": "relation", "oid": index.oid, "part": 0, "grants": owner}
+    columns: dict[int | str, str] = {}
+    for subject, said in catalog.rights.items():
+        if subject.kind == "column" and said.acl:
+            text = _grants_text(said.acl, None)
+            columns[subject.of] = f"{columns.get(subject.of, '')} {text}"
+            yield {"kind": "column", "oid": subject.of, "part": subject.part, "grants": text}
+    for oid, text in columns.items():
+        yield {"kind": "columns", "oid": oid, "part": 0, "grants": text}
+
+
+def _grants_text(acl: Acl, owner: int | None) -> str:
+    items = [f"{item.grantee}={item.privileges}/{item.options}" for item in acl]
+    return " ".join(items if owner is None else [*items, f"{owner}=/{LETTERS}"])
+
+
+def all_system() -> Iterator[Table]:
+    """The relations that have always been there."""
+    yield from system_catalogs().values()
+    yield from SYSTEM_RELATIONS.values()
+
+
+RIGHTS_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "meridian_members": _members,
+    "meridian_rights": _rights,
+    "pg_default_acl": _pg_default_acl,
+}
+
+
+# --- information_schema ------------------------------------------------------------------------
+
+
+def _grants(context: BindContext, thing: Thing) -> Iterator[dict[str, Value]]:
+    """The privileges of a thing that the session's roles have granted or have."""
+    roles = roles_of(context)
+    rights = rights_of(context.catalog, thing)
+    for grantor, grantee, privilege, is_grantable in exploded(acl_of(rights, thing.kind)):
+        if privilege != "MAINTAIN":
+            yield {
+                "grantor": roles.name(grantor),
+                "grantee": "PUBLIC" if grantee == PUBLIC else roles.name(grantee),
+                "privilege_type": privilege,
+                "is_grantable": "YES" if is_grantable or grantee == rights.owner else "NO",
+            }
+
+
+def _named(context: BindContext, thing: Thing, kind: str) -> dict[str, Value]:
+    return {
+        f"{kind}_catalog": context.database,
+        f"{kind}_schema": thing.schema,
+        f"{kind}_name": thing.name,
+    }
+
+
+def _table_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
+    system = map(thing_of, system_catalogs().values())
+    for thing in (*all_things(context.catalog), *system):
+        if thing.kind == "table":
+            for grant in _grants(context, thing):
+                hierarchy = "YES" if grant["privilege_type"] == "SELECT" else "NO"
+                yield _named(context, thing, "table") | grant | {"with_hierarchy": hierarchy}
+
+
+def _column_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
+    """Those of a table are those of all its columns, too."""
+    names = set(ALL["column"])
+    relations: list[Table | ViewDefinition] = [*context.catalog.tables.values()]
+    relations += system_catalogs().values()
+    relations += context.catalog.views()
+    for found in relations:
+        thing = thing_of(found)
+        whole = [g for g in _grants(context, thing) if _letter(g["privilege_type"]) in names]
+        for number, column in _columns(found):
+            own = Thing(Subject("column", found.oid, number), "column", thing.schema, thing.name)
+            owner = rights_of(context.catalog, thing).owner
+            more = [
+                grant | {"is_grantable": "YES"} if grant["grantee"] == owner else grant
+                for grant in _grants(context, own)
+            ]
+            seen: dict[tuple[Value, ...], dict[str, Value]] = {}
+            for grant in (*whole, *more):
+                key = (grant["grantor"], grant["grantee"], grant["privilege_type"])
+                if key not in seen or grant["is_grantable"] == "YES":
+                    seen[key] = grant
+            for grant in seen.values():
+                yield _named(context, thing, "table") | grant | {"column_name": column}
+
+
+def _letter(privilege: Value) -> str:
+    return {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "REFERENCES": "x"}.get(str(privilege), "")
+
+
+def _columns(found: Table | ViewDefinition) -> Iterator[tuple[int, str]]:
+    if isinstance(found, Table):
+        for at, column in enumerate(found.columns):
+            yield found.number_of(at), column.name
+    else:
+        yield from enumerate(found.columns, 1)
+
+
+def _usage_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
+    domains = {domain.oid for domain in context.catalog.domains()}
+    owner = roles_of(context).name(OWNER)
+    for collation in ("default", "C", "POSIX"):
+        thing = Thing(Subject("collation", 0), "collation", "pg_catalog", collation)
+        yield _named(context, thing, "object") | {
+            "object_type": "COLLATION",
+            "grantor": owner,
+            "grantee": "PUBLIC",
+            "privilege_type": "USAGE",
+            "is_grantable": "NO",
+        }
+    for thing in all_things(context.catalog):
+        kind = "SEQUENCE" if thing.kind == "sequence" else "DOMAIN"
+        # PostgreSQL takes a sequence of which nothing was granted for a table.
+        is_granted = rights_of(context.catalog, thing).acl is not None
+        if (thing.kind == "sequence" and is_granted) or thing.subject.of in domains:
+            for grant in _grants(context, thing):
+                if grant["privilege_type"] == "USAGE":
+                    yield _named(context, thing, "object") | grant | {"object_type": kind}
+
+
+def _udt_privileges(_context: BindContext) -> Iterator[dict[str, Value]]:
+    """Those of composite types only, of which there are none."""
+    yield from ()
+
+
+def _of_roles(
+    rows: Callable[[BindContext], Iterator[dict[str, Value]]],
+) -> Callable[[BindContext], Iterator[Named]]:
+    """Those rows that are not about PUBLIC, and are about the session's roles."""
+
+    def of_roles(context: BindContext) -> Iterator[Named]:
+        roles, mine = roles_of(context), _enabled(context)
+        names = {roles.name(oid) for oid in mine}
+        for row in rows(context):
+            if row["grantee"] != "PUBLIC" and {row["grantor"], row["grantee"]} & names:
+                yield row
+
+    return of_roles
+
+
+def _seen(
+    rows: Callable[[BindContext], Iterator[dict[str, Value]]],
+) -> Callable[[BindContext], Iterator[Named]]:
+    """The same with those about PUBLIC."""
+
+    def seen(context: BindContext) -> Iterator[Named]:
+        roles, mine = roles_of(context), _enabled(context)
+        names = {"PUBLIC", *(roles.name(oid) for oid in mine)}
+        return (row for row in rows(context) if {row["grantor"], row["grantee"]} & names)
+
+    return seen
+
+
+def _enabled(context: BindContext) -> frozenset[int]:
+    roles, acting = roles_of(context), current_role(context).oid
+    if roles.is_super(acting):
+        return frozenset(role.oid for role in roles.all())
+    return roles.above(acting, "usage")
+
+
+def _enabled_roles(context: BindContext) -> Iterator[Named]:
+    roles = roles_of(context)
+    for oid in sorted(_enabled(context)):
+        yield {"role_name": roles.name(oid)}
+
+
+def _applicable_roles(context: BindContext) -> Iterator[dict[str, Value]]:
+    roles, mine = roles_of(context), _enabled(context)
+    for role in roles.all():
+        for one in role.members:
+            if one.member in mine:
+                yield {
+                    "grantee": roles.name(one.member),
+                    "role_name": roles.name(role.oid),
+                    "is_grantable": "YES" if one.admin else "NO",
+                }
+
+
+def _administrable(context: BindContext) -> Iterator[Named]:
+    return (row for row in _applicable_roles(context) if row["is_grantable"] == "YES")
+
+
+RIGHTS_INFORMATION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "administrable_role_authorizations": _administrable,
+    "applicable_roles": _applicable_roles,
+    "column_privileges": _seen(_column_privileges),
+    "enabled_roles": _enabled_roles,
+    "role_column_grants": _of_roles(_column_privileges),
+    "role_table_grants": _of_roles(_table_privileges),
+    "role_udt_grants": _of_roles(_udt_privileges),
+    "role_usage_grants": _of_roles(_usage_privileges),
+    "table_privileges": _seen(_table_privileges),
+    "udt_privileges": _seen(_udt_privileges),
+    "usage_privileges": _seen(_usage_privileges),
+}

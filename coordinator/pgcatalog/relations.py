@@ -1,0 +1,92 @@
+"""The rows of pg_catalog and information_schema: from the catalog that a statement is bound with to
+Arrow tables.
+
+    BindContext ─▶ rows per relation, by column name ─▶ ShardView, an input like any other
+
+INVARIANTS
+  W2  a column that a row does not name is NULL, or zero, false, empty where PostgreSQL has no NULL.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from coordinator.pgcatalog.comments import COMMENT_ROWS
+from coordinator.pgcatalog.functions import FUNCTION_INFORMATION_ROWS, FUNCTION_ROWS
+from coordinator.pgcatalog.information_schema import INFORMATION_SCHEMA_ROWS, Named
+from coordinator.pgcatalog.meridian_schema import Row, view_of
+from coordinator.pgcatalog.names import NAME_ROWS
+from coordinator.pgcatalog.pg_depend import pg_depend
+from coordinator.pgcatalog.privileges import RIGHTS_INFORMATION_ROWS, RIGHTS_ROWS
+from coordinator.pgcatalog.roles import ROLE_ROWS
+from coordinator.pgcatalog.server import SERVER_ROWS
+from coordinator.pgcatalog.statistics import STATISTICS_ROWS
+from coordinator.pgcatalog.tables import TABLE_ROWS
+from coordinator.pgcatalog.types import TYPE_ROWS
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Column, Table
+from sql.catalog.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
+from sql.catalog.temporary import is_temporary
+from sql.types.sql_type import Value
+from storage.batch import ShardView
+
+_ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[Named]]]]] = {
+    PG_CATALOG: {
+        **SERVER_ROWS,
+        **TYPE_ROWS,
+        **TABLE_ROWS,
+        **NAME_ROWS,
+        **COMMENT_ROWS,
+        **RIGHTS_ROWS,
+        **ROLE_ROWS,
+        **FUNCTION_ROWS,
+        **STATISTICS_ROWS,
+        "pg_depend": pg_depend,
+    },
+    INFORMATION_SCHEMA: {
+        **INFORMATION_SCHEMA_ROWS,
+        **RIGHTS_INFORMATION_ROWS,
+        **FUNCTION_INFORMATION_ROWS,
+    },
+}
+
+
+def catalog_view(relation: Table, context: BindContext) -> ShardView:
+    """The relation as a view with rows in memory."""
+    make = _ROWS[relation.schema].get(relation.name)
+    if relation.schema == INFORMATION_SCHEMA:
+        context = _without_others(context)
+    rows = [] if make is None else [_row(relation, named) for named in make(context)]
+    return view_of(relation, rows)
+
+
+def _without_others(context: BindContext) -> BindContext:
+    """As information_schema sees it: without what is temporary in other sessions."""
+    catalog = context.catalog
+    others = {schema for schema in catalog.schemas if is_temporary(schema)} - {context.temporary}
+    if not others:
+        return context
+    tables = {key: table for key, table in catalog.tables.items() if table.schema not in others}
+    objects = {key: thing for key, thing in catalog.objects.items() if thing.schema not in others}
+    return replace(context, catalog=replace(catalog, tables=tables, objects=objects))
+
+
+def _row(relation: Table, named: Named) -> Row:
+    return tuple(
+        named[column.name] if column.name in named else _absent(column)
+        for column in relation.columns
+    )
+
+
+def _absent(column: Column) -> Value:
+    if not column.not_null:
+        return None
+    match column.type.category:
+        case "B":
+            return False
+        case "N":
+            return 0.0 if column.type.name.startswith("float") else 0
+        case "A":
+            return ()
+        case _:
+            return ""

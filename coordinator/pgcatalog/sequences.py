@@ -1,0 +1,82 @@
+"""Where sequences stand, as rows: of a sequence itself, of pg_sequences, of what functions ask.
+
+What they show is of the present moment, whatever a transaction sees otherwise: sequences are
+outside of transactions.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from coordinator.driver.coordination import Coordination
+from coordinator.driver.sequences import SequenceState
+from coordinator.pgcatalog.information_schema import Named
+from coordinator.pgcatalog.meridian_schema import view_of
+from coordinator.pgcatalog.privileges import Shown
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Table
+from sql.catalog.sequence_relation import is_sequence
+from sql.catalog.system_catalogs import PG_CATALOG
+from sql.types.sql_type import INT2, INT4, INT8, display
+from storage.batch import ShardView
+
+States: TypeAlias = Mapping[int, SequenceState]
+"""By oid of the sequence."""
+
+_TYPES: Final = {type_.name: display(type_) for type_ in (INT2, INT4, INT8)}
+
+
+async def states_of(
+    tables: Sequence[Table], context: BindContext, coordination: Coordination
+) -> States:
+    """Of the sequences that these relations show."""
+    shown = {table.oid for table in tables if is_sequence(table)}
+    everything = any(_shows_all(table) for table in tables)
+    wanted = [s for s in context.catalog.sequences() if everything or s.oid in shown]
+    return {sequence.oid: await coordination.sequence_state(sequence) for sequence in wanted}
+
+
+def _shows_all(table: Table) -> bool:
+    return table.schema == PG_CATALOG and table.name in _ROWS
+
+
+def shows_sequences(table: Table) -> bool:
+    """Whether the rows of a relation are made here."""
+    return is_sequence(table) or _shows_all(table)
+
+
+def sequence_view(table: Table, context: BindContext, states: States) -> ShardView:
+    """The relation as a view with rows in memory."""
+    if is_sequence(table):
+        state = states[table.oid]
+        return view_of(table, [(state.last, state.left, state.called)])
+    named = _ROWS[table.name](context, states)
+    rows = [tuple(row.get(column.name) for column in table.columns) for row in named]
+    return view_of(table, rows)
+
+
+def _pg_sequences(context: BindContext, states: States) -> Iterator[Named]:
+    shown = Shown(context)
+    for sequence in context.catalog.sequences():
+        state = states[sequence.oid]
+        yield {
+            "schemaname": sequence.schema,
+            "sequencename": sequence.name,
+            "sequenceowner": shown.owner(sequence),
+            "data_type": _TYPES[sequence.type],
+            "start_value": sequence.start,
+            "min_value": sequence.least,
+            "max_value": sequence.greatest,
+            "increment_by": sequence.increment,
+            "cycle": sequence.cycle,
+            "cache_size": sequence.cache,
+            "last_value": state.last if state.called else None,
+        }
+
+
+def _last_values(context: BindContext, states: States) -> Iterator[Named]:
+    for sequence in context.catalog.sequences():
+        state = states[sequence.oid]
+        yield {"oid": sequence.oid, "last_value": state.last if state.called else None}
+
+
+_ROWS: Final = {"pg_sequences": _pg_sequences, "meridian_sequences": _last_values}

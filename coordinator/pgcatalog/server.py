@@ -1,0 +1,106 @@
+"""Rows of pg_catalog about the server itself.
+
+A row names the columns it has (W2 of `pgcatalog/relations.py`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from coordinator.pgcatalog.information_schema import Named
+from coordinator.pgcatalog.privileges import Shown
+from coordinator.pgcatalog.types import COLLATIONS
+from sql.binder.state import BindContext
+from sql.catalog import ownership as role_names_ownership
+from sql.catalog.acl import OWNER
+from sql.catalog.objects import TEXT_CLASSES
+from sql.catalog.oids import DATABASE_OID, derived_oid, schema_oid
+from sql.catalog.ownership import Thing
+from sql.catalog.system_catalogs import PG_CATALOG
+from sql.functions.pg_proc import oid_of
+from sql.types.sql_type import CATEGORIES, OIDS
+
+HEAP: Final = 2
+BTREE: Final = 403
+METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
+_ANYENUM: Final = 3500
+DATABASE: Final = DATABASE_OID
+_TABLESPACE: Final = 1663
+
+
+def _pg_opclass(_context: BindContext) -> Iterator[Named]:
+    own = {f"{name}_ops": oid for name, oid in OIDS.items() if _has_order(name)}
+    own |= {"enum_ops": _ANYENUM} | dict.fromkeys(TEXT_CLASSES, OIDS["text"])
+    for name, oid in own.items():
+        yield {
+            "oid": derived_oid("opclass", name),
+            "opcmethod": BTREE,
+            "opcname": name,
+            "opcnamespace": schema_oid(PG_CATALOG),
+            "opcowner": OWNER,
+            "opcintype": oid,
+            "opcdefault": name not in TEXT_CLASSES,
+        }
+
+
+def _has_order(name: str) -> bool:
+    return CATEGORIES.get(name, "A") not in ("P", "X", "A")
+
+
+def _pg_am(_context: BindContext) -> Iterator[Named]:
+    yield {
+        "oid": HEAP,
+        "amname": "heap",
+        "amhandler": oid_of("heap_tableam_handler"),
+        "amtype": "t",
+    }
+    yield {"oid": BTREE, "amname": "btree", "amhandler": oid_of("bthandler"), "amtype": "i"}
+
+
+def _pg_collation(_context: BindContext) -> Iterator[Named]:
+    for name, (oid, provider, encoding) in COLLATIONS.items():
+        yield {
+            "oid": oid,
+            "collname": name,
+            "collnamespace": schema_oid(PG_CATALOG),
+            "collowner": OWNER,
+            "collprovider": provider,
+            "collisdeterministic": True,
+            "collencoding": encoding,
+        }
+
+
+def _pg_database(context: BindContext) -> Iterator[Named]:
+    owner, acl = Shown(context).of(Thing(role_names_ownership.DATABASE, "database", "", ""))
+    yield {
+        "oid": DATABASE,
+        "datname": context.database,
+        "datdba": owner,
+        "datacl": acl,
+        "encoding": 6,
+        "datlocprovider": "c",
+        "datallowconn": True,
+        "datconnlimit": -1,
+        "dattablespace": _TABLESPACE,
+        "datcollate": "C",
+        "datctype": "C",
+    }
+
+
+def _pg_tablespace(_context: BindContext) -> Iterator[Named]:
+    yield {"oid": _TABLESPACE, "spcname": "pg_default", "spcowner": OWNER}
+    yield {"oid": 1664, "spcname": "pg_global", "spcowner": OWNER}
+
+
+def _pg_settings(context: BindContext) -> Iterator[Named]:
+    for name in sorted(context.settings):
+        yield {"name": name, "setting": context.settings[name], "pending_restart": False}
+
+
+SERVER_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "pg_am": _pg_am,
+    "pg_collation": _pg_collation,
+    "pg_database": _pg_database,
+    "pg_opclass": _pg_opclass,
+    "pg_settings": _pg_settings,
+    "pg_tablespace": _pg_tablespace,
+}

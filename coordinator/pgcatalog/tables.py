@@ -1,0 +1,423 @@
+"""Rows of pg_catalog about tables, their columns, constraints and sequences.
+
+A row names the columns it has (W2 of `pgcatalog/relations.py`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from coordinator.pgcatalog.definitions import (
+    action_code,
+    check_numbers,
+    column_number,
+    constraints_of,
+    default_of,
+    index_definition,
+    index_flags,
+    is_user_view,
+    key_numbers,
+    orders_of,
+    other_index,
+    referenced_key,
+    shown_text,
+    view_text,
+    views,
+)
+from coordinator.pgcatalog.information_schema import Named
+from coordinator.pgcatalog.privileges import Shown
+from coordinator.pgcatalog.server import BTREE, HEAP, METHODS
+from coordinator.pgcatalog.types import collation_of, domain_constraints, opclass_oid, stored_as
+from sql.binder.ddl.storage_options import shown_options
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog, Key, Table
+from sql.catalog.constraint_names import not_null_name
+from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA
+from sql.catalog.objects import IndexDefinition, SequenceDefinition
+from sql.catalog.oids import constraint_oid, derived_oid, index_oid, schema_oid
+from sql.catalog.ownership import schema_thing
+from sql.catalog.sequence_relation import sequence_relation
+from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG, is_view, system_catalogs
+from sql.catalog.temporary import is_temporary
+from sql.types.sql_type import OIDS, Value, quoted_name
+
+
+def users_tables(catalog: Catalog) -> list[Table]:
+    """What users have created."""
+    return list(catalog.tables.values())
+
+
+def all_tables(context: BindContext) -> Iterator[Table]:
+    """System relations and views, too."""
+    yield from system_catalogs().values()
+    yield from SYSTEM_RELATIONS.values()
+    yield from users_tables(context.catalog)
+    yield from views(context)
+
+
+def is_shown_as_view(table: Table) -> bool:
+    """Whether users see a view, whatever it is made of."""
+    if table.schema in CATALOG_SCHEMAS:
+        return is_view(table)
+    return table.schema == SYSTEM_SCHEMA or is_user_view(table)
+
+
+def _pg_namespace(context: BindContext) -> Iterator[Named]:
+    shown = Shown(context)
+    names = {*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas}
+    for name in sorted(names):
+        owner, acl = shown.of(schema_thing(name))
+        yield {"oid": schema_oid(name), "nspname": name, "nspowner": owner, "nspacl": acl}
+
+
+def _pg_class(context: BindContext) -> Iterator[Named]:
+    shown = Shown(context)
+    referred = {key.table for t in context.catalog.tables.values() for key in t.foreign_keys}
+    for sequence in context.catalog.sequences():
+        yield _sequence_class(sequence) | shown.named(sequence, "rel")
+    for table in all_tables(context):
+        view = is_shown_as_view(table)
+        rights = shown.named(table, "rel")
+        yield (
+            _class_row(table.schema)
+            | rights
+            | {
+                "oid": table.oid,
+                "relname": table.name,
+                "relkind": "v" if view else "r",
+                "relam": 0 if view else HEAP,
+                "relnatts": len(table.columns),
+                "relchecks": len(table.checks),
+                "relhasindex": bool(table.keys) or any(context.catalog.indexes(table.oid)),
+                "relhasrules": is_user_view(table),
+                # In PostgreSQL foreign keys are triggers of both tables: psql shows none without.
+                "relhastriggers": bool(table.foreign_keys) or table.oid in referred,
+                "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
+                "reloptions": _options(context, table),
+            }
+        )
+        owner = {"relowner": rights["relowner"]}
+        for index in context.catalog.indexes(table.oid):
+            yield _index_class(index) | owner
+        for key in table.keys:
+            yield (
+                _class_row(table.schema)
+                | owner
+                | {
+                    "oid": index_oid(table, key),
+                    "relname": key.name,
+                    "relkind": "i",
+                    "relam": BTREE,
+                    "relnatts": len(key.columns),
+                    "relreplident": "n",
+                }
+            )
+
+
+def _options(context: BindContext, table: Table) -> Value:
+    if not is_user_view(table):
+        return shown_options(table)
+    view = next(view for view in context.catalog.views() if view.oid == table.oid)
+    return (f"check_option={view.check_option}",) if view.check_option else None
+
+
+def _index_class(index: IndexDefinition) -> dict[str, Value]:
+    return _class_row(index.schema) | {
+        "oid": index.oid,
+        "relname": index.name,
+        "relkind": "i",
+        "relam": METHODS.get(index.method, 0),
+        "relnatts": len(index.elements) + len(index.include),
+        "relreplident": "n",
+    }
+
+
+def _sequence_class(sequence: SequenceDefinition) -> dict[str, Value]:
+    return _class_row(sequence.schema) | {
+        "oid": sequence.oid,
+        "relname": sequence.name,
+        "relkind": "S",
+        "relnatts": 3,
+        "reltuples": 1.0,
+        "relpages": 1,
+        "relreplident": "n",
+    }
+
+
+def _class_row(schema: str) -> dict[str, Value]:
+    return {
+        "relnamespace": schema_oid(schema),
+        "relpersistence": "t" if is_temporary(schema) else "p",
+        "relispopulated": True,
+        "reltuples": -1.0,
+    }
+
+
+def _pg_attribute(context: BindContext) -> Iterator[Named]:
+    shown = Shown(context)
+    sequences = map(sequence_relation, context.catalog.sequences())
+    for table in (*all_tables(context), *sequences):
+        for place, column in enumerate(table.columns, 1):
+            yield {f"att{end}": value for end, value in stored_as(column.type).items()} | {
+                "attrelid": table.oid,
+                "attname": column.name,
+                "atttypid": column.type.oid if column.domain is None else column.domain.oid,
+                "attnum": column_number(column, place),
+                "atttypmod": column.type.typmod if column.domain is None else -1,
+                "attndims": int(column.type.element is not None),
+                "attnotnull": column.not_null,
+                "atthasdef": default_of(context, column) is not None,
+                "attidentity": {"always": "a", "by default": "d"}.get(column.identity, ""),
+                "attgenerated": "s" if column.generated is not None else "",
+                "attislocal": True,
+                "attcollation": collation_of(column.type, column.collation),
+                "attacl": shown.column(table.oid, column_number(column, place)),
+            }
+        for key in table.keys:
+            yield from _index_columns(table, key)
+
+
+def _index_columns(table: Table, key: Key) -> Iterator[Named]:
+    for place, at in enumerate(key.columns, 1):
+        column = table.columns[at]
+        yield {f"att{end}": value for end, value in stored_as(column.type).items()} | {
+            "attrelid": index_oid(table, key),
+            "attname": column.name,
+            "atttypid": column.type.oid,
+            "attnum": place,
+            "atttypmod": column.type.typmod,
+            "attislocal": True,
+        }
+
+
+def _with_defaults(context: BindContext) -> Iterator[Table]:
+    """Tables, and those views whose columns have defaults of their own."""
+    yield from users_tables(context.catalog)
+    if any(view.defaults for view in context.catalog.views()):
+        yield from views(context)
+
+
+def _pg_attrdef(context: BindContext) -> Iterator[Named]:
+    for table in _with_defaults(context):
+        for place, column in enumerate(table.columns, 1):
+            text = default_of(context, column)
+            if text is not None:
+                number = column_number(column, place)
+                yield {
+                    "oid": derived_oid("default", table.oid, number),
+                    "adrelid": table.oid,
+                    "adnum": number,
+                    "adbin": text,
+                }
+
+
+def _pg_sequence(context: BindContext) -> Iterator[Named]:
+    for sequence in context.catalog.sequences():
+        yield {
+            "seqrelid": sequence.oid,
+            "seqtypid": OIDS[sequence.type],
+            "seqstart": sequence.start,
+            "seqincrement": sequence.increment,
+            "seqmax": sequence.greatest,
+            "seqmin": sequence.least,
+            "seqcache": sequence.cache,
+            "seqcycle": sequence.cycle,
+        }
+
+
+def _pg_constraint(context: BindContext) -> Iterator[Named]:
+    for table in users_tables(context.catalog):
+        common: dict[str, Value] = {
+            "connamespace": schema_oid(table.schema),
+            "conrelid": table.oid,
+            "convalidated": True,
+            "conenforced": True,
+            "conislocal": True,
+            "confupdtype": " ",
+            "confdeltype": " ",
+            "confmatchtype": " ",
+        }
+        yield from (common | row for row in _constraints(context, table))
+    for domain in context.catalog.domains():
+        yield from domain_constraints(domain)
+
+
+def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value]]:
+    for key in constraints_of(table):
+        yield {
+            "oid": constraint_oid(table, key.name),
+            "conname": key.name,
+            "contype": "p" if key.primary else "u",
+            "conindid": index_oid(table, key),
+            "conkey": key_numbers(table, key),
+            "connoinherit": True,
+            "condeferrable": key.deferrable,
+            "condeferred": key.deferred,
+        }
+    for foreign in table.foreign_keys:
+        yield {
+            "oid": constraint_oid(table, foreign.name),
+            "conname": foreign.name,
+            "contype": "f",
+            "conindid": index_oid(*referenced_key(context, foreign)),
+            "confrelid": foreign.table,
+            "confupdtype": action_code(foreign.on_update),
+            "confdeltype": action_code(foreign.on_delete),
+            "confmatchtype": "f" if foreign.match_full else "s",
+            "confdelsetcols": tuple(
+                table.number_of(foreign.columns[at]) for at in foreign.set_columns
+            )
+            or None,
+            "conkey": tuple(map(table.number_of, foreign.columns)),
+            "confkey": foreign.references,
+            "connoinherit": True,
+            "condeferrable": foreign.deferrable,
+            "condeferred": foreign.deferred,
+            "convalidated": foreign.validated,
+        }
+    for check in table.checks:
+        yield {
+            "oid": constraint_oid(table, check.name),
+            "conname": check.name,
+            "contype": "c",
+            "conkey": check_numbers(table, check),
+            "conbin": shown_text(context, check.expression),
+            "convalidated": check.validated,
+        }
+    for place, column in enumerate(table.columns, 1):
+        if column.not_null:
+            name = not_null_name(table, column)
+            yield {
+                "oid": constraint_oid(table, name),
+                "conname": name,
+                "contype": "n",
+                "conkey": (column_number(column, place),),
+            }
+
+
+def _pg_index(context: BindContext) -> Iterator[Named]:
+    for table in users_tables(context.catalog):
+        yield from (
+            _plain_index(context, table, index) for index in context.catalog.indexes(table.oid)
+        )
+        for key in table.keys:
+            count = len(key.columns)
+            types = [table.columns[at].type for at in key.columns]
+            yield {
+                "indexrelid": index_oid(table, key),
+                "indrelid": table.oid,
+                "indnatts": count,
+                "indnkeyatts": count,
+                "indisunique": True,
+                "indnullsnotdistinct": not key.nulls_distinct,
+                "indisprimary": key.primary,
+                "indimmediate": not key.deferrable,
+                "indisvalid": True,
+                "indisready": True,
+                "indislive": True,
+                "indkey": key_numbers(table, key),
+                "indcollation": tuple(map(collation_of, types)),
+                "indclass": tuple(map(opclass_oid, types)),
+                "indoption": index_flags(orders_of(key)),
+            }
+
+
+def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> Named:
+    """An index of CREATE INDEX."""
+    numbers = {quoted_name(c.name): column_number(c, at) for at, c in enumerate(table.columns, 1)}
+    types = {quoted_name(c.name): c.type for c in table.columns}
+    found = [types.get(element) for element in index.elements]
+    options = index.options or ("",) * len(index.elements)
+    count = len(index.elements)
+    return {
+        "indexrelid": index.oid,
+        "indrelid": table.oid,
+        "indnatts": count + len(index.include),
+        "indnkeyatts": count,
+        "indimmediate": True,
+        "indisvalid": True,
+        "indisready": True,
+        "indislive": True,
+        "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
+        "indcollation": tuple(0 if type_ is None else collation_of(type_) for type_ in found),
+        "indclass": tuple(map(opclass_oid, found, options)),
+        "indoption": index_flags(options),
+        "indexprs": None
+        if None not in found
+        else ", ".join(
+            shown_text(context, element)
+            for element, type_ in zip(index.elements, found, strict=True)
+            if type_ is None
+        ),
+        "indpred": shown_text(context, index.predicate) or None,
+    }
+
+
+def _pg_views(context: BindContext) -> Iterator[Named]:
+    shown = Shown(context)
+    for view in context.catalog.views():
+        yield {
+            "schemaname": view.schema,
+            "viewname": view.name,
+            "viewowner": shown.owner(view),
+            "definition": view_text(context, view),
+        }
+
+
+def _pg_rewrite(context: BindContext) -> Iterator[Named]:
+    for view in context.catalog.views():
+        yield {
+            "oid": derived_oid("rule", view.oid),
+            "rulename": "_RETURN",
+            "ev_class": view.oid,
+            "ev_type": "1",
+            "ev_enabled": "O",
+            "is_instead": True,
+        }
+
+
+def _pg_tables(context: BindContext) -> Iterator[Named]:
+    shown = Shown(context)
+    for table in (*system_catalogs().values(), *users_tables(context.catalog)):
+        if not is_shown_as_view(table):
+            yield {
+                "schemaname": table.schema,
+                "tablename": table.name,
+                "tableowner": shown.owner(table),
+                "hasindexes": bool(table.keys) or any(context.catalog.indexes(table.oid)),
+                "hasrules": False,
+                "hastriggers": False,
+                "rowsecurity": False,
+            }
+
+
+def _pg_indexes(context: BindContext) -> Iterator[Named]:
+    for table in users_tables(context.catalog):
+        for key in table.keys:
+            yield {
+                "schemaname": table.schema,
+                "tablename": table.name,
+                "indexname": key.name,
+                "indexdef": index_definition(table, key),
+            }
+        for index in context.catalog.indexes(table.oid):
+            yield {
+                "schemaname": table.schema,
+                "tablename": table.name,
+                "indexname": index.name,
+                "indexdef": other_index(context, table, index),
+            }
+
+
+TABLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "pg_attrdef": _pg_attrdef,
+    "pg_attribute": _pg_attribute,
+    "pg_class": _pg_class,
+    "pg_constraint": _pg_constraint,
+    "pg_index": _pg_index,
+    "pg_indexes": _pg_indexes,
+    "pg_namespace": _pg_namespace,
+    "pg_rewrite": _pg_rewrite,
+    "pg_sequence": _pg_sequence,
+    "pg_tables": _pg_tables,
+    "pg_views": _pg_views,
+}

@@ -1,0 +1,257 @@
+"""Rows of pg_catalog about types: PostgreSQL's that we have, and those that users have made.
+
+A row names the columns it has (W2 of `pgcatalog/relations.py`).
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from coordinator.pgcatalog.definitions import shown_text
+from coordinator.pgcatalog.information_schema import Named
+from coordinator.pgcatalog.privileges import Shown
+from sql.binder.state import BindContext
+from sql.catalog.acl import OWNER
+from sql.catalog.objects import TEXT_CLASSES, DomainDefinition, EnumDefinition, UserType
+from sql.catalog.oids import derived_oid, schema_oid
+from sql.catalog.system_catalogs import PG_CATALOG
+from sql.functions.pg_proc import oid_of, support
+from sql.types.enums import is_enum
+from sql.types.sql_type import (
+    CATEGORIES,
+    OIDS,
+    PREFERRED,
+    SqlType,
+    Value,
+    array_of,
+    display,
+    quoted_name,
+)
+
+_CHAR: Final = 18
+_ARRAY: Final = "_int4"
+_DEFAULT_COLLATION, _C_COLLATION = 100, 950
+COLLATIONS: Final = {
+    "default": (_DEFAULT_COLLATION, "d", -1),
+    "C": (_C_COLLATION, "c", -1),
+    "POSIX": (951, "c", -1),
+    "ucs_basic": (962, "b", 6),
+    "pg_c_utf8": (811, "b", 6),
+    "C.utf8": (12_359, "c", 6),
+}
+"""Oid, provider and encoding of each."""
+_ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
+
+
+def stored_as(type_: SqlType) -> dict[str, Value]:
+    """What pg_type and pg_attribute say about storing a type, by the ends of the names."""
+    size = type_.size
+    return {
+        "len": size,
+        "byval": size in _ALIGNED,
+        "align": _alignment(type_),
+        "storage": "m" if type_.name == "numeric" else "p" if size > 0 else "x",
+        "collation": collation_of(type_),
+    }
+
+
+def _alignment(type_: SqlType) -> str:
+    if type_.name in ("name", "uuid"):
+        return "c"
+    if type_.element is not None:
+        return "d" if _alignment(type_.element) == "d" else "i"
+    return _ALIGNED.get(min(type_.size, 8), "i")
+
+
+def collation_of(type_: SqlType, named: str = "") -> int:
+    """The oid of a type's collation, or of the one that a column names; 0: it has none."""
+    if named:
+        return COLLATIONS[named][0]
+    name = (type_.element or type_).name
+    if name == "name":
+        return _C_COLLATION
+    return _DEFAULT_COLLATION if name in ("text", "varchar", "bpchar") else 0
+
+
+def opclass_oid(type_: SqlType | None, option: str = "") -> int:
+    """The oid of the operator class that a column of an index has; `option`: what follows it there.
+    0 if its type is not known.
+    """
+    named = next((word for word in option.split() if word in TEXT_CLASSES), None)
+    if named is None and type_ is not None:
+        name = "enum" if is_enum(type_.name) else type_.name
+        named = "text_ops" if name == "varchar" else f"{name}_ops"
+    return 0 if named is None else derived_oid("opclass", named)
+
+
+# --- types by name -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType:
+    """A type as it is called: `name` is pg_type.typname, `shown` what format_type() writes."""
+
+    type: SqlType
+    schema: str
+    name: str
+    shown: str
+    visible: bool = True
+    domain: DomainDefinition | None = None
+
+    @property
+    def oid(self) -> int:
+        """pg_type.oid."""
+        return self.type.oid if self.domain is None else self.domain.oid
+
+
+def own_types(context: BindContext) -> Iterator[NamedType]:
+    """Types that users have made, and the arrays of enums."""
+    for found in context.catalog.enums():
+        shown, visible = _shown(context, found)
+        yield NamedType(found.type, found.schema, found.name, shown, visible)
+        array, name = array_of(found.type), f"_{found.name}"
+        yield NamedType(array, found.schema, name, f"{shown}[]", visible)
+    for domain in context.catalog.domains():
+        shown, visible = _shown(context, domain)
+        yield NamedType(domain.type, domain.schema, domain.name, shown, visible, domain)
+
+
+def _shown(context: BindContext, found: UserType) -> tuple[str, bool]:
+    """As format_type() writes it, and whether the name alone finds it."""
+    catalog = context.catalog
+    path = [name for name in context.search_path if name in catalog.schemas]
+    visible = found.schema == next((s for s in path if catalog.type_named(s, found.name)), None)
+    name = quoted_name(found.name)
+    return (name if visible else f"{quoted_name(found.schema)}.{name}"), visible
+
+
+def all_types(context: BindContext) -> Iterator[NamedType]:
+    """Every type."""
+    for name in OIDS:
+        yield NamedType(SqlType(name), PG_CATALOG, name, display(SqlType(name)))
+    yield from own_types(context)
+
+
+def _pg_type(context: BindContext) -> Iterator[Named]:
+    for name, oid in OIDS.items():
+        kind = "p" if CATEGORIES.get(name) in ("P", "X") else "b"
+        element = _CHAR if name == "name" else OIDS.get(name[1:], 0) if name[0] == "_" else 0
+        named = NamedType(SqlType(name), PG_CATALOG, name, "")
+        yield _type_row(named, kind) | {
+            "typispreferred": name in PREFERRED,
+            "typelem": element,
+            "typarray": OIDS.get(f"_{name}", 0),
+            **support(name),
+        }
+        assert oid == named.type.oid, "a type has one oid"
+    shown = Shown(context)
+    owned = {thing.oid: shown.named(thing, "typ") for thing in context.catalog.objects.values()}
+    for named in own_types(context):
+        if named.domain is not None:
+            yield _domain_row(context, named, named.domain) | owned[named.domain.oid]
+            continue
+        element_type = named.type.element
+        oid = named.type.oid if element_type is None else element_type.oid
+        rights = owned[oid] if element_type is None else {"typowner": owned[oid]["typowner"]}
+        yield (
+            _type_row(named, "e" if element_type is None else "b")
+            | rights
+            | {
+                "typelem": 0 if element_type is None else element_type.oid,
+                "typarray": array_of(named.type).oid if element_type is None else 0,
+                **(_of_enums() if element_type is None else support(_ARRAY)),
+            }
+        )
+
+
+def _of_enums() -> dict[str, Value]:
+    """The functions of all enums."""
+    ends = {"in": "input", "out": "output", "recv": "receive", "send": "send"}
+    return {f"typ{column}": oid_of(f"enum_{end}") for end, column in ends.items()}
+
+
+def _domain_row(
+    context: BindContext, named: NamedType, domain: DomainDefinition
+) -> dict[str, Value]:
+    return _type_row(named, "d") | {
+        "oid": domain.oid,
+        "typbasetype": domain.type.oid,
+        "typtypmod": domain.type.typmod,
+        "typnotnull": domain.not_null,
+        "typdefault": shown_text(context, domain.default) or None,
+        "typinput": oid_of("domain_in"),
+        "typoutput": support(domain.type.name)["typoutput"],
+        "typreceive": oid_of("domain_recv"),
+        "typsend": support(domain.type.name)["typsend"],
+    }
+
+
+def domain_constraints(domain: DomainDefinition) -> Iterator[Named]:
+    """The rows of pg_constraint."""
+    rules = [(domain.not_null_name, "n", "")] if domain.not_null else []
+    for name, kind, text in [*rules, *((name, "c", text) for name, text in domain.checks)]:
+        yield {
+            "oid": domain_constraint_oid(domain, name),
+            "conname": name,
+            "contype": kind,
+            "contypid": domain.oid,
+            "connamespace": schema_oid(domain.schema),
+            "convalidated": True,
+            "conenforced": True,
+            "conislocal": True,
+            "confupdtype": " ",
+            "confdeltype": " ",
+            "confmatchtype": " ",
+            "conbin": text or None,
+        }
+
+
+def domain_constraint_oid(domain: DomainDefinition, name: str) -> int:
+    """The oid of a domain's constraint."""
+    return derived_oid("constraint", domain.oid, name)
+
+
+def domain_definitions(context: BindContext) -> Iterator[tuple[int, str]]:
+    """What pg_get_constraintdef() answers."""
+    for domain in context.catalog.domains():
+        yield domain_constraint_oid(domain, domain.not_null_name), "NOT NULL"
+        for name, text in domain.checks:
+            shown = re.sub(r"\bvalue\b", "VALUE", shown_text(context, text))
+            yield domain_constraint_oid(domain, name), f"CHECK (({shown}))"
+
+
+def _type_row(named: NamedType, kind: str) -> dict[str, Value]:
+    return {f"typ{end}": value for end, value in stored_as(named.type).items()} | {
+        "oid": named.type.oid,
+        "typname": named.name,
+        "typnamespace": schema_oid(named.schema),
+        "typowner": OWNER,
+        "typtype": kind,
+        "typcategory": named.type.category,
+        "typisdefined": True,
+        "typdelim": ",",
+        "typtypmod": -1,
+    }
+
+
+def label_oid(found: EnumDefinition, label: str) -> int:
+    """The oid of a label."""
+    return derived_oid("label", found.oid, label)
+
+
+def _pg_enum(context: BindContext) -> Iterator[Named]:
+    for found in context.catalog.enums():
+        for place, label in enumerate(found.labels, 1):
+            yield {
+                "oid": label_oid(found, label),
+                "enumtypid": found.oid,
+                "enumsortorder": float(place),
+                "enumlabel": label,
+            }
+
+
+TYPE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "pg_enum": _pg_enum,
+    "pg_type": _pg_type,
+}

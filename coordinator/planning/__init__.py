@@ -1,0 +1,1 @@
+"""planning: to be described."""

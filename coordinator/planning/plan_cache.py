@@ -1,0 +1,101 @@
+"""Parsed and bound statements, shared by all sessions, so that a repeated text costs no analysis.
+
+    text ─▶ Statements                                        (parse: by text)
+    statement, types, session, catalog version ─▶ Prepared    (bind: by everything it depends on)
+
+INVARIANTS
+  L1  a cached Prepared is what `bind` would answer now: the key holds all that binding reads, and
+      what reads the transaction's time, or a catalog that it has changed itself, is not cached.
+  L2  both caches are bounded; the least recently used entry goes first.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+from coordinator.planning.planner import planned
+from sql.binder.bind import bind
+from sql.binder.state import BindContext
+from sql.parser.parse import Statement, parse
+from sql.statements.bound import Prepared
+from sql.types.sql_type import SqlType
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+CACHED_TEXT_MAX = 16_384
+"""Characters. Longer texts are seldom sent twice, and would fill the cache with literals."""
+
+
+class Recent(Generic[K, V]):
+    """A bounded mapping that forgets what was used least recently (L2)."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._entries: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        """The value, now the most recent one."""
+        value = self._entries.get(key)
+        if value is not None:
+            self._entries.move_to_end(key)
+        return value
+
+    def put(self, key: K, value: V) -> None:
+        """Remember; forget the oldest at the limit."""
+        self._entries[key] = value
+        if len(self._entries) > self._limit:
+            self._entries.popitem(last=False)
+
+
+class PlanCache:
+    """See the module."""
+
+    def __init__(self, *, entries_max: int = 1_000) -> None:
+        self._statements: Recent[str, tuple[Statement, ...]] = Recent(entries_max)
+        self._plans: Recent[tuple[object, ...], Prepared] = Recent(entries_max)
+
+    def parse(self, text: str) -> Sequence[Statement]:
+        """All statements of a query string. Raises SqlError."""
+        known = self._statements.get(text)
+        if known is not None:
+            return known
+        statements = tuple(parse(text))
+        if len(text) <= CACHED_TEXT_MAX:
+            self._statements.put(text, statements)
+        return statements
+
+    def known(
+        self,
+        statement: Statement,
+        types: tuple[SqlType | None, ...],
+        *,
+        setting: tuple[object, ...],
+    ) -> Prepared | None:
+        """What `bind` would answer, if that is remembered."""
+        return self._plans.get((statement.text, statement.offset, types, setting))
+
+    def bind(
+        self,
+        statement: Statement,
+        context: Callable[[], BindContext],
+        types: tuple[SqlType | None, ...],
+        *,
+        setting: tuple[object, ...],
+        shared: bool,
+    ) -> Prepared:
+        """Bind, or remember; `context` is made for what is not known.
+
+        `setting`: the variables' binding key, the catalog's version and whether parameters are
+        fixed; `shared`: see L1.
+        """
+        if not shared or len(statement.text) > CACHED_TEXT_MAX:
+            return planned(bind(statement, context(), types))
+        key = (statement.text, statement.offset, types, setting)
+        known = self._plans.get(key)
+        if known is not None:
+            return known
+        prepared = planned(bind(statement, context(), types))
+        if not (prepared.uses_now or prepared.rebind):
+            self._plans.put(key, prepared)
+        return prepared

@@ -1,0 +1,314 @@
+"""A connection: the shell round the sans-io protocol. Reads, feeds, writes, drains.
+
+    socket ─▶ data_received ─▶ pgwire.feed ~~ take ─▶ Session ─▶ send ─▶ transport ─▶ socket
+                 └── paused while much is not taken                └── waits for a slow client
+
+INVARIANTS
+  N1  memory is bounded: what was read ahead by `receive_bytes_max` and one message, what waits to
+      be sent by `send_bytes_max` and one batch.
+  N2  a client that is gone interrupts its statement; a commit in flight is finished first.
+  N3  every failure ends here: this connection is closed, the others do not notice.
+"""
+
+import asyncio
+import logging
+import secrets
+import socket
+from collections.abc import Mapping
+from typing import Final, cast
+
+from coordinator import session_errors as wrong
+from coordinator.core.messages import ConnectionId
+from coordinator.failures import admin_shutdown, query_canceled
+from coordinator.pgwire.messages import (
+    AuthenticationOk,
+    BackendKeyData,
+    BackendMessage,
+    CancelRequest,
+    FrontendMessage,
+    ParameterStatus,
+    Severity,
+    StartupMessage,
+    error_response,
+)
+from coordinator.pgwire.protocol import Limits, Protocol
+from coordinator.server.server import Server
+from coordinator.session.requests import Identity
+from coordinator.session.session import Session
+from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.variables import Variables
+from sql.catalog.temporary import PREFIX
+from sql.errors import SqlError
+
+log = logging.getLogger("meridian.connection")
+
+RELIEF_BYTES: Final = 64 << 10
+"""Answers are written when so much is waiting. Larger: fewer system calls, more memory."""
+
+DATABASES: Final = frozenset({"meridian", "postgres"})
+
+
+class Connection(asyncio.Protocol):
+    """See the module: an asyncio protocol, the `Client` of its session, and its task."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._wire = Protocol(Limits(message_bytes_max=server.settings.message_bytes_max))
+        self._waiter: asyncio.Future[None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._session: Session | None = None
+        self._read_ahead = 0
+        self._paused = False
+        self._gone = False
+
+    # --- called by the loop ---------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has connected."""
+        # uvloop's transports are no subclass of asyncio's, only their equals.
+        self._transport = transport = cast(asyncio.Transport, transport)
+        transport.set_write_buffer_limits(high=self._server.settings.send_bytes_max)
+        peer: socket.socket | None = transport.get_extra_info("socket")
+        if peer is not None:
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if not self._server.spawn(self._serve()):
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have come; the task takes them when it gets there."""
+        self._wire.feed(data)
+        self._read_ahead += len(data)
+        if self._read_ahead > self._server.settings.receive_bytes_max and not self._paused:
+            self._pause(paused=True)
+        self._wake()
+
+    def eof_received(self) -> bool:
+        """The client will send nothing more."""
+        self._lost()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
+        """The socket is closed."""
+        self._lost()
+        self.resume_writing()
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        writable, self._writable = self._writable, None
+        if writable is not None and not writable.done():
+            writable.set_result(None)
+
+    def _lost(self) -> None:
+        if not self._gone:
+            self._gone = True
+            self._wake()
+            if self._session is not None:
+                self._session.interrupt(SqlError("08006", "connection to client lost"))
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def _pause(self, *, paused: bool) -> None:
+        self._paused = paused
+        if self._transport is not None and not self._transport.is_closing():
+            if paused:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    # --- the session's client -------------------------------------------------------------------
+
+    def send(self, message: BackendMessage) -> None:
+        """See Client."""
+        self._wire.send(message)
+
+    async def flush(self) -> None:
+        """See Client. Raises ConnectionError when nobody reads any more."""
+        self._write()
+        if self._writable is not None:
+            await self._until_writable(self._writable)
+
+    async def relieve(self) -> None:
+        """See Client."""
+        if self._wire.pending_bytes > RELIEF_BYTES:
+            await self.flush()
+
+    def _write(self) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        if self._wire.pending_bytes:
+            transport.writelines(self._wire.data_to_send())
+
+    async def _until_writable(self, writable: asyncio.Future[None]) -> None:
+        try:
+            async with asyncio.timeout(self._server.settings.slow_reader_timeout_s):
+                await asyncio.shield(writable)
+        except TimeoutError:
+            raise ConnectionResetError("the client does not read") from None
+        if self._gone:
+            raise ConnectionResetError("the client is gone")
+
+    def take(self) -> FrontendMessage | None:
+        """See Client."""
+        return self._wire.take()
+
+    async def receive(self) -> FrontendMessage:
+        """See Client."""
+        message = self._wire.take()
+        while message is None:
+            await self._more()
+            message = self._wire.take()
+        return message
+
+    async def peek(self) -> FrontendMessage:
+        """See Client."""
+        message = self._wire.peek()
+        while message is None:
+            await self._more()
+            message = self._wire.peek()
+        return message
+
+    async def _more(self) -> None:
+        """Wait for bytes: everything that has come was taken, except for a part of a message."""
+        if self._wire.is_closed:
+            raise EOFError("the protocol has ended the connection")
+        if self._gone:
+            raise EOFError("the client is gone")
+        self._write()
+        self._read_ahead = 0
+        if self._paused:
+            self._pause(paused=False)
+        self._waiter = asyncio.get_running_loop().create_future()
+        await self._waiter
+
+    # --- the server's handle --------------------------------------------------------------------
+
+    def cancel(self) -> None:
+        """See Interruptible."""
+        if self._session is not None:
+            self._session.interrupt(query_canceled())
+
+    def drain(self) -> None:
+        """See Interruptible."""
+        if self._session is not None:
+            self._session.drain(admin_shutdown())
+
+    def end(self) -> None:
+        """See Interruptible."""
+        if self._session is not None:
+            self._session.end(admin_shutdown())
+
+    # --- the task -------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        """The connection's life; nothing escapes but its own cancellation (N3)."""
+        try:
+            startup = await self._greeted()
+            if startup is not None:
+                await self._converse(startup)
+        except (EOFError, ConnectionError, TimeoutError):
+            pass  # the client went away, or never said who it is
+        except asyncio.CancelledError:
+            self._refuse(admin_shutdown())
+            raise
+        except Exception:
+            # Not foreseen, and nobody else's business (N3).
+            log.exception("connection failed")
+            self._refuse(wrong.internal_end())
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        transport = self._transport
+        if transport is None:
+            return
+        if not transport.is_closing():
+            if self._wire.pending_bytes:
+                transport.writelines(self._wire.data_to_send())
+            transport.close()
+
+    async def _greeted(self) -> StartupMessage | None:
+        """Who the client says it is; None if it came for something else, or is not let in."""
+        if not self._server.admit_stranger():
+            self._refuse(wrong.too_many_connections())
+            return None
+        try:
+            async with asyncio.timeout(self._server.settings.startup_timeout_s):
+                while True:
+                    message = await self.receive()
+                    match message:
+                        case StartupMessage():
+                            return message
+                        case CancelRequest(pid=pid, secret=secret):
+                            self._server.cancel(pid, secret)
+                            return None
+                        case _:
+                            self._write()
+        finally:
+            self._server.forget_stranger()
+
+    def _refuse(self, error: SqlError) -> None:
+        self.send(error_response(error, Severity.FATAL))
+
+    async def _converse(self, startup: StartupMessage) -> None:
+        """Authenticate (trust), open the session, run it, clean up."""
+        try:
+            user, database, parameters = _who(startup.parameters)
+            variables = Variables.started(
+                user=user, parameters=parameters, defaults=self._server.settings.variables
+            )
+            wrong.check_login(self._server.services.coordination.newest_catalog, user)
+            if self._server.is_full:
+                raise wrong.too_many_connections()
+        except SqlError as error:
+            self._refuse(error)
+            return
+        pid = self._server.new_pid()
+        # Protocol 3.0 knows only keys of four bytes; 3.2 has room for one that cannot be guessed.
+        secret = secrets.token_bytes(32 if startup.minor >= 2 else 4)
+        self.send(AuthenticationOk())
+        for name, value in variables.unreported():
+            self.send(ParameterStatus(name, value))
+        self.send(BackendKeyData(pid, secret))
+        services = self._server.services
+        owner = ConnectionId(pid)
+        transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
+        temporary = f"{PREFIX}{pid}_{services.clock.now():x}"
+        identity = Identity(user, database, pid, self._server.started_at, self._ports(), temporary)
+        self._session = Session(services, self, transaction, variables, identity)
+        self._server.enter(pid, secret, self)
+        try:
+            await self._session.run()
+        finally:
+            self._server.leave(pid)
+            services.coordination.disconnected(owner)
+
+    def _ports(self) -> tuple[int | None, int | None]:
+        """The client's and the server's end; None for what is no TCP connection."""
+        assert self._transport is not None, "a session has a connection"
+        ends = (self._transport.get_extra_info(name) for name in ("peername", "sockname"))
+        client, server = (end[1] if isinstance(end, tuple) else None for end in ends)
+        return client, server
+
+
+def _who(parameters: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
+    """User, database, and the variables among the start-up parameters."""
+    rest = dict(parameters)
+    user = rest.pop("user", "")
+    if not user:
+        raise SqlError("28000", "no PostgreSQL user name specified in startup packet")
+    database = rest.pop("database", "") or user
+    if rest.pop("replication", "false").lower() not in ("false", "off", "no", "0"):
+        raise SqlError("0A000", "replication connections are not supported")
+    if database not in DATABASES:
+        raise wrong.undefined_database(database)
+    return user, database, rest

@@ -1,0 +1,138 @@
+"""The engines of a server: chosen by the settings, imported and started behind `ready`.
+
+    spark_master = local[*], spark://.. ─▶ LateEngine ─▶ SparkExecutor, once its JVM is there
+    spark_master = none                 ─▶ the local engine: no JVM
+    spark_master = reference            ─▶ the reference engine: no JVM, slow, for tests
+    local, beside any of them           ─▶ LateEngine ─▶ LocalExecutor, once it is asked
+
+INVARIANTS
+  G1  nothing heavy is imported before `ready`; a query waits for its engine, a commit never does.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import Final, cast
+
+import pyarrow as pa
+
+from compute.executor import Executor, Run
+from compute.reference.executor import ReferenceExecutor
+from coordinator.config import Settings
+from coordinator.server.open_storage import Storage
+from storage.batch import DataFile
+from storage.object_store import ObjectStore
+from storage.types import ShardId
+
+REFERENCE: Final = "reference"
+NONE: Final = "none"
+"""The values of `spark_master` that mean: no Spark."""
+
+
+class LateEngine:
+    """An engine that is made in a thread, when `warm` or the first query asks for it (G1)."""
+
+    def __init__(self, name: str, make: Callable[[], Executor]) -> None:
+        self._name = name
+        self._make = make
+        self._made: asyncio.Future[Executor] | None = None
+
+    @property
+    def name(self) -> str:
+        """See Executor."""
+        return self._name
+
+    async def warm(self) -> Executor:
+        """The engine, made by the first who asks; everybody waits for the same one."""
+        if self._made is None:
+            loop = asyncio.get_running_loop()
+            self._made = loop.run_in_executor(None, self._make)
+        made = self._made
+        try:
+            # A query that is cancelled while it waits must not cancel the engine for the others.
+            return await asyncio.shield(made)
+        except Exception:
+            # It may work next time, whatever it was (a full disk, say). Another one may be in the
+            # making by now: it must be found again, to be closed.
+            if self._made is made:
+                self._made = None
+            raise
+
+    async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
+        """See Executor."""
+        engine = await self.warm()
+        batches = cast("AsyncGenerator[pa.RecordBatch, None]", engine.run(run))
+        async with aclosing(batches):
+            async for batch in batches:
+                yield batch
+
+    async def close(self) -> None:
+        """See Executor."""
+        made, self._made = self._made, None
+        if made is not None:
+            await (await made).close()
+
+
+def open_engines(settings: Settings, storage: Storage) -> tuple[Executor, Executor]:
+    """The server's engine for queries over tables, and the local one; they may be the same."""
+    local = LateEngine("local", lambda: _local(settings, storage))
+    if settings.spark_master == REFERENCE:
+        return ReferenceExecutor(partial(read_data_file, storage.store)), local
+    if settings.spark_master == NONE:
+        return local, local
+    return LateEngine("spark", lambda: _spark(settings, storage)), local
+
+
+def _local(settings: Settings, storage: Storage) -> Executor:
+    from compute.duckdb.database import LocalSettings
+    from compute.duckdb.executor import LocalExecutor
+
+    return LocalExecutor(
+        LocalSettings(
+            warehouse=storage.warehouse,
+            directory=storage.directory.scratch / "local",
+            memory_mb=settings.local_memory_mb,
+            threads=settings.local_threads,
+            spill_bytes_max=settings.local_spill_bytes_max,
+        )
+    )
+
+
+def _spark(settings: Settings, storage: Storage) -> Executor:
+    from compute.spark.executor import SparkExecutor
+    from compute.spark.session import SparkSettings
+
+    # The protocol asks for a property where the class has a constant: the same to a reader.
+    executor = SparkExecutor(
+        SparkSettings(
+            directory=storage.directory.scratch / "spark",
+            warehouse=storage.warehouse,
+            master=settings.spark_master,
+            java_home=Path(settings.java_home) if settings.java_home else None,
+            heap_mb=settings.spark_heap_mb,
+            archive_directory=storage.directory.root / "classes",
+            spool_bytes_max=settings.result_spool_bytes_max,
+        )
+    )
+    return cast("Executor", executor)
+
+
+def read_columns(
+    store: ObjectStore, shard: ShardId, file: DataFile, names: Sequence[str]
+) -> pa.Table:
+    """Some columns of all rows of a data file of a local warehouse, as far as it has them."""
+    import pyarrow.parquet as pq
+
+    path = store.local_path(f"{shard}/{file.name}")
+    there = set(pq.read_schema(path).names)
+    found = [name for name in names if name in there]
+    return pq.read_table(path, columns=found or None, partitioning=None)
+
+
+def read_data_file(store: ObjectStore, shard: ShardId, file: DataFile) -> pa.Table:
+    """All rows of a data file of a local warehouse."""
+    import pyarrow.parquet as pq
+
+    return pq.read_table(store.local_path(f"{shard}/{file.name}"), partitioning=None)

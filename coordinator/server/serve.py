@@ -1,0 +1,266 @@
+"""`meridian serve`: put the parts together, say `ready`, stop in order.
+
+    bind port ─▶ lock, open stash and store ─▶ recover ─▶ accept ─▶ `ready` ─▶ engine warms up
+    SIGTERM ─▶ no new connections ─▶ sessions end ─▶ flush ─▶ engine, stash closed ─▶ exit 0
+    SIGTERM again ─▶ at once
+    SIGTERM before `ready` ─▶ what was begun is given up ─▶ exit 0
+
+INVARIANTS
+  U1  the port is bound before anything is opened, everything is opened before the epoch is
+      taken: what cannot start changes nothing.
+  U2  a driver that ends by itself ends the process: every session hears 57P01, the exit code is 1.
+      So does a coordinator that was deposed, at the latest when it next asks the stash (D4 of
+      `driver.py`).
+  U3  a signal ends the process also if stash or disk are away: what is acknowledged is durable, and
+      what is not in the tables yet comes there at the next start. The exit code is 1 then.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+import uvloop
+
+from compute.access.key_index import KeyIndex
+from compute.access.row_group_cache import RowGroups
+from compute.arrow import table_schema
+from compute.executor import EngineUnavailable
+from coordinator.config import Settings, SettingsError
+from coordinator.core.settings import CoreSettings
+from coordinator.driver.timelines import Timelines
+from coordinator.execution.context import ExecutionLimits, Services
+from coordinator.execution.in_process import ReferenceInProcess
+from coordinator.execution.parquet_spooler import ParquetSpooler
+from coordinator.planning.plan_cache import PlanCache
+from coordinator.server.connection import Connection
+from coordinator.server.engines import LateEngine, open_engines, read_columns
+from coordinator.server.log import start_logging
+from coordinator.server.open_storage import Storage, open_storage
+from coordinator.server.recovery import recover_timelines
+from coordinator.server.server import Server
+from coordinator.session.temporary_tables import drop_leftovers
+from sql.catalog.catalog import Table
+from storage.clock import SystemClock
+from storage.errors import Fenced, StorageError
+
+log = logging.getLogger("meridian.serving")
+
+DEPOSED_EXIT_S: Final = 5.0
+"""Time for a coordinator that was deposed to say so to its sessions, and to end cleanly."""
+
+
+YOUNG_OBJECTS: Final = 10_000
+"""New objects between two looks for cycles. Larger: garbage that is a cycle stays longer. Smaller:
+commits, which make many objects and few cycles, pay for more looks."""
+
+
+def schema_of(table: Table) -> pa.Schema:
+    """What the shard of a table stores."""
+    return table_schema(table.columns, table.numbers)
+
+
+@dataclass(slots=True)
+class _Signals:
+    """SIGTERM and SIGINT: the first asks to stop, the second stops at once."""
+
+    stopping: asyncio.Event
+    starting: asyncio.Task[int] | None
+    """What the first one cancels, until the server is ready."""
+
+    def listen(self) -> None:
+        """From now on."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.received)
+
+    def received(self) -> None:
+        """A signal has come."""
+        if self.stopping.is_set():
+            log.warning("stopping at once")
+            # Whatever is not committed is not acknowledged; recovery does the rest.
+            os._exit(1)
+        log.info("stopping")
+        self.stopping.set()
+        if self.starting is not None:
+            self.starting.cancel()
+
+
+def serve(settings: Settings) -> int:
+    """Serve until a signal; the exit code."""
+    from coordinator.exit_line import failed
+
+    # The JVM and libraries make files too: all of them are for the owner only.
+    os.umask(0o077)
+    start_logging(settings.log_level)
+    try:
+        return uvloop.run(_serve(settings))
+    except SettingsError as error:
+        return failed(str(error))
+    except StorageError as error:
+        return failed(str(error))
+    except BaseExceptionGroup as group:
+        deposed = fenced_in(group)
+        if deposed is not None:
+            return failed(f"another coordinator has taken over, so this one ends: {deposed}")
+        log.critical("the server ends", exc_info=group)
+        return failed("the server ended after a failure; it recovers when it is started again")
+
+
+async def _serve(settings: Settings) -> int:
+    signals = _Signals(asyncio.Event(), asyncio.current_task())
+    signals.listen()
+    try:
+        return await _start(settings, signals)
+    except asyncio.CancelledError:
+        if not signals.stopping.is_set():
+            raise
+        # Before it served: starting up and standing by change nothing that matters
+        # (server/recovery.py U4).
+        return 0
+
+
+async def _start(settings: Settings, signals: _Signals) -> int:
+    server = Server(settings, Connection)
+    try:
+        port = await server.bind()
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        raise SettingsError(f"cannot listen on {settings.listen}: {reason}") from error
+    storage = await open_storage(settings)
+    try:
+        timelines = await recover_timelines(
+            storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
+        )
+        await storage.taken_over()
+        services = services_of(settings, storage, timelines)
+        settled = await _run(server, services, timelines, port, signals)
+    finally:
+        await storage.close()
+    return 0 if settled else 1
+
+
+def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> Services:
+    """What the sessions share."""
+    limits = ExecutionLimits(
+        inline_bytes_max=settings.inline_bytes_max,
+        transaction_inline_bytes_max=settings.transaction_inline_bytes_max,
+        returning_bytes_max=settings.returning_bytes_max,
+        attempts_max=settings.attempts_max,
+    )
+    engine, local = open_engines(settings, storage)
+    row_groups = RowGroups(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
+    return Services(
+        coordination=timelines,
+        clock=SystemClock(),
+        engine=engine,
+        in_process=ReferenceInProcess(),
+        spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
+        plans=PlanCache(entries_max=settings.plan_cache_entries),
+        key_index=KeyIndex(
+            partial(read_columns, storage.store),
+            row_groups.read,
+            row_groups.is_warm,
+        ),
+        limits=limits,
+        local=local,
+    )
+
+
+def _tune_collector() -> None:
+    """What is there now stays: the collector of cycles need not look at it again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS)
+
+
+async def _run(
+    server: Server, services: Services, timelines: Timelines, port: int, signals: _Signals
+) -> bool:
+    """Serve until a signal; whether everything was brought to its end (U3)."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            driving = group.create_task(timelines.run())
+            _tune_collector()
+            await drop_leftovers(timelines)
+            await server.accept(group, services)
+            signals.starting = None
+            _say_ready(server.settings.host, port)
+            if isinstance(services.engine, LateEngine):
+                group.create_task(_warm(services.engine))
+            await signals.stopping.wait()
+            await server.stop()
+            stopped = group.create_task(timelines.stop())
+            settled = await _settled([stopped, driving], server.settings.shutdown_flush_s)
+            return settled and _all_flushed(timelines)
+    except BaseExceptionGroup as group:
+        if fenced_in(group) is not None:
+            _end_at_latest(DEPOSED_EXIT_S)
+        raise
+    finally:
+        await services.engine.close()
+        if services.local is not None:
+            await services.local.close()
+
+
+async def _settled(tasks: Sequence[asyncio.Task[None]], seconds: float) -> bool:
+    """Wait until everything is in the tables; False if that takes too long (U3)."""
+    _, pending = await asyncio.wait(tasks, timeout=seconds)
+    if not pending:
+        return True
+    log.warning("not everything is in the tables yet: the next start sees to it")
+    # A thread may stand still with its disk, a call with its stash.
+    _end_at_latest(DEPOSED_EXIT_S)
+    for task in tasks:
+        task.cancel()
+    return False
+
+
+def _all_flushed(timelines: Timelines) -> bool:
+    """Whether the tables have all that is acknowledged; says which have not (U3)."""
+    behind = timelines.behind()
+    if behind:
+        log.warning(
+            "could not be written to their tables, the stash keeps what is missing and the next"
+            " start writes it: %s",
+            ", ".join(behind),
+        )
+    return not behind
+
+
+def fenced_in(group: BaseExceptionGroup[BaseException]) -> Fenced | None:
+    """The news that another coordinator leads, if that is among the reasons."""
+    for error in group.exceptions:
+        found = fenced_in(error) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, Fenced):
+            return found
+    return None
+
+
+def _end_at_latest(seconds: float) -> None:
+    """Whatever a clean end waits for (an engine, a disk, a stash that is away) may stand still."""
+    timer = threading.Timer(seconds, os._exit, [1])
+    timer.daemon = True
+    timer.start()
+
+
+async def _warm(engine: LateEngine) -> None:
+    """Start the engine before the first query asks for it; that query tells what went wrong."""
+    try:
+        await engine.warm()
+    except EngineUnavailable as error:
+        log.warning("the engine has not started: %s", error)
+
+
+def _say_ready(host: str, port: int) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    sys.stdout.write(f"ready postgresql://meridian@{shown}:{port}/meridian\n")
+    sys.stdout.flush()

@@ -1,0 +1,172 @@
+"""The server: listens, counts, hands out cancel keys, and ends sessions when it stops.
+
+    listener ─▶ connection (one task each, made by a factory) ─▶ Session
+       stop: no new connections ─▶ idle ones 57P01 ─▶ busy ones may finish (grace) ─▶ 57P01 ─▶ gone
+
+INVARIANTS
+  D1  at most `connections_max` sessions and `connections_unauthenticated_max` strangers at once.
+  D2  a cancel key is compared in constant time, also when there is no such session.
+  D3  no failure of one connection reaches another, or the server.
+"""
+
+import asyncio
+import hmac
+import logging
+import secrets
+from collections.abc import Callable, Coroutine
+from typing import Final, Protocol
+
+from coordinator.config import Settings
+from coordinator.execution.context import Services
+from storage.threads import Threads
+
+log = logging.getLogger("meridian.server")
+
+LAST_WORDS_S: Final = 2.0
+"""Time for sessions that were ended to send why. Larger: a later exit."""
+
+
+_NO_SECRET: Final = secrets.token_bytes(32)
+
+
+class Interruptible(Protocol):
+    """A session as the server sees it."""
+
+    def cancel(self) -> None:
+        """End the statement that runs, if any."""
+        ...
+
+    def drain(self) -> None:
+        """End as soon as no transaction is open."""
+        ...
+
+    def end(self) -> None:
+        """End what runs, with 57P01, and the session."""
+        ...
+
+
+class Server:
+    """See the module."""
+
+    def __init__(
+        self, settings: Settings, connection: "Callable[[Server], asyncio.BaseProtocol]"
+    ) -> None:
+        self.settings = settings
+        self._connection = connection
+        self._services: Services | None = None
+        self._sessions: dict[int, tuple[bytes, Interruptible]] = {}
+        self._strangers = 0
+        self._next_pid = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._group: asyncio.TaskGroup | None = None
+        self._listener: asyncio.Server | None = None
+        self.stopping = False
+        self.started_at = 0
+
+    # --- life -----------------------------------------------------------------------------------
+
+    @property
+    def services(self) -> Services:
+        """What the sessions share."""
+        assert self._services is not None, "connections come after accept()"
+        return self._services
+
+    async def bind(self) -> int:
+        """Take the port, without accepting anybody yet. Returns it. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        # Whatever `to_thread` is told, here and below, ends (T1 of `storage/threads.py`).
+        loop.set_default_executor(Threads(thread_name_prefix="server"))
+        self._listener = await loop.create_server(
+            lambda: self._connection(self),
+            self.settings.host,
+            self.settings.port,
+            backlog=1024,
+            start_serving=False,
+        )
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    async def accept(self, group: asyncio.TaskGroup, services: Services) -> None:
+        """Accept connections; their tasks run in `group`."""
+        assert self._listener is not None, "bind comes before accept"
+        self._group = group
+        self._services = services
+        self.started_at = services.clock.now()
+        await self._listener.start_serving()
+
+    async def stop(self) -> None:
+        """Stop accepting; let what is in flight finish within the grace period; end the rest."""
+        self.stopping = True
+        if self._listener is not None:
+            self._listener.close()
+        for _, session in list(self._sessions.values()):
+            session.drain()
+        await self._gone(self.settings.shutdown_grace_s)
+        for _, session in list(self._sessions.values()):
+            session.end()
+        await self._gone(LAST_WORDS_S)
+        for task in list(self._tasks):
+            task.cancel()
+        await self._gone(LAST_WORDS_S)
+
+    async def _gone(self, seconds: float) -> None:
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+    def spawn(self, work: Coroutine[object, object, None]) -> bool:
+        """Run a connection's task; it handles its own failures (D3). False: nobody is served any
+        more, as the server is about to end.
+        """
+        assert self._group is not None, "connections come after listen()"
+        try:
+            task = self._group.create_task(work)
+        except RuntimeError:
+            # The driver has failed, and the group with it; a group tells in no other way.
+            work.close()
+            return False
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return True
+
+    # --- strangers ------------------------------------------------------------------------------
+
+    def admit_stranger(self) -> bool:
+        """Count a connection that has not said who it is; False: there are too many (D1)."""
+        if self.stopping or self._strangers >= self.settings.connections_unauthenticated_max:
+            return False
+        self._strangers += 1
+        return True
+
+    def forget_stranger(self) -> None:
+        """It has said who it is, or is gone."""
+        self._strangers -= 1
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further session may begin (D1)."""
+        return len(self._sessions) >= self.settings.connections_max
+
+    def new_pid(self) -> int:
+        """A process id for a session: what cancel requests and logs call it."""
+        self._next_pid = self._next_pid % 0x7FFF_FFFF + 1
+        while self._next_pid in self._sessions:
+            self._next_pid += 1
+        return self._next_pid
+
+    def enter(self, pid: int, secret: bytes, session: Interruptible) -> None:
+        """A session begins."""
+        self._sessions[pid] = (secret, session)
+
+    def leave(self, pid: int) -> None:
+        """It is over; its key opens nothing any more."""
+        self._sessions.pop(pid, None)
+
+    def cancel(self, pid: int, secret: bytes) -> None:
+        """A cancel request: silent, whether the key is right or not (D2)."""
+        expected, session = self._sessions.get(pid, (_NO_SECRET, None))
+        right = hmac.compare_digest(expected, secret)
+        if right and session is not None:
+            log.debug("cancel request pid=%s", pid)
+            session.cancel()

@@ -1,0 +1,84 @@
+"""The timestamp of `AS OF expr`: evaluated before the query is bound, in process.
+
+The query itself may name tables that only the past knows, so the expression is bound by itself, as
+a query of one value; without a type of its own it is read as timestamptz.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pglast import ast
+
+from coordinator.execution.context import Execution
+from coordinator.execution.modify import tables_of
+from coordinator.execution.time_value import timestamp_in
+from sql.catalog.catalog import SYSTEM_TIMELINE, Table
+from sql.catalog.meridian_schema import is_system
+from sql.errors import SqlError, not_supported
+from sql.parser.parse import Statement, parse
+from sql.parser.syntax import is_a, parts
+from sql.statements.bound import Compound, CopyOut, CreateTableAs, Explain, Modify, Prepared, Query
+from storage.types import Timestamp
+
+
+def as_of_timestamp(
+    statement: Statement, execution: Execution, bind: Callable[[Statement], Prepared]
+) -> Timestamp:
+    """Microseconds. Raises 22023 for NULL and for types that are no timestamp."""
+    probe = _probe(statement, to_timestamp=False)
+    bound = bind(probe).bound
+    assert isinstance(bound, Query), "a SELECT is bound to a query"
+    if bound.columns[0].type.name in ("unknown", "text", "varchar", "timestamp", "date"):
+        bound = bind(_probe(statement, to_timestamp=True)).bound
+        assert isinstance(bound, Query), "a SELECT is bound to a query"
+    if bound.columns[0].type.name not in ("timestamptz", "int8", "int4", "int2"):
+        raise SqlError("42804", "argument of AS OF must be type timestamp with time zone or bigint")
+    if not execution.services.in_process.can_run(bound.plan):
+        raise not_supported("this expression in AS OF")
+    table = execution.services.in_process.evaluate(execution.run(bound.plan, {}))
+    value = timestamp_in(table)
+    if value is None:
+        raise SqlError("22023", "AS OF timestamp must not be null")
+    return Timestamp(value)
+
+
+def has_parameters(statement: Statement) -> bool:
+    """Whether only the values of parameters tell when it is."""
+    return any(is_a(part, ast.ParamRef) for part in parts(statement.as_of))
+
+
+def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:
+    """`SELECT expr`, or `SELECT expr::timestamptz`, over the expression as it was parsed."""
+    (template,) = parse("SELECT NULL::timestamptz" if to_timestamp else "SELECT NULL")
+    # The parser fills in what a node made by hand would lack.
+    assert isinstance(template.node, ast.SelectStmt), "a SELECT was parsed"
+    assert template.node.targetList, "a SELECT has a target"
+    target = template.node.targetList[0]
+    if to_timestamp:
+        assert isinstance(target.val, ast.TypeCast), "a cast was parsed"
+        target.val.arg = statement.as_of
+    else:
+        target.val = statement.as_of
+    # Places below 0: a probe must not be taken for the statement itself by the plan cache.
+    offset = -2 if to_timestamp else -1
+    return replace(statement, node=template.node, as_of=None, as_of_at_least=False, offset=offset)
+
+
+def tables_elsewhere(prepared: Prepared) -> tuple[Table, ...]:
+    """The tables of other timelines than `system`, of a statement that asks for the session."""
+    if not prepared.rebind:
+        return ()
+    tables: tuple[Table, ...]
+    bound = prepared.bound
+    match bound.statement if isinstance(bound, Explain) else bound:
+        case Query(tables=tables) | CopyOut(query=Query(tables=tables)):
+            pass
+        case Modify() | Compound() as bound:
+            tables = tables_of(bound)
+        case CreateTableAs(tables=tables):
+            pass
+        case _:
+            return ()
+    return tuple(
+        table for table in tables if table.timeline != SYSTEM_TIMELINE.name and not is_system(table)
+    )

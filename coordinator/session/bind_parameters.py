@@ -1,0 +1,77 @@
+"""Parameters of the extended protocol: type OIDs declared in Parse, values given in Bind."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from coordinator import session_errors as wrong
+from coordinator.pgwire.messages import Bind
+from coordinator.pgwire.values import decode_value
+from sql.binder.resolve.type_names import unresolved
+from sql.errors import SqlError, not_supported
+from sql.types.bpchar import column_type
+from sql.types.sql_type import NAMES_BY_OID, SqlType, Value, plain_type
+from sql.types.styles import PLAIN, Styles
+
+_FIRST_USER_OID: Final = 16_384
+_UNSPECIFIED: Final = frozenset({0, 705})
+"""No type, and `unknown`: to be found by the binder."""
+
+
+def declared_types(oids: Sequence[int]) -> tuple[SqlType | None, ...]:
+    """The types that the client declared; None where it left the choice to us."""
+    return tuple(_declared(oid) for oid in oids)
+
+
+def _declared(oid: int) -> SqlType | None:
+    if oid in _UNSPECIFIED:
+        return None
+    name = NAMES_BY_OID.get(oid)
+    if name is None:
+        if oid < _FIRST_USER_OID:
+            raise not_supported(f"a parameter of the type with OID {oid}")
+        return unresolved(oid)
+    return column_type(plain_type(name))
+
+
+def check_determined(declared: Sequence[SqlType | None]) -> None:
+    """Raises 42P18 for a parameter whose type nothing else can tell."""
+    for place, type_ in enumerate(declared, 1):
+        if type_ is None:
+            raise SqlError("42P18", f"could not determine data type of parameter ${place}")
+
+
+def check_counts(message: Bind, wanted: int) -> None:
+    """Raises 08P01 if a Bind has more or fewer values, or formats of them, than there can be."""
+    given, formats = len(message.parameters), len(message.parameter_formats)
+    if formats not in (0, 1, given):
+        raise SqlError(
+            "08P01", f"bind message has {formats} parameter formats but {given} parameters"
+        )
+    if given != wanted:
+        raise wrong.parameter_count(message.statement, given=given, wanted=wanted)
+
+
+def decode_parameters(
+    message: Bind, types: Sequence[SqlType], timezone: str, styles: Styles = PLAIN
+) -> tuple[Value, ...]:
+    """The values of a Bind whose counts were checked. Raises 22P02, 22P03 .. for a wrong value."""
+    given, formats = message.parameters, message.parameter_formats
+    if not given:
+        return ()
+    values: list[Value] = []
+    for place, (data, type_) in enumerate(zip(given, types, strict=True)):
+        code = 0 if not formats else formats[0 if len(formats) == 1 else place]
+        values.append(
+            None if data is None else _decoded(data, type_, code, place, timezone, styles)
+        )
+    return tuple(values)
+
+
+def _decoded(
+    data: bytes, type_: SqlType, code: int, place: int, timezone: str, styles: Styles
+) -> Value:
+    try:
+        return decode_value(data, type_, code, timezone=timezone, styles=styles)
+    except SqlError as error:
+        error.context = error.context or f"unnamed portal parameter ${place + 1}"
+        raise

@@ -1,0 +1,491 @@
+"""The commands of a session: strings of statements, prepared statements, portals.
+
+    Query ─▶ statements, one after the other ─▶ commit of what is implicit
+    Parse ─▶ PreparedStatement ─ Bind ─▶ Portal ─ Execute ─▶ rows, tag          Sync ─▶ commit
+
+INVARIANTS
+  C1  an implicit transaction ends with its string or at Sync; portals end with their transaction.
+  C2  a statement that fails answers nothing but its error: the session says it, once.
+
+Not here: the loop, errors and interrupts (`session/session.py`), running statements
+(`statement_runner.py`).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final, Protocol
+
+from coordinator import session_errors as wrong
+from coordinator.execution.context import Done, Outcome, Rows, Services, counted
+from coordinator.pgwire.messages import (
+    BackendMessage,
+    Bind,
+    BindComplete,
+    Close,
+    CloseComplete,
+    CommandComplete,
+    Describe,
+    EmptyQueryResponse,
+    Execute,
+    FrontendMessage,
+    NoData,
+    ParameterDescription,
+    Parse,
+    ParseComplete,
+    PortalSuspended,
+    Sync,
+    Target,
+    expand_formats,
+    row_description,
+)
+from coordinator.session.bind_parameters import (
+    check_counts,
+    check_determined,
+    declared_types,
+    decode_parameters,
+)
+from coordinator.session.cursors import Cursor
+from coordinator.session.portal import Portal, PreparedStatement, Scrolling, tag_of
+from coordinator.session.portals import Portals
+from coordinator.session.prepared_statements import (
+    Declaration,
+    Fetch,
+    Filling,
+    Invocation,
+    Preparation,
+    named_statement,
+)
+from coordinator.session.requests import Request, is_analyzed
+from coordinator.session.result_columns import result_columns
+from coordinator.session.result_encoder import ResultEncoder
+from coordinator.session.statement_runner import StatementRunner
+from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.variables import Variables
+from sql.binder.resolve.type_names import latest
+from sql.parser.parse import Statement
+from sql.types.sql_type import SqlType, Value
+
+_NOTHING: Final = Statement("", None, 0)
+_UNDEFINED: Final = PreparedStatement(_NOTHING, (), (), None)
+"""Of a portal whose values are wrong: it describes and executes as nothing."""
+
+
+class Client(Protocol):
+    """The other end, as messages."""
+
+    def send(self, message: BackendMessage) -> None:
+        """Queue a message."""
+        ...
+
+    async def flush(self) -> None:
+        """Write what is queued; waits while the client does not read."""
+        ...
+
+    async def relieve(self) -> None:
+        """Like flush, if much is queued; otherwise nothing."""
+        ...
+
+    def take(self) -> FrontendMessage | None:
+        """The next message if it has come."""
+        ...
+
+    async def receive(self) -> FrontendMessage:
+        """The next message. Raises EOFError when there will be none."""
+        ...
+
+    async def peek(self) -> FrontendMessage:
+        """The message that `receive` will return."""
+        ...
+
+
+class Commands:
+    """See the module. Nothing here handles an error: what is raised ends the command."""
+
+    def __init__(
+        self,
+        services: Services,
+        client: Client,
+        transaction: SessionTransaction,
+        variables: Variables,
+        runner: StatementRunner,
+        restart_clock: Callable[[], None],
+    ) -> None:
+        self._services = services
+        self._client = client
+        self._transaction = transaction
+        self._variables = variables
+        self._runner = runner
+        self._restart_clock = restart_clock
+        self._statements: dict[str, PreparedStatement] = {}
+        self.portals = Portals()
+
+    # --- simple protocol ------------------------------------------------------------------------
+
+    async def query(self, text: str) -> None:
+        """The simple protocol: all statements of a string. Several are one transaction (C1)."""
+        self._statements.pop("", None)
+        statements = self._services.plans.parse(text)
+        real = [statement for statement in statements if statement.node is not None]
+        if not real:
+            self._client.send(EmptyQueryResponse())
+        self._transaction.grouped = len(real) > 1
+        for statement in real:
+            await self._simple(statement, alone=len(real) == 1)
+            self._restart_clock()
+        await self.end_implicit()
+
+    async def _simple(self, statement: Statement, *, alone: bool) -> None:
+        self._runner.check_allowed(statement)
+        # Only what may run takes the place of the unnamed portal.
+        await self.portals.close("")
+        alone = alone and not self._transaction.in_block and self._transaction.statements == 0
+        prepared = PreparedStatement(statement, (), (), None)
+        outcome = await self._outcome(prepared, (), alone=alone)
+        if isinstance(outcome, Done):
+            self._client.send(CommandComplete(outcome.tag))
+            return
+        portal = Portal(prepared, (), outcome=outcome)
+        self._client.send(row_description(outcome.columns))
+        try:
+            count = await self._send_rows(portal, outcome, (), limit=0)
+        finally:
+            await portal.close()
+        self._client.send(CommandComplete(tag_of(outcome, count)))
+
+    async def _send_rows(
+        self, portal: Portal, outcome: Rows, formats: tuple[int, ...], *, limit: int
+    ) -> int:
+        variables = self._variables
+        encoder = ResultEncoder(
+            outcome.columns,
+            formats,
+            timezone=variables.timezone,
+            styles=variables.styles,
+            naming=outcome.naming,
+        )
+        count = 0
+        async for batch in portal.rows(limit):
+            async for message in encoder.encode(batch):
+                self._client.send(message)
+                await self._client.relieve()
+            count += batch.num_rows
+        return count
+
+    async def _after(self, statement: Statement) -> None:
+        """What else ends when a statement has run: portals with their transaction, DISCARD."""
+        kind = type(statement.node).__name__
+        if kind == "TransactionStmt" and self._transaction.rolled_back_to:
+            await self.portals.close_since(self._transaction.rolled_back_to)
+            self._transaction.rolled_back_to = 0
+        elif kind in ("DiscardStmt", "DeallocateStmt", "ClosePortalStmt"):
+            await self._discard(statement)
+
+    async def _discard(self, statement: Statement) -> None:
+        discard = self._runner.discarded(statement)
+        self._transaction.analyzed = True  # PostgreSQL runs these with a snapshot
+        match discard.what:
+            case "all":
+                if not self._transaction.warns_outside:
+                    raise wrong.in_block("DISCARD ALL")
+                self._deallocate_all()
+                await self.portals.close_all()
+                self._variables.reset("all")
+                self._transaction.sequences.discard()
+                await self._runner.drop_temporary()
+            case "temp" | "temporary":
+                await self._runner.drop_temporary()
+            case "sequences":
+                self._transaction.sequences.discard()
+            case "deallocate all":
+                self._deallocate_all()
+            case "deallocate":
+                if self._statements.pop(discard.name or "", None) is None:
+                    raise wrong.undefined_statement(discard.name or "")
+            case "close all":
+                await self.portals.close_all()
+            case "close":
+                if not await self.portals.close(discard.name or ""):
+                    raise wrong.undefined_cursor(discard.name or "")
+            case _:
+                pass  # plans, unlisten: nothing is kept of them
+
+    def _deallocate_all(self) -> None:
+        """The statements that have names go; only Parse and Query replace the one without."""
+        self._statements = {name: kept for name, kept in self._statements.items() if not name}
+
+    async def end_implicit(self) -> None:
+        """Sync, the end of a string: commit what no block holds (C1)."""
+        self._transaction.grouped = False
+        if not self._transaction.in_block:
+            await self.portals.end()
+            await self._transaction.commit()
+            self.portals.keep()
+
+    # --- statements about statements and portals ------------------------------------------------
+
+    async def _outcome(
+        self, prepared: PreparedStatement, parameters: tuple[Value, ...], *, alone: bool
+    ) -> Outcome:
+        """Run a statement, whatever it is about, and end what ends with it."""
+        statement = prepared.statement
+        ends = self._transaction.ends
+        match named_statement(statement):
+            case None:
+                read = prepared.under(self._variables.binding_key)
+                request = Request(read, prepared.declared, prepared.columns)
+                execution = self._runner.execution(parameters)
+                outcome = await self._runner.run(request, execution, alone=alone)
+            case Invocation() as invocation:
+                self._runner.check_allowed(statement)
+                outcome = await self._invoke(statement, invocation, alone=alone)
+            case Filling() as filling:
+                self._runner.check_allowed(statement)
+                outcome = await self._invoke(statement, filling.invocation, filling, alone=alone)
+            case Preparation() as preparation:
+                self._runner.check_allowed(statement)
+                await self._prepare(preparation)
+                outcome = Done("PREPARE")
+            case Declaration() as declaration:
+                self._runner.check_allowed(statement)
+                await self._declare(declaration, prepared.declared, parameters)
+                outcome = Done("DECLARE CURSOR")
+            case Fetch() as fetch:
+                self._runner.check_allowed(statement)
+                outcome = await self._fetch(fetch)
+        if type(statement.node).__name__ == "TransactionStmt" and ends != self._transaction.ends:
+            await self._transaction_ended()
+        await self._after(statement)
+        return outcome
+
+    async def _transaction_ended(self) -> None:
+        if self._transaction.committed:
+            await self.portals.end()
+            self.portals.keep()
+        else:
+            await self.portals.rolled_back()
+
+    async def _prepare(self, preparation: Preparation) -> None:
+        described = await self._described(preparation.statement, preparation.declared)
+        if preparation.name in self._statements:
+            raise wrong.duplicate_statement(preparation.name)
+        self._statements[preparation.name] = described
+
+    async def _invoke(
+        self,
+        statement: Statement,
+        invocation: Invocation,
+        filling: Filling | None = None,
+        *,
+        alone: bool,
+    ) -> Outcome:
+        target = self._statement(invocation.name)
+        values = self._runner.arguments(statement, invocation, target.parameters)
+        read = target.under(self._variables.binding_key)
+        request = Request(read, target.declared, target.columns)
+        if filling is not None:
+            request = Request(filling.statement(statement, read), target.declared)
+        return await self._runner.run(request, self._runner.execution(values), alone=alone)
+
+    async def _declare(
+        self,
+        declaration: Declaration,
+        declared: tuple[SqlType | None, ...],
+        parameters: tuple[Value, ...],
+    ) -> None:
+        if self._transaction.warns_outside and not declaration.hold:
+            raise wrong.only_in_block("DECLARE CURSOR")
+        self.portals.check_free(declaration.name)
+        request = Request(declaration.statement, declared)
+        execution = self._runner.execution(parameters)
+        outcome = await self._runner.run(request, execution, alone=False)
+        assert isinstance(outcome, Rows), "the grammar lets only queries be declared"
+        described = PreparedStatement(declaration.statement, declared, (), outcome.columns)
+        portal = Portal(
+            described,
+            parameters,
+            serial=self._transaction.serial,
+            outcome=outcome,
+            hold=declaration.hold,
+        )
+        cursor = self._cursor(portal, scroll=declaration.scroll)
+        self.portals.open(declaration.name, portal)
+        if declaration.hold and cursor is not None:
+            await cursor.keep_all()
+
+    def _cursor(self, portal: Portal, *, scroll: bool) -> Scrolling | None:
+        """A cursor on a portal that has begun; None if it has no rows."""
+        limit = self._services.limits.returning_bytes_max
+        if isinstance(portal.outcome, Rows):
+            portal.cursor = Cursor(portal, scroll=scroll, kept_bytes_max=limit)
+        return portal.cursor
+
+    async def _fetch(self, fetch: Fetch) -> Outcome:
+        portal = self.portals.cursor(fetch.name)
+        if portal is None:
+            raise wrong.undefined_cursor(fetch.name)
+        if portal.outcome is None:
+            await self._start(portal, alone=False)
+        cursor = portal.cursor or self._cursor(portal, scroll=False)
+        if cursor is None or cursor.failed:
+            raise wrong.finished_portal(fetch.name)
+        assert isinstance(portal.outcome, Rows), "what has rows has a cursor"
+        batches = cursor.fetch(fetch)
+        if not fetch.move:
+            return replace(portal.outcome, batches=batches, tag=counted("FETCH"))
+        moved = 0
+        async for batch in batches:
+            moved += batch.num_rows
+        return Done(f"MOVE {moved}")
+
+    # --- extended protocol ----------------------------------------------------------------------
+
+    def extended(self, message: Parse | Bind | Describe | Execute | Close) -> Awaitable[None]:
+        """One message of the extended protocol, up to Sync."""
+        match message:
+            case Bind():
+                return self._bind(message)
+            case Execute():
+                return self._execute(message)
+            case Describe():
+                return self._describe(message)
+            case Parse():
+                return self._parse(message)
+            case Close():
+                return self._close(message)
+
+    async def _parse(self, message: Parse) -> None:
+        if not message.statement:
+            # Also if what comes instead is wrong.
+            self._statements.pop("", None)
+        statements = self._services.plans.parse(message.text)
+        if len(statements) > 1:
+            raise wrong.several_statements()
+        statement = statements[0] if statements else Statement(message.text, None, 0)
+        declared = declared_types(message.type_oids)
+        described = await self._described(statement, declared)
+        if message.statement in self._statements:
+            raise wrong.duplicate_statement(message.statement)
+        self._statements[message.statement] = described
+        self._client.send(ParseComplete())
+
+    async def _described(
+        self, statement: Statement, declared: tuple[SqlType | None, ...]
+    ) -> PreparedStatement:
+        """The statement with its parameters and columns."""
+        self._transaction.analyzed |= is_analyzed(statement)
+        named = named_statement(statement)
+        if named is None or isinstance(named, Declaration):
+            inner = statement if named is None else named.statement
+            prepared = await self._runner.describe(inner, declared)
+            types = prepared.parameters
+            if named is not None:
+                return PreparedStatement(statement, types, types, None)
+            columns = result_columns(prepared.bound, self._variables)
+            setting = self._variables.binding_key
+            return PreparedStatement(statement, types, types, columns, prepared.read, setting)
+        self._runner.check_allowed(statement)
+        columns = None
+        if isinstance(named, Invocation) and named.name in self._statements:
+            columns = self._statements[named.name].columns
+        elif isinstance(named, Fetch) and not named.move:
+            portal = self.portals.cursor(named.name)
+            columns = None if portal is None else portal.prepared.columns
+        # They use no values; what types came with them are kept all the same.
+        check_determined(declared)
+        types = (await self._runner.describe(_NOTHING, declared)).parameters
+        return PreparedStatement(statement, types, types, columns)
+
+    def _statement(self, name: str) -> PreparedStatement:
+        prepared = self._statements.get(name)
+        if prepared is None:
+            raise wrong.undefined_statement(name)
+        return prepared
+
+    async def _bind(self, message: Bind) -> None:
+        prepared = self._statement(message.statement)
+        check_counts(message, len(prepared.parameters))
+        self._runner.check_allowed(prepared.statement, parameters=len(message.parameters))
+        self._transaction.analyzed |= bool(message.parameters) or is_analyzed(prepared.statement)
+        if not message.portal:
+            await self.portals.close("")
+        self.portals.check_free(message.portal)
+        # What fails now leaves the portal behind, as far as it has come.
+        portal = Portal(_UNDEFINED, (), serial=self._transaction.serial)
+        self.portals.open(message.portal, portal)
+        # A label may have come since the statement was prepared.
+        types = latest(self._services.coordination.newest_catalog, prepared.parameters)
+        variables = self._variables
+        portal.parameters = decode_parameters(message, types, variables.timezone, variables.styles)
+        portal.prepared = prepared
+        # Formats for a statement that has no result at all are ignored, as PostgreSQL does.
+        if prepared.columns is not None:
+            portal.formats = expand_formats(message.result_formats, len(prepared.columns))
+        self._client.send(BindComplete())
+
+    async def _describe(self, message: Describe) -> None:
+        formats: tuple[int, ...] = ()
+        if message.target is Target.STATEMENT:
+            prepared = self._statement(message.name)
+            self._check_described(prepared)
+            oids = tuple(type_.oid for type_ in prepared.parameters)
+            self._client.send(ParameterDescription(oids))
+        else:
+            portal = self.portals.find(message.name)
+            prepared, formats = portal.prepared, portal.formats
+            self._check_described(prepared)
+        if prepared.columns is None:
+            self._client.send(NoData())
+        else:
+            self._client.send(row_description(prepared.columns, formats))
+
+    def _check_described(self, prepared: PreparedStatement) -> None:
+        if prepared.columns is not None and self._transaction.failed:
+            raise wrong.failed_transaction()
+
+    async def _execute(self, message: Execute) -> None:
+        portal = self.portals.find(message.portal)
+        if portal.prepared.statement.node is None:
+            self._client.send(EmptyQueryResponse())
+            return
+        self._runner.check_allowed(portal.prepared.statement)
+        if portal.outcome is None:
+            alone = await self._is_alone()
+            await self._start(portal, alone=alone)
+        elif portal.finished and isinstance(portal.outcome, Done):
+            raise wrong.finished_portal(message.portal)
+        await self._continue(portal, message.max_rows)
+
+    async def _is_alone(self) -> bool:
+        """Whether the statement is its whole transaction: nothing before it, Sync behind it (A1 of
+        `statement_runner.py`).
+
+        A client that waits for an answer has sent Sync or Flush: looking ahead waits for nobody.
+        """
+        if self._transaction.in_block or self._transaction.statements:
+            return False
+        return isinstance(await self._client.peek(), Sync)
+
+    async def _start(self, portal: Portal, *, alone: bool) -> None:
+        portal.outcome = await self._outcome(portal.prepared, portal.parameters, alone=alone)
+        if type(portal.prepared.statement.node).__name__ != "TransactionStmt":
+            self._transaction.grouped = True
+
+    async def _continue(self, portal: Portal, limit: int) -> None:
+        outcome = portal.outcome
+        assert outcome is not None, "a portal runs after it was started"
+        if isinstance(outcome, Done):
+            portal.finished = True
+            self._client.send(CommandComplete(outcome.tag))
+            return
+        count = await self._send_rows(portal, outcome, portal.formats, limit=limit)
+        if portal.finished:
+            self._client.send(CommandComplete(tag_of(outcome, count)))
+        else:
+            self._client.send(PortalSuspended())
+
+    async def _close(self, message: Close) -> None:
+        if message.target is Target.STATEMENT:
+            self._statements.pop(message.name, None)
+        else:
+            await self.portals.close(message.name)
+        self._client.send(CloseComplete())

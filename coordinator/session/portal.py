@@ -1,0 +1,115 @@
+"""Prepared statements and portals: what the extended protocol names, and rows between two Executes.
+
+    Parse ─▶ PreparedStatement ─Bind─▶ Portal ─Execute(max_rows)─▶ rows, then suspended or complete
+
+INVARIANTS
+  O1  a portal lives to the end of its transaction at most, or to the ROLLBACK TO a savepoint that
+      it was opened after; closing it ends the engine's work.
+  O2  a portal that was run to its end yields nothing more; its tag counts the rows of one Execute.
+  O3  rows are encoded off the loop when they are many, so that one result never stalls the others.
+  O4  a literal is read when its statement is prepared, under the settings and the clock of then.
+"""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from coordinator.execution.context import Done, Outcome, Rows
+from coordinator.session.prepared_statements import Fetch
+from coordinator.streams import close_batches
+from sql.binder.resolve.setting_literals import as_read
+from sql.parser.parse import Statement
+from sql.statements.bound import OutputColumn
+from sql.statements.literals import ReadLiterals
+from sql.types.sql_type import SqlType, Value
+
+
+class Scrolling(Protocol):
+    """The cursor on a portal, as the portal holds it (`session/cursors.py`)."""
+
+    failed: bool
+
+    async def keep_all(self) -> None:
+        """Read to the end now."""
+        ...
+
+    def fetch(self, fetch: Fetch) -> AsyncGenerator[pa.RecordBatch, None]:
+        """The rows that a FETCH gives."""
+        ...
+
+
+@dataclass(slots=True)
+class PreparedStatement:
+    """A statement of the client: its text, the types it declared, and what it was found to be."""
+
+    statement: Statement
+    declared: tuple[SqlType | None, ...]
+    parameters: tuple[SqlType, ...]
+    columns: tuple[OutputColumn, ...] | None
+    """None: no rows, ever (NoData)."""
+    read: ReadLiterals | None = None
+    """Literals that mean something else now and then, or under another setting than `setting`."""
+    setting: tuple[object, ...] = ()
+
+    def under(self, setting: tuple[object, ...]) -> Statement:
+        """The statement, to be bound under a setting: literals stay what they were (O4)."""
+        if self.read is not None and (self.read.of_clock or setting != self.setting):
+            self.statement, self.read = as_read(self.statement, self.read), None
+        return self.statement
+
+
+@dataclass(slots=True)
+class Portal:
+    """A statement with parameter values, and how far it has run."""
+
+    prepared: PreparedStatement
+    parameters: tuple[Value, ...]
+    formats: tuple[int, ...] = ()
+    serial: int = 0
+    """Of the newest savepoint when it was opened."""
+    cursor: Scrolling | None = None
+    """Of DECLARE."""
+    hold: bool = False
+    """WITH HOLD; `kept`: the transaction that declared it has committed."""
+    kept: bool = False
+    outcome: Outcome | None = None
+    finished: bool = False
+    _rest: pa.RecordBatch | None = field(default=None, repr=False)
+
+    async def rows(self, limit: int) -> AsyncGenerator[pa.RecordBatch, None]:
+        """The next rows, `limit` at most (0: all); sets `finished` at the end (O2)."""
+        assert isinstance(self.outcome, Rows), "only a portal with rows is read"
+        left = limit
+        while not self.finished:
+            batch, self._rest = self._rest, None
+            if batch is None:
+                batch = await anext(self.outcome.batches, None)
+            if batch is None:
+                self.finished = True
+                return
+            if limit and batch.num_rows > left:
+                self._rest = batch.slice(left)
+                batch = batch.slice(0, left)
+            if batch.num_rows:
+                left -= batch.num_rows
+                yield batch
+            if limit and left == 0:
+                return
+
+    async def close(self) -> None:
+        """Let go of the rows and of the engine behind them (O1)."""
+        self.finished = True
+        self._rest = None
+        if isinstance(self.outcome, Rows):
+            await close_batches(self.outcome.batches)
+
+
+def tag_of(outcome: Outcome, count: int) -> str:
+    """The command tag after `count` rows were sent."""
+    match outcome:
+        case Done(tag=tag):
+            return tag
+        case Rows(tag=tag):
+            return tag(count)

@@ -1,0 +1,83 @@
+"""The portals of a session by name: those of Bind and those of DECLARE share the names.
+
+INVARIANTS
+  N1  at the end of its transaction a portal goes; one WITH HOLD stays if that committed, for good.
+  N2  at ROLLBACK TO a savepoint the portals opened after it go. At an error their work ends and
+      their names stay to the block's end, so that who asks hears of the failed transaction.
+"""
+
+from collections.abc import Callable
+
+from coordinator import session_errors as wrong
+from coordinator.session.portal import Portal
+
+
+class Portals:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self._portals: dict[str, Portal] = {}
+
+    def find(self, name: str) -> Portal:
+        """The portal of that name. Raises 34000."""
+        portal = self._portals.get(name)
+        if portal is None:
+            raise wrong.undefined_portal(name)
+        return portal
+
+    def cursor(self, name: str) -> Portal | None:
+        """The portal that FETCH names: that of a DECLARE, or of a Bind with a name."""
+        return self._portals.get(name)
+
+    def check_free(self, name: str) -> None:
+        """Raises 42P03 if the name is taken."""
+        if name in self._portals:
+            raise wrong.duplicate_portal(name)
+
+    def open(self, name: str, portal: Portal) -> None:
+        """A new portal; its name is free."""
+        assert name not in self._portals, "names are checked before"
+        self._portals[name] = portal
+
+    async def close(self, name: str) -> bool:
+        """Close one, if it exists."""
+        portal = self._portals.pop(name, None)
+        if portal is not None:
+            await portal.close()
+        return portal is not None
+
+    async def close_all(self) -> None:
+        """Close everything, also what is held."""
+        await self._close(lambda _: True)
+
+    async def close_since(self, serial: int) -> None:
+        """ROLLBACK TO (N2)."""
+        await self._close(lambda portal: portal.serial >= serial and not portal.kept)
+
+    async def fail(self, serial: int) -> None:
+        """An error: the work behind these portals ends, their names stay (N2)."""
+        for portal in list(self._portals.values()):
+            if portal.serial >= serial and not portal.kept:
+                await portal.close()
+
+    async def end(self) -> None:
+        """The transaction is about to commit, or has: what is not held goes (N1)."""
+        await self._close(lambda portal: not portal.hold)
+
+    def keep(self) -> None:
+        """The transaction has committed: what is held stays (N1)."""
+        for portal in self._portals.values():
+            portal.kept = True
+
+    async def rolled_back(self) -> None:
+        """The transaction did not commit: only what was kept before stays (N1)."""
+        await self._close(lambda portal: not portal.kept)
+
+    async def _close(self, goes: Callable[[Portal], bool]) -> None:
+        if not self._portals:
+            return
+        gone = {name: portal for name, portal in self._portals.items() if goes(portal)}
+        for name in gone:
+            del self._portals[name]
+        for portal in gone.values():
+            await portal.close()

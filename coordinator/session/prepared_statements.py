@@ -1,0 +1,144 @@
+"""Statements about statements and portals as values: PREPARE, EXECUTE, also as the query of CREATE
+TABLE AS, DECLARE, FETCH, MOVE.
+
+They are read off the syntax tree here and done in `commands.py`, which owns the names.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from pglast import ast
+from pglast.enums import FetchDirection
+
+from sql.binder.resolve.type_names import declared_by_name
+from sql.binder.session.cursors import BINARY, HOLD, SCROLL, declared_query
+from sql.errors import SqlError, not_supported
+from sql.parser.meridian_nodes import ArgumentNode, Parsed
+from sql.parser.parse import Statement
+from sql.parser.syntax import Node, is_a
+from sql.types.sql_type import SqlType, declaration
+
+ALL: Final = 9_223_372_036_854_775_807
+"""FETCH ALL, as the parser counts it."""
+
+# Places below those of AS OF: what is inside must not be taken for the statement by the plan cache.
+_INSIDE: Final = -10
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """PREPARE name (types) AS statement."""
+
+    name: str
+    declared: tuple[SqlType | None, ...]
+    statement: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """EXECUTE name (arguments)."""
+
+    name: str
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """CREATE TABLE .. AS EXECUTE name (arguments)."""
+
+    invocation: Invocation
+
+    def statement(self, own: Statement, prepared: Statement) -> Statement:
+        """CREATE TABLE .. AS the query that was prepared. Raises 42809."""
+        if not is_a(prepared.node, ast.SelectStmt):
+            raise SqlError("42809", "prepared statement is not a SELECT")
+        node: Node = own.node
+        filled = type(node)(
+            **({name: getattr(node, name) for name in node} | {"query": prepared.node})
+        )
+        # Both texts, and which statement of its text it is, say what this one is to the plan cache.
+        text = f"{prepared.text}\n-- {own.offset} {own.text}"
+        return replace(prepared, text=text, node=filled)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """DECLARE name CURSOR FOR query."""
+
+    name: str
+    statement: Statement
+    scroll: bool
+    hold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """FETCH and MOVE. `absolute`, `relative`: to one row; else `count` rows, backward if < 0."""
+
+    name: str
+    count: int
+    absolute: bool = False
+    relative: bool = False
+    move: bool = False
+
+
+Named: TypeAlias = Preparation | Invocation | Filling | Declaration | Fetch
+
+
+def named_statement(statement: Statement) -> Named | None:
+    """What the statement is, if it is one of these."""
+    node: Node = statement.node
+    if is_a(node, ast.PrepareStmt):
+        declared = tuple(declared_by_name(item) for item in node.argtypes or ())
+        return Preparation(node.name, declared, _inside(statement, node.query))
+    if is_a(node, ast.ExecuteStmt):
+        return Invocation(node.name, tuple(node.params or ()))
+    if is_a(node, ast.CreateTableAsStmt) and is_a(node.query, ast.ExecuteStmt):
+        query: Node = node.query
+        return Filling(Invocation(query.name, tuple(query.params or ())))
+    if is_a(node, ast.DeclareCursorStmt):
+        if node.options & BINARY:
+            raise not_supported("a BINARY cursor")
+        return Declaration(
+            node.portalname,
+            _inside(statement, declared_query(node)),
+            scroll=bool(node.options & SCROLL),
+            hold=bool(node.options & HOLD),
+        )
+    return _fetch(node) if is_a(node, ast.FetchStmt) else None
+
+
+def _fetch(node: Node) -> Fetch:
+    move = bool(node.ismove)
+    match node.direction:
+        case FetchDirection.FETCH_ABSOLUTE:
+            return Fetch(node.portalname, node.howMany, absolute=True, move=move)
+        case FetchDirection.FETCH_RELATIVE:
+            return Fetch(node.portalname, node.howMany, relative=True, move=move)
+        case FetchDirection.FETCH_BACKWARD:
+            return Fetch(node.portalname, -node.howMany, move=move)
+        case _:
+            return Fetch(node.portalname, node.howMany, move=move)
+
+
+def _inside(statement: Statement, node: Node) -> Statement:
+    return replace(statement, node=node, offset=_INSIDE - statement.offset)
+
+
+def argument_query(statement: Statement, argument: Node, type_: SqlType, place: int) -> Statement:
+    """The value of the `place`-th argument in the parameter's type."""
+    node = ArgumentNode(Parsed(statement.node, statement.text), argument, type_, place)
+    # The text says the type, for the plan cache; places in front of it stay what they are.
+    text = f"{statement.text}\n-- ${place} {declaration(type_)}"
+    return replace(statement, text=text, node=node)
+
+
+def values_wanted(name: str, arguments: Sequence[object], wanted: int) -> tuple[str, str] | None:
+    """Message and detail if an EXECUTE has the wrong number of arguments."""
+    if len(arguments) == wanted:
+        return None
+    return (
+        f'wrong number of parameters for prepared statement "{name}"',
+        f"Expected {wanted} parameters but got {len(arguments)}.",
+    )

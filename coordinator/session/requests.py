@@ -1,0 +1,78 @@
+"""What a session asks of its statement runner, and which statements need no catalog."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pglast import ast
+
+from coordinator.session_errors import in_block
+from sql.parser.parse import Statement
+from sql.statements.bound import Bound, Explain, OutputColumn
+from sql.statements.session import TransactionControl, TransactionVerb
+from sql.types.sql_type import SqlType
+
+# They mean the same under every catalog: binding them must not choose a timestamp.
+_WITHOUT_CATALOG: Final = frozenset(
+    {"NoneType", "TransactionStmt", "VariableSetStmt", "VariableShowStmt", "DiscardStmt",
+     "DeallocateStmt", "ClosePortalStmt", "UnlistenStmt"}
+)  # fmt: skip
+
+# PostgreSQL takes a snapshot to prepare them and to bind their values (analyze_requires_snapshot).
+_ANALYZED: Final = frozenset(
+    {"SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt", "DeclareCursorStmt",
+     "ExplainStmt", "CreateTableAsStmt", "CallStmt"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the session is: part of what a statement may mean."""
+
+    user: str
+    database: str
+    pid: int
+    started_at: int = 0
+    ports: tuple[int | None, int | None] = (None, None)
+    temporary: str = ""
+    """The schema of its temporary relations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A statement to run. `expected`: the columns that the client was promised, if it was."""
+
+    statement: Statement
+    declared: tuple[SqlType | None, ...] = ()
+    expected: tuple[OutputColumn, ...] | None = None
+
+
+def needs_catalog(statement: Statement) -> bool:
+    """Whether binding looks at the catalog."""
+    return type(statement.node).__name__ not in _WITHOUT_CATALOG
+
+
+def is_analyzed(statement: Statement) -> bool:
+    """Whether the modes of a transaction are settled when the statement is but prepared in it."""
+    return type(statement.node).__name__ in _ANALYZED
+
+
+def check_alone(statement: Statement) -> None:
+    """25001 for what neither a block nor a pipeline can have: CONCURRENTLY."""
+    node = statement.node
+    if isinstance(node, ast.IndexStmt | ast.DropStmt) and node.concurrent:
+        verb = "CREATE" if isinstance(node, ast.IndexStmt) else "DROP"
+        raise in_block(f"{verb} INDEX CONCURRENTLY")
+
+
+def ends_block(bound: Bound) -> bool:
+    """Whether the statement is allowed in a failed block: COMMIT, ROLLBACK [TO] end that."""
+    return isinstance(bound, TransactionControl) and bound.verb in (
+        TransactionVerb.COMMIT,
+        TransactionVerb.ROLLBACK,
+        TransactionVerb.ROLLBACK_TO,
+    )
+
+
+def run_by(bound: Bound) -> Bound | None:
+    """What executing a statement executes: EXPLAIN ANALYZE what it explains, EXPLAIN nothing."""
+    return bound.runs if isinstance(bound, Explain) else bound

@@ -1,0 +1,34 @@
+"""The columns that a statement's rows have, before it runs: what Describe answers."""
+
+from coordinator.execution.explain import EXPLAIN_COLUMNS, explain_columns
+from coordinator.execution.settings import show_columns
+from coordinator.variables.variables import Variables
+from sql.statements.bound import (
+    Bound,
+    Compound,
+    Explain,
+    ExplainTimestamp,
+    Modify,
+    OutputColumn,
+    Query,
+)
+from sql.statements.session import ShowVariable
+
+
+def result_columns(bound: Bound, variables: Variables) -> tuple[OutputColumn, ...] | None:
+    """None if it never yields rows."""
+    match bound:
+        case Query():
+            return bound.columns
+        case Modify():
+            return None if bound.returning is None else bound.columns
+        case Compound():
+            return result_columns(bound.main, variables)
+        case ShowVariable():
+            return show_columns(variables, bound)
+        case Explain():
+            return explain_columns(bound)
+        case ExplainTimestamp():
+            return EXPLAIN_COLUMNS
+        case _:
+            return None

@@ -1,0 +1,60 @@
+"""Rows of a result as messages: pieces that are small enough to wait between, encoded off the loop.
+
+INVARIANTS
+  Y1  the loop never encodes more than `INLINE_ROWS_MAX` rows at once; more go to a thread.
+  Y2  at most one piece is encoded ahead of what the client has taken.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+import pyarrow as pa
+
+from coordinator.execution.reg_names import Naming
+from coordinator.pgwire.messages import TEXT_FORMAT, DataRows, expand_formats
+from coordinator.pgwire.rows import RowEncoder
+from sql.statements.bound import OutputColumn
+from sql.types.sql_type import OID, REGISTERED
+from sql.types.styles import PLAIN, Styles
+
+INLINE_ROWS_MAX: Final = 256
+"""Larger: the loop stalls longer. Smaller: a thread's hand-over (50 us) costs more than that."""
+
+PIECE_ROWS: Final = 8_192
+"""Rows encoded at once: some milliseconds of a thread, some hundred kilobytes for the socket."""
+
+
+class ResultEncoder:
+    """Encodes one result. `formats` as in Bind: none, one for all, or one each. `naming`: of values
+    that are oids and have names.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[OutputColumn, ...],
+        formats: tuple[int, ...],
+        *,
+        timezone: str,
+        styles: Styles = PLAIN,
+        naming: Naming | None = None,
+    ) -> None:
+        codes = expand_formats(formats, len(columns))
+        self._texts = [code == TEXT_FORMAT for code in codes]
+        self._naming = naming
+        types = [
+            OID if column.type.name in REGISTERED and not text else column.type
+            for column, text in zip(columns, self._texts, strict=True)
+        ]
+        self._encoder = RowEncoder(types, codes, timezone, styles)
+
+    async def encode(self, batch: pa.RecordBatch) -> AsyncIterator[DataRows]:
+        """The batch as messages, in order (Y1)."""
+        if self._naming is not None:
+            batch = self._naming(batch, self._texts)
+        if batch.num_rows <= INLINE_ROWS_MAX:
+            yield self._encoder.message(batch)
+            return
+        for start in range(0, batch.num_rows, PIECE_ROWS):
+            piece = batch.slice(start, PIECE_ROWS)
+            yield await asyncio.to_thread(self._encoder.message, piece)

@@ -1,0 +1,320 @@
+"""A session: the protocol's commands in, answers out, one at a time, in order.
+
+    client ─▶ Query ───────────────▶ statements ─▶ rows, tags ─▶ ReadyForQuery
+           ─▶ Parse Bind Execute .. ─▶ answers ─▶ Sync ─▶ commit ─▶ ReadyForQuery
+
+INVARIANTS
+  S1  an error is answered once; after it everything up to Sync (or the string's end) is skipped.
+  S2  an implicit transaction ends with its string or at Sync: commit, or rollback after an error.
+  S3  interrupting a session never interrupts a commit (X4 of `transaction.py`); a late cancel
+      hits no later statement.
+  S4  what is not foreseen answers XX000 and ends this session only.
+
+Not here: bytes (`connection.py`, `pgwire`), what the commands do (`commands.py`).
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Final, assert_never
+
+from coordinator import session_errors as wrong
+from coordinator.execution.context import Execution, Services
+from coordinator.failures import statement_failure
+from coordinator.pgwire.messages import (
+    Bind,
+    CancelRequest,
+    Close,
+    CopyData,
+    CopyDone,
+    CopyFail,
+    Describe,
+    Execute,
+    Flush,
+    FrontendMessage,
+    FunctionCall,
+    GssEncRequest,
+    Malformed,
+    ParameterStatus,
+    Parse,
+    PasswordMessage,
+    Query,
+    ReadyForQuery,
+    Severity,
+    SslRequest,
+    StartupMessage,
+    Sync,
+    Terminate,
+    error_response,
+    notice_response,
+)
+from coordinator.session.commands import Client, Commands
+from coordinator.session.requests import Identity
+from coordinator.session.statement_runner import StatementRunner
+from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.variables import Variables
+from sql.errors import SqlError
+
+_MESSAGE_RANK: Final = {
+    name: rank
+    for rank, name in enumerate(
+        (
+            "debug5",
+            "debug4",
+            "debug3",
+            "debug2",
+            "debug1",
+            "log",
+            "info",
+            "notice",
+            "warning",
+            "error",
+        )
+    )
+}
+
+
+class Session:
+    """See the module. One task runs `run`; everybody else may only `interrupt` or `end`."""
+
+    def __init__(
+        self,
+        services: Services,
+        client: Client,
+        transaction: SessionTransaction,
+        variables: Variables,
+        identity: Identity,
+    ) -> None:
+        self._client = client
+        self._transaction = transaction
+        self._variables = variables
+        execution = Execution(services, transaction, variables, self._notice)
+        runner = StatementRunner(execution, identity, client)
+        self._commands = Commands(
+            services, client, transaction, variables, runner, self._restart_clock
+        )
+        self._runner = runner
+        self._skipping = False
+        self._task: asyncio.Task[None] | None = None
+        self._interruptible = False
+        self._interrupt: SqlError | None = None
+        self._farewell: SqlError | None = None
+        self._last_call: SqlError | None = None
+        self._waiting = False
+        self._statement_timer: asyncio.TimerHandle | None = None
+        self._transaction_timer: asyncio.TimerHandle | None = None
+
+    # --- from outside ---------------------------------------------------------------------------
+
+    def interrupt(self, error: SqlError) -> None:
+        """End the statement that runs, if any, with this error (S3)."""
+        if not self._interruptible or self._transaction.committing or self._interrupt is not None:
+            return
+        assert self._task is not None, "S3: what is interruptible runs"
+        self._interrupt = error
+        self._task.cancel()
+
+    def drain(self, error: SqlError) -> None:
+        """End the session with this error as soon as it is neither in a statement nor a block."""
+        self._last_call = error
+        if self._waiting and not self._transaction.is_open:
+            self.end(error)
+
+    def end(self, error: SqlError) -> None:
+        """End the session with this error: at once if it waits for the client, or what it runs."""
+        if self._farewell is not None:
+            return
+        self._farewell = error
+        if self._interruptible:
+            self.interrupt(error)
+        elif self._task is not None and not self._transaction.committing:
+            self._task.cancel()
+
+    # --- the loop -------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Serve until the client leaves or the session is ended."""
+        self._task = asyncio.current_task()
+        try:
+            self._ready()
+            await self._client.flush()
+            while self._farewell is None:
+                message = self._client.take() or await self._next()
+                if isinstance(message, Terminate):
+                    return
+                await self._handle(message)
+        except asyncio.CancelledError:
+            if self._farewell is None or self._task is None:
+                raise
+            self._task.uncancel()
+        finally:
+            await self._leave()
+        self._say_farewell()
+
+    def _say_farewell(self) -> None:
+        if self._farewell is not None:
+            self._client.send(error_response(self._farewell, Severity.FATAL))
+
+    async def _leave(self) -> None:
+        if self._transaction_timer is not None:
+            self._transaction_timer.cancel()
+        await self._commands.portals.close_all()
+        self._transaction.rollback()
+        await self._runner.drop_temporary()
+
+    async def _next(self) -> FrontendMessage:
+        self._waiting = True
+        try:
+            return await self._received(in_block=self._transaction.in_block)
+        finally:
+            self._waiting = False
+
+    async def _received(self, *, in_block: bool) -> FrontendMessage:
+        name = "idle_in_transaction_session_timeout" if in_block else "idle_session_timeout"
+        limit = self._variables.milliseconds(name)
+        if limit == 0:
+            return await self._client.receive()
+        timer = asyncio.get_running_loop().call_later(
+            limit / 1000, self.end, wrong.idle_too_long(in_transaction=in_block)
+        )
+        try:
+            return await self._client.receive()
+        finally:
+            timer.cancel()
+
+    async def _handle(self, message: FrontendMessage) -> None:
+        match message:
+            case Bind() | Execute() | Describe() | Parse() | Close():
+                if not self._skipping:
+                    await self._guarded(self._commands.extended(message))
+            case Query(text=text):
+                await self._guarded(self._commands.query(text))
+                self._skipping = False
+                self._ready()
+                await self._client.flush()
+            case Sync():
+                await self._guarded(self._commands.end_implicit())
+                self._skipping = False
+                self._ready()
+                await self._client.flush()
+            case Flush():
+                await self._client.flush()
+            case CopyData() | CopyDone() | CopyFail():
+                pass  # what a client still sends of a COPY that failed
+            case Malformed(error=error, is_simple=is_simple):
+                if is_simple or not self._skipping:
+                    await self._guarded(_raise(error))
+                if is_simple:
+                    self._skipping = False
+                    self._ready()
+                    await self._client.flush()
+            case FunctionCall():
+                raise AssertionError("the protocol answers function calls by itself")
+            case (
+                StartupMessage()
+                | SslRequest()
+                | GssEncRequest()
+                | CancelRequest()
+                | PasswordMessage()
+                | Terminate()
+            ):
+                raise AssertionError("not a message of a running session")
+            case _:
+                assert_never(message)
+
+    async def _guarded(self, work: Awaitable[None]) -> None:
+        """Run a command; answer whatever it raises (S1); stop when interrupted (S3)."""
+        if self._is_timed:
+            self._restart_clock()
+            self._watch_transaction(running=True)
+        self._interruptible = True
+        try:
+            await work
+        except asyncio.CancelledError:
+            if self._interrupt is None or self._task is None:
+                raise
+            self._task.uncancel()
+            await self._failed(self._interrupt)
+        except (EOFError, ConnectionError):
+            raise
+        except Exception as error:
+            await self._failed(error)
+        finally:
+            self._interruptible = False
+            self._interrupt = None
+            if self._is_timed:
+                self._stop_clock()
+                self._watch_transaction(running=False)
+
+    @property
+    def _is_timed(self) -> bool:
+        """Whether there is a limit to watch, or a timer to stop."""
+        return (
+            self._variables.has_limits
+            or self._statement_timer is not None
+            or self._transaction_timer is not None
+        )
+
+    def _restart_clock(self) -> None:
+        """A statement begins: statement_timeout is for each of a string."""
+        self._stop_clock()
+        limit = self._variables.milliseconds("statement_timeout")
+        if limit:
+            self._statement_timer = asyncio.get_running_loop().call_later(
+                limit / 1000, self.interrupt, wrong.statement_too_long()
+            )
+
+    def _stop_clock(self) -> None:
+        if self._statement_timer is not None:
+            self._statement_timer.cancel()
+            self._statement_timer = None
+
+    def _watch_transaction(self, *, running: bool) -> None:
+        """transaction_timeout: from the statement that begins it to its end."""
+        limit = self._variables.milliseconds("transaction_timeout")
+        timer = self._transaction_timer
+        if not running and not self._transaction.is_open:
+            if timer is not None:
+                timer.cancel()
+                self._transaction_timer = None
+        elif timer is None and limit:
+            self._transaction_timer = asyncio.get_running_loop().call_later(
+                limit / 1000, self.end, wrong.transaction_too_long()
+            )
+
+    async def _failed(self, error: Exception) -> None:
+        self._interruptible = False
+        failure = statement_failure(error)
+        self._skipping = True
+        self._transaction.fail()
+        ended = self._transaction.portals_since
+        # Closing a portal ends work of an engine, which may fail too: the client hears first what
+        # went wrong first.
+        if self._farewell is not failure:
+            self._client.send(error_response(failure))
+        if self._transaction.in_block:
+            await self._commands.portals.fail(ended)
+        else:
+            await self._commands.portals.rolled_back()
+        if self._farewell is failure:
+            return  # said once, as the last word
+        if failure.sqlstate == "XX000" and error is not failure:
+            # Nobody raised this on purpose, so the session's own state may be wrong too (N2 of
+            # `failures.py`).
+            self._farewell = wrong.internal_end()
+
+    def _ready(self) -> None:
+        for name, value in self._variables.unreported():
+            self._client.send(ParameterStatus(name, value))
+        # Also before a farewell: a driver takes an error before it for the statement's own.
+        self._client.send(ReadyForQuery(self._transaction.status))
+        if self._last_call is not None and not self._transaction.is_open:
+            self._farewell = self._last_call
+
+    def _notice(self, notice: SqlError, severity: Severity) -> None:
+        rank = _MESSAGE_RANK[severity.value.lower()]
+        if rank >= _MESSAGE_RANK[self._variables.get("client_min_messages")]:
+            self._client.send(notice_response(notice, severity))
+
+
+async def _raise(error: SqlError) -> None:
+    raise error

@@ -1,0 +1,125 @@
+"""Bind the statements of one session: under its variables, its search path and its transaction.
+
+    statement + catalog + variables ─▶ plan cache ─▶ sql.binder ─▶ Prepared
+
+INVARIANTS
+  B1  what the meaning of a statement depends on besides its text and the catalog is part of
+      `setting`, the plan cache's key.
+  B2  names of the session's own temporary schema are made absolute before they are bound, and
+      plans with them are not shared.
+
+Not here: snapshots, and running what was bound (`statement_runner.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from coordinator.execution.context import Execution
+from coordinator.session.prepared_statements import Invocation, argument_query, values_wanted
+from coordinator.session.requests import Identity
+from coordinator.variables.table import product_version
+from sql.binder.resolve.temporary_names import localized, mentions
+from sql.binder.state import BindContext
+from sql.catalog.catalog import Catalog
+from sql.catalog.temporary import ALIAS
+from sql.errors import SqlError, not_supported
+from sql.parser.parse import Statement
+from sql.statements.bound import Prepared, Query
+from sql.types.bpchar import with_blanks
+from sql.types.sql_type import SqlType, Value, sent_as
+
+VERSION: Final = f"PostgreSQL 18.0 (Meridian {product_version()})"
+"""What version() answers; clients look for the first two words."""
+
+
+class StatementBinder:
+    """See the module."""
+
+    def __init__(self, execution: Execution, identity: Identity) -> None:
+        self._services = execution.services
+        self._transaction = execution.transaction
+        self._variables = execution.variables
+        self._identity = identity
+        self.path_first: tuple[str, ...] = ()
+        """Schemas before the search path."""
+
+    def bind(
+        self,
+        statement: Statement,
+        catalog: Catalog,
+        declared: tuple[SqlType | None, ...],
+        *,
+        fixed: bool = True,
+        ts: int = 0,
+    ) -> Prepared:
+        """Bind a statement. `fixed`: its parameters have the types that were declared."""
+        # The transaction has begun now, whether or not anybody asks when.
+        self._transaction.now()
+        shared = not self._transaction.changed_catalog
+        if mentions(statement.text):
+            own = self._identity.temporary
+            statement, shared = replace(statement, node=localized(statement.node, own)), False
+        return self._services.plans.bind(
+            statement,
+            lambda: self.context(catalog, fixed=fixed, ts=ts),
+            declared,
+            setting=self.setting(catalog, fixed=fixed),
+            shared=shared,
+        )
+
+    def setting(self, catalog: Catalog, *, fixed: bool) -> tuple[object, ...]:
+        """What a plan depends on besides the statement."""
+        own = self._identity.temporary
+        key = self._variables.binding_key, catalog.version, fixed
+        return (*key, own) if own in catalog.schemas else key
+
+    def context(self, catalog: Catalog, *, fixed: bool = True, ts: int = 0) -> BindContext:
+        """What binding under that catalog, at that timestamp, depends on."""
+        own = self._identity.temporary
+        path = (*self.path_first, *self._variables.search_path)
+        first = ALIAS not in path and own in catalog.schemas
+        path = (own, *path) if first else tuple([own if name == ALIAS else name for name in path])
+        return BindContext(
+            catalog=catalog,
+            search_path=path,
+            temporary=own,
+            temporary_first=first,
+            now=self._transaction.now(),
+            timezone=self._variables.timezone,
+            styles=self._variables.styles,
+            user=self._identity.user,
+            database=self._identity.database,
+            backend_pid=self._identity.pid,
+            version=VERSION,
+            statement_now=self._services.clock.now(),
+            settings=self._variables.shown,
+            parameters_fixed=fixed,
+            logical_now=ts,
+            started_at=self._identity.started_at,
+            ports=self._identity.ports,
+            exported=self._transaction.exported,
+        )
+
+    def arguments(
+        self, statement: Statement, invocation: Invocation, types: Sequence[SqlType]
+    ) -> tuple[Value, ...]:
+        """The values of EXECUTE's arguments, in the types of the statement's parameters."""
+        problem = values_wanted(invocation.name, invocation.arguments, len(types))
+        if problem is not None:
+            raise SqlError("42601", problem[0], detail=problem[1])
+        return tuple(
+            self._argument(argument_query(statement, argument, sent_as(type_), place))
+            for place, (argument, type_) in enumerate(
+                zip(invocation.arguments, types, strict=True), 1
+            )
+        )
+
+    def _argument(self, query: Statement) -> Value:
+        prepared = self.bind(query, self._services.coordination.newest_catalog, ())
+        bound = prepared.bound
+        assert isinstance(bound, Query), "a SELECT is bound to a query"
+        computed = prepared.supplied or bound.calls is not None
+        if bound.tables or computed or not self._services.in_process.can_run(bound.plan):
+            raise not_supported("this expression in EXECUTE")
+        return with_blanks(self._services.in_process.value(bound.plan), bound.columns[0].type)

@@ -1,0 +1,427 @@
+"""Runs statements of one session: snapshot, bind, execute; alone or inside a transaction.
+
+    alone:  begin ─▶ [lease] ─▶ snapshot ─▶ bind ─▶ execute ─▶ commit ─▶ outcome
+              ▲                                         conflict │
+              └──────────────── start again ◀────────────────────┘
+    inside:                    snapshot ─▶ bind ─▶ execute ─▶ outcome; the commit comes later
+
+INVARIANTS
+  A1  only a statement that is its whole transaction starts again by itself, and only while the
+      client has seen nothing of it; each attempt reads, binds and computes everything anew.
+  A2  from the second attempt the statement holds the lease of every table it reads or writes, taken
+      before its snapshot, so that it ends however many others write.
+  A3  a statement is bound with the catalog of the timestamp that it reads at.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeAlias, assert_never
+
+from coordinator.core.messages import ConnectionId, RefusedReason, Snapshot
+from coordinator.driver.coordination import RequestRefused
+from coordinator.execution.blind_insert import insert_alone
+from coordinator.execution.context import Done, Execution, Outcome
+from coordinator.execution.copy import CopyStream, execute_copy_in, execute_copy_out
+from coordinator.execution.create_table_as import execute_create_as
+from coordinator.execution.ddl import Definition, execute_advance, execute_definition
+from coordinator.execution.dml.deferred_constraints import check_deferred, execute_set_constraints
+from coordinator.execution.explain import execute_explain
+from coordinator.execution.explain_timestamp import execute_explain_timestamp
+from coordinator.execution.lock_table import execute_lock
+from coordinator.execution.maintenance import execute_maintenance
+from coordinator.execution.modify import execute_compound, execute_modify, tables_of
+from coordinator.execution.query import execute_query
+from coordinator.execution.sequence_calls import supply
+from coordinator.execution.settings import execute_control, execute_set, execute_show
+from coordinator.execution.truncate import execute_truncate
+from coordinator.session.as_of import as_of_timestamp, has_parameters, tables_elsewhere
+from coordinator.session.requests import (
+    Identity,
+    Request,
+    check_alone,
+    ends_block,
+    needs_catalog,
+    run_by,
+)
+from coordinator.session.result_columns import result_columns
+from coordinator.session.statement_binder import StatementBinder
+from coordinator.session.temporary_tables import discard, drop_with_session, ended_by_commit
+from coordinator.session_errors import failed_transaction
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table
+from sql.catalog.foreign_keys import connected
+from sql.catalog.meridian_schema import is_system
+from sql.errors import SqlError
+from sql.parser.meridian_nodes import ExplainTimestampNode
+from sql.parser.parse import Statement
+from sql.statements.bound import (
+    AdvanceTimeline,
+    AlterTable,
+    Bound,
+    Compound,
+    CopyIn,
+    CopyOut,
+    CreateReadHold,
+    CreateSchema,
+    CreateTable,
+    CreateTableAs,
+    CreateTimeline,
+    DropReadHold,
+    DropSchema,
+    DropTable,
+    DropTimeline,
+    Empty,
+    Explain,
+    ExplainTimestamp,
+    LockTables,
+    Maintenance,
+    Modify,
+    Prepared,
+    Query,
+    Truncate,
+)
+from sql.statements.ddl import ChangeObjects, ChangeRights, CreateObject, CreateSequence
+from sql.statements.session import (
+    Discard,
+    ResetVariable,
+    SetConstraints,
+    SetVariable,
+    ShowVariable,
+    TransactionControl,
+)
+from sql.types.sql_type import SqlType, Value
+from storage.types import Timestamp
+
+_NO_CATALOG: Final = Catalog()
+
+_Writing: TypeAlias = Modify | Compound | CreateTableAs | Truncate | AdvanceTimeline | Definition
+
+
+class StatementRunner:
+    """See the module."""
+
+    def __init__(self, execution: Execution, identity: Identity, copy: CopyStream) -> None:
+        self._template = execution
+        self._services = execution.services
+        self._transaction = execution.transaction
+        self._variables = execution.variables
+        self._identity = identity
+        self._copy = copy
+        self._binder = StatementBinder(execution, identity)
+        self.arguments = self._binder.arguments
+        self._transaction.settle = self._settle
+
+    # --- binding --------------------------------------------------------------------------------
+
+    async def describe(
+        self, statement: Statement, declared: tuple[SqlType | None, ...]
+    ) -> Prepared:
+        """Bind for Parse; chooses no timestamp for the transaction."""
+        if not needs_catalog(statement):
+            empty = statement.node is None  # but may have been declared types of the client's own
+            catalog = self._services.coordination.newest_catalog if empty else _NO_CATALOG
+            prepared = self._binder.bind(statement, catalog, declared, fixed=False)
+            if self._transaction.failed and not empty and not ends_block(prepared.bound):
+                raise failed_transaction()
+            return prepared
+        if self._transaction.failed:
+            raise failed_transaction()
+        await self._settle_past(statement, declared)
+        snapshot = await self._transaction.present()
+        if statement.as_of is not None and not isinstance(statement.node, ExplainTimestampNode):
+            snapshot = await self._past_if_known(statement, declared, snapshot)
+        return self._binder.bind(statement, snapshot.catalog, declared, fixed=False)
+
+    async def _past_if_known(
+        self, statement: Statement, declared: tuple[SqlType | None, ...], present: Snapshot
+    ) -> Snapshot:
+        """The catalog of the statement's AS OF; the present one if only parameters will tell."""
+        timeline = self._timeline(statement, declared, present)
+        if has_parameters(statement) or timeline not in (None, SYSTEM_TIMELINE.name):
+            return present
+        ts = self._as_of(Request(statement, declared), self.execution(()), present)
+        return await self._transaction.glance(ts, at_least=statement.as_of_at_least)
+
+    def check_allowed(self, statement: Statement, *, parameters: int = 0) -> None:
+        """Raises 25P02 in a failed block, but for what may end that."""
+        if not self._transaction.failed:
+            return
+        if statement.node is None or needs_catalog(statement) or parameters:
+            raise failed_transaction()
+        if not ends_block(self._binder.bind(statement, _NO_CATALOG, ()).bound):
+            raise failed_transaction()
+
+    def discarded(self, statement: Statement) -> Discard:
+        """What a DISCARD, DEALLOCATE or CLOSE names."""
+        bound = self._binder.bind(statement, _NO_CATALOG, ()).bound
+        assert isinstance(bound, Discard), "asked for statements that discard only"
+        return bound
+
+    # --- running --------------------------------------------------------------------------------
+
+    async def run(self, request: Request, execution: Execution, *, alone: bool) -> Outcome:
+        """Run one statement; `alone`: it is its whole transaction, commit included (A1)."""
+        if not needs_catalog(request.statement):
+            return await self._session_statement(request, execution)
+        if self._transaction.failed:
+            raise failed_transaction()
+        if alone:
+            return await self._run_alone(request, execution)
+        check_alone(request.statement)
+        outcome, _ = await self._attempt(request, execution, alone=False)
+        self._transaction.statements += 1
+        return outcome
+
+    async def _session_statement(self, request: Request, execution: Execution) -> Outcome:
+        prepared = self._binder.bind(request.statement, _NO_CATALOG, request.declared)
+        if self._transaction.failed and not ends_block(prepared.bound):
+            raise failed_transaction()
+        if request.statement.as_of is not None:
+            return await self._begin_as_of(request, execution, prepared.bound)
+        return await self._execute(prepared, execution, None, alone=False)
+
+    async def _begin_as_of(self, request: Request, execution: Execution, bound: Bound) -> Done:
+        assert isinstance(bound, TransactionControl), "of these only BEGIN has a time"
+        ts = as_of_timestamp(
+            request.statement,
+            execution,
+            lambda statement: self._binder.bind(statement, _NO_CATALOG, request.declared),
+        )
+        return await execute_control(execution, bound, (ts, request.statement.as_of_at_least))
+
+    async def _insert_blindly(self, request: Request, execution: Execution) -> Done | None:
+        """The short way of an INSERT that has been bound before, if it can be taken."""
+        if type(request.statement.node).__name__ != "InsertStmt":
+            return None
+        catalog = self._services.coordination.newest_catalog
+        setting = self._binder.setting(catalog, fixed=True)
+        known = self._services.plans.known(request.statement, request.declared, setting=setting)
+        return None if known is None else await insert_alone(execution, known)
+
+    async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
+        inserted = await self._insert_blindly(request, execution)
+        if inserted is not None:
+            return inserted
+        leased: tuple[Table, ...] = ()
+        for attempt in range(1, self._services.limits.attempts_max + 1):
+            if leased:
+                await self._transaction.lease(leased)
+            try:
+                outcome, bound = await self._attempt(request, execution, alone=True)
+                if isinstance(run_by(bound), _Writing):
+                    await self._transaction.commit()
+                return outcome
+            except RequestRefused as refused:
+                again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
+                if not again or attempt == self._services.limits.attempts_max:
+                    raise
+                leased = await self._contended(request)
+                self._transaction.restart()
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _contended(self, request: Request) -> tuple[Table, ...]:
+        """The tables of the statement as it is bound now (A2)."""
+        snapshot = await self._transaction.present()
+        match run_by(
+            self._binder.bind(request.statement, snapshot.catalog, request.declared).bound
+        ):
+            case Modify() | Compound() | Truncate() as bound:
+                tables = bound.tables if isinstance(bound, Truncate) else tables_of(bound)
+                touched = [table for table in dict.fromkeys(tables) if not is_system(table)]
+                return connected(snapshot.catalog, touched)
+            case AlterTable() as alter:
+                return tuple(change.before for change in alter.tables)
+            case _:
+                return ()
+
+    async def _attempt(
+        self, request: Request, execution: Execution, *, alone: bool
+    ) -> tuple[Outcome, Bound]:
+        self._transaction.begin_statement()
+        if isinstance(request.statement.node, ExplainTimestampNode):
+            return await self._explain_timestamp(request, execution)
+        await self._settle_past(request.statement, request.declared)
+        snapshot = await self._transaction.snapshot()
+        as_of: Timestamp | None = None
+        if request.statement.as_of is not None:
+            snapshot = await self._past(request, execution, snapshot)
+            as_of = snapshot.ts
+        prepared = self._binder.bind(
+            request.statement, snapshot.catalog, request.declared, ts=snapshot.ts
+        )
+        elsewhere = tables_elsewhere(prepared) if as_of is None else ()
+        if elsewhere:
+            # meridian_now() is of the timeline that the statement reads in.
+            ts = await self._transaction.timestamp(elsewhere)
+            prepared = self._binder.bind(
+                request.statement, snapshot.catalog, request.declared, ts=ts
+            )
+        self._check_promise(request, prepared.bound)
+        execution.bind_context = partial(self._binder.context, snapshot.catalog, ts=snapshot.ts)
+        if prepared.supplied or prepared.filled or execution.filled:
+            await supply(execution, prepared)
+        if as_of is None:
+            self._look_up(prepared, alone=alone)
+        outcome = await self._execute(prepared, execution, as_of, alone=alone)
+        if isinstance(prepared.bound, CreateSchema) and prepared.bound.elements:
+            await self._make_elements(request.statement, prepared.bound)
+        return outcome, prepared.bound
+
+    async def _make_elements(self, statement: Statement, made: CreateSchema) -> None:
+        """What CREATE SCHEMA makes in its schema, where names are looked for first."""
+        self._binder.path_first = (made.name,)
+        try:
+            for place, node in enumerate(made.elements):
+                # A text of its own, for the plan cache.
+                element = replace(statement, text=f"{statement.text}\n-- {place}", node=node)
+                await self._attempt(Request(element), self.execution(()), alone=False)
+        finally:
+            self._binder.path_first = ()
+
+    def _look_up(self, prepared: Prepared, *, alone: bool) -> None:
+        """Tell what the statement's names rest on; a query alone rests on its timestamp."""
+        if prepared.look_ups and not (alone and isinstance(prepared.bound, Query)):
+            coordination = self._services.coordination
+            coordination.looked_up(self._transaction.id, prepared.look_ups)
+
+    async def _explain_timestamp(
+        self, request: Request, execution: Execution
+    ) -> tuple[Outcome, Bound]:
+        """EXPLAIN TIMESTAMP takes no snapshot: it would be what it explains."""
+        snapshot = await self._transaction.present()
+        as_of: Timestamp | None = None
+        if request.statement.as_of is not None:
+            as_of = self._as_of(request, execution, snapshot)
+        prepared = self._binder.bind(request.statement, snapshot.catalog, request.declared)
+        assert isinstance(prepared.bound, ExplainTimestamp), "the grammar tells it apart"
+        rows = execute_explain_timestamp(execution, prepared.bound, as_of=as_of)
+        return rows, prepared.bound
+
+    async def _past(self, request: Request, execution: Execution, present: Snapshot) -> Snapshot:
+        """The snapshot that the statement's AS OF asks for (A3)."""
+        ts = self._as_of(request, execution, present)
+        timeline = self._timeline(request.statement, request.declared, present)
+        timeline = timeline or SYSTEM_TIMELINE.name
+        snapshot = await self._services.coordination.snapshot(
+            self._transaction.id,
+            as_of=ts,
+            at_least=request.statement.as_of_at_least,
+            timeline=timeline,
+        )
+        # Other timelines than `system` have no catalogs of the past.
+        is_system = timeline == SYSTEM_TIMELINE.name
+        return snapshot if is_system else Snapshot(snapshot.ts, present.catalog)
+
+    async def _settle_past(
+        self, statement: Statement, declared: tuple[SqlType | None, ...]
+    ) -> None:
+        """The first statement with tables tells where BEGIN .. AS OF counts."""
+        if self._transaction.past_is_open:
+            timeline = self._timeline(statement, declared, await self._transaction.glance())
+            if timeline is not None:
+                await self._transaction.settle_past(timeline)
+
+    def _timeline(
+        self, statement: Statement, declared: tuple[SqlType | None, ...], present: Snapshot
+    ) -> str | None:
+        """The timeline that an AS OF counts in: that of the tables, as they are named now."""
+        if len(present.catalog.timelines) == 1:
+            return SYSTEM_TIMELINE.name
+        try:
+            bound = self._binder.bind(statement, present.catalog, declared, fixed=False).bound
+        except SqlError:
+            return None  # perhaps the past has what it names
+        query = bound.query if isinstance(bound, CopyOut) else bound
+        tables = query.tables if isinstance(query, Query) else ()
+        return next((table.timeline for table in tables if not is_system(table)), None)
+
+    def _as_of(self, request: Request, execution: Execution, present: Snapshot) -> Timestamp:
+        return as_of_timestamp(
+            request.statement,
+            execution,
+            lambda statement: self._binder.bind(
+                statement, present.catalog, request.declared, ts=present.ts
+            ),
+        )
+
+    def _check_promise(self, request: Request, bound: Bound) -> None:
+        if request.expected is None:
+            return
+        promised = [(column.name, column.type) for column in request.expected]
+        columns = result_columns(bound, self._variables) or ()
+        found = [(column.name, column.type) for column in columns]
+        if promised != found:
+            raise SqlError("0A000", "cached plan must not change result type")
+
+    async def _execute(
+        self, prepared: Prepared, execution: Execution, as_of: Timestamp | None, *, alone: bool
+    ) -> Outcome:
+        match prepared.planned:
+            case Query() as query:
+                return await execute_query(execution, query, as_of=as_of, tag=prepared.tag)
+            case Modify() as modify:
+                return await execute_modify(execution, modify, prepared.tag)
+            case Compound() as compound:
+                return await execute_compound(execution, compound, prepared.tag)
+            case CreateTableAs() as created:
+                return await execute_create_as(execution, created)
+            case Truncate() as truncated:
+                return await execute_truncate(execution, truncated, prepared.tag)
+            case LockTables() as locked:
+                return await execute_lock(execution, locked, prepared.tag)
+            case CopyIn() as copy:
+                return await execute_copy_in(execution, copy, self._copy)
+            case CopyOut() as copy:
+                return await execute_copy_out(execution, copy, self._copy, as_of=as_of)
+            case (
+                CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
+                | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()
+                | CreateSequence() | CreateObject() | ChangeObjects() | ChangeRights()
+            ) as definition:  # fmt: skip
+                return await execute_definition(execution, definition, prepared.tag)
+            case AdvanceTimeline() as advance:
+                return execute_advance(execution, advance, prepared.tag)
+            case Maintenance() as maintenance:
+                return await execute_maintenance(execution, maintenance, alone=alone)
+            case ExplainTimestamp():
+                raise AssertionError("it is executed where it is bound")
+            case TransactionControl() as control:
+                return await execute_control(execution, control)
+            case SetConstraints() as constraints:
+                return await execute_set_constraints(execution, constraints)
+            case SetVariable() | ResetVariable() as setting:
+                return execute_set(execution, setting)
+            case ShowVariable() as show:
+                return execute_show(execution, show)
+            case Explain() as explain:
+                return await execute_explain(execution, explain, as_of=as_of)
+            case Discard() | Empty():
+                return Done(prepared.tag)
+            case _:
+                assert_never(prepared.bound)
+
+    async def _settle(self) -> None:
+        execution = self.execution(())
+        snapshot = await self._transaction.snapshot()
+        execution.bind_context = partial(self._binder.context, snapshot.catalog, ts=snapshot.ts)
+        await check_deferred(execution, self._transaction.deferral.waiting)
+        if changes := ended_by_commit(snapshot.catalog, self._identity.temporary):
+            self._services.coordination.change_catalog(self._transaction.id, changes)
+
+    async def drop_temporary(self) -> None:
+        """What the session has made for itself goes: as part of its block, or at once."""
+        coordination, own = self._services.coordination, self._identity.temporary
+        if self._transaction.in_block:
+            await discard(self._transaction, coordination, own)
+        else:
+            await drop_with_session(coordination, ConnectionId(self._identity.pid), own)
+
+    def execution(self, parameters: tuple[Value, ...]) -> Execution:
+        """An execution with these parameter values."""
+        template = self._template
+        return Execution(
+            template.services,
+            template.transaction,
+            template.variables,
+            template.notice,
+            parameters,
+        )

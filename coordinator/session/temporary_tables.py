@@ -1,0 +1,158 @@
+"""Drop temporary relations: at COMMIT, when the session ends, and after a crash.
+
+    ON COMMIT DELETE ROWS what is written is not committed (`coordinator/core/transactions.py`
+    final_writes) ON COMMIT DROP dropped in the transaction that made it end of the session a
+    transaction of its own drops its schema with all that is in it crash, kill -9 the next start
+    does so, before anybody is served
+
+INVARIANTS
+  E1  when a server accepts its first connection no temporary relation exists.
+  E2  what other relations keep of a dropped one goes, too: the defaults that name
+      it, by nextval() before all. Nothing else that stays can name it (`refuse_temporary`).
+  E3  a type that something permanent has stays, and its schema with it. None is made any more
+      (`sql/binder/stored/type_users.py`), but old directories may have one.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from typing import Final
+
+from coordinator.core.messages import (
+    CatalogChange,
+    ConnectionId,
+    PutObject,
+    PutTable,
+    RefusedReason,
+    RemoveObject,
+    RemoveSchema,
+    RemoveTable,
+)
+from coordinator.driver.coordination import Coordination, RequestRefused
+from coordinator.transaction.transaction import SessionTransaction
+from sql.binder.stored.relation_users import views_without, without_defaults
+from sql.binder.stored.type_users import tables_with
+from sql.binder.stored.views import views_over
+from sql.catalog.catalog import Catalog, Table
+from sql.catalog.objects import (
+    CatalogObject,
+    DomainDefinition,
+    EnumDefinition,
+    IndexDefinition,
+    SequenceDefinition,
+)
+from sql.catalog.temporary import is_temporary
+from sql.errors import SqlError
+
+log = logging.getLogger("meridian.temporary")
+
+ATTEMPTS_MAX: Final = 10
+"""Somebody may change a table whose default goes, too."""
+
+LEAVING_S: Final = 10
+"""How long the end of a session waits for its relations to be dropped; the next start does what was
+not to be."""
+
+_SERVER: Final = ConnectionId(0)
+"""The owner of what no session does."""
+
+
+async def drop_with_session(coordination: Coordination, owner: ConnectionId, schema: str) -> None:
+    """A session is over."""
+    if schema not in coordination.newest_catalog.schemas:
+        return
+    try:
+        async with asyncio.timeout(LEAVING_S):
+            await _drop(coordination, owner, {schema})
+    except (SqlError, TimeoutError) as error:
+        log.warning("temporary relations of %s stay until the next start: %s", schema, error)
+
+
+async def drop_leftovers(coordination: Coordination) -> None:
+    """A server begins (E1). Raises RequestRefused."""
+    left = {name for name in coordination.newest_catalog.schemas if is_temporary(name)}
+    if left:
+        log.info("dropping temporary relations of %s sessions", len(left))
+        await _drop(coordination, _SERVER, left)
+
+
+async def _drop(coordination: Coordination, owner: ConnectionId, schemas: Collection[str]) -> None:
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        txn = coordination.begin(owner)
+        try:
+            catalog = (await coordination.snapshot(txn)).catalog
+            changes = dropping(catalog, schemas)
+            if changes:
+                coordination.change_catalog(txn, changes)
+            await coordination.commit(txn)
+        except RequestRefused as refused:
+            again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
+            if not again or attempt == ATTEMPTS_MAX:
+                raise
+        except BaseException:
+            coordination.abort(txn)
+            raise
+        else:
+            return
+
+
+def dropping(catalog: Catalog, schemas: Collection[str]) -> list[CatalogChange]:
+    """What drops these schemas and all that is in them."""
+    tables = [table for table in catalog.tables.values() if table.schema in schemas]
+    things = [thing for thing in catalog.objects.values() if thing.schema in schemas]
+    kept = {thing.oid: thing.schema for thing in things if _is_used(catalog, thing, schemas)}
+    things = [thing for thing in things if thing.oid not in kept]
+    there = sorted(catalog.schemas.intersection(schemas).difference(kept.values()))
+    return [*_removing(catalog, tables, things), *(RemoveSchema(name) for name in there)]
+
+
+def _is_used(catalog: Catalog, thing: CatalogObject, schemas: Collection[str]) -> bool:
+    """Whether what is not temporary has a temporary type (E3)."""
+    if not isinstance(thing, EnumDefinition | DomainDefinition):
+        return False
+    others = [table.schema for table in tables_with(catalog, thing)]
+    if isinstance(thing, EnumDefinition):
+        name = thing.type.name
+        over = (d for d in catalog.domains() if d.type.name.removeprefix("_") == name)
+        others += (domain.schema for domain in over)
+    return any(schema not in schemas for schema in others)
+
+
+async def discard(transaction: SessionTransaction, coordination: Coordination, schema: str) -> None:
+    """DISCARD TEMP, in the transaction."""
+    catalog = (await transaction.snapshot()).catalog
+    changes = dropping(catalog, {schema})
+    if changes:
+        transaction.changed_catalog = transaction.wrote = True
+        coordination.change_catalog(transaction.id, changes)
+
+
+def ended_by_commit(catalog: Catalog, schema: str) -> list[CatalogChange]:
+    """What ON COMMIT DROP drops of a session's tables, and what goes with them."""
+    tables = [
+        table
+        for table in catalog.tables.values()
+        if table.schema == schema and table.on_commit == "drop"
+    ]
+    oids = {table.oid for table in tables}
+    things = [
+        thing
+        for thing in catalog.objects.values()
+        if (isinstance(thing, SequenceDefinition) and thing.owner in oids)
+        or (isinstance(thing, IndexDefinition) and thing.table in oids)
+    ]
+    return _removing(catalog, tables, [*things, *views_over(catalog, oids)])
+
+
+def _removing(
+    catalog: Catalog, tables: Collection[Table], things: Collection[CatalogObject]
+) -> list[CatalogChange]:
+    gone = {table.oid for table in tables}
+    leaving = {*gone, *(thing.oid for thing in things)}
+    changed = without_defaults(catalog, leaving)
+    return [
+        *(PutTable(change.after) for change in changed if change.before.oid not in gone),
+        *(PutObject(view) for view in views_without(catalog, leaving)),
+        *(RemoveObject(thing) for thing in things),
+        *(RemoveTable(table) for table in tables),
+    ]

@@ -1,0 +1,1 @@
+"""transaction: to be described."""

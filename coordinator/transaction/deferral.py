@@ -1,0 +1,130 @@
+"""Deferred constraints of a transaction: what SET CONSTRAINTS has said, and which checks wait.
+
+    statement ─▶ violated now, and deferred? ─▶ Pending ─┬─ SET CONSTRAINTS .. IMMEDIATE ─▶ looked
+                                                         └─ COMMIT ──────────────────▶ at again
+
+A check that is satisfied when its statement ends does not wait: what undoes it later is looked at
+by the statement that does so.
+
+INVARIANTS
+  Q1  a check is looked at again before the commit, whatever SET CONSTRAINTS has said since.
+  Q2  ROLLBACK TO brings back what was said and what was waiting at the savepoint, also checks that
+      were looked at and found satisfied since: what satisfied them may be undone.
+
+Not here: the checks (`deferred_constraints.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from sql.catalog.catalog import ForeignKey, Key
+
+
+class Side(Enum):
+    """What waits: a key that rows may share, rows without the row they refer to, or the other way
+    round.
+    """
+
+    KEY = auto()
+    CHILD = auto()
+    PARENT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A check that waits. `table`: the oid of the one whose rows were changed; `owner`: of the one
+    that has the constraint. `rows`: the key columns of these rows, as `table` stores them; None:
+    nothing is violated, but PostgreSQL has a check that waits.
+    """
+
+    side: Side
+    table: int
+    owner: int
+    constraint: Key | ForeignKey
+    rows: pa.Table | None = None
+
+
+_Named: TypeAlias = Mapping[tuple[int, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class DeferralMark:
+    """A savepoint's (Q2)."""
+
+    pending: int
+    settled: frozenset[int]
+    every: bool | None
+    named: _Named
+
+
+class Deferral:
+    """See the module. One for a session's transaction."""
+
+    def __init__(self) -> None:
+        self._pending: list[Pending] = []
+        self._settled: frozenset[int] = frozenset()
+        self._idle: set[tuple[Side, int, int, str]] = set()
+        self._every: bool | None = None
+        self._named: _Named = {}
+
+    def set(self, named: Sequence[tuple[int, str]] | None, *, deferred: bool) -> None:
+        """SET CONSTRAINTS; `named` by the oid of the table; None: ALL."""
+        if named is None:
+            self._every, self._named = deferred, {}
+        else:
+            self._named = {**self._named, **dict.fromkeys(named, deferred)}
+
+    def defers(self, owner: int, constraint: Key | ForeignKey) -> bool:
+        """Whether this constraint of that table waits for the commit now."""
+        if not constraint.deferrable:
+            return False
+        unnamed = constraint.deferred if self._every is None else self._every
+        return self._named.get((owner, constraint.name), unnamed)
+
+    def add(self, pending: Pending) -> None:
+        """One more."""
+        if pending.rows is None:
+            name = (pending.side, pending.table, pending.owner, pending.constraint.name)
+            if name in self._idle:
+                return
+            self._idle.add(name)
+        self._pending.append(pending)
+
+    @property
+    def waiting(self) -> Sequence[Pending]:
+        """What has not been looked at again."""
+        return [one for at, one in enumerate(self._pending) if at not in self._settled]
+
+    @property
+    def due(self) -> Sequence[Pending]:
+        """Of these, the checks of constraints that do not wait any more."""
+        return [one for one in self.waiting if not self.defers(one.owner, one.constraint)]
+
+    def is_waiting_on(self, table: int) -> bool:
+        """Whether a check of a table's changed rows waits."""
+        return any(one.table == table for one in self.waiting)
+
+    def settle(self, done: Sequence[Pending]) -> None:
+        """These were looked at."""
+        found = {id(one) for one in done}
+        places = [at for at, one in enumerate(self._pending) if id(one) in found]
+        self._settled = self._settled.union(places)
+        self._idle.clear()
+
+    def mark(self) -> DeferralMark:
+        """Where it stands."""
+        return DeferralMark(len(self._pending), self._settled, self._every, self._named)
+
+    def rewind(self, mark: DeferralMark) -> None:
+        """Back to a savepoint (Q2)."""
+        del self._pending[mark.pending :]
+        self._settled, self._every, self._named = mark.settled, mark.every, mark.named
+        self._idle.clear()
+
+    def forget(self) -> None:
+        """The transaction is over."""
+        self.rewind(DeferralMark(0, frozenset(), None, {}))

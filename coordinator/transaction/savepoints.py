@@ -1,0 +1,31 @@
+"""The savepoints of a session's transaction: what each brings back, and how it is found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coordinator.transaction.deferral import DeferralMark
+from coordinator.variables.variables import VariablesMark
+from sql.errors import SqlError
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """`number`: the coordinator's (X5 of `transaction.py`). `serial`: portals opened since have at
+    least this one.
+    """
+
+    name: str
+    number: int
+    serial: int
+    variables: VariablesMark
+    deferral: DeferralMark
+    changed_catalog: bool
+    wrote: bool
+
+
+def place_of(savepoints: Sequence[Savepoint], name: str) -> int:
+    """Where the newest of that name stands. Raises 3B001."""
+    for place in reversed(range(len(savepoints))):
+        if savepoints[place].name == name:
+            return place
+    raise SqlError("3B001", f'savepoint "{name}" does not exist')

@@ -1,0 +1,498 @@
+"""A session's transaction: implicit or in a block, healthy or failed, and when it opens and ends.
+
+           BEGIN ┌──────────── COMMIT, ROLLBACK ───────────┐
+    I idle ──────┴▶ T in a block ── error ──▶ E failed ────┴──▶ I
+      │                  ▲─────── ROLLBACK TO ──────┘
+      └─ statement ─▶ implicit ── end of the string, Sync ─▶ I
+
+INVARIANTS
+  X1  a transaction of the coordinator is begun at the first statement that needs one, never by
+      BEGIN: its timestamp is chosen when it first reads. (BEGIN .. AS OF names its timestamp.)
+  X2  every transaction that was begun ends in `commit` or `abort`, once; variables follow it.
+  X3  a failed transaction reads and writes nothing more. It is aborted at once, unless a savepoint
+      can bring it back: then what came after the innermost one is undone at once.
+  X4  a commit is not interrupted: `committing` is true as long as one is in flight.
+  X6  BEGIN .. AS OF counts in the timeline of the first table that the transaction names: a number
+      may be of a timeline without a clock. Where there is only `system` it is refused at once.
+  X7  deferred constraints are looked at before the commit, in the transaction; a failure ends it.
+  X5  a savepoint from before the coordinator's transaction is its beginning, number 0.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from coordinator import session_errors as wrong
+from coordinator.core.messages import ConnectionId, Insertion, Isolation, Snapshot, TransactionId
+from coordinator.driver.coordination import Coordination, RequestRefused
+from coordinator.driver.sequences import SessionSequences
+from coordinator.pgwire.messages import TransactionStatus
+from coordinator.session_errors import failed_transaction, read_only_transaction
+from coordinator.transaction.deferral import Deferral
+from coordinator.transaction.new_tables import FreshTables
+from coordinator.transaction.savepoints import Savepoint, place_of
+from coordinator.variables.isolation import level_of, snapshot_id, snapshot_named, unknown_snapshot
+from coordinator.variables.transaction_modes import check_mode
+from coordinator.variables.variables import Modes, Variables
+from sql.catalog.catalog import SYSTEM_TIMELINE, Table
+from sql.catalog.temporary import is_temporary
+from sql.errors import SqlError
+from sql.statements.session import TransactionControl
+from storage.clock import Clock
+from storage.types import Timestamp
+
+__all__ = ["SessionTransaction", "failed_transaction", "read_only_transaction"]
+
+
+class SessionTransaction:
+    """See the module."""
+
+    def __init__(
+        self, coordination: Coordination, clock: Clock, owner: ConnectionId, variables: Variables
+    ) -> None:
+        self._coordination = coordination
+        self._clock = clock
+        self._owner = owner
+        self._variables = variables
+        self._id: TransactionId | None = None
+        self._snapshot: Snapshot | None = None
+        self._chosen = False
+        self._line: Snapshot | None = None
+        self._as_of: tuple[Timestamp, bool] | None = None
+        self._not_of_system: RequestRefused | None = None
+        self._past_settled = False
+        self._in_block = False
+        self._failed = False
+        self._now = 0
+        self._savepoints: list[Savepoint] = []
+        self._changed_catalog = False
+        self.sequences = SessionSequences()
+        self.deferral = Deferral()
+        self.fresh = FreshTables(self._savepoints)
+        self.settle: Callable[[], Awaitable[None]] | None = None
+        """Looks at deferred constraints (X7)."""
+        self.number: int | None = None  # what txid_current() answers, once somebody asks
+        self.serial = 0
+        self.rolled_back_to = 0
+        self.ends = 0
+        self.committed = False
+        self.statements = 0
+        self.grouped = False
+        self.analyzed = False
+        """A statement was only prepared, or bound: for PostgreSQL, too, that was a query."""
+        self.wrote = False
+        self.inline_bytes = 0
+        self.committing = False
+
+    # --- state ----------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> TransactionStatus:
+        """What ReadyForQuery tells."""
+        if not self._in_block:
+            return TransactionStatus.IDLE
+        return TransactionStatus.FAILED if self._failed else TransactionStatus.IN_TRANSACTION
+
+    @property
+    def in_block(self) -> bool:
+        """Between BEGIN and its end."""
+        return self._in_block
+
+    @property
+    def warns_outside(self) -> bool:
+        """Whether what only a block can have is asked for without one, or several statements."""
+        return not self._in_block and not self.grouped
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything would be lost if the session ended now."""
+        return self._in_block or self._id is not None or self.committing
+
+    @property
+    def failed(self) -> bool:
+        """Waiting for ROLLBACK."""
+        return self._failed
+
+    @property
+    def id(self) -> TransactionId:
+        """The coordinator's transaction, begun now if there was none (X1)."""
+        if self._id is None:
+            assert not self._failed, "X3: a failed transaction does nothing more"
+            isolation, staleness_us = self._level
+            self._id = self._coordination.begin(
+                self._owner,
+                isolation=isolation,
+                read_only=self.read_only,
+                staleness_us=staleness_us,
+            )
+        return self._id
+
+    @property
+    def _queried(self) -> bool:
+        """Whether it is too late for its modes."""
+        return self._id is not None or self.analyzed
+
+    @property
+    def _level(self) -> tuple[Isolation, int | None]:
+        return level_of(self._variables.get("transaction_isolation"))
+
+    @property
+    def read_only(self) -> bool:
+        """Whether writes are refused."""
+        return self._variables.flag("transaction_read_only")
+
+    @property
+    def changed_catalog(self) -> bool:
+        """Whether it has DDL of its own, so that its catalog is nobody else's."""
+        return self._changed_catalog
+
+    @changed_catalog.setter
+    def changed_catalog(self, changed: bool) -> None:
+        self._changed_catalog = changed
+        self._snapshot = None
+
+    @property
+    def portals_since(self) -> int:
+        """The serial of the portals that an error ends, and of all later ones."""
+        return self._savepoints[-1].serial if self._savepoints else 0
+
+    def now(self) -> int:
+        """Microseconds: the start of the transaction, one value for all of its statements."""
+        if self._now == 0:
+            self._now = self._clock.now()
+        return self._now
+
+    # --- snapshots ------------------------------------------------------------------------------
+
+    def begin_statement(self) -> None:
+        """At read committed a statement reads at a timestamp of its own."""
+        if self._as_of is None and self._level[0] is Isolation.READ_COMMITTED:
+            self._snapshot = self._line = None
+
+    async def snapshot(self) -> Snapshot:
+        """The transaction's timestamp and catalog, its own DDL included."""
+        if self._snapshot is None:
+            self._snapshot = await self._coordination.snapshot(self.id)
+            self._chosen = True
+        return self._snapshot
+
+    async def timestamp(self, tables: Sequence[Table]) -> Timestamp:
+        """Where it reads these tables, which may be of another timeline than its catalog."""
+        timeline = next((table.timeline for table in tables), SYSTEM_TIMELINE.name)
+        if timeline == SYSTEM_TIMELINE.name:
+            if self._not_of_system is not None:
+                raise self._not_of_system
+            return (await self.snapshot()).ts
+        if self._line is None:
+            ts, at_least = self._as_of or (None, False)
+            self._line = await self._coordination.snapshot(
+                self.id, as_of=ts, at_least=at_least, timeline=timeline
+            )
+        return self._line.ts
+
+    def pinned(self, tables: Sequence[Table]) -> Timestamp | None:
+        """Where BEGIN .. AS OF lets it read these tables; None without."""
+        if self._as_of is None:
+            return None
+        elsewhere = any(table.timeline != SYSTEM_TIMELINE.name for table in tables)
+        chosen = self._line if elsewhere else self._snapshot
+        return self._as_of[0] if chosen is None else chosen.ts
+
+    @property
+    def past_is_open(self) -> bool:
+        """Whether BEGIN .. AS OF has still to hear in which timeline it counts (X6)."""
+        return self._as_of is not None and not self._past_settled
+
+    async def settle_past(self, timeline: str) -> None:
+        """BEGIN .. AS OF counts in this timeline (X6); only `system` has catalogs of the past."""
+        self._past_settled = True
+        if timeline != SYSTEM_TIMELINE.name:
+            self._snapshot = await self._coordination.snapshot(self.id)
+
+    async def present(self) -> Snapshot:
+        """A catalog to describe statements with: chooses no timestamp for the transaction."""
+        if self._snapshot is not None or self._chosen:
+            return await self.snapshot()
+        return await self.glance()
+
+    async def glance(self, as_of: Timestamp | None = None, *, at_least: bool = False) -> Snapshot:
+        """What is committed now, or was then; the transaction has nothing to do with it."""
+        glance = self._coordination.begin(self._owner, read_only=True)
+        try:
+            return await self._coordination.snapshot(glance, as_of=as_of, at_least=at_least)
+        finally:
+            self._coordination.abort(glance)
+
+    @property
+    def exported(self) -> str | None:
+        """What pg_export_snapshot() answers; None in a subtransaction or without a snapshot.
+
+        Of a transaction in another timeline it is where it reads there.
+        """
+        snapshot = self._snapshot if self._line is None else self._line
+        if snapshot is None or self._id is None or self._savepoints:
+            return None
+        return snapshot_id(self._id, snapshot.ts)
+
+    async def adopt(self, name: str) -> None:
+        """SET TRANSACTION SNAPSHOT."""
+        if self._snapshot is not None or self._queried or self._savepoints:
+            raise wrong.before_any_query("SET TRANSACTION SNAPSHOT")
+        if self._level[0] in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
+            raise wrong.importing_level()
+        exporter, ts = snapshot_named(name)
+        try:
+            self._snapshot = await self._coordination.adopt(self.id, exporter, ts)
+        except RequestRefused:
+            raise unknown_snapshot(name) from None
+
+    # --- control --------------------------------------------------------------------------------
+
+    def begin_block(self, control: TransactionControl) -> None:
+        """BEGIN; in a block it sets the modes, as PostgreSQL does. If it cannot, none begins."""
+        if self._in_block:
+            self.set_modes(control)
+            return
+        # Fixed now: a later change of the defaults is for later transactions.
+        self.begin_chained(self._variables.modes)
+        try:
+            self.set_modes(control)
+        except SqlError:
+            self.rollback()  # of all that was before it in its pipeline, too
+            raise
+
+    async def begin_as_of(
+        self, control: TransactionControl, ts: Timestamp, *, at_least: bool
+    ) -> None:
+        """BEGIN .. AS OF: read only, at a timestamp that is not its own choice."""
+        if self._in_block or self._id is not None:
+            raise wrong.before_any_query("BEGIN AS OF")
+        self.begin_block(control)
+        try:
+            self._variables.set("transaction_read_only", "on", local=True)
+            await self._take_past(ts, at_least=at_least)
+        except BaseException:
+            self.rollback()  # what could not begin is no failed block either
+            raise
+        self._as_of = (ts, at_least)
+
+    async def _take_past(self, ts: Timestamp, *, at_least: bool) -> None:
+        """The past of `system`, unless it is that of another timeline (X6)."""
+        self._past_settled = len((await self.glance()).catalog.timelines) == 1
+        try:
+            self._snapshot = await self._coordination.snapshot(self.id, as_of=ts, at_least=at_least)
+        except RequestRefused as refused:
+            if self._past_settled:
+                raise
+            self._not_of_system = refused
+
+    def set_modes(self, control: TransactionControl) -> None:
+        """SET TRANSACTION, and what BEGIN says."""
+        if control.isolation is not None:
+            self.set_mode("transaction_isolation", control.isolation)
+        if control.read_only is not None:
+            self.set_mode("transaction_read_only", "on" if control.read_only else "off")
+        if control.deferrable is not None:
+            self.set_mode("transaction_deferrable", "on" if control.deferrable else "off")
+
+    def set_mode(self, name: str, value: str | None) -> None:
+        """Set a mode of this transaction by PostgreSQL's rules. Raises 25001."""
+        before = self._variables.get(name)
+        after = self._variables.checked(name, value)
+        stale = self._level[0] is Isolation.BOUNDED_STALENESS
+        check_mode(
+            name,
+            before=before,
+            after=after,
+            queried=self._queried,
+            nested=bool(self._savepoints),
+            read_only=self._as_of is not None or stale,
+        )
+        self._variables.set(name, after, local=True)
+
+    def check_writable(self, command: str, tables: Sequence[Table] = ()) -> None:
+        """Raises 25006 in a read-only transaction, unless all that is written is temporary."""
+        if self.read_only and not (tables and all(is_temporary(t.schema) for t in tables)):
+            raise read_only_transaction(command)
+
+    def fail(self) -> None:
+        """A statement failed: the block waits for its end, an implicit transaction is over (X3)."""
+        self.grouped = False  # nothing more of its string, or of its pipeline
+        if not self._in_block:
+            self._drop()
+            self._end(committed=False)
+            return
+        self._failed = True
+        if self._savepoints:
+            self._undo_to(self._savepoints[-1])
+        else:
+            self._drop()
+            self._variables.failed()
+
+    # --- savepoints -----------------------------------------------------------------------------
+
+    def savepoint(self, name: str) -> None:
+        """SAVEPOINT."""
+        self._require_block("SAVEPOINT")
+        self.serial += 1
+        number = 0
+        if self._id is not None:
+            number = self.serial
+            self._coordination.savepoint(self._id, number)
+        self._savepoints.append(
+            Savepoint(
+                name,
+                number,
+                self.serial,
+                self._variables.mark(),
+                self.deferral.mark(),
+                self._changed_catalog,
+                self.wrote,
+            )
+        )
+
+    def release(self, name: str) -> None:
+        """RELEASE: savepoints from it on are forgotten; what was done stays, but not READ ONLY."""
+        self._require_block("RELEASE SAVEPOINT")
+        place = place_of(self._savepoints, name)
+        if self._id is not None:
+            self._coordination.release(self._id, self._savepoints[place].number)
+        self._variables.modes = self._savepoints[place].variables.modes
+        del self._savepoints[place:]
+        self.fresh.released()
+
+    def rollback_to(self, name: str) -> None:
+        """ROLLBACK TO: what came after is undone, portals too; the savepoint stays."""
+        self._require_block("ROLLBACK TO SAVEPOINT")
+        place = place_of(self._savepoints, name)
+        savepoint = self._savepoints[place]
+        self._undo_to(savepoint)
+        del self._savepoints[place + 1 :]
+        self.fresh.undone()
+        self._failed = False
+        self.rolled_back_to = savepoint.serial
+
+    def _require_block(self, command: str) -> None:
+        if not self._in_block:
+            raise wrong.only_in_block(command)
+
+    def _undo_to(self, savepoint: Savepoint) -> None:
+        if self._id is not None:
+            self._coordination.rollback_to(self._id, savepoint.number)
+        self._variables.rewind(savepoint.variables)
+        self.deferral.rewind(savepoint.deferral)
+        self._changed_catalog = savepoint.changed_catalog
+        self.wrote = savepoint.wrote
+        if self._as_of is None:
+            self._snapshot = None
+
+    # --- the end --------------------------------------------------------------------------------
+
+    async def insert(self, insertion: Insertion) -> None:
+        """Be nothing but this insert, and end well. Raises RequestRefused."""
+        assert not self.is_open, "X1: nothing has begun that would have to end"
+        level, _ = self._level
+        self.committing = True
+        try:
+            await self._coordination.insert(level, insertion)
+        finally:
+            self.committing = False
+        self._end(committed=True)
+
+    async def commit(self) -> bool:
+        """End it well. False: it had failed and was rolled back instead. Raises RequestRefused."""
+        if self._failed:
+            self.rollback()
+            return False
+        if self._as_of is not None or (not self._in_block and not self.wrote):
+            # A query alone, at one timestamp: there is nothing to validate.
+            self._drop()
+        await self._settle()
+        txn, self._id = self._id, None
+        try:
+            if txn is not None:
+                self.committing = True
+                await self._coordination.commit(txn)
+        except BaseException:
+            self._end(committed=False)
+            raise
+        finally:
+            self.committing = False
+        self._end(committed=True)
+        return True
+
+    async def _settle(self) -> None:
+        """Do what COMMIT does; if a deferred constraint objects, everything is dropped (X7)."""
+        if not self.deferral.waiting and not self._changed_catalog:
+            return
+        assert self.settle is not None, "X7: who writes has a session"
+        self.begin_statement()
+        try:
+            await self.settle()
+        except BaseException:
+            self.rollback()
+            raise
+
+    def rollback(self) -> None:
+        """Drop everything and leave the block."""
+        self._drop()
+        self._end(committed=False)
+
+    def modes(self) -> Modes:
+        """What AND CHAIN hands on to the next transaction."""
+        return self._variables.modes
+
+    def begin_chained(self, modes: Modes) -> None:
+        """AND CHAIN: a block with the modes of the one before."""
+        self._in_block = True
+        self.now()
+        self._variables.begin(modes)
+
+    def restart(self) -> None:
+        """Forget an attempt of an implicit transaction; the next one starts from scratch."""
+        assert not self._in_block, "a block is never started again: the client has seen its reads"
+        self._drop()
+        self._now = 0
+
+    async def lease(self, tables: tuple[Table, ...]) -> None:
+        """Wait until nobody else may commit writes to these tables. Raises 55P03."""
+        limit = self._variables.milliseconds("lock_timeout")
+        try:
+            async with asyncio.timeout(limit / 1000 if limit else None):
+                await self._coordination.lease(self.id, tables)
+        except TimeoutError:
+            raise wrong.lock_too_long() from None
+
+    def _drop(self) -> None:
+        txn, self._id = self._id, None
+        if txn is not None:
+            self._coordination.abort(txn)
+        self._forget()
+
+    def _end(self, *, committed: bool) -> None:
+        self.ends += 1
+        self.number = None
+        self.committed = committed
+        self._forget()
+        self._in_block = False
+        self._failed = False
+        self._savepoints.clear()
+        self._now = 0
+        self.statements = 0
+        self.analyzed = False
+        if committed:
+            self._variables.committed()
+        else:
+            self._variables.rolled_back()
+
+    def _forget(self) -> None:
+        self._snapshot = None
+        self._chosen = False
+        self._line = None
+        self._as_of = None
+        self._past_settled = False
+        self._not_of_system = None
+        self._changed_catalog = False
+        self.deferral.forget()
+        self.fresh.clear()
+        self.wrote = False
+        self.inline_bytes = 0

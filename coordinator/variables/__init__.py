@@ -1,0 +1,1 @@
+"""variables: to be described."""

@@ -1,0 +1,335 @@
+"""Session variables: SET, SET LOCAL, RESET, SHOW, and what the client is told of them.
+
+    defaults ◀── start-up packet ◀── SET (undone by ROLLBACK) ◀── SET LOCAL
+
+INVARIANTS
+  V1  a value that is stored is valid and in the spelling that SHOW prints.
+  V2  what would change an answer is either obeyed or refused: what is accepted and ignored
+      (work_mem, jit ..) never changes what a statement returns.
+  V3  after COMMIT the values are those that SET left, after ROLLBACK those from before the
+      transaction, after ROLLBACK TO those from before the savepoint; SET LOCAL survives none.
+  V4  the client has been told the present value of every reported variable whenever it may send.
+
+Not here: the table of variables (`variables/table.py`); what a setting means (who asks for it).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from coordinator.core.messages import Isolation
+from coordinator.variables.date_style import completed_date_style
+from coordinator.variables.isolation import level_of
+from coordinator.variables.table import TABLE, Variable, split_search_path
+from sql.binder.resolve.postgresql_functions import has_setting
+from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
+from sql.errors import SqlError, not_supported
+from sql.types.styles import Styles, styles_of
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A row of SHOW ALL."""
+
+    name: str
+    value: str
+    description: str
+
+
+def unrecognized(name: str) -> SqlError:
+    """42704: no such variable; 0A000: only PostgreSQL has it."""
+    if has_setting(name):
+        return not_supported(f'parameter "{name}"')
+    return SqlError("42704", f'unrecognized configuration parameter "{name}"')
+
+
+_RESERVED: Final = frozenset({"spark", "duckdb", "meridian"})
+"""First parts of no custom variable: nobody shall believe that he set something of an engine."""
+
+TRANSACTION_MODES: Final[Mapping[str, str]] = {
+    "transaction_isolation": "default_transaction_isolation",
+    "transaction_read_only": "default_transaction_read_only",
+    "transaction_deferrable": "default_transaction_deferrable",
+}
+"""What belongs to one transaction, and the variable that it begins with."""
+
+Modes: TypeAlias = Mapping[str, str]
+"""The modes of one transaction, by variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariablesMark:
+    """The variables at a savepoint."""
+
+    values: Mapping[str, str]
+    local: Mapping[str, str]
+    modes: Modes
+
+
+class _Shown(Mapping[str, str]):
+    """What `current_setting` reads: all variables by lower-case name, as SHOW prints them."""
+
+    def __init__(self, variables: "Variables") -> None:
+        self._variables = variables
+
+    def __getitem__(self, name: str) -> str:
+        try:
+            return self._variables.get(name)
+        except SqlError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return (row.name.lower() for row in self._variables.all())
+
+    def __len__(self) -> int:
+        return len(self._variables.all())
+
+
+class Variables:
+    """One session's variables; see the module."""
+
+    def __init__(self, *, user: str, defaults: Mapping[str, str]) -> None:
+        self._user = user
+        self._defaults = {name: item.default for name, item in TABLE.items()}
+        self._defaults["session_authorization"] = user
+        self._defaults["role"] = "none"
+        for name, value in defaults.items():
+            variable = self._variable(name)
+            self._defaults[variable.name.lower()] = variable.check(variable.name, value)
+        self._before: Mapping[str, str] = dict(self._defaults)
+        self._values: Mapping[str, str] = dict(self._defaults)
+        self._local: Mapping[str, str] = {}
+        self._custom: set[str] = set()
+        self._modes: Modes = {}
+        self._present_modes: Modes = {}
+        self._first_modes: Modes = {}
+        self._reported: dict[str, str] = {}
+        self._dirty = False
+        self._unreported = True
+        self.shown: Mapping[str, str] = _Shown(self)
+        self._refresh()
+
+    @classmethod
+    def started(
+        cls, *, user: str, parameters: Mapping[str, str], defaults: Mapping[str, str]
+    ) -> "Variables":
+        """A session whose start-up packet said `parameters`: they are its defaults."""
+        merged = {name.lower(): value for name, value in defaults.items()}
+        merged.update({name.lower(): value for name, value in parameters.items()})
+        return cls(user=user, defaults=merged)
+
+    # --- what the session needs often -----------------------------------------------------------
+
+    @property
+    def search_path(self) -> tuple[str, ...]:
+        """Schemas in the order of search, `$user` replaced."""
+        return self._search_path
+
+    @property
+    def timezone(self) -> str:
+        """A name that zoneinfo knows."""
+        return self._timezone
+
+    @property
+    def styles(self) -> Styles:
+        """How values are written and read."""
+        return self._styles
+
+    @property
+    def binding_key(self) -> tuple[object, ...]:
+        """Everything here that may change what a statement means: part of plan cache keys."""
+        return self._binding_key
+
+    def get(self, name: str) -> str:
+        """The value as SHOW prints it. Raises 42704."""
+        key = name.lower()
+        mode = self._present_modes.get(key)
+        if mode is not None:
+            return mode
+        local = self._local.get(key)
+        if local is not None:
+            return local
+        value = self._values.get(key)
+        if value is not None:
+            return value
+        if key in self._custom:
+            return ""  # once named it is there, whatever became of its value
+        raise unrecognized(name)
+
+    def flag(self, name: str) -> bool:
+        """A Boolean variable."""
+        return self.get(name) == "on"
+
+    def milliseconds(self, name: str) -> int:
+        """A time limit; 0 is none."""
+        return self._limits[name]
+
+    def canonical(self, name: str) -> str:
+        """The name as PostgreSQL spells it, e.g. `TimeZone`."""
+        return self._variable(name).name
+
+    @property
+    def modes(self) -> Modes:
+        """The modes of the present transaction."""
+        return self._present_modes
+
+    @modes.setter
+    def modes(self, modes: Modes) -> None:
+        self._modes = modes
+        self._present_modes = {
+            key: self.get(default) if key not in modes else modes[key]
+            for key, default in TRANSACTION_MODES.items()
+        }
+        if level_of(self._present_modes["transaction_isolation"])[0] is Isolation.BOUNDED_STALENESS:
+            self._present_modes = {**self._present_modes, "transaction_read_only": "on"}
+
+    # --- changing -------------------------------------------------------------------------------
+
+    def checked(self, name: str, value: str | None) -> str:
+        """The value as SHOW would print it; None is DEFAULT. Raises 22023, 42704, 0A000."""
+        variable = self._variable(name)
+        key = variable.name.lower()
+        if value is not None:
+            if key == "datestyle":
+                variable.check(variable.name, value)  # its errors tell what was written
+                value = completed_date_style(value, self.get(key), self._defaults.get(key, ""))
+            return variable.check(variable.name, value)
+        if key in TRANSACTION_MODES:
+            raise SqlError("0A000", f'parameter "{variable.name}" cannot be reset')
+        return self._defaults.get(key, "")
+
+    def set(self, name: str, value: str | None, *, local: bool) -> None:
+        """SET [LOCAL]; None is DEFAULT. Raises 22023, 42704, 55P02, 0A000."""
+        variable = self._variable(name)
+        key = variable.name.lower()
+        if key == "session_authorization" and value is None:
+            return  # a session stays who it is
+        if variable.internal:
+            raise SqlError("55P02", f'parameter "{variable.name}" cannot be changed')
+        checked = self.checked(name, value)
+        if key in TRANSACTION_MODES:
+            self.modes = {**self._modes, key: checked}
+            return
+        if key not in TABLE:
+            self._custom.add(key)
+        if local:
+            self._local = {**self._local, key: checked}
+        else:
+            self._local = {known: kept for known, kept in self._local.items() if known != key}
+            self._values = {**self._values, key: checked}
+        self._changed()
+
+    def reset(self, name: str) -> None:
+        """RESET name, RESET ALL."""
+        if name != "all":
+            self.set(name, None, local=False)
+            return
+        self._values = dict(self._defaults)
+        self._local = {}
+        self._changed()
+
+    def mark(self) -> VariablesMark:
+        """The values at a savepoint."""
+        return VariablesMark(self._values, self._local, self._modes)
+
+    def rewind(self, mark: VariablesMark) -> None:
+        """ROLLBACK TO (V3)."""
+        self.modes = mark.modes
+        if mark.values is not self._values or mark.local is not self._local:
+            self._values = mark.values
+            self._local = mark.local
+            self._changed()
+
+    def begin(self, modes: Modes) -> None:
+        """A block begins, with these modes."""
+        self.modes = self._first_modes = modes
+
+    def failed(self) -> None:
+        """The block failed: AND CHAIN hands on the modes it began with, not those set in it."""
+        self.rolled_back()
+        self.modes = self._first_modes
+
+    def committed(self) -> None:
+        """The transaction ended well (V3)."""
+        self._forget_modes()
+        if self._dirty:
+            self._before = self._values
+            self._finish()
+
+    def rolled_back(self) -> None:
+        """The transaction failed or was rolled back (V3)."""
+        self._forget_modes()
+        if self._dirty:
+            self._values = self._before
+            self._finish()
+
+    def _forget_modes(self) -> None:
+        if self._modes:
+            self.modes = {}
+
+    def _finish(self) -> None:
+        self._local = {}
+        self._changed()
+        self._dirty = False
+
+    def _changed(self) -> None:
+        self._dirty = True
+        self._unreported = True
+        self._refresh()
+
+    # --- telling --------------------------------------------------------------------------------
+
+    def unreported(self) -> Sequence[tuple[str, str]]:
+        """Names and values that the client has not been told yet; they count as told (V4)."""
+        if not self._unreported:
+            return ()
+        self._unreported = False
+        news: list[tuple[str, str]] = []
+        for key, variable in TABLE.items():
+            if variable.reported:
+                value = self.get(key)
+                if self._reported.get(key) != value:
+                    self._reported[key] = value
+                    news.append((variable.name, value))
+        return news
+
+    def all(self) -> Sequence[Setting]:
+        """SHOW ALL: by name, custom ones too."""
+        names = sorted(self._values.keys() | self._local.keys() | self._custom)
+        rows: list[Setting] = []
+        for key in names:
+            variable = self._variable(key)
+            rows.append(Setting(variable.name, self.get(key), variable.description))
+        return rows
+
+    def _variable(self, name: str) -> Variable:
+        key = name.lower()
+        variable = TABLE.get(key)
+        if variable is not None:
+            return variable
+        prefix, dot, rest = key.partition(".")
+        if dot and prefix in _RESERVED:
+            detail = f'"{prefix}" is a reserved prefix.'
+            message = f'invalid configuration parameter name "{name}"'
+            raise SqlError("42602", message, detail=detail)
+        if dot and prefix.isidentifier() and rest.replace(".", "_").isidentifier():
+            return Variable(name, "", "Custom variable.")
+        raise unrecognized(name)
+
+    def _refresh(self) -> None:
+        names = split_search_path(self.get("search_path"))
+        # Our own schema is called like the user of the server's DSN: a user's own schema is never
+        # one of the system, whose `transactions` would then be there before he makes his.
+        own = () if self._user in SYSTEM_SCHEMAS else (self._user,)
+        self._search_path = tuple(
+            found for name in names for found in (own if name == "$user" else (name,))
+        )
+        self._timezone = self.get("timezone")
+        settings = ("datestyle", "intervalstyle", "extra_float_digits", "bytea_output")
+        self._styles = styles_of(*map(self.get, settings))
+        self._limits = {
+            key: item.amount(self.get(key)) for key, item in TABLE.items() if item.unit == "ms"
+        }
+        self.has_limits = any(self._limits.values())
+        self.modes = self._modes
+        self._binding_key = (self._search_path, self._timezone, self._user, self._styles)

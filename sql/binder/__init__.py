@@ -1,0 +1,1 @@
+"""binder: to be described."""

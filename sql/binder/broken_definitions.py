@@ -1,0 +1,88 @@
+"""Definitions without a meaning: a kept text that names what is not there, or not so any more, a
+foreign key whose columns do not compare.
+
+Nothing of a session is known here, so a text that asks for a setting finds any.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from sql.binder.bind import bind_with_context
+from sql.binder.ddl.foreign_keys import check_types
+from sql.binder.ddl.generated import generated_plan
+from sql.binder.ddl.indexes import recheck_index
+from sql.binder.state import BindContext, Binding
+from sql.binder.stored.column_expressions import bound_default, check_plan, expression_of, unplaced
+from sql.binder.stored.domain_checks import rules_plan
+from sql.binder.stored.views import view_rows
+from sql.catalog.catalog import Catalog, Column, ForeignKey, Table
+from sql.catalog.objects import CatalogObject, DomainDefinition, IndexDefinition, ViewDefinition
+from sql.errors import SqlError
+
+
+def unbound(catalog: Catalog) -> Iterator[tuple[Table | CatalogObject, str]]:
+    """What would be refused if it were defined now, and why. The catalog must fit together (F1 of
+    `coordinator/core/catalog_references.py`).
+    """
+    context = BindContext(catalog, ("public",), 0, settings=_AnySetting())
+    for thing in (*catalog.tables.values(), *catalog.objects.values()):
+        for bind in _parts(catalog, thing):
+            try:
+                bind_with_context(context, bind)
+            except SqlError as error:
+                yield thing, error.message
+
+
+def _parts(catalog: Catalog, thing: Table | CatalogObject) -> Iterator[Callable[[Binding], object]]:
+    match thing:
+        case Table():
+            yield from _parts_of_table(thing)
+            yield from (partial(_refers, catalog, thing, key) for key in thing.foreign_keys)
+        case IndexDefinition():
+            table = catalog.by_oid(thing.table)
+            assert table is not None, "F1: an index is of a table that is there"
+            yield partial(recheck_index, table=table, index=thing)
+        case ViewDefinition():
+            yield partial(view_rows, view=thing)
+        case DomainDefinition():
+            value = Column("value", thing.type, domain=thing.domain)
+            yield partial(rules_plan, table=Table(0, "", "", "", (value,)))
+            if thing.default:
+                yield partial(_default, value, thing.default)
+        case _:
+            pass
+
+
+def _parts_of_table(table: Table) -> Iterator[Callable[[Binding], object]]:
+    for column in table.columns:
+        if column.expression is not None:
+            yield partial(_default, column, column.expression)
+    if any(column.generated is not None for column in table.columns):
+        yield partial(generated_plan, table=table)
+    if table.checks:
+        yield partial(check_plan, table=table, checks=table.checks)
+
+
+def _refers(catalog: Catalog, table: Table, key: ForeignKey, _: Binding) -> None:
+    other = catalog.by_oid(key.table)
+    assert other is not None, "F1: a foreign key refers to a table that is there"
+    check_types(table, other, key.name, key.columns, key.references)
+
+
+def _default(column: Column, text: str, binding: Binding) -> None:
+    bare = replace(column, domain=None)
+    unplaced(binding, partial(bound_default, binding, bare, expression_of(text)))
+
+
+class _AnySetting(Mapping[str, str]):
+    """Every setting there may be, and none of them known."""
+
+    def __getitem__(self, name: str) -> str:
+        return ""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0

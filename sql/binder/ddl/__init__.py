@@ -1,0 +1,1 @@
+"""ddl: to be described."""

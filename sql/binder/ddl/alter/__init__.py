@@ -1,0 +1,1 @@
+"""alter: to be described."""

@@ -1,0 +1,187 @@
+"""What ALTER TABLE may not do to columns and keys that foreign keys and views rest on.
+
+A foreign key rests on a key of the other table, and a view on a primary key if it shows columns
+that its GROUP BY does not name. When that key is dropped, or a column of it, they forbid it
+(2BP01), or with CASCADE go along. When a column of either side of a foreign key gets another type,
+the key is looked at again, whichever table it is of.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import Enum, auto
+
+from pglast.enums import DropBehavior
+
+from sql.binder.ddl.alter.state import Altering
+from sql.binder.ddl.foreign_keys import (
+    check_types,
+    foreign_validation,
+    full_validation,
+    losing,
+    lost_notices,
+    told_keys,
+    without_key,
+)
+from sql.binder.stored.relation_users import still_used, uses_of
+from sql.binder.stored.table_changes import mapped
+from sql.binder.stored.views import can_be_bound, told_views, views_over, views_reading
+from sql.catalog.catalog import ForeignKey, Table
+from sql.catalog.foreign_keys import children
+from sql.catalog.objects import ViewDefinition
+from sql.errors import not_supported
+from sql.parser.syntax import Node
+from sql.statements.ddl import Redefinition, Validation, cascades
+from sql.types.sql_type import quoted_name
+
+
+def let_go(work: Altering, command: Node, after: Table, *, column: bool) -> None:
+    """The table becomes `after`, by an action that drops a column or a constraint of it; foreign
+    keys and views that lose what they rest on are 2BP01, or go along.
+    """
+    lost = losing(work.binding.context.catalog, after, {**work.children, after.oid: after})
+    views = [] if column else _ungrouped_views(work, after)
+    if (lost or views) and command.behavior != DropBehavior.DROP_CASCADE:
+        name, table = command.name, after.shown
+        if column:
+            column_of = f"column {name} of table {table}"
+            raise still_used([column_of], told_keys(column_of, lost))
+        constraint = f"constraint {name} on table {table}"
+        told = [
+            *told_keys(f"index {quoted_name(name)}", lost),
+            *_told_views(work, views, constraint),
+        ]
+        raise still_used([constraint], told)
+    work.notices += cascades([*lost_notices(lost), *take(work, views)])
+    for child, key in lost:
+        if child.oid == after.oid:
+            after = without_key(after, key)
+        else:
+            left = work.children.get(child.oid, child)
+            work.children[child.oid] = without_key(left, key)
+    work.table = after
+
+
+def retyped(work: Altering, after: Table) -> tuple[list[Validation], list[Table]]:
+    """What foreign keys ask of columns, and of keys they refer to, that have other values now; and
+    the tables beside `after` that this was asked of. Raises 42804 for types that do not compare.
+    """
+    looked: list[Validation] = []
+    beside: dict[int, Table] = {}
+    for child, foreign in _touching(work, after):
+        parent = after if foreign.table == after.oid else _in_catalog(work, foreign.table)
+        own = {child.number_of(at) for at in foreign.columns} if child is after else set[int]()
+        numbers = own | ({*foreign.references} if parent is after else set())
+        changed = [_change(work, after, number) for number in sorted(numbers)]
+        if not any(changed):
+            continue
+        check_types(child, parent, foreign.name, foreign.columns, foreign.references)
+        if _Change.VALUES not in changed:
+            continue
+        beside |= {table.oid: table for table in (child, parent) if table is not after}
+        if foreign.validated:
+            looked += full_validation(work.binding, child, foreign)
+            looked.append(foreign_validation(work.binding, child, parent, foreign))
+    return looked, [*beside.values()]
+
+
+def _touching(work: Altering, after: Table) -> Iterator[tuple[Table, ForeignKey]]:
+    """The foreign keys of a table and those that refer to it, which were there before and still
+    are, each with its table.
+    """
+    kept = {key.name for key in work.before.foreign_keys}
+    yield from ((after, key) for key in after.foreign_keys if key.name in kept)
+    for child, foreign in children(work.binding.context.catalog, after.oid):
+        now = work.children.get(child.oid, child)
+        if child.oid != after.oid and foreign in now.foreign_keys:
+            yield now, foreign
+
+
+def _in_catalog(work: Altering, oid: int) -> Table:
+    found = work.binding.context.catalog.by_oid(oid)
+    assert found is not None, "a table that is referred to is there"
+    return found
+
+
+class _Change(Enum):
+    TYPE = auto()
+    VALUES = auto()
+
+
+def _change(work: Altering, after: Table, number: int) -> _Change | None:
+    """What has happened to a column."""
+    old = work.before.columns[work.before.ordinal_of(number)]
+    new = after.columns[after.ordinal_of(number)]
+    # A table that has been altered first now calls its fields so.
+    first = mapped(work.before).columns[work.before.ordinal_of(number)]
+    if new.field not in (old.field, first.field):
+        return _Change.VALUES
+    return None if new.type == old.type else _Change.TYPE
+
+
+def children_after(work: Altering) -> Iterator[Redefinition]:
+    """Other tables, without the foreign keys that CASCADE took."""
+    for oid, after in work.children.items():
+        before = work.binding.context.catalog.by_oid(oid)
+        assert before is not None, "it was found in the catalog"
+        yield Redefinition(before, replace(after, version=before.version + 1))
+
+
+def take_views(work: Altering, command: Node, name: str) -> list[str]:
+    """The views that read a column which goes: 2BP01, or they go along and are told."""
+    table = work.table
+    number = table.number_of(work.ordinal(name))
+    catalog = work.binding.context.catalog
+    reading = views_reading(catalog, table.oid, number)
+    views = sorted([v for v in reading if v not in work.dropped], key=lambda view: view.oid)
+    if not views:
+        return []
+    if command.behavior == DropBehavior.DROP_CASCADE:
+        return take(work, views)
+    column = f"column {name} of table {table.shown}"
+    raise still_used([column], _told_views(work, views, column))
+
+
+def _ungrouped_views(work: Altering, after: Table) -> list[ViewDefinition]:
+    """The views whose GROUP BY names a primary key and needs that it is one: those that cannot
+    be bound to the table without it.
+    """
+    primary = [key for key in work.table.keys if key.primary]
+    if all(key in after.keys for key in primary):
+        return []
+    binding = work.binding
+    catalog = binding.context.catalog
+    tables = {**catalog.tables, (after.schema, after.name): after}
+    context = replace(binding.context, catalog=replace(catalog, tables=tables))
+    fresh = binding.fresh(context)
+    views = sorted(catalog.views(), key=lambda view: view.oid)
+    return [
+        view
+        for view in views
+        if view not in work.dropped
+        and any(relation[2] == after.oid for relation in view.relations)
+        and not can_be_bound(fresh, view)
+    ]
+
+
+def _told_views(work: Altering, views: Sequence[ViewDefinition], rest: str) -> list[str]:
+    """`view v depends on ..`, each with the views over it, for the detail of 2BP01."""
+    catalog = work.binding.context.catalog
+    told: list[str] = []
+    for view in views:
+        over = views_over(catalog, [view.oid])
+        told += [f"view {view.shown} depends on {rest}", *told_views(catalog, over, [view.oid])]
+    return list(dict.fromkeys(told))
+
+
+def take(work: Altering, views: Sequence[ViewDefinition]) -> list[str]:
+    """Drop views, with those that read them, each after what it reads; what is told of it."""
+    catalog = work.binding.context.catalog
+    gone: dict[int, ViewDefinition] = {}
+    for view in views:
+        for found in (view, *views_over(catalog, [view.oid])):
+            if found not in work.dropped:
+                gone.setdefault(found.oid, found)
+    if uses_of(catalog, gone):
+        raise not_supported("DROP .. CASCADE of a view that a default names")
+    work.dropped += gone.values()
+    return [f"drop cascades to view {view.shown}" for view in gone.values()]

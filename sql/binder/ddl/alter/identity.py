@@ -1,0 +1,171 @@
+"""ALTER COLUMN of columns that make their own values: identity added, changed, dropped; DROP
+EXPRESSION, after which a generated column keeps what it has, and SET EXPRESSION.
+
+But for SET EXPRESSION rows stay as they are: a column that becomes identity has its values already.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from pglast import ast
+
+from sql.binder.ddl.alter.owned_sequences import change, latest, parts_of
+from sql.binder.ddl.alter.state import Altering
+from sql.binder.ddl.columns import sequence_name
+from sql.binder.ddl.generated import with_generated
+from sql.binder.ddl.sequence_options import sequence_of
+from sql.binder.ddl.sequences import altered_sequence
+from sql.binder.ddl.storage_options import refuse_clustered
+from sql.binder.stored.relation_users import still_used, told_name, told_uses, uses_of
+from sql.binder.stored.table_changes import names_in, with_other_values
+from sql.binder.stored.views import told_views, views_over
+from sql.catalog.catalog import Column, Table
+from sql.catalog.objects import INT_BOUNDS, SequenceDefinition
+from sql.errors import SqlError
+from sql.parser.option_values import options_by_name
+from sql.parser.syntax import Node
+from sql.plan.nodes import Const
+
+
+def add_identity(work: Altering, command: Node) -> None:
+    """ALTER COLUMN .. ADD GENERATED .. AS IDENTITY."""
+    node, column = command.def_, work.column(command.name)
+    shown = f'column "{column.name}" of relation "{work.table.name}"'
+    if column.type.name not in INT_BOUNDS:
+        raise SqlError("22023", "identity column type must be smallint, integer, or bigint")
+    if not column.not_null:
+        message = f"{shown} must be declared NOT NULL before identity can be added"
+        raise SqlError("55000", message)
+    if column.identity:
+        raise SqlError("55000", f"{shown} is already an identity column")
+    if column.has_default or column.generated is not None:
+        raise SqlError("55000", f"{shown} already has a default value")
+    parts = parts_of(work)
+    name = sequence_name(work.binding, parts, column.name, node.options or ())
+    bare = SequenceDefinition(0, work.table.schema, name, "", type=column.type.name, identity=True)
+    made = sequence_of(work.binding, bare, tuple(node.options or ()), created=True)
+    work.sequences[column.name] = replace(made, owner_field=column.field)
+    work.define(column.name, _identified(node.generated_when))
+
+
+def set_identity(work: Altering, command: Node) -> None:
+    """ALTER COLUMN .. SET GENERATED .., SET and RESTART of its sequence."""
+    column = work.column(command.name)
+    if not column.identity:
+        raise _no_identity(work, column)
+    options: Sequence[Node] = command.def_
+    said = [option for option in options if option.defname == "generated"]
+    for option in options_by_name(said, placed=False).values():
+        work.define(column.name, _identified(chr(option.arg.ival)))
+    rest = [option for option in options if option.defname != "generated"]
+    if rest and column.name in work.sequences:
+        work.sequences[column.name] = _altered_early(work, work.sequences[column.name], rest)
+    elif rest:
+        made, fresh = altered_sequence(work.binding, latest(work, _sequence(work, column)), rest)
+        change(work, made)
+        work.fresh |= fresh
+
+
+def _altered_early(
+    work: Altering, found: SequenceDefinition, options: Sequence[Node]
+) -> SequenceDefinition:
+    """A sequence of the same statement, which is yet to be made: it begins where RESTART says."""
+    made, fresh = altered_sequence(work.binding, found, options)
+    first = int(made.state.removeprefix("@")) if fresh else made.first
+    return replace(made, state=found.state, version=found.version, first=first)
+
+
+def retype_identity(work: Altering, column: Column, type_: Node) -> None:
+    """An identity column of another type counts as far as that goes."""
+    if column.sequence:
+        option = ast.DefElem(defname="as", arg=type_)
+        known = latest(work, _sequence(work, column))
+        made, _ = altered_sequence(work.binding, known, [option])
+        change(work, made)
+
+
+def drop_identity(work: Altering, command: Node) -> None:
+    """ALTER COLUMN .. DROP IDENTITY [IF EXISTS]: it stays NOT NULL."""
+    column = work.column(command.name)
+    if not column.identity:
+        error = _no_identity(work, column)
+        if not command.missing_ok:
+            raise error
+        work.notices.append(("00000", f"{error.message}, skipping", None))
+        return
+    sequence = _sequence(work, column)
+    _check_unused(work, column, sequence)
+    work.dropped.append(sequence)
+    work.define(column.name, lambda c: replace(c, identity="", sequence=0))
+
+
+def _check_unused(work: Altering, column: Column, sequence: SequenceDefinition) -> None:
+    """2BP01 for a sequence that others use; DROP IDENTITY does not cascade."""
+    catalog, path = work.binding.context.catalog, work.binding.context.search_path
+    used = [
+        use
+        for use in uses_of(catalog, {sequence.oid}, path)
+        if use.kept.column is None
+        or (use.kept.of.oid, use.kept.column.name) != (work.before.oid, column.name)
+    ]
+    views = views_over(catalog, {sequence.oid})
+    if used or views:
+        told = [*told_uses(used), *told_views(catalog, views, {sequence.oid})]
+        raise still_used([f"sequence {told_name(sequence, path)}"], told)
+
+
+def drop_expression(work: Altering, command: Node) -> None:
+    """ALTER COLUMN .. DROP EXPRESSION [IF EXISTS]."""
+    column = work.column(command.name)
+    if column.generated is not None:
+        work.define(column.name, lambda c: replace(c, generated=None))
+        return
+    message = f'column "{column.name}" of relation "{work.table.name}" is not a generated column'
+    if not command.missing_ok:
+        raise SqlError("55000", message)
+    work.notices.append(("00000", f"{message}, skipping", None))
+
+
+def set_expression(work: Altering, command: Node) -> None:
+    """ALTER COLUMN .. SET EXPRESSION: all rows are computed anew, and all that is asked of them."""
+    name = command.name
+    ordinal = work.ordinal(name)
+    column = work.table.columns[ordinal]
+    if column.generated is None:
+        message = f'column "{name}" of relation "{work.table.name}" is not a generated column'
+        raise SqlError("55000", message)
+    refuse_clustered(work.table, ordinal, "alter")
+    bare = replace(work.table, columns=_with(work.table, ordinal, replace(column, generated=None)))
+    try:
+        columns = with_generated(work.binding, bare, {name: command.def_})
+    except SqlError as error:
+        # PostgreSQL has the expression in a form without places by then.
+        error.position = None
+        raise
+    work.table = with_other_values(work.table, ordinal, columns[ordinal])
+    work.values[ordinal] = Const(None, column.type)
+    work.rewrites = True
+    work.checks += [c.name for c in work.table.checks if c.validated and name in names_in(c)]
+    if column.not_null:
+        work.required.append(name)
+    if column.domain is not None:
+        work.domains.append(name)
+
+
+def _with(table: Table, ordinal: int, column: Column) -> tuple[Column, ...]:
+    return (*table.columns[:ordinal], column, *table.columns[ordinal + 1 :])
+
+
+def _identified(letter: str) -> Callable[[Column], Column]:
+    kind = "always" if letter == "a" else "by default"
+    return lambda column: replace(column, identity=kind)
+
+
+def _sequence(work: Altering, column: Column) -> SequenceDefinition:
+    (found,) = (s for s in work.binding.context.catalog.sequences() if s.oid == column.sequence)
+    return found
+
+
+def _no_identity(work: Altering, column: Column) -> SqlError:
+    message = f'column "{column.name}" of relation "{work.table.name}" is not an identity column'
+    return SqlError("55000", message)

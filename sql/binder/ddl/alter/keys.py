@@ -1,0 +1,111 @@
+"""ADD CONSTRAINT .. UNIQUE and PRIMARY KEY: new keys, and unique indexes that become ones."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pglast.enums import ConstrType
+
+from sql.binder.ddl.alter.state import Altering
+from sql.binder.ddl.comments import constraint_renamed
+from sql.binder.ddl.foreign_keys import losing
+from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
+from sql.binder.resolve.catalog_lookup import refuse_taken
+from sql.catalog.catalog import Key
+from sql.catalog.constraint_names import constraint_names
+from sql.catalog.objects import IndexDefinition
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at
+
+
+def add_keys(work: Altering, nodes: Sequence[KeyNode]) -> None:
+    """The keys of an action. Unlike those of CREATE TABLE, one that says what a key of another
+    action says is a key of its own.
+    """
+    table = work.table
+    if any(node.primary for node in nodes):
+        _refuse_second(work)
+    columns, keys = bind_keys(_taken_names(work), table.name, table.columns, nodes)
+    was = {column.name for column in table.columns if not column.not_null}
+    work.required += [c.name for c in columns if c.not_null and c.name in was]
+    _put(work, (*table.keys, *keys))
+    work.table = replace(work.table, columns=columns)
+
+
+def _taken_names(work: Altering) -> set[str]:
+    """Of the table's schema, as the actions so far have left it."""
+    names = relation_names(work.binding.context.catalog, work.table.schema)
+    names -= {key.name for key in work.before.keys}
+    names -= {thing.name for thing in work.dropped}
+    names |= {sequence.name for sequence in work.sequences.values()}
+    return names | {key.name for key in work.table.keys}
+
+
+def _put(work: Altering, keys: tuple[Key, ...]) -> None:
+    ordered = sorted(keys, key=lambda key: not key.primary)
+    work.table = replace(work.table, keys=tuple(ordered))
+
+
+def _refuse_second(work: Altering) -> None:
+    if any(key.primary for key in work.table.keys):
+        message = f'multiple primary keys for table "{work.table.name}" are not allowed'
+        raise SqlError("42P16", message)
+
+
+def use_index(work: Altering, node: Node) -> None:
+    """ADD CONSTRAINT .. USING INDEX: rows were looked at when the index was made."""
+    table, place = work.table, at(node.location)
+    found = _unique_index(work, node.indexname, place)
+    name = node.conname or found.name
+    primary = node.contype == ConstrType.CONSTR_PRIMARY
+    if primary:
+        _refuse_second(work)
+        if not found.nulls_distinct:
+            message = "primary keys cannot use NULLS NOT DISTINCT indexes"
+            raise SqlError("42P16", message)
+    if name != found.name:
+        words = "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index"
+        work.notices.append(("00000", f'{words} "{found.name}" to "{name}"', None))
+        refuse_taken(work.binding, table.schema, name)
+        if name in constraint_names(table):
+            message = f'constraint "{name}" for relation "{table.name}" already exists'
+            raise SqlError("42710", message)
+        said = constraint_renamed(work.binding.context.catalog, table, found.name, name)
+        work.comments += said
+    made = replace(found, name=name, index=False, primary=primary, orders=())
+    made = replace(made, deferrable=bool(node.deferrable), deferred=bool(node.initdeferred))
+    _put(work, tuple(made if key is found else key for key in table.keys))
+    if losing(work.binding.context.catalog, work.table, {**work.children, table.oid: work.table}):
+        raise not_supported("USING INDEX .. DEFERRABLE of what a foreign key rests on", place)
+    for ordinal in made.columns if primary else ():
+        if not table.columns[ordinal].not_null:
+            column = table.columns[ordinal].name
+            work.define(column, lambda c: replace(c, not_null=True))
+            work.required.append(column)
+
+
+def _unique_index(work: Altering, name: str, place: int | None) -> Key:
+    """The index, if it may become a key."""
+    catalog, table = work.binding.context.catalog, work.table
+    detail = "Cannot create a primary key or unique constraint using such an index."
+    found = next((key for key in table.keys if key.name == name), None)
+    if found is None:
+        other = catalog.relation(table.schema, name)
+        tables = [t for t in catalog.tables.values() if t.schema == table.schema]
+        elsewhere = any(key.name == name for other in tables for key in other.keys)
+        if elsewhere or (isinstance(other, IndexDefinition) and other.table != table.oid):
+            message = f'index "{name}" does not belong to table "{table.name}"'
+            raise SqlError("55000", message, place)
+        if isinstance(other, IndexDefinition):
+            raise SqlError("42809", f'"{name}" is not a unique index', place, detail=detail)
+        if other is not None or any(table.name == name for table in tables):
+            raise SqlError("42809", f'"{name}" is not an index')
+        raise SqlError("42704", f'index "{name}" does not exist', place)
+    if not found.index:
+        raise SqlError("55000", f'index "{name}" is already associated with a constraint', place)
+    for number, order in enumerate(found.orders, 1):
+        if order:
+            message = (
+                f'index "{name}" column number {number} does not have default sorting behavior'
+            )
+            raise SqlError("42809", message, place, detail=detail)
+    return found

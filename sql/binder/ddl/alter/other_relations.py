@@ -1,0 +1,177 @@
+"""ALTER TABLE, VIEW, INDEX, SEQUENCE of what is no table: defaults of views, storage parameters.
+
+ALTER TABLE may name anything, and does what the relation can have done to it; the others name only
+their own kind. OWNER TO is `owners.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pglast.enums import AlterTableType, ObjectType
+
+from sql.binder.ddl.alter.set_schema import missing
+from sql.binder.dml.target_relation import writable_columns
+from sql.binder.dml.updatable_views import named_check_option, refuse_checked
+from sql.binder.resolve.catalog_lookup import Relation, kind_of, named
+from sql.binder.state import Binding
+from sql.binder.stored.column_expressions import checked_default, text_of
+from sql.binder.stored.views import view_rows, view_tree
+from sql.catalog.catalog import Column, Table
+from sql.catalog.objects import SequenceDefinition, ViewDefinition
+from sql.errors import SqlError, not_supported
+from sql.parser.statement_names import object_words
+from sql.parser.syntax import Node, at
+from sql.statements.bound import AlterTable
+from sql.statements.ddl import ChangeObjects
+
+_A = AlterTableType
+_OPTIONS: Final = (_A.AT_SetRelOptions, _A.AT_ResetRelOptions)
+
+_KINDS: Final = {
+    ObjectType.OBJECT_VIEW: "view",
+    ObjectType.OBJECT_INDEX: "index",
+    ObjectType.OBJECT_SEQUENCE: "sequence",
+}
+_PLURALS: Final = {"view": "views", "index": "indexes", "sequence": "sequences"}
+
+_SAID: Final = {
+    _A.AT_ColumnDefault: "ALTER COLUMN ... SET DEFAULT",
+    _A.AT_DropNotNull: "ALTER COLUMN ... DROP NOT NULL",
+    _A.AT_SetNotNull: "ALTER COLUMN ... SET NOT NULL",
+    _A.AT_SetExpression: "ALTER COLUMN ... SET EXPRESSION",
+    _A.AT_DropExpression: "ALTER COLUMN ... DROP EXPRESSION",
+    _A.AT_SetStatistics: "ALTER COLUMN ... SET STATISTICS",
+    _A.AT_SetOptions: "ALTER COLUMN ... SET",
+    _A.AT_ResetOptions: "ALTER COLUMN ... RESET",
+    _A.AT_SetStorage: "ALTER COLUMN ... SET STORAGE",
+    _A.AT_SetCompression: "ALTER COLUMN ... SET COMPRESSION",
+    _A.AT_AlterColumnType: "ALTER COLUMN ... SET DATA TYPE",
+    _A.AT_AddIdentity: "ALTER COLUMN ... ADD IDENTITY",
+    _A.AT_SetIdentity: "ALTER COLUMN ... SET",
+    _A.AT_DropIdentity: "ALTER COLUMN ... DROP IDENTITY",
+    _A.AT_AddColumn: "ADD COLUMN",
+    _A.AT_DropColumn: "DROP COLUMN",
+    _A.AT_AddConstraint: "ADD CONSTRAINT",
+    _A.AT_AlterConstraint: "ALTER CONSTRAINT",
+    _A.AT_ValidateConstraint: "VALIDATE CONSTRAINT",
+    _A.AT_DropConstraint: "DROP CONSTRAINT",
+    _A.AT_EnableRowSecurity: "ENABLE ROW SECURITY",
+    _A.AT_DisableRowSecurity: "DISABLE ROW SECURITY",
+    _A.AT_AttachPartition: "ATTACH PARTITION",
+    _A.AT_DetachPartition: "DETACH PARTITION",
+    _A.AT_SetRelOptions: "SET",
+    _A.AT_ResetRelOptions: "RESET",
+}
+"""What PostgreSQL calls the actions; those that are not here are 0A000 for all."""
+
+_PARAMETERS: Final = {
+    "index": ("fillfactor", "deduplicate_items", "buffering", "fastupdate", "autosummarize"),
+    "view": ("security_barrier", "security_invoker"),
+}
+"""Storage parameters that PostgreSQL has, and that are not kept."""
+
+
+def alters_other(binding: Binding, node: Node) -> bool:
+    """Whether an ALTER is of no table, or might be."""
+    if node.objtype in _KINDS:
+        return True
+    found = named(binding, node.relation)
+    return node.objtype == ObjectType.OBJECT_TABLE and not isinstance(found, Table | None)
+
+
+def alter_other(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
+    """The actions on it."""
+    relation = node.relation
+    tag = f"ALTER {object_words(node.objtype)}"
+    found, wanted = named(binding, relation), _KINDS.get(node.objtype)
+    if found is None:
+        return missing(binding, node, tag)
+    kind = kind_of(found)
+    if wanted not in (None, kind):
+        article = "an" if wanted == "index" else "a"
+        raise SqlError("42809", f'"{relation.relname}" is not {article} {wanted}')
+    for command in node.cmds:
+        _refuse(found, kind, command)
+    if not isinstance(found, ViewDefinition):
+        return ChangeObjects(tag)
+    after = found
+    for command in node.cmds:
+        after = _altered_view(binding, after, command)
+    changed = () if after == found else (replace(after, version=found.version + 1),)
+    return ChangeObjects(tag, objects=changed)
+
+
+def _refuse(found: Relation, kind: str, command: Node) -> None:
+    """What is not done to such a relation."""
+    if command.subtype == _A.AT_ColumnDefault and kind == "view":
+        return
+    if command.subtype in _OPTIONS and not isinstance(found, SequenceDefinition):
+        _check_options(kind, command)
+        return
+    said = _SAID.get(command.subtype)
+    if said is None:
+        raise not_supported(f"this action on {_PLURALS[kind]}")
+    name = found[1].name if isinstance(found, tuple) else found.name
+    message = f'ALTER action {said} cannot be performed on relation "{name}"'
+    detail = f"This operation is not supported for {_PLURALS[kind]}."
+    raise SqlError("42809", message, detail=detail)
+
+
+def _check_options(kind: str, command: Node) -> None:
+    """Storage parameters: none is kept but check_option, so there is none to be reset."""
+    if command.subtype == _A.AT_ResetRelOptions:
+        return
+    names: list[str] = [option.defname for option in command.def_]
+    for place, option in enumerate(command.def_):
+        name = option.defname
+        if name in names[:place]:
+            raise SqlError("22023", f'parameter "{name}" specified more than once')
+    for option in command.def_:
+        name = option.defname
+        if name in _PARAMETERS[kind]:
+            what = f"the storage parameter {name} of {_PLURALS[kind]}"
+            raise not_supported(what, at(option.location))
+        if kind != "view" or name != "check_option":
+            raise SqlError("22023", f'unrecognized parameter "{name}"')
+
+
+# --- views -------------------------------------------------------------------------------------
+
+
+def _altered_view(binding: Binding, view: ViewDefinition, command: Node) -> ViewDefinition:
+    if command.subtype == _A.AT_ColumnDefault:
+        return _with_default(binding, view, command.name, command.def_)
+    for option in command.def_:
+        if option.defname == "check_option":
+            view = replace(view, check_option=_check_option(binding, view, command, option))
+    return view
+
+
+def _with_default(
+    binding: Binding, view: ViewDefinition, name: str, node: Node | None
+) -> ViewDefinition:
+    if name not in view.columns:
+        raise SqlError("42703", f'column "{name}" of relation "{view.name}" does not exist')
+    place = view.columns.index(name)
+    others: Sequence[tuple[int, str]] = [d for d in view.defaults if d[0] != place]
+    if node is None:
+        return replace(view, defaults=tuple(others))
+    _, columns = view_rows(binding, view)
+    try:
+        checked_default(binding, Column(name, columns[place].type), node)
+    except SqlError as error:
+        # PostgreSQL has no text to point into by then.
+        error.position = None
+        raise
+    made = (*others, (place, text_of(binding, node)))
+    return replace(view, defaults=tuple(sorted(made)))
+
+
+def _check_option(binding: Binding, view: ViewDefinition, command: Node, option: Node) -> str:
+    if command.subtype == _A.AT_ResetRelOptions:
+        return ""
+    said = named_check_option(option)
+    writable = writable_columns(binding, view) or ()
+    refuse_checked(view_tree(view.text), has_columns=any(writable))
+    return said

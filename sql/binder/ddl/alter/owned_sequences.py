@@ -1,0 +1,149 @@
+"""The sequences that belong to a table's columns, when ALTER TABLE changes these.
+
+INVARIANTS
+  Q1  a sequence belongs to a column whatever that is called, and goes with it; what fills a column
+      anew under another field takes its sequences along.
+  Q2  a sequence that is somebody's default does not go unless CASCADE takes the default, too.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+from pglast.enums import DropBehavior
+
+from sql.binder.ddl.alter.dependents import take
+from sql.binder.ddl.alter.state import Altering
+from sql.binder.ddl.columns import Parts
+from sql.binder.ddl.dropped_domains import domains_going
+from sql.binder.stored.relation_users import (
+    cascaded_uses,
+    told_uses,
+    uses,
+    uses_of,
+    views_without,
+    without_default,
+    without_defaults,
+)
+from sql.binder.stored.stored_names import named_relations
+from sql.binder.stored.stored_texts import default_of
+from sql.binder.stored.views import told_views, views_over
+from sql.catalog.catalog import Column, Table
+from sql.catalog.objects import SequenceDefinition
+from sql.errors import SqlError
+from sql.parser.syntax import Node
+from sql.statements.ddl import Redefinition, cascades
+
+_CASCADE: Final = "drop cascades to "
+
+
+def drop_sequences_of(work: Altering, column: Column, command: Node) -> None:
+    """The sequences of a column go with it; 2BP01 if others use them, or CASCADE takes these along
+    (Q2).
+    """
+    owned = _owned(work, column)
+    # What used these has gone with an action before.
+    left = {thing.oid for thing in work.dropped}
+    work.dropped += owned
+    gone = {sequence.oid for sequence in owned}
+    catalog = work.binding.context.catalog
+    used = [
+        use
+        for use in uses_of(catalog, gone)
+        if use.kept.of.oid != work.before.oid and left.isdisjoint(named_relations(use.kept.text))
+    ]
+    views = [view for view in views_over(catalog, gone) if view not in work.dropped]
+    own = [user for user in work.table.columns if uses(user, gone) and user.field != column.field]
+    if not used and not own and not views:
+        return
+    told = [default_of(work.table, user, "").what for user in own]
+    if command.behavior == DropBehavior.DROP_CASCADE:
+        told += [what.removeprefix(_CASCADE) for what in cascaded_uses(used, views=True)]
+        work.notices += cascades([_CASCADE + what for what in told] + take(work, views))
+        _without_defaults(work, gone)
+        for user in own:
+            work.define(user.name, without_default)
+        return
+    message = (
+        f"cannot drop column {column.name} of table {work.table.shown} because other objects "
+        "depend on it"
+    )
+    hint = "Use DROP ... CASCADE to drop the dependent objects too."
+    told = [f"{what} depends on sequence {owned[0].shown}" for what in told]
+    along = domains_going(catalog, used).told
+    told += [*told_uses(used, along), *told_views(catalog, views, gone)]
+    raise SqlError("2BP01", message, detail="\n".join(told), hint=hint)
+
+
+def _without_defaults(work: Altering, gone: Collection[int]) -> None:
+    """Other tables, and views, lose the defaults that use these sequences."""
+    catalog = work.binding.context.catalog
+    tables = {table.oid: table for table in catalog.tables.values()}
+    known = [Redefinition(tables[oid], after) for oid, after in work.children.items()]
+    for change in without_defaults(catalog, gone, known):
+        if change.before.oid != work.before.oid:
+            work.children[change.before.oid] = change.after
+    # A view is made anew from the catalog's by each action: it loses what all of them take.
+    views = views_without(catalog, {thing.oid for thing in work.dropped})
+    known_views = {view.oid for view in views}
+    others = [thing for thing in work.changed if thing.oid not in known_views]
+    work.changed = [*others, *views]
+
+
+def parts_of(work: Altering) -> Parts:
+    """For a new column: the names of sequences that are taken by now, and those that are not."""
+    freed = [thing.name for thing in work.dropped if isinstance(thing, SequenceDefinition)]
+    taken = [*work.sequences.values()]
+    return Parts(work.table.schema, work.table.name, taken=taken, altered=True, freed=freed)
+
+
+def follow_columns(work: Altering) -> None:
+    """Drop the sequences of columns that are no more; the others follow their columns (Q1)."""
+    before, after = work.before, work.table
+    numbers = {after.number_of(at): column for at, column in enumerate(after.columns)}
+    for sequence in work.binding.context.catalog.sequences():
+        place = _place(before, sequence)
+        if place is None or sequence in work.dropped:
+            continue
+        column = numbers.get(before.number_of(place))
+        if column is None:
+            work.dropped.append(sequence)
+        elif column.field != sequence.owner_field:
+            change(work, replace(latest(work, sequence), owner_field=column.field))
+    gone = {thing.oid for thing in work.dropped}
+    work.changed = [thing for thing in work.changed if thing.oid not in gone]
+
+
+def latest(work: Altering, sequence: SequenceDefinition) -> SequenceDefinition:
+    """A sequence as the actions so far have left it."""
+    for thing in work.changed:
+        if isinstance(thing, SequenceDefinition) and thing.oid == sequence.oid:
+            return thing
+    return sequence
+
+
+def change(work: Altering, after: SequenceDefinition) -> None:
+    """Another definition of a sequence; one version more, whatever the number of actions."""
+    (known,) = (s for s in work.binding.context.catalog.sequences() if s.oid == after.oid)
+    others = [thing for thing in work.changed if thing.oid != after.oid]
+    work.changed = [*others, replace(after, version=known.version + 1)]
+
+
+def _owned(work: Altering, column: Column) -> list[SequenceDefinition]:
+    place = next(
+        (at for at, other in enumerate(work.before.columns) if other.field == column.field), None
+    )
+    sequences = work.binding.context.catalog.sequences()
+    return [s for s in sequences if place is not None and _place(work.before, s) == place]
+
+
+def _place(table: Table, sequence: SequenceDefinition) -> int | None:
+    """Of the column that a sequence belongs to."""
+    if sequence.owner != table.oid:
+        return None
+    fields = [column.field for column in table.columns]
+    if sequence.owner_field in fields:
+        return fields.index(sequence.owner_field)
+    # Once a sequence did not follow a column that got another type: its default still tells.
+    uses = (at for at, column in enumerate(table.columns) if column.sequence == sequence.oid)
+    return next(uses, None)

@@ -1,0 +1,143 @@
+"""ALTER .. RENAME TO of relations, and of constraints.
+
+ALTER TABLE and ALTER INDEX rename any relation, ALTER VIEW and ALTER SEQUENCE only their own. The
+index of a constraint and the constraint have one name.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from pglast.enums import ObjectType
+
+from sql.binder.ddl.alter.actions import check_column_name
+from sql.binder.ddl.alter.set_schema import altered_table, missing, redefined
+from sql.binder.ddl.comments import constraint_renamed
+from sql.binder.ddl.delta_invariants import with_invariants
+from sql.binder.resolve.catalog_lookup import named, refuse_renamed, refuse_taken
+from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
+from sql.binder.state import Binding
+from sql.binder.stored.table_changes import index_with_name, with_name
+from sql.catalog.catalog import Table
+from sql.catalog.constraint_names import constraint_names, with_not_null_names
+from sql.catalog.objects import IndexDefinition, SequenceDefinition, ViewDefinition
+from sql.errors import SqlError, not_supported
+from sql.parser.statement_names import object_words
+from sql.parser.syntax import Node
+from sql.statements.bound import AlterTable
+from sql.statements.ddl import ChangeObjects, Redefinition
+
+RELATIONS: Final[dict[ObjectType, tuple[str, type]]] = {
+    ObjectType.OBJECT_TABLE: ("", object),
+    ObjectType.OBJECT_INDEX: ("", object),
+    ObjectType.OBJECT_VIEW: ("view", ViewDefinition),
+    ObjectType.OBJECT_SEQUENCE: ("sequence", SequenceDefinition),
+}
+"""Who is renamed by a statement: any relation, or one of a kind."""
+
+
+def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
+    """ALTER TABLE, INDEX, VIEW, SEQUENCE .. RENAME TO."""
+    relation, new = node.relation, node.newname
+    tag = f"ALTER {object_words(node.renameType)}"
+    word, kind = RELATIONS[node.renameType]
+    found = named(binding, relation)
+    if found is None:
+        return missing(binding, node, tag)
+    if not isinstance(found, kind):
+        raise SqlError("42809", f'"{relation.relname}" is not a {word}')
+    schema = found[0].schema if isinstance(found, tuple) else found.schema
+    refuse_taken(binding, schema, new)
+    if isinstance(found, Table | ViewDefinition):
+        refuse_renamed(binding, schema, new)
+    if isinstance(found, Table):
+        return AlterTable((redefined(found, name=new),), tag=tag)
+    if isinstance(found, tuple):
+        table, key = found
+        return _constraint_renamed(binding, table, key.name, new, tag)
+    return ChangeObjects(tag, objects=(replace(found, name=new, version=found.version + 1),))
+
+
+def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
+    """ALTER TABLE and ALTER VIEW .. RENAME COLUMN, of either."""
+    tag = f"ALTER {object_words(node.relationType)}"
+    if node.relationType not in (ObjectType.OBJECT_TABLE, ObjectType.OBJECT_VIEW):
+        raise not_supported("RENAME COLUMN of this", None)
+    found = named(binding, node.relation)
+    if isinstance(found, ViewDefinition):
+        return _rename_view_column(found, node, tag)
+    if isinstance(found, SequenceDefinition | IndexDefinition | tuple):
+        kind = "sequences" if isinstance(found, SequenceDefinition) else "indexes"
+        message = f'cannot rename columns of relation "{node.relation.relname}"'
+        detail = f"This operation is not supported for {kind}."
+        raise SqlError("42809", message, detail=detail)
+    table = altered_table(binding, node)
+    if table is None:
+        return AlterTable(missing=node.relation.relname, tag=tag)
+    places = {column.name: place for place, column in enumerate(table.columns)}
+    old, new = node.subname, node.newname
+    if old in SYSTEM_COLUMNS:
+        raise SqlError("0A000", f'cannot rename system column "{old}"')
+    if old not in places:
+        raise SqlError("42703", f'column "{old}" does not exist')
+    check_column_name(new)
+    if new in places:
+        raise SqlError("42701", f'column "{new}" of relation "{table.name}" already exists')
+    after = with_name(with_not_null_names(table), places[old], new)
+    after = with_invariants(binding, after)
+    indexes = [*binding.context.catalog.indexes(table.oid)]
+    renamed = [(index, index_with_name(index, old, new)) for index in indexes]
+    return AlterTable(
+        (Redefinition(table, replace(after, version=table.version + 1)),),
+        tag=tag,
+        objects=tuple(changed for index, changed in renamed if changed is not index),
+    )
+
+
+def _rename_view_column(view: ViewDefinition, node: Node, tag: str) -> ChangeObjects:
+    old, new = node.subname, node.newname
+    if old not in view.columns:
+        raise SqlError("42703", f'column "{old}" does not exist')
+    check_column_name(new)
+    if new in view.columns:
+        raise SqlError("42701", f'column "{new}" of relation "{view.name}" already exists')
+    names = tuple(new if name == old else name for name in view.columns)
+    return ChangeObjects(tag, objects=(replace(view, columns=names, version=view.version + 1),))
+
+
+def rename_table_constraint(binding: Binding, node: Node) -> AlterTable:
+    """ALTER TABLE .. RENAME CONSTRAINT."""
+    table = altered_table(binding, node)
+    if table is None:
+        return AlterTable(missing=node.relation.relname)
+    old, new = node.subname, node.newname
+    names = [*constraint_names(table)]
+    if old not in names:
+        message = f'constraint "{old}" for table "{table.name}" does not exist'
+        raise SqlError("42704", message)
+    if any(key.name == old for key in table.keys):
+        refuse_taken(binding, table.schema, new)
+    elif new in names:
+        message = f'constraint "{new}" for relation "{table.name}" already exists'
+        raise SqlError("42710", message)
+    return _constraint_renamed(binding, table, old, new)
+
+
+def _constraint_renamed(
+    binding: Binding, table: Table, old: str, new: str, tag: str = "ALTER TABLE"
+) -> AlterTable:
+    named_ = with_not_null_names(table)
+    after = replace(
+        table,
+        columns=tuple(
+            replace(column, not_null_name=new) if named.not_null_name == old else column
+            for column, named in zip(table.columns, named_.columns, strict=True)
+        ),
+        keys=tuple(replace(k, name=new) if k.name == old else k for k in table.keys),
+        checks=tuple(replace(c, name=new) if c.name == old else c for c in table.checks),
+        foreign_keys=tuple(
+            replace(k, name=new) if k.name == old else k for k in table.foreign_keys
+        ),
+        version=table.version + 1,
+    )
+    said = constraint_renamed(binding.context.catalog, table, old, new)
+    return AlterTable((Redefinition(table, after),), tag=tag, comments=said)

@@ -1,0 +1,80 @@
+"""CHECK of CREATE and ALTER TABLE: the condition, and the name that PostgreSQL would give it.
+
+INVARIANTS
+  E1  a constraint's name is used by no other constraint of its table.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+
+from sql.binder.state import Binding
+from sql.binder.stored.column_expressions import (
+    bound_check,
+    check_scope,
+    column_names,
+    placeless,
+    text_of,
+)
+from sql.binder.stored.table_changes import unqualified
+from sql.catalog.catalog import Catalog, Check, Table
+from sql.catalog.constraint_names import constraint_names, joined_name
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at
+
+
+def bind_checks(
+    binding: Binding, table: Table, nodes: Sequence[Node], *, altered: bool = False
+) -> tuple[Check, ...]:
+    """More checks of a table, which has its columns, keys and older checks. `altered`: by ALTER
+    TABLE, where PostgreSQL has no text that errors of a condition could point at.
+    """
+    if not nodes:
+        return ()
+    elsewhere = {*_constraints(binding.context.catalog, table)}
+    own = {*constraint_names(table)}
+    new: set[str] = set()
+    checks: list[Check] = []
+    for node in nodes:
+        name = node.conname
+        if name in new:
+            raise SqlError("42710", f'check constraint "{name}" already exists')
+        if name in own:
+            message = f'constraint "{name}" for relation "{table.name}" already exists'
+            raise SqlError("42710", message)
+        check = _check(binding, table, node, elsewhere | own | new, altered=altered)
+        new.add(check.name)
+        checks.append(check)
+    return tuple(checks)
+
+
+def _check(
+    binding: Binding, table: Table, node: Node, taken: Collection[str], *, altered: bool
+) -> Check:
+    for used, what in (
+        (node.is_no_inherit, "NO INHERIT"),
+        (getattr(node, "is_enforced", True) is False, "NOT ENFORCED"),
+    ):
+        if used:
+            raise not_supported(what, at(node.location))
+    _, scope = check_scope(binding, table)
+    bound = partial(bound_check, binding, scope, node.raw_expr)
+    placeless(bound) if altered else bound()
+    name = node.conname
+    if name is None:
+        # One alone gives it its name, wherever it stands.
+        used_columns = column_names(node.raw_expr)
+        name = _free_name(table.name, used_columns[0] if len(used_columns) == 1 else "", taken)
+    return Check(name, unqualified(text_of(binding, node.raw_expr)))
+
+
+def _free_name(table: str, column: str, taken: Collection[str]) -> str:
+    number = 0
+    while (name := joined_name(table, column, f"check{number or ''}")) in taken:
+        number += 1
+    return name
+
+
+def _constraints(catalog: Catalog, table: Table) -> Iterator[str]:
+    for other in catalog.tables.values():
+        if other.schema == table.schema and other.oid != table.oid:
+            yield from constraint_names(other)

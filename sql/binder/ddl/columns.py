@@ -1,0 +1,290 @@
+"""A column of CREATE TABLE or ADD COLUMN, and what its definition brings along.
+
+ColumnDef ─▶ Column, and in Parts: keys, checks, the sequences of serial and identity columns
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+from pglast import ast
+from pglast.enums import ConstrType
+
+from sql.binder.ddl.deferral import When, timed
+from sql.binder.ddl.foreign_keys import ForeignNode
+from sql.binder.ddl.keys import KEY_KINDS, KeyNode, relation_names
+from sql.binder.ddl.sequence_options import plain_nextval, sequence_of
+from sql.binder.resolve.collations import column_collation
+from sql.binder.resolve.type_names import declared, refuse_pseudo_type
+from sql.binder.state import Binding
+from sql.binder.stored.column_expressions import defined_default, placeless
+from sql.binder.stored.domain_checks import with_default
+from sql.binder.stored.sequence_values import CALLS
+from sql.catalog.catalog import Column
+from sql.catalog.constraint_names import joined_name
+from sql.catalog.objects import INT_BOUNDS, SequenceDefinition
+from sql.errors import SqlError, duplicate_table, not_supported
+from sql.parser.syntax import Node, at, is_a, parts, strings
+from sql.types.sql_type import INT2, INT4, INT8, REGISTERED, SqlType
+
+CONSTRAINTS: Final = {
+    ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
+}
+"""What is refused by its name."""
+
+_SERIALS: Final = {
+    "serial": INT4, "serial4": INT4, "bigserial": INT8, "serial8": INT8, "smallserial": INT2,
+    "serial2": INT2,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Parts:
+    """What stands at columns and is not of them alone."""
+
+    schema: str
+    table: str
+    keys: list[KeyNode] = field(default_factory=list[KeyNode])
+    foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
+    checks: list[Node] = field(default_factory=list[Node])
+    not_nulls: list[Node] = field(default_factory=list[Node])
+    """NOT NULL that stands beside the columns and names one."""
+    taken: list[SequenceDefinition] = field(default_factory=list[SequenceDefinition])
+    """Sequences that the same statement makes for other columns."""
+    altered: bool = False
+    """By ALTER TABLE."""
+    freed: list[str] = field(default_factory=list[str])
+    """Names of sequences that the same statement drops."""
+    sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
+    """By the name of their column; the session gives them oids."""
+    generated: dict[str, Node] = field(default_factory=dict[str, Node])
+    """Expressions of generated columns, to be bound when all columns are known."""
+
+
+@dataclass(slots=True)
+class _Making:
+    column: Column
+    not_null: bool | None = None
+    defaulted: bool = False
+
+
+def column_of(binding: Binding, node: Node, found: Parts) -> Column:
+    """A column; what stands at it is added to `found`."""
+    serial = _serial(node.typeName)
+    type_, domain = declared(binding, node.typeName) if serial is None else (serial, None)
+    refuse_type(node, type_)
+    collation = column_collation(binding, node.collClause, type_)
+    if node.fdwoptions:
+        raise SqlError("42809", f'"{found.table}" is not a foreign table')
+    for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
+        if used:
+            raise not_supported(what, at(node.location))
+    making = _Making(Column(node.colname, type_, domain=domain, collation=collation))
+    if serial is not None:
+        if node.typeName.arrayBounds:
+            message = "array of serial is not implemented"
+            raise SqlError("0A000", message, at(node.typeName.location))
+        _add_sequence(binding, making, found, (), identity="")
+        making.not_null, making.defaulted = True, True
+    for constraint, when in timed(node.constraints or ()):
+        _constraint(binding, making, node, constraint, when, found)
+    key = any(key.primary and key.column == node.colname for key in found.keys)
+    if making.not_null is False and (key or making.column.identity):
+        raise _conflicting(node, found, at(_last_null(node).location))
+    column = replace(making.column, not_null=bool(making.not_null))
+    return column if column.name in found.generated else with_default(binding, column)
+
+
+def _serial(type_name: Node) -> SqlType | None:
+    """The type of a serial column; None for other types, and for a column without one."""
+    return None if type_name is None else _SERIALS.get(strings(type_name.names)[-1])
+
+
+def refuse_type(node: Node, type_: SqlType) -> None:
+    """0A000 for a type that no table stores."""
+    if type_.name != "void":
+        refuse_pseudo_type(node.colname, type_)
+    if type_.name in ("void", "jsonpath", *REGISTERED):
+        raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
+
+
+def _conflicting(node: Node, found: Parts, place: int | None) -> SqlError:
+    message = (
+        f'conflicting NULL/NOT NULL declarations for column "{node.colname}" '
+        f'of table "{found.table}"'
+    )
+    return SqlError("42601", message, place)
+
+
+def _constraint(
+    binding: Binding, making: _Making, node: Node, constraint: Node, when: When, found: Parts
+) -> None:
+    place = at(constraint.location)
+    match constraint.contype:
+        case ConstrType.CONSTR_NULL | ConstrType.CONSTR_NOTNULL:
+            wanted = constraint.contype == ConstrType.CONSTR_NOTNULL
+            if making.not_null is not None and making.not_null is not wanted:
+                raise _conflicting(node, found, place)
+            making.not_null = wanted
+            if constraint.is_no_inherit:
+                raise not_supported("NO INHERIT", place)
+            if constraint.conname:
+                known = making.column.not_null_name
+                if known and known != constraint.conname:
+                    names = f'"{known}" and "{constraint.conname}"'
+                    raise SqlError("42601", f"conflicting not-null constraint names {names}")
+                making.column = replace(making.column, not_null_name=constraint.conname)
+        case ConstrType.CONSTR_DEFAULT:
+            _once(making, node, found, place)
+            _refuse_own_sequence(found, constraint.raw_expr)
+            default = altered_default if found.altered else column_default
+            making.column = default(binding, making.column, constraint.raw_expr)
+        case ConstrType.CONSTR_IDENTITY:
+            _identity(binding, making, node, constraint, found)
+        case ConstrType.CONSTR_GENERATED:
+            if constraint.generated_kind == "v":
+                raise not_supported("a virtual generated column", place)
+            if making.defaulted:
+                what = "identity" if making.column.identity else "default"
+                message = (
+                    f"both {what} and generation expression specified for column "
+                    f'"{node.colname}" of table "{found.table}"'
+                )
+                raise SqlError("42601", message, place)
+            making.defaulted = True
+            found.generated[node.colname] = constraint.raw_expr
+        case kind if kind in KEY_KINDS:
+            found.keys.append(KeyNode(constraint, node.colname, when))
+        case ConstrType.CONSTR_CHECK:
+            found.checks.append(constraint)
+        case ConstrType.CONSTR_FOREIGN:
+            found.foreign.append(ForeignNode(constraint, node.colname, when))
+        case kind:
+            raise not_supported(CONSTRAINTS.get(kind, "this constraint"), place)
+
+
+def _once(making: _Making, node: Node, found: Parts, place: int | None) -> None:
+    if node.colname in found.generated:
+        what = "both default and generation expression specified"
+    elif making.column.identity:
+        what = "both default and identity specified"
+    else:
+        what = "multiple default values specified"
+    if making.defaulted:
+        message = f'{what} for column "{node.colname}" of table "{found.table}"'
+        raise SqlError(
+            "42601",
+            message,
+            None if node.colname in found.sequences and not making.column.identity else place,
+        )
+    making.defaulted = True
+
+
+def _identity(
+    binding: Binding, making: _Making, node: Node, constraint: Node, found: Parts
+) -> None:
+    place = at(constraint.location)
+    if making.column.identity:
+        message = (
+            f'multiple identity specifications for column "{node.colname}" of table "{found.table}"'
+        )
+        raise SqlError("42601", message, place)
+    if making.defaulted:
+        message = (
+            f'both default and identity specified for column "{node.colname}" '
+            f'of table "{found.table}"'
+        )
+        raise SqlError("42601", message, place)
+    if making.not_null is False:
+        raise _conflicting(node, found, place)
+    if making.column.type.name not in INT_BOUNDS:
+        raise SqlError("22023", "identity column type must be smallint, integer, or bigint")
+    kind = "always" if constraint.generated_when == "a" else "by default"
+    _add_sequence(binding, making, found, constraint.options or (), identity=kind)
+    making.not_null, making.defaulted = True, True
+
+
+def _add_sequence(
+    binding: Binding, making: _Making, found: Parts, options: Collection[Node], *, identity: str
+) -> None:
+    column = making.column
+    name = sequence_name(binding, found, column.name, options)
+    bare = SequenceDefinition(
+        0, found.schema, name, "", type=column.type.name, identity=bool(identity)
+    )
+    made = sequence_of(binding, bare, tuple(options), created=True)
+    found.sequences[column.name] = replace(made, owner_field=column.field)
+    making.column = replace(column, has_default=not identity, identity=identity)
+
+
+def sequence_name(
+    binding: Binding, found: Parts, column: str, options: Collection[Node] = ()
+) -> str:
+    """The name of the sequence of a serial or identity column; `options` may say it."""
+    taken = {found.table, *relation_names(binding.context.catalog, found.schema)}
+    taken -= {*found.freed}
+    taken |= {other.name for other in (*found.taken, *found.sequences.values())}
+    said = [option for option in options if option.defname == "sequence_name"]
+    if said:
+        *schemas, own = strings(said[0].arg)
+        if schemas and schemas[-1] != found.schema:
+            raise not_supported("a sequence of an identity in another schema", at(said[0].location))
+        if own in taken:
+            raise duplicate_table(own)
+        return own
+    name, number = joined_name(found.table, column, "seq"), 0
+    while name in taken:
+        number += 1
+        name = joined_name(found.table, column, f"seq{number}")
+    return name
+
+
+def _refuse_own_sequence(found: Parts, node: Node) -> None:
+    """0A000 for a default that calls a sequence which the same statement makes: it has no oid."""
+    made = {sequence.name for sequence in (*found.taken, *found.sequences.values())}
+    for call in parts(node) if made else ():
+        if is_a(call, ast.FuncCall) and strings(call.funcname)[-1] in CALLS:
+            for part in parts(call):
+                constant = (
+                    part.val.sval if is_a(part, ast.A_Const) and is_a(part.val, ast.String) else ""
+                )
+                if constant.rpartition(".")[2] in made:
+                    what = "a default that calls a sequence of another column of the statement"
+                    raise not_supported(what, at(call.location))
+
+
+def altered_default(binding: Binding, column: Column, node: Node) -> Column:
+    """The same of ALTER TABLE, where PostgreSQL has no text that an error could point at."""
+    return placeless(partial(column_default, binding, column, node))
+
+
+def column_default(binding: Binding, column: Column, node: Node) -> Column:
+    """The column with this DEFAULT."""
+    bare = replace(column, has_default=False, default=None, expression=None, sequence=0)
+    bare = replace(bare, default_of_domain=False)
+    sequence = plain_nextval(binding, node)
+    if sequence is not None and column.type.name in INT_BOUNDS:
+        return replace(bare, has_default=True, sequence=sequence.oid)
+    made = defined_default(binding, bare, node)
+    return bare if _is_nothing(binding, bare, node) else made
+
+
+def _is_nothing(binding: Binding, column: Column, node: Node) -> bool:
+    """DEFAULT NULL is none; of a domain it is one, which keeps the domain's away. PostgreSQL keeps
+    a NULL that it would have to fit into a length or a scale.
+    """
+    type_ = column.type
+    if column.domain is not None or (type_.typmod >= 0 and type_.name != "interval"):
+        return False
+    if is_a(node, ast.TypeCast):
+        if declared(binding, node.typeName) != (type_, None):
+            return False
+        node = node.arg
+    return is_a(node, ast.A_Const) and bool(node.isnull)
+
+
+def _last_null(node: Node) -> Node:
+    """The later one of NULL and PRIMARY KEY."""
+    kinds = (ConstrType.CONSTR_NULL, ConstrType.CONSTR_PRIMARY, ConstrType.CONSTR_IDENTITY)
+    return [item for item in node.constraints if item.contype in kinds][-1]

@@ -1,0 +1,180 @@
+"""COMMENT ON relations, columns, constraints, types, schemas, roles, the database.
+
+A comment lies beside the definition (`Subject`), so it follows what gets another name and goes with
+what is dropped; only what is known by its name (a schema, a constraint) takes it along by itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pglast.enums import ObjectType
+
+from sql.binder.resolve.catalog_lookup import (
+    Relation,
+    kind_of,
+    look_up,
+    named_relation,
+    refuse_system_change,
+    relation_name,
+    schema_exists,
+)
+from sql.binder.resolve.role_names import role_named, roles_of
+from sql.binder.state import Binding
+from sql.binder.stored.type_users import found_domain, found_type
+from sql.catalog.catalog import Catalog, LookUp, Table
+from sql.catalog.constraint_names import constraint_names
+from sql.catalog.objects import Comment, DomainDefinition, Subject, ViewDefinition
+from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
+from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
+from sql.parser.statement_names import object_words
+from sql.parser.syntax import Node, strings
+from sql.parser.type_names import is_builtin
+from sql.statements.ddl import ChangeObjects
+
+_KINDS: Final = {
+    ObjectType.OBJECT_TABLE: "table",
+    ObjectType.OBJECT_VIEW: "view",
+    ObjectType.OBJECT_SEQUENCE: "sequence",
+    ObjectType.OBJECT_INDEX: "index",
+}
+_ARTICLES: Final = {"index": "an index"}
+
+
+def comment(binding: Binding, node: Node) -> ChangeObjects:
+    """COMMENT ON .. IS; an empty text is none, as in PostgreSQL."""
+    if node.objtype == ObjectType.OBJECT_DATABASE and node.object.sval != binding.context.database:
+        # No more than a warning, so that a dump can be restored under another name.
+        missing = ("3D000", f'database "{node.object.sval}" does not exist', None)
+        return ChangeObjects("COMMENT", notices=(missing,))
+    made = Comment(_subject(binding, node), node.comment or None)
+    return ChangeObjects("COMMENT", comments=(made,))
+
+
+def _subject(binding: Binding, node: Node) -> Subject:
+    match node.objtype:
+        case kind if kind in _KINDS:
+            return _relation(binding, strings(node.object), _KINDS[kind])
+        case ObjectType.OBJECT_COLUMN:
+            return _column(binding, strings(node.object))
+        case ObjectType.OBJECT_TABCONSTRAINT:
+            return _constraint(binding, strings(node.object))
+        case ObjectType.OBJECT_DOMCONSTRAINT:
+            return _domain_constraint(binding, node)
+        case ObjectType.OBJECT_SCHEMA:
+            if not schema_exists(binding, node.object.sval):
+                raise undefined_schema(node.object.sval)
+            return Subject("schema", node.object.sval)
+        case ObjectType.OBJECT_DATABASE:
+            return Subject("database", node.object.sval)
+        case ObjectType.OBJECT_ROLE:
+            return Subject("role", role_named(roles_of(binding.context), node.object.sval).oid)
+        case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
+            return _type(binding, node)
+        case kind:
+            raise not_supported(f"COMMENT ON {object_words(kind)}")
+
+
+def _relation(binding: Binding, names: Sequence[str], kind: str) -> Subject:
+    found = found_relation(binding, names)
+    if kind_of(found) != kind:
+        raise SqlError("42809", f'"{names[-1]}" is not {_ARTICLES.get(kind, f"a {kind}")}')
+    if isinstance(found, tuple):
+        table, key = found
+        return Subject("index", table.oid, key.name)
+    return Subject("relation", found.oid)
+
+
+def _type(binding: Binding, node: Node) -> Subject:
+    if node.object.arrayBounds:
+        raise not_supported("COMMENT ON an array type")
+    names = strings(node.object.names)
+    if names[0] == "pg_catalog" or (len(names) == 1 and is_builtin(names[0])):
+        raise not_supported("COMMENT ON a built-in type")
+    found = found_type(binding, names)
+    if node.objtype == ObjectType.OBJECT_DOMAIN and not isinstance(found, DomainDefinition):
+        raise SqlError("42809", f'"{names[-1]}" is not a domain')
+    return Subject("type", found.oid)
+
+
+def _column(binding: Binding, names: Sequence[str]) -> Subject:
+    *relation, name = names
+    if not relation:
+        raise SqlError("42601", "column name must be qualified")
+    found = found_relation(binding, relation)
+    if isinstance(found, Table):
+        places = {column.name: found.number_of(at) for at, column in enumerate(found.columns)}
+    elif isinstance(found, ViewDefinition):
+        places = {column: number for number, column in enumerate(found.columns, 1)}
+    else:
+        places = {}
+    if name not in places:
+        message = f'column "{name}" of relation "{relation[-1]}" does not exist'
+        raise SqlError("42703", message)
+    assert not isinstance(found, tuple), "it has columns"
+    return Subject("column", found.oid, places[name])
+
+
+def _constraint(binding: Binding, names: Sequence[str]) -> Subject:
+    *relation, name = names
+    found = found_relation(binding, relation)
+    table = found if isinstance(found, Table) else None
+    if table is None or name not in _constraints(table):
+        message = f'constraint "{name}" for table "{relation[-1]}" does not exist'
+        raise SqlError("42704", message)
+    return Subject("constraint", table.oid, name)
+
+
+def _domain_constraint(binding: Binding, node: Node) -> Subject:
+    type_, name = node.object
+    found = found_domain(binding, strings(type_.names))
+    if name.sval not in found.rules:
+        message = f'constraint "{name.sval}" for domain {found.name} does not exist'
+        raise SqlError("42704", message)
+    return Subject("constraint", found.oid, name.sval)
+
+
+def _constraints(table: Table) -> Iterator[str]:
+    indexes = {key.name for key in table.keys if key.index}
+    return (name for name in constraint_names(table) if name not in indexes)
+
+
+def found_relation(binding: Binding, names: Sequence[str], *, of_system: bool = False) -> Relation:
+    """The relation of that name, whatever it is, or 42P01. One of the system is 42501, or found."""
+    schema, name = relation_name(binding, names)
+    known = (*SYSTEM_SCHEMAS, *binding.context.catalog.schemas)
+    if schema is not None and schema not in known:
+        raise undefined_schema(schema)
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        found = named_relation(binding.context.catalog, candidate, name)
+        oid = found.oid if found is not None and not isinstance(found, tuple) else None
+        binding.look_ups.add(LookUp(candidate, name, oid))
+        if found is not None:
+            return found
+    system = look_up(binding, name, schema=schema)
+    if system is not None:
+        if not of_system:
+            refuse_system_change(system)
+        return system
+    raise undefined_table(".".join(names))
+
+
+# --- what is known by its name -----------------------------------------------------------------
+
+
+def schema_renamed(catalog: Catalog, old: str, new: str) -> tuple[Comment, ...]:
+    """The comment of a schema that gets another name."""
+    text = catalog.comments.get(Subject("schema", old))
+    return () if text is None else (Comment(Subject("schema", new), text),)
+
+
+def constraint_renamed(
+    catalog: Catalog, of: Table | DomainDefinition, old: str, new: str
+) -> tuple[Comment, ...]:
+    """The comments of a constraint that gets another name, and of its index."""
+    said = [Subject(kind, of.oid, old) for kind in ("constraint", "index")]
+    return tuple(
+        Comment(replace(subject, part=new), catalog.comments[subject])
+        for subject in said
+        if subject in catalog.comments
+    )

@@ -1,0 +1,210 @@
+"""CREATE and DROP of tables and schemas."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pglast import ast
+from pglast.enums import ConstrType, OnCommitAction
+
+from sql.binder.ddl.checks import bind_checks
+from sql.binder.ddl.columns import CONSTRAINTS, Parts, column_of
+from sql.binder.ddl.delta_invariants import with_invariants
+from sql.binder.ddl.foreign_keys import ForeignNode, bind_foreign_keys
+from sql.binder.ddl.generated import with_generated
+from sql.binder.ddl.keys import KEY_KINDS, KeyNode, bind_keys, relation_names
+from sql.binder.ddl.like import Copied, like, with_copied
+from sql.binder.ddl.schema_elements import schema_elements
+from sql.binder.ddl.schemas import creation_schema
+from sql.binder.ddl.storage_options import (
+    partition_key,
+    storage_options,
+    with_options,
+    without_oids,
+)
+from sql.binder.resolve.catalog_lookup import refuse_type_name, relation_exists, schema_exists
+from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
+from sql.binder.resolve.role_names import role_of, roles_of, spec_name
+from sql.binder.state import Binding
+from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table
+from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
+from sql.errors import SqlError, duplicate_table, not_supported
+from sql.parser.syntax import Node, at, is_a, strings
+from sql.statements.bound import CreateSchema, CreateTable
+from sql.types.limits import check_columns
+
+# --- CREATE ------------------------------------------------------------------------------------
+
+
+def create_table(
+    binding: Binding,
+    node: Node,
+    timeline: str = SYSTEM_TIMELINE.name,
+    *,
+    columns: Sequence[Column] = (),
+) -> CreateTable:
+    """CREATE TABLE [IF NOT EXISTS]. `columns`: those of CREATE TABLE AS."""
+    relation = node.relation
+    _refuse_table_forms(node)
+    options, key = storage_options(without_oids(node.options or ())), partition_key(node)
+    schema = creation_schema(binding, relation)
+    on_commit = _on_commit(binding, node, schema)
+    exists = relation_exists(binding, schema, relation.relname)
+    if exists and not node.if_not_exists:
+        raise duplicate_table(relation.relname)
+    if not exists:
+        refuse_type_name(binding, schema, relation.relname)
+    columns = list(columns)
+    parts, copied = Parts(schema, relation.relname), Copied()
+    for element in node.tableElts or ():
+        if is_a(element, ast.Constraint):
+            _table_constraint(element, parts)
+            continue
+        if is_a(element, ast.TableLikeClause):
+            columns += like(binding, element, parts, copied)
+            continue
+        columns.append(column_of(binding, element, parts))
+    if not columns:
+        # Neither Parquet nor Arrow's stream can say how many rows of nothing there are.
+        raise not_supported("a table without columns", at(relation.location))
+    _check_names(columns)
+    columns = _with_not_nulls(relation.relname, columns, parts.not_nulls)
+    _check_not_null_names(relation.relname, columns)
+    taken = relation_names(binding.context.catalog, schema)
+    bound, found = bind_keys(taken, relation.relname, columns, parts.keys)
+    bare = Table(0, schema, relation.relname, "", bound, keys=found)
+    bare = replace(bare, columns=with_generated(binding, bare, parts.generated))
+    checked = replace(bare, checks=bind_checks(binding, bare, parts.checks))
+    checked = replace(checked, timeline=timeline, on_commit=on_commit)
+    if key is not None:
+        options = replace(options, cluster_by=key)
+    checked = with_options(checked, options)
+    whole, indexes, comments = with_copied(binding, checked, copied)
+    whole = with_invariants(binding, whole)
+    foreign, parents = bind_foreign_keys(binding, whole, parts.foreign)
+    places = {column.name: place for place, column in enumerate(bare.columns)}
+    return CreateTable(
+        schema,
+        relation.relname,
+        whole.columns,
+        exists,
+        timeline,
+        checked.history_us,
+        whole.keys,
+        whole.checks,
+        tuple((places[name], sequence) for name, sequence in parts.sequences.items()),
+        foreign,
+        parents,
+        indexes,
+        comments,
+        on_commit,
+        checked.clustered,
+    )
+
+
+def _table_constraint(element: Node, parts: Parts) -> None:
+    """A constraint that stands beside the columns."""
+    match element.contype:
+        case kind if kind in KEY_KINDS:
+            parts.keys.append(KeyNode(element))
+        case ConstrType.CONSTR_CHECK:
+            parts.checks.append(element)
+        case ConstrType.CONSTR_FOREIGN:
+            parts.foreign.append(ForeignNode(element))
+        case ConstrType.CONSTR_NOTNULL:
+            if element.skip_validation or element.is_no_inherit:
+                what = "NOT VALID" if element.skip_validation else "NO INHERIT"
+                raise not_supported(f"NOT NULL .. {what}", at(element.location))
+            parts.not_nulls.append(element)
+        case kind:
+            raise not_supported(CONSTRAINTS.get(kind, "this constraint"), at(element.location))
+
+
+def _with_not_nulls(table: str, columns: Sequence[Column], nodes: Sequence[Node]) -> list[Column]:
+    """The columns, NOT NULL where a constraint of the table says so, and with the name it gives."""
+    by_name = {column.name: column for column in columns}
+    for node in nodes:
+        (name,) = strings(node.keys)
+        if name not in by_name:
+            raise SqlError("42703", f'column "{name}" of relation "{table}" does not exist')
+        known, given = by_name[name].not_null_name, node.conname or ""
+        if known and given and known != given:
+            names = f'"{known}" and "{given}"'
+            raise SqlError("42601", f"conflicting not-null constraint names {names}")
+        by_name[name] = replace(by_name[name], not_null=True, not_null_name=known or given)
+    return [*by_name.values()]
+
+
+def _refuse_table_forms(node: Node) -> None:
+    place = at(node.relation.location)
+    refused = (
+        (node.relation.relpersistence == "u", "UNLOGGED"),
+        (node.inhRelations and not node.partbound, "INHERITS"),
+        (node.ofTypename, "CREATE TABLE OF"),
+        (node.tablespacename, "TABLESPACE"),
+        (node.accessMethod, "USING in CREATE TABLE"),
+    )
+    for used, what in refused:
+        if used:
+            raise not_supported(what, place)
+
+
+_ON_COMMIT: Final = {
+    OnCommitAction.ONCOMMIT_DELETE_ROWS: "delete",
+    OnCommitAction.ONCOMMIT_DROP: "drop",
+}
+
+
+def _on_commit(binding: Binding, node: Node, schema: str) -> str:
+    """ON COMMIT, of temporary tables only."""
+    if node.oncommit in (None, OnCommitAction.ONCOMMIT_NOOP):
+        return ""
+    if schema != binding.context.temporary:
+        raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
+    return _ON_COMMIT.get(node.oncommit, "")
+
+
+def _check_names(columns: Sequence[Column]) -> None:
+    check_columns(len(columns))
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise SqlError("42701", f'column "{column.name}" specified more than once')
+        if column.name in SYSTEM_COLUMNS:
+            message = f'column name "{column.name}" conflicts with a system column name'
+            raise SqlError("42701", message)
+        seen.add(column.name)
+
+
+def _check_not_null_names(table: str, columns: Sequence[Column]) -> None:
+    given = [column.not_null_name for column in columns if column.not_null_name]
+    for place, name in enumerate(given):
+        if name in given[:place]:
+            message = f'constraint "{name}" for relation "{table}" already exists'
+            raise SqlError("42710", message)
+
+
+def create_schema(binding: Binding, node: Node) -> CreateSchema:
+    """CREATE SCHEMA [IF NOT EXISTS] [elements]."""
+    owner: int | None = None
+    name: str = node.schemaname
+    if node.authrole is not None:
+        role = role_of(binding, roles_of(binding.context), node.authrole)
+        owner, name = role.oid, name or spec_name(binding, node.authrole)
+    check_schema_name(name)
+    exists = name in SYSTEM_SCHEMAS or schema_exists(binding, name)
+    if exists and not node.if_not_exists:
+        raise SqlError("42P06", f'schema "{name}" already exists')
+    if node.schemaElts and owner is not None:
+        raise not_supported("CREATE SCHEMA AUTHORIZATION with elements", None)
+    return CreateSchema(name, exists, owner, schema_elements(name, node.schemaElts or ()))
+
+
+def check_schema_name(name: str) -> None:
+    """42939 for a name that only the system may give."""
+    if name.startswith("pg_"):
+        detail = 'The prefix "pg_" is reserved for system schemas.'
+        raise SqlError("42939", f'unacceptable schema name "{name}"', detail=detail)
+
+
+# --- DROP --------------------------------------------------------------------------------------

@@ -1,0 +1,114 @@
+"""CREATE TABLE AS and SELECT INTO: a table whose columns are those of a query, with its rows."""
+
+from dataclasses import replace
+
+from pglast import ast
+from pglast.enums import ObjectType, SetOperation
+
+from sql.binder.ddl.create import create_table
+from sql.binder.dml.returning import tables_read
+from sql.binder.queries.select import bind_query
+from sql.binder.resolve.coercion import stored
+from sql.binder.resolve.collations import shown_collation
+from sql.binder.resolve.query_result import settle
+from sql.binder.resolve.type_names import refuse_pseudo_type
+from sql.binder.state import Binding, SelectResult
+from sql.catalog.catalog import Column
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at, changed, is_a, strings
+from sql.plan.nodes import ColumnRef, Plan, Project
+from sql.plan.traverse import pruned
+from sql.statements.bound import CreateTableAs
+from sql.types.bpchar import column_type
+from sql.types.sql_type import NUMERIC, NUMERIC_PRECISION_MAX, SqlType
+
+
+def create_table_as(binding: Binding, node: Node) -> CreateTableAs:
+    """CREATE TABLE .. AS query [WITH NO DATA]."""
+    if node.objtype != ObjectType.OBJECT_TABLE:
+        raise not_supported("CREATE MATERIALIZED VIEW", at(node.into.rel.location))
+    if not is_a(node.query, ast.SelectStmt):
+        raise not_supported("CREATE TABLE AS EXECUTE", at(node.into.rel.location))
+    return _create(binding, node.into, node.query, exists_ok=bool(node.if_not_exists))
+
+
+def select_into(binding: Binding, node: Node) -> CreateTableAs | None:
+    """SELECT .. INTO; None if the query has no INTO."""
+    into, query = _without_into(node)
+    return None if into is None else _create(binding, into, query, exists_ok=False)
+
+
+def _without_into(node: Node) -> tuple[Node, Node]:
+    """The INTO clause of the leftmost SELECT, and the query without it."""
+    if node.op != SetOperation.SETOP_NONE:
+        into, left = _without_into(node.larg)
+        return (None, node) if into is None else (into, changed(node, larg=left))
+    if node.intoClause is None:
+        return None, node
+    return node.intoClause, changed(node, intoClause=None)
+
+
+def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> CreateTableAs:
+    binding.acts_in = query
+    result = bind_query(binding, query, None)
+    settle(binding, result)
+    columns = _columns(binding, result, into)
+    definition = ast.CreateStmt(
+        relation=into.rel,
+        tableElts=(),
+        options=into.options,
+        oncommit=into.onCommit,
+        tablespacename=into.tableSpaceName,
+        accessMethod=into.accessMethod,
+        if_not_exists=exists_ok,
+    )
+    try:
+        created = create_table(binding, definition, columns=columns)
+    except SqlError as error:
+        # PostgreSQL defines the table when it executes the statement, and knows no places then.
+        error.position = None
+        raise
+    source = pruned(_stored(binding, result, columns))
+    return CreateTableAs(created, source, tables_read(binding, source), not into.skipData)
+
+
+def _columns(binding: Binding, result: SelectResult, into: Node) -> list[Column]:
+    names = strings(into.colNames)
+    if len(names) > len(result.columns):
+        raise SqlError("42601", "too many column names were specified")
+    kept = [column.name for column in result.columns[len(names) :]]
+    return [
+        # A value that is selected as one of a domain stays one.
+        Column(
+            name,
+            _stored_type(name, column.type),
+            domain=binding.domain(column.id),
+            collation=shown_collation(binding, column),
+        )
+        for name, column in zip([*names, *kept], result.columns, strict=True)
+    ]
+
+
+def _stored_type(name: str, type_: SqlType) -> SqlType:
+    """The type of a column that holds these values.
+
+    A numeric without a modifier keeps the scale that it shows; one that shows no zeros, or has no
+    fraction, becomes a column as `numeric` declares it.
+    """
+    refuse_pseudo_type(name, type_)
+    if type_.name != "numeric" or type_.typmod >= 0:
+        return column_type(type_)
+    if type_.trim or not type_.scale:
+        return NUMERIC
+    return replace(type_, precision=NUMERIC_PRECISION_MAX)
+
+
+def _stored(binding: Binding, result: SelectResult, columns: list[Column]) -> Plan:
+    made = tuple([binding.new_column(column.name, column.type) for column in columns])
+    exprs = tuple(
+        [
+            stored(binding, ColumnRef(column.id, column.type), target.type)
+            for column, target in zip(result.columns, columns, strict=True)
+        ]
+    )
+    return Project(result.plan, made, exprs)

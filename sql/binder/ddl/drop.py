@@ -1,0 +1,198 @@
+"""DROP of tables, views, schemas, types and other objects (RemoveObjects)."""
+
+from collections.abc import Collection, Sequence
+
+from pglast.enums import DropBehavior, ObjectType
+
+from sql.binder.ddl.drop_absent import drop_absent
+from sql.binder.ddl.drop_sequences import drop_sequences
+from sql.binder.ddl.dropped_domains import domains_going
+from sql.binder.ddl.foreign_keys import without_keys
+from sql.binder.ddl.indexes import drop_indexes
+from sql.binder.ddl.user_types import columns_of_dropped, drop_types, told_columns
+from sql.binder.ddl.views import drop_views
+from sql.binder.resolve.catalog_lookup import (
+    look_up,
+    not_there,
+    refuse_system_change,
+    relation_name,
+    schema_exists,
+    wrong_kind,
+)
+from sql.binder.state import Binding
+from sql.binder.stored.relation_users import (
+    cascaded_uses,
+    still_used,
+    told_name,
+    told_uses,
+    uses_elsewhere,
+    uses_of,
+    with_owned,
+    without_defaults,
+)
+from sql.binder.stored.views import told_views, views_over
+from sql.catalog.catalog import ForeignKey, Table
+from sql.catalog.foreign_keys import dependents
+from sql.catalog.objects import (
+    CatalogObject,
+    DomainDefinition,
+    EnumDefinition,
+    IndexDefinition,
+    SequenceDefinition,
+    ViewDefinition,
+    word_for,
+)
+from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
+from sql.catalog.temporary import is_temporary
+from sql.errors import SqlError, not_supported, undefined_schema
+from sql.parser.syntax import Node, strings
+from sql.statements.bound import DropSchema, DropTable
+from sql.statements.ddl import ChangeObjects
+
+
+def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
+    catalog = binding.context.catalog
+    names: list[str] = []
+    missing: list[str] = []
+    tables: list[Table] = []
+    for item in node.objects:
+        name = item.sval
+        if is_temporary(name):
+            raise SqlError("42501", f"permission denied for schema {name}")
+        if name in SYSTEM_SCHEMAS:
+            message = f"cannot drop schema {name} because it is required by the database system"
+            raise SqlError("2BP01", message)
+        if schema_exists(binding, name):
+            if name in names:
+                continue
+            names.append(name)
+            tables.extend(table for table in catalog.tables.values() if table.schema == name)
+        elif node.missing_ok:
+            missing.append(name)
+        else:
+            raise undefined_schema(name)
+    oids = {table.oid for table in tables}
+    objects = tuple(
+        thing
+        for thing in catalog.objects.values()
+        if thing.schema in names and _stands_alone(thing, oids)
+    )
+    visible = binding.context.search_path
+    gone = with_owned(catalog, oids) | {thing.oid for thing in objects}
+    used = [use for use in uses_of(catalog, gone, visible) if use.kept.of.schema not in names]
+    types = [thing for thing in objects if isinstance(thing, EnumDefinition | DomainDefinition)]
+    if (tables or objects) and node.behavior != DropBehavior.DROP_CASCADE:
+        along = domains_going(catalog, used).told
+        told_ = [*told_uses(used, along), *told_columns(catalog, types, oids)]
+        inside: list[tuple[str, Table | CatalogObject]] = [("table", table) for table in tables]
+        inside += [(word_for(thing), thing) for thing in objects]
+        raise _not_empty(binding, names, inside, told_)
+    outside = [view for view in views_over(catalog, gone) if view.schema not in names]
+    if outside:
+        raise not_supported("DROP SCHEMA of what views of other schemas use")
+    lost, columns = columns_of_dropped(binding, types, oids, objects, "DROP SCHEMA")
+    told = (*cascaded_uses(used), *columns)
+    keys = without_keys(dependents(catalog, oids))
+    if {change.before.oid for change in keys} & {change.before.oid for change in lost.tables}:
+        raise not_supported("DROP SCHEMA of tables and types that one table of another schema uses")
+    changed = without_defaults(catalog, gone, (*keys, *lost.tables))
+    changed = tuple(change for change in changed if change.before.oid not in oids)
+    found = (tuple(names), tuple(tables), tuple(missing), objects, changed, told)
+    return DropSchema(*found, of_columns=lost.dropped)
+
+
+def _drop_tables(binding: Binding, node: Node) -> DropTable:
+    context = binding.context
+    found: dict[int, Table] = {}
+    missing: list[str] = []
+    for names in node.objects:
+        schema, name = relation_name(binding, strings(names))
+        table = look_up(binding, name, schema=schema)
+        if table is not None:
+            refuse_system_change(table)
+            found[table.oid] = table
+        elif (kind := _other_kind(binding, schema, name)) is not None:
+            raise wrong_kind(name, "table", kind)
+        else:
+            missing.append(not_there(binding, "table", schema, name, missing_ok=node.missing_ok))
+    keys = dependents(context.catalog, found)
+    gone = with_owned(context.catalog, found)
+    views = views_over(context.catalog, gone)
+    used = uses_elsewhere(context.catalog, found)
+    domains = domains_going(context.catalog, used)
+    if (keys or views or used) and node.behavior != DropBehavior.DROP_CASCADE:
+        told_ = [*told_uses(used, domains.told), *told_views(context.catalog, views, gone)]
+        raise _referred_to(keys, [*found.values()], told_)
+    told = [f"drop cascades to constraint {k.name} on table {c.shown}" for c, k, _ in keys]
+    told += cascaded_uses(used)
+    told += [f"drop cascades to view {view.shown}" for view in views]
+    changed = without_defaults(context.catalog, gone, without_keys(keys))
+    changed = tuple(change for change in changed if change.before.oid not in found)
+    return DropTable(tuple(found.values()), tuple(missing), changed, tuple(told), tuple(views))
+
+
+def _not_empty(
+    binding: Binding,
+    names: Sequence[str],
+    inside: Sequence[tuple[str, Table | CatalogObject]],
+    told: Sequence[str],
+) -> SqlError:
+    visible = binding.context.search_path
+    detail = [
+        f"{kind} {told_name(thing, visible)} depends on schema {thing.schema}"
+        for kind, thing in sorted(inside, key=lambda entry: entry[1].oid)
+    ]
+    message = f"cannot drop schema {', '.join(names)} because other objects depend on it"
+    hint = "Use DROP ... CASCADE to drop the dependent objects too."
+    return SqlError("2BP01", message, detail="\n".join([*detail, *told]), hint=hint)
+
+
+def _other_kind(binding: Binding, schema: str | None, name: str) -> str | None:
+    """What else is called so."""
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        thing = binding.context.catalog.relation(candidate, name)
+        if thing is not None:
+            return thing.kind
+    return None
+
+
+def _referred_to(
+    keys: Sequence[tuple[Table, ForeignKey, Table]],
+    dropped: Sequence[Table],
+    views: Sequence[str],
+) -> SqlError:
+    told = [
+        f"constraint {key.name} on table {child.shown} depends on table {parent.shown}"
+        for child, key, parent in keys
+    ]
+    return still_used([f"table {table.shown}" for table in dropped], [*told, *views])
+
+
+def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:
+    """Whether an object of a schema does not go with one of these tables."""
+    match thing:
+        case SequenceDefinition(owner=owner):
+            return owner not in tables
+        case IndexDefinition(table=table):
+            return table not in tables
+        case ViewDefinition() | EnumDefinition() | DomainDefinition():
+            return True
+
+
+def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects:
+    """DROP of any kind of thing."""
+    match node.removeType:
+        case ObjectType.OBJECT_TABLE:
+            return _drop_tables(binding, node)
+        case ObjectType.OBJECT_SCHEMA:
+            return _drop_schemas(binding, node)
+        case ObjectType.OBJECT_VIEW:
+            return drop_views(binding, node)
+        case ObjectType.OBJECT_INDEX:
+            return drop_indexes(binding, node)
+        case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
+            return drop_types(binding, node)
+        case ObjectType.OBJECT_SEQUENCE:
+            return drop_sequences(binding, node)
+        case _:
+            return drop_absent(binding, node)

@@ -1,0 +1,105 @@
+"""DROP SEQUENCE, and what CASCADE takes along: defaults, views, and domains with their columns."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from pglast.enums import DropBehavior
+
+from sql.binder.ddl.dropped_domains import Domains, domains_going
+from sql.binder.ddl.user_types import Lost, columns_of_dropped
+from sql.binder.resolve.catalog_lookup import look_up_sequence, not_there, relation_name
+from sql.binder.state import Binding
+from sql.binder.stored.relation_users import (
+    Use,
+    cascaded_uses,
+    still_used,
+    told_name,
+    told_uses,
+    users_of,
+    uses_of,
+    views_without,
+    without_defaults,
+)
+from sql.binder.stored.views import told_views, views_over
+from sql.catalog.catalog import Catalog
+from sql.catalog.objects import CatalogObject, SequenceDefinition
+from sql.errors import SqlError
+from sql.parser.syntax import Node, strings
+from sql.statements.ddl import ChangeObjects, cascades
+
+
+def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
+    """DROP SEQUENCE [IF EXISTS] .. [CASCADE]."""
+    catalog = binding.context.catalog
+    dropped: list[SequenceDefinition] = []
+    notices: list[tuple[str, str, str | None]] = []
+    for names in node.objects:
+        schema, name = relation_name(binding, strings(names))
+        found = look_up_sequence(binding, name, schema=schema)
+        if found is not None:
+            dropped.append(found)
+            continue
+        missing = not_there(binding, "sequence", schema, name, missing_ok=node.missing_ok)
+        notices.append(("00000", missing, None))
+    dropped = list(dict.fromkeys(dropped))
+    for sequence in dropped:
+        if sequence.identity:
+            raise _needed_by_identity(catalog, sequence)
+    gone = {sequence.oid for sequence in dropped}
+    path = binding.context.search_path
+    used = _uses_in_order(catalog, dropped, path)
+    domains = domains_going(catalog, used)
+    views = views_over(catalog, gone)
+    if (used or views) and node.behavior != DropBehavior.DROP_CASCADE:
+        raise still_used(
+            [f"sequence {told_name(sequence, path)}" for sequence in dropped],
+            [*told_uses(used, domains.told), *told_views(catalog, views, gone)],
+        )
+    told = [
+        *cascaded_uses(used, views=True, along=domains.told),
+        *(f"drop cascades to view {view.shown}" for view in views),
+    ]
+    notices += cascades(list(dict.fromkeys(told)))
+    leaving: list[CatalogObject] = [*dropped, *views]
+    lost = _lost(binding, domains, gone, leaving)
+    leaving += [*domains.types, *lost.dropped]
+    others = views_without(catalog, {thing.oid for thing in leaving})
+    return ChangeObjects(
+        "DROP SEQUENCE",
+        dropped=tuple(leaving),
+        objects=(*others, *lost.objects),
+        tables=lost.tables,
+        notices=tuple(notices),
+    )
+
+
+def _lost(
+    binding: Binding, domains: Domains, gone: Collection[int], dropped: Sequence[CatalogObject]
+) -> Lost:
+    """What tables lose: the columns of these domains, and the defaults that name what is gone."""
+    lost, _ = columns_of_dropped(binding, domains.types, gone, dropped, "DROP SEQUENCE")
+    changed = without_defaults(binding.context.catalog, gone, lost.tables)
+    return replace(lost, tables=changed)
+
+
+def _uses_in_order(
+    catalog: Catalog, dropped: Sequence[SequenceDefinition], path: Sequence[str]
+) -> list[Use]:
+    """Who uses these sequences, each once, in PostgreSQL's order."""
+    told: set[str] = set()
+    used: list[Use] = []
+    for sequence in dropped:
+        own = [u for u in uses_of(catalog, {sequence.oid}, path) if u.kept.what not in told]
+        told.update(use.kept.what for use in own)
+        used = [*own, *used]
+    return used
+
+
+def _needed_by_identity(catalog: Catalog, sequence: SequenceDefinition) -> SqlError:
+    ((table, column), *_) = users_of(catalog, sequence)
+    message = (
+        f"cannot drop sequence {sequence.shown} because column {column.name} of table "
+        f"{table.shown} requires it"
+    )
+    hint = f"You can drop column {column.name} of table {table.shown} instead."
+    return SqlError("2BP01", message, hint=hint)

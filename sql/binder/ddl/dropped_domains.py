@@ -1,0 +1,55 @@
+"""Domains that go with a relation which their default names, and their columns with them.
+
+So it is in PostgreSQL: there a domain depends on what its default depends on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sql.binder.stored.relation_users import Use
+from sql.binder.stored.type_users import columns_of
+from sql.binder.stored.views import views_over, views_reading
+from sql.catalog.catalog import Catalog, Column, Table
+from sql.catalog.objects import DomainDefinition
+from sql.types.sql_type import user_type_name
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """The domains that go, and what is told of each, by its oid: what goes along, with what."""
+
+    types: tuple[DomainDefinition, ...]
+    told: Mapping[int, Sequence[tuple[str, str]]]
+
+
+def domains_going(catalog: Catalog, used: Sequence[Use]) -> Domains:
+    """Those whose default is one of these uses."""
+    found: dict[int, DomainDefinition] = {}
+    for use in used:
+        of = use.kept.of
+        if isinstance(of, DomainDefinition) and use.kept.text == of.default:
+            found[of.oid] = of
+    told = {oid: _told(catalog, domain) for oid, domain in found.items()}
+    return Domains(tuple(found.values()), told)
+
+
+def _told(catalog: Catalog, domain: DomainDefinition) -> list[tuple[str, str]]:
+    told: list[tuple[str, str]] = []
+    for table, column in columns_of(catalog, domain):
+        where = f"column {column.name} of table {table.shown}"
+        told.append((where, f"type {user_type_name(domain.schema, domain.name)}"))
+        told += _told_views(catalog, table, column, where)
+    return told
+
+
+def _told_views(
+    catalog: Catalog, table: Table, column: Column, where: str
+) -> list[tuple[str, str]]:
+    number = table.number_of(table.columns.index(column))
+    reading = sorted(views_reading(catalog, table.oid, number), key=lambda view: view.oid)
+    told: list[tuple[str, str]] = []
+    for view in reading:
+        told.append((f"view {view.shown}", where))
+        over = views_over(catalog, [view.oid])
+        told += [(f"view {other.shown}", f"view {view.shown}") for other in over]
+    return told

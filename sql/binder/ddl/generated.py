@@ -1,0 +1,128 @@
+"""GENERATED ALWAYS AS (..) STORED: bound when all columns are known, computed for every row.
+
+INVARIANTS
+  G1  the expression is over ordinary columns of its row, and immutable: whoever reads the row later
+      would compute the same.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from pglast import ast
+
+from sql.binder.resolve.coercion import ASSIGNMENT, coerce, stored
+from sql.binder.state import Binding, Scope
+from sql.binder.stored.column_expressions import (
+    check_scope,
+    column_names,
+    expression_of,
+    refuse_subqueries,
+    text_of,
+    unplaced,
+)
+from sql.binder.stored.table_changes import unqualified
+from sql.catalog.catalog import Column, Table
+from sql.errors import SqlError, mismatch
+from sql.parser.syntax import Node, at, is_a, parts, position
+from sql.plan.nodes import Call, ColumnRef, Expr, Plan, Project
+from sql.plan.traverse import children
+from sql.types.enums import is_enum
+from sql.types.sql_type import SqlType, display
+
+_PLAIN: Final = frozenset(
+    {"text", "varchar", "bpchar", "bool", "int2", "int4", "int8", "numeric", "uuid"}
+)
+_PRINTING: Final = frozenset({"||", "quote_literal", "quote_nullable"})
+"""Stable, as they are of any type; PostgreSQL looks into them (inline_function)."""
+
+
+def with_generated(binding: Binding, table: Table, nodes: Mapping[str, Node]) -> tuple[Column, ...]:
+    """The table's columns, with the expressions of those that are generated."""
+    made: list[Column] = []
+    for column in table.columns:
+        node = nodes.get(column.name)
+        if node is None:
+            made.append(column)
+            continue
+        _refuse_whole_rows(node)
+        known = {other.name for other in table.columns if other.generated is not None}
+        for name in column_names(node):
+            if name in nodes or name in known:
+                message = f'cannot use generated column "{name}" in column generation expression'
+                detail = "A generated column cannot reference another generated column."
+                raise SqlError("42P17", message, position(node), detail=detail)
+        _check(binding, table, column, node)
+        made.append(replace(column, generated=unqualified(text_of(binding, node))))
+    return tuple(made)
+
+
+def _refuse_whole_rows(node: Node) -> None:
+    for part in parts(node):
+        if is_a(part, ast.ColumnRef) and is_a(part.fields[-1], ast.A_Star):
+            message = "cannot use whole-row variable in column generation expression"
+            detail = "This would cause the generated column to depend on its own value."
+            raise SqlError("42P17", message, at(part.location), detail=detail)
+
+
+def _check(binding: Binding, table: Table, column: Column, node: Node) -> None:
+    refuse_subqueries(node, "column generation expression")
+    _, scope = check_scope(binding, table)
+    scope.clause = "column generation expressions"
+    bind = partial(_value, binding, scope, column, node)
+    immutable(binding, bind, "generation expression is not immutable")
+
+
+def immutable(binding: Binding, bind: Callable[[], Expr], message: str) -> Expr:
+    """What is bound, which must mean the same at any time and to everybody: else 42P17."""
+    moved = binding.uses_now, binding.uses_session
+    binding.uses_now = binding.uses_session = False
+    expr = bind()
+    moving = binding.uses_now or binding.uses_session
+    binding.uses_now, binding.uses_session = moved
+    if moving or _is_mutable(expr):
+        raise SqlError("42P17", message)
+    return expr
+
+
+def _value(binding: Binding, scope: Scope, column: Column, node: Node) -> Expr:
+    expr = binding.expression(scope, node)
+    done = coerce(binding, expr, node, column.type, ASSIGNMENT)
+    if done is None:
+        shown, wanted = (display(SqlType(name)) for name in (expr.type.name, column.type.name))
+        message = (
+            f'column "{column.name}" is of type {wanted} but default expression is of type {shown}'
+        )
+        raise mismatch(message, hint="You will need to rewrite or cast the expression.")
+    return stored(binding, done, column.type)
+
+
+def _is_mutable(expr: Expr) -> bool:
+    if isinstance(expr, Call):
+        # What these make of such values is the same everywhere.
+        plain = expr.function.name in _PRINTING and all(a.type.name in _PLAIN for a in expr.args)
+        if expr.function.volatility != "immutable" and (expr.function.zone or not plain):
+            return True
+        if expr.function.context is not None and _is_of_labels(expr):
+            return True
+    return any(_is_mutable(part) for part in children(expr))
+
+
+def _is_of_labels(cast: Call) -> bool:
+    """Whether a cast makes text of an enum, or the reverse: labels get other names."""
+    return is_enum(cast.type.name) or any(is_enum(arg.type.name) for arg in cast.args)
+
+
+def generated_plan(binding: Binding, table: Table) -> Plan:
+    """Rows of `new` with their generated columns computed: all columns of the table."""
+    scanned, scope = check_scope(binding, table)
+    exprs: list[Expr] = []
+    for made, column in zip(scanned.columns, table.columns, strict=True):
+        if column.generated is None:
+            exprs.append(ColumnRef(made.id, made.type))
+        else:
+            node = expression_of(column.generated)
+            exprs.append(unplaced(binding, partial(_value, binding, scope, column, node)))
+    new = tuple([binding.table_column(column) for column in table.columns])
+    return Project(scanned, new, tuple(exprs))

@@ -1,0 +1,353 @@
+"""CREATE and DROP INDEX.
+
+A unique index over columns is a key like any other. Every other index is a definition: it is kept,
+checked and shown, and no row is found by it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from pglast import ast
+from pglast.enums import ConstrType, DropBehavior, SortByDir, SortByNulls
+
+from sql.binder.ddl.foreign_keys import losing, lost_notices, told_keys, without_key
+from sql.binder.ddl.generated import immutable
+from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
+from sql.binder.ddl.row_validations import validations
+from sql.binder.resolve.catalog_lookup import (
+    not_there,
+    refuse_system_change,
+    relation_exists,
+    relation_name,
+    wrong_kind,
+)
+from sql.binder.resolve.coercion import to_boolean
+from sql.binder.resolve.operator_classes import CLASSLESS, is_own_class, no_class
+from sql.binder.resolve.relations import find_table
+from sql.binder.state import Binding
+from sql.binder.stored.column_expressions import (
+    check_scope,
+    expression_of,
+    placeless,
+    refuse_subqueries,
+    text_of,
+)
+from sql.binder.stored.relation_users import still_used
+from sql.binder.stored.table_changes import unqualified
+from sql.catalog.catalog import Table
+from sql.catalog.constraint_names import NAME_BYTES_MAX, cut, joined_name
+from sql.catalog.objects import TEXT_CLASSES, IndexDefinition
+from sql.errors import SqlError, duplicate_table, not_supported
+from sql.parser.syntax import Node, at, column_name, strings
+from sql.plan.nodes import Plan, Project
+from sql.statements.bound import AlterTable
+from sql.statements.ddl import ChangeObjects, CreateObject, Redefinition, cascades
+from sql.types.limits import check_key_columns
+from sql.types.sql_type import SqlType, display, quoted_name
+
+_METHODS: Final = frozenset({"btree", "hash"})
+
+
+def _not_a_table(name: str, kind: str) -> SqlError:
+    detail = f"This operation is not supported for {kind}s."
+    return SqlError("42809", f'cannot create index on relation "{name}"', detail=detail)
+
+
+def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
+    """CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS]."""
+    check_key_columns(len((*node.indexParams, *(node.indexIncludingParams or ()))))
+    table = placeless(partial(find_table, binding, node.relation, _not_a_table))
+    refuse_system_change(table)
+    place = at(node.relation.location)
+    for used, what in (
+        (node.tableSpace, "TABLESPACE"),
+        (node.options, "WITH in CREATE INDEX"),
+        (node.accessMethod not in _METHODS, f"an index of method {node.accessMethod}"),
+        (node.nulls_not_distinct and not node.unique, "NULLS NOT DISTINCT without UNIQUE"),
+        (node.indexIncludingParams and node.unique, "INCLUDE in a unique index"),
+    ):
+        if used:
+            raise not_supported(what, place)
+    if node.accessMethod == "hash":
+        _check_hash(node)
+    name = node.idxname or index_name(
+        table.name,
+        [
+            element.name or element_name(element.expr)
+            for element in (*node.indexParams, *(node.indexIncludingParams or ()))
+        ],
+        relation_names(binding.context.catalog, table.schema),
+    )
+    if relation_exists(binding, table.schema, name):
+        if not node.if_not_exists:
+            raise duplicate_table(name)
+        return CreateObject(IndexDefinition(0, table.schema, name, table.oid), "CREATE INDEX", True)
+    method, computed = node.accessMethod, list[Plan]()
+    texts, options = _elements(binding, table, node.indexParams, method, computed)
+    predicate = ""
+    if node.whereClause is not None:
+        predicate, plan = _expression(binding, table, node.whereClause, "predicate")
+        computed.append(plan)
+    included = _included(binding, table, node.indexIncludingParams or ())
+    if node.unique:
+        return _unique(binding, table, node, name, options if any(options) else ())
+    made = IndexDefinition(
+        0, table.schema, name, table.oid, texts, options, node.accessMethod, predicate, included
+    )
+    return CreateObject(made, "CREATE INDEX", computed=tuple(computed))
+
+
+def index_name(table: str, elements: Sequence[str], taken: set[str], label: str = "idx") -> str:
+    """As PostgreSQL's ChooseIndexName; the name is taken then."""
+    number, names = 0, list[str]()
+    for element in elements:
+        names.append(_other_than(names, element))
+    while (name := joined_name(table, "_".join(names), f"{label}{number or ''}")) in taken:
+        number += 1
+    taken.add(name)
+    return name
+
+
+def _other_than(names: Sequence[str], name: str) -> str:
+    """As PostgreSQL's ChooseIndexColumnNames: the second of a name gets a 1."""
+    number, other = 0, name
+    while other in names:
+        number += 1
+        other = f"{cut(name, NAME_BYTES_MAX - len(str(number)))}{number}"
+    return other
+
+
+def element_name(node: Node) -> str:
+    """What an index calls a column or expression."""
+    shown = column_name(node)
+    return "expr" if shown == "?column?" else shown
+
+
+def _elements(
+    binding: Binding, table: Table, elements: Sequence[Node], method: str, computed: list[Plan]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Texts and options; what is computed for each row is added to `computed`."""
+    texts: list[str] = []
+    options: list[str] = []
+    for element in elements:
+        if element.opclassopts:
+            raise not_supported("an operator class with options")
+        if element.collation:
+            raise not_supported("COLLATE in an index")
+        if element.name is not None:
+            text, type_ = _column(binding, table, element.name)
+            texts.append(text)
+        else:
+            text, plan = _expression(binding, table, element.expr)
+            type_ = plan.columns[0].type
+            texts.append(text)
+            computed.append(plan)
+        options.append(
+            " ".join([*_operator_class(binding, element, type_, method), *_order(element)])
+        )
+    return tuple(texts), tuple(options)
+
+
+def _column(binding: Binding, table: Table, name: str) -> tuple[str, SqlType]:
+    column = table.column(name)
+    if column is None:
+        raise SqlError("42703", f'column "{name}" does not exist')
+    return text_of(binding, ast.ColumnRef(fields=(ast.String(sval=name),))), column.type
+
+
+def _included(binding: Binding, table: Table, elements: Sequence[Node]) -> tuple[str, ...]:
+    """The texts of columns that are only kept along: nothing else may be said of them."""
+    texts: list[str] = []
+    for element in elements:
+        if element.expr is not None:
+            raise SqlError("0A000", "expressions are not supported in included columns")
+        text, _ = _column(binding, table, element.name)
+        for said, what in (
+            (element.collation, "a collation"),
+            (element.opclass, "an operator class"),
+            (element.ordering, "ASC/DESC options"),
+            (element.nulls_ordering, "NULLS FIRST/LAST options"),
+        ):
+            if said:
+                raise SqlError("42P17", f"including column does not support {what}")
+        texts.append(text)
+    return tuple(texts)
+
+
+def _order(element: Node) -> Iterator[str]:
+    """What is not the default: NULLs are the largest values."""
+    descends = element.ordering == SortByDir.SORTBY_DESC
+    if descends:
+        yield "DESC"
+        if element.nulls_ordering == SortByNulls.SORTBY_NULLS_LAST:
+            yield "NULLS LAST"
+    elif element.nulls_ordering == SortByNulls.SORTBY_NULLS_FIRST:
+        yield "NULLS FIRST"
+
+
+def _check_hash(node: Node) -> None:
+    """0A000 for what PostgreSQL's hash indexes do not do either."""
+    orders = (SortByDir.SORTBY_DEFAULT, SortByNulls.SORTBY_NULLS_DEFAULT)
+    ordered = [e for e in node.indexParams if (e.ordering, e.nulls_ordering) != orders]
+    descends = any(e.ordering != SortByDir.SORTBY_DEFAULT for e in ordered)
+    for found, what in (
+        (node.unique, "unique indexes"),
+        (node.indexIncludingParams, "included columns"),
+        (len(node.indexParams) > 1, "multicolumn indexes"),
+        (ordered, "ASC/DESC options" if descends else "NULLS FIRST/LAST options"),
+    ):
+        if found:
+            raise SqlError("0A000", f'access method "hash" does not support {what}')
+
+
+def _operator_class(binding: Binding, element: Node, type_: SqlType, method: str) -> Iterator[str]:
+    """The operator class, if it is not the type's own. Strings are ordered by bytes anyway."""
+    names = strings(element.opclass)
+    _check_class(binding, names, type_, method)
+    if type_.name in ("text", "varchar") and names and names[-1] in TEXT_CLASSES:
+        yield names[-1]
+
+
+def _check_class(binding: Binding, names: Sequence[str], type_: SqlType, method: str) -> None:
+    """42704, 42804 for an operator class that there is not, or not of this type. `names`: empty for
+    the type's own.
+    """
+    if not names:
+        if type_.name in CLASSLESS:
+            raise no_class(type_, method)
+        return
+    own = is_own_class(binding, names, type_)
+    if not own and (type_.name not in ("text", "varchar") or names[-1] not in TEXT_CLASSES):
+        message = f'operator class "{names[-1]}" does not accept data type {display(type_)}'
+        raise SqlError("42804", message)
+
+
+def recheck_index(binding: Binding, table: Table, index: IndexDefinition) -> None:
+    """What an index says must have a meaning for a table whose columns have other types now."""
+    for place, text in enumerate(index.elements):
+        _, plan = _expression(binding, table, expression_of(text))
+        said = index.options[place].split() if index.options else []
+        names = [word for word in said if word in TEXT_CLASSES]
+        _check_class(binding, names, plan.columns[0].type, index.method)
+    if index.predicate:
+        _expression(binding, table, expression_of(index.predicate), "predicate")
+
+
+def _expression(
+    binding: Binding, table: Table, node: Node, what: str = "expression"
+) -> tuple[str, Project]:
+    refuse_subqueries(node, f"index {what}")
+    scanned, scope = check_scope(binding, table)
+    scope.clause = f"index {what}s"
+    message = f"functions in index {what} must be marked IMMUTABLE"
+    bound = immutable(binding, partial(binding.expression, scope, node), message)
+    if what == "predicate":
+        bound = to_boolean(binding, bound, node, "WHERE")
+    made = binding.new_column(what, bound.type)
+    return unqualified(text_of(binding, node)), Project(scanned, (made,), (bound,))
+
+
+def _unique(
+    binding: Binding, table: Table, node: Node, name: str, orders: tuple[str, ...]
+) -> AlterTable:
+    """A key, validated as ADD CONSTRAINT .. UNIQUE is."""
+    if node.whereClause is not None or any(e.name is None for e in node.indexParams):
+        raise not_supported("a unique index that is partial or over expressions")
+    if any(element.opclass for element in node.indexParams):
+        raise not_supported("a unique index with an operator class")
+    constraint = ast.Constraint(
+        conname=name,
+        contype=ConstrType.CONSTR_UNIQUE,
+        keys=tuple(ast.String(sval=e.name) for e in node.indexParams),
+        nulls_not_distinct=node.nulls_not_distinct,
+    )
+    taken = relation_names(binding.context.catalog, table.schema)
+    columns, (key,) = bind_keys(taken, table.name, table.columns, [KeyNode(constraint)])
+    key = replace(key, index=True, orders=orders)
+    after = replace(table, columns=columns, keys=(*table.keys, key), version=table.version + 1)
+    checked = validations(binding, after, (), (), (key,))
+    return AlterTable(
+        (Redefinition(table, after),),
+        tag="CREATE INDEX",
+        unused="CREATE INDEX",
+        validations=checked,
+    )
+
+
+def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
+    """DROP INDEX [CONCURRENTLY] [IF EXISTS]."""
+    _check_concurrent(node)
+    catalog = binding.context.catalog
+    dropped: list[IndexDefinition] = []
+    changed: dict[int, Table] = {}
+    notices: list[tuple[str, str, str | None]] = []
+    told: list[str] = []
+    cascade = node.behavior == DropBehavior.DROP_CASCADE
+    for names in node.objects:
+        schema, name = relation_name(binding, strings(names))
+        path = binding.context.search_path if schema is None else (schema,)
+        found = next((o for s in path if (o := catalog.relation(s, name)) is not None), None)
+        if isinstance(found, IndexDefinition):
+            dropped.append(found)
+            continue
+        owner = _owner(binding, path, name)
+        if owner is not None:
+            table = changed.get(owner.oid, owner)
+            key = next(key for key in table.keys if key.name == name)
+            if not key.index:
+                message = (
+                    f"cannot drop index {quoted_name(name)} because constraint {name} on table "
+                    f"{table.shown} requires it"
+                )
+                hint = f"You can drop constraint {name} on table {table.shown} instead."
+                raise SqlError("2BP01", message, hint=hint)
+            left = tuple(other for other in table.keys if other is not key)
+            changed[owner.oid] = replace(table, keys=left)
+            told += _let_go(binding, changed, owner.oid, name, cascade=cascade)
+            continue
+        if any((place, name) in catalog.tables for place in path) or found is not None:
+            raise wrong_kind(name, "index", "table" if found is None else found.kind)
+        missing = not_there(binding, "index", schema, name, missing_ok=node.missing_ok)
+        notices.append(("00000", missing, None))
+    by_oid = {table.oid: table for table in catalog.tables.values()}
+    return ChangeObjects(
+        "DROP INDEX",
+        dropped=tuple(dropped),
+        tables=tuple(
+            Redefinition(by_oid[oid], replace(table, version=table.version + 1))
+            for oid, table in changed.items()
+        ),
+        notices=(*notices, *cascades(told)),
+    )
+
+
+def _check_concurrent(node: Node) -> None:
+    for used, what in (
+        (len(node.objects) > 1, "dropping multiple objects"),
+        (node.behavior == DropBehavior.DROP_CASCADE, "CASCADE"),
+    ):
+        if node.concurrent and used:
+            raise SqlError("0A000", f"DROP INDEX CONCURRENTLY does not support {what}")
+
+
+def _let_go(
+    binding: Binding, changed: dict[int, Table], oid: int, name: str, *, cascade: bool
+) -> list[str]:
+    """Foreign keys that rest on a unique index go along, or forbid that it goes."""
+    lost = losing(binding.context.catalog, changed[oid], changed)
+    if lost and not cascade:
+        index = f"index {quoted_name(name)}"
+        raise still_used([index], told_keys(index, lost))
+    for child, key in lost:
+        changed[child.oid] = without_key(changed.get(child.oid, child), key)
+    return lost_notices(lost)
+
+
+def _owner(binding: Binding, path: Sequence[str], name: str) -> Table | None:
+    for schema in path:
+        for table in binding.context.catalog.tables.values():
+            if table.schema == schema and any(key.name == name for key in table.keys):
+                return table
+    return None

@@ -1,0 +1,143 @@
+"""PRIMARY KEY and UNIQUE of CREATE and ALTER TABLE: which columns, and the name that PostgreSQL
+would give.
+
+INVARIANTS
+  E1  a table has at most one primary key, and it comes first; its columns are NOT NULL.
+  E2  a key's name is used by no relation and no other key of its schema.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pglast.enums import ConstrType
+
+from sql.binder.ddl.deferral import When
+from sql.binder.resolve.operator_classes import check_key_type
+from sql.catalog.catalog import Catalog, Column, Key
+from sql.catalog.constraint_names import NAME_BYTES_MAX, cut, joined_name
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at, strings
+from sql.types.limits import check_key_columns
+
+KEY_KINDS: Final = frozenset({ConstrType.CONSTR_PRIMARY, ConstrType.CONSTR_UNIQUE})
+"""What this module binds."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyNode:
+    """A key as it was written; `column`: of the column that it stands at."""
+
+    node: Node
+    column: str | None = None
+    when: When | None = None
+    """Said by clauses behind it, if it stands at a column."""
+
+    @property
+    def primary(self) -> bool:
+        """PRIMARY KEY, not UNIQUE."""
+        return bool(self.node.contype == ConstrType.CONSTR_PRIMARY)
+
+
+def bind_keys(
+    names: Collection[str], table: str, columns: Sequence[Column], nodes: Sequence[KeyNode]
+) -> tuple[tuple[Column, ...], tuple[Key, ...]]:
+    """The columns, NOT NULL where a primary key says so, and the keys (E1). `names`: those of the
+    table's schema that are taken.
+    """
+    ordered = sorted(nodes, key=lambda node: not node.primary)
+    if sum(node.primary for node in nodes) > 1:
+        place = at([node for node in nodes if node.primary][1].node.location)
+        message = f'multiple primary keys for table "{table}" are not allowed'
+        raise SqlError("42P16", message, place)
+    taken = {table, *names}
+    # Names that were given are taken before any is made up.
+    for node in ordered:
+        given = node.node.conname
+        if given is not None:
+            if given in taken:
+                raise SqlError("42P07", f'relation "{given}" already exists')
+            taken.add(given)
+    keys: list[Key] = []
+    for node in ordered:
+        key = _key(columns, node)
+        # One that says what another one says is that one; it may give it its name.
+        same = [at_ for at_, known in enumerate(keys) if _says_the_same(known, key)]
+        if not same:
+            keys.append(key)
+        elif not keys[same[0]].name:
+            keys[same[0]] = replace(keys[same[0]], name=key.name)
+    for place, key in enumerate(keys):
+        if not key.name:
+            keys[place] = replace(key, name=_made_name(table, columns, key, taken))
+            taken.add(keys[place].name)
+    required = {ordinal for key in keys if key.primary for ordinal in key.columns}
+    bound = [
+        replace(column, not_null=True) if ordinal in required else column
+        for ordinal, column in enumerate(columns)
+    ]
+    return tuple(bound), tuple(keys)
+
+
+def relation_names(catalog: Catalog, schema: str) -> set[str]:
+    """Names of a schema that no new relation may have."""
+    things = {thing.name for thing in catalog.objects.values() if thing.schema == schema}
+    here = [table for (where, _), table in catalog.tables.items() if where == schema]
+    return (
+        things | {table.name for table in here} | {key.name for table in here for key in table.keys}
+    )
+
+
+def _key(columns: Sequence[Column], key: KeyNode) -> Key:
+    node, place = key.node, at(key.node.location)
+    for used, what in (
+        (node.including, "INCLUDE"),
+        (node.indexname, "USING INDEX"),
+        (node.indexspace, "TABLESPACE"),
+        (node.options, "WITH in a constraint"),
+        (getattr(node, "without_overlaps", None), "WITHOUT OVERLAPS"),
+    ):
+        if used:
+            raise not_supported(what, place)
+    names = [key.column] if key.column is not None else strings(node.keys)
+    by_name = {column.name: ordinal for ordinal, column in enumerate(columns)}
+    ordinals: list[int] = []
+    for name in names:
+        ordinal = by_name.get(name)
+        if ordinal is None:
+            raise SqlError("42703", f'column "{name}" named in key does not exist', place)
+        if ordinal in ordinals:
+            kind = "primary key" if key.primary else "unique"
+            message = f'column "{name}" appears twice in {kind} constraint'
+            raise SqlError("42701", message, place)
+        check_key_type(columns[ordinal].type, place)
+        ordinals.append(ordinal)
+    check_key_columns(len(ordinals))
+    when = key.when or When(bool(node.deferrable), bool(node.initdeferred))
+    return Key(
+        node.conname or "",
+        tuple(ordinals),
+        key.primary,
+        not node.nulls_not_distinct,
+        deferrable=when.deferrable,
+        deferred=when.deferred,
+    )
+
+
+def _says_the_same(first: Key, second: Key) -> bool:
+    return replace(first, name="", primary=False) == replace(second, name="", primary=False)
+
+
+def _made_name(table: str, columns: Sequence[Column], key: Key, taken: Collection[str]) -> str:
+    """As PostgreSQL's ChooseIndexName (E2)."""
+    if key.primary:
+        middle, label = "", "pkey"
+    else:
+        middle, label = "_".join(columns[ordinal].name for ordinal in key.columns), "key"
+        middle = cut(middle, NAME_BYTES_MAX)
+    number = 0
+    while True:
+        name = joined_name(table, middle, f"{label}{number or ''}")
+        if name not in taken:
+            return name
+        number += 1

@@ -1,0 +1,233 @@
+"""LIKE in CREATE TABLE: columns as another table or view has them, and what INCLUDING names.
+
+    LIKE s INCLUDING ..  ─▶ columns, where the clause stands
+                         └▶ Copied: checks, keys, indexes and comments, once the table has its own
+
+A column's type and NOT NULL are always copied, nothing else is unasked. STORAGE, COMPRESSION and
+STATISTICS are accepted: no table has any of its own. Names of checks and NOT NULLs are copied;
+keys, indexes and the sequences of identity columns get the names that they would have if they were
+written out.
+
+INVARIANTS
+  L1  what is copied is a new object: only a default that calls nextval() shares its sequence.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pglast import ast
+from pglast.enums import ConstrType, TableLikeOption
+
+from sql.binder.ddl.checks import bind_checks
+from sql.binder.ddl.columns import Parts, sequence_name
+from sql.binder.ddl.indexes import element_name, index_name
+from sql.binder.ddl.keys import relation_names
+from sql.binder.resolve.catalog_lookup import check_database, kind_of, named_relation, schema_exists
+from sql.binder.resolve.collations import shown_collation
+from sql.binder.resolve.relations import find_table, find_view
+from sql.binder.state import Binding
+from sql.binder.stored.column_expressions import expression_of
+from sql.binder.stored.domain_checks import with_default
+from sql.binder.stored.views import view_rows
+from sql.catalog.catalog import Check, Column, Key, Table
+from sql.catalog.constraint_names import not_null_name
+from sql.catalog.meridian_schema import is_system
+from sql.catalog.objects import Comment, IndexDefinition, Subject, ViewDefinition
+from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
+from sql.errors import SqlError, not_supported, undefined_schema
+from sql.parser.syntax import Node, at
+
+_PLURALS: Final = {"index": "indexes", "sequence": "sequences"}
+
+
+@dataclass(slots=True)
+class Copied:
+    """What LIKE brings besides columns. `indexes`: with their comments."""
+
+    checks: list[Check] = field(default_factory=list[Check])
+    keys: list[tuple[Key, tuple[str, ...], str | None]] = field(
+        default_factory=list[tuple[Key, tuple[str, ...], str | None]]
+    )
+    """With the names of their columns, and the comment on the index."""
+    indexes: list[tuple[IndexDefinition, str | None]] = field(
+        default_factory=list[tuple[IndexDefinition, str | None]]
+    )
+    columns: dict[str, str] = field(default_factory=dict[str, str])
+    """Comments of columns, by name."""
+    of_constraints: dict[str, str] = field(default_factory=dict[str, str])
+    """Comments of checks and NOT NULLs, by name."""
+
+    def comments(self, table: Table, names: Sequence[str]) -> tuple[Comment, ...]:
+        """The comments of a table whose oid is not known yet: 0. `names`: those of `keys`. An
+        index that is made with it is -1, -2 ..
+        """
+        places = {column.name: place for place, column in enumerate(table.columns, 1)}
+        said = [
+            *((Subject("column", 0, places[name]), text) for name, text in self.columns.items()),
+            *((Subject("constraint", 0, name), text) for name, text in self.of_constraints.items()),
+        ]
+        for name, (*_, text) in zip(names, self.keys, strict=True):
+            if text is not None:
+                said.append((Subject("index", 0, name), text))
+        for place, (_, text) in enumerate(self.indexes, 1):
+            if text is not None:
+                said.append((Subject("relation", -place), text))
+        return tuple(Comment(subject, text) for subject, text in said)
+
+
+def like(binding: Binding, node: Node, parts: Parts, copied: Copied) -> list[Column]:
+    """The columns of a LIKE clause; what else it copies is added to `parts` and `copied`."""
+    source = _source(binding, node.relation)
+    if isinstance(source, ViewDefinition):
+        columns = _view_columns(binding, source)
+        oid = source.oid
+        numbers = dict(zip([c.name for c in columns], range(1, len(columns) + 1), strict=True))
+    else:
+        columns = [_column(binding, source, own, node.options, parts) for own in source.columns]
+        oid = source.oid
+        numbers = {c.name: source.number_of(place) for place, c in enumerate(source.columns)}
+        _copy_rules(binding, source, node.options, copied)
+    if _has(node.options, TableLikeOption.CREATE_TABLE_LIKE_COMMENTS):
+        for name, number in numbers.items():
+            text = binding.context.catalog.comments.get(Subject("column", oid, number))
+            if text is not None:
+                copied.columns[name] = text
+    return columns
+
+
+def _has(options: int, option: TableLikeOption) -> bool:
+    return bool(options & option)
+
+
+def _source(binding: Binding, relation: Node) -> Table | ViewDefinition:
+    place = at(relation.location)
+    check_database(binding, relation)
+    schema: str | None = relation.schemaname
+    if schema is not None and schema not in SYSTEM_SCHEMAS and not schema_exists(binding, schema):
+        raise undefined_schema(schema, place)
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        found = named_relation(binding.context.catalog, candidate, relation.relname)
+        if isinstance(found, Table | ViewDefinition):
+            break
+        if found is not None:
+            detail = f"This operation is not supported for {_PLURALS[kind_of(found)]}."
+            message = f'relation "{relation.relname}" is invalid in LIKE clause'
+            raise SqlError("42809", message, place, detail=detail)
+    source = find_view(binding, relation) or find_table(binding, relation)
+    if isinstance(source, Table) and is_system(source):
+        raise not_supported("LIKE of a system relation", place)
+    return source
+
+
+def _view_columns(binding: Binding, view: ViewDefinition) -> list[Column]:
+    _, columns = view_rows(binding, view)
+    named = zip(view.columns, columns, strict=True)
+    return [
+        Column(
+            name,
+            column.type,
+            domain=binding.domain(column.id),
+            collation=shown_collation(binding, column),
+        )
+        for name, column in named
+    ]
+
+
+def _column(binding: Binding, source: Table, column: Column, options: int, parts: Parts) -> Column:
+    made = Column(column.name, column.type, domain=column.domain, collation=column.collation)
+    if column.not_null:
+        made = replace(made, not_null=True, not_null_name=not_null_name(source, column))
+    if column.default_of_domain:
+        return with_default(binding, made)
+    if column.generated is not None:
+        if _has(options, TableLikeOption.CREATE_TABLE_LIKE_GENERATED):
+            parts.generated[column.name] = expression_of(column.generated)
+        return made
+    if column.identity:
+        if not _has(options, TableLikeOption.CREATE_TABLE_LIKE_IDENTITY):
+            return made
+        sequence = binding.context.catalog.sequence_by_oid(column.sequence)
+        assert sequence is not None, "an identity column has a sequence"
+        name = sequence_name(binding, parts, column.name)
+        fresh = replace(sequence, oid=0, schema=parts.schema, name=name, state="", version=0)
+        # PostgreSQL copies how a sequence counts, and not what: it says AS of no copy.
+        fresh = replace(fresh, first=None, type="int8")
+        parts.sequences[column.name] = replace(fresh, owner=0, owner_field=column.name)
+        return replace(made, identity=column.identity)
+    if not _has(options, TableLikeOption.CREATE_TABLE_LIKE_DEFAULTS):
+        return made
+    return replace(
+        made,
+        has_default=column.has_default,
+        default=column.default,
+        expression=column.expression,
+        sequence=column.sequence,
+    )
+
+
+def _copy_rules(binding: Binding, source: Table, options: int, copied: Copied) -> None:
+    said = binding.context.catalog.comments
+    commented = _has(options, TableLikeOption.CREATE_TABLE_LIKE_COMMENTS)
+
+    def comment(kind: str, of: int, part: int | str = 0) -> str | None:
+        return said.get(Subject(kind, of, part)) if commented else None
+
+    names = [not_null_name(source, column) for column in source.columns if column.not_null]
+    if _has(options, TableLikeOption.CREATE_TABLE_LIKE_CONSTRAINTS):
+        copied.checks += source.checks
+        names += [check.name for check in source.checks]
+    for name in names:
+        text = comment("constraint", source.oid, name)
+        if text is not None:
+            copied.of_constraints[name] = text
+    if _has(options, TableLikeOption.CREATE_TABLE_LIKE_INDEXES):
+        for key in source.keys:
+            of_key = tuple(source.columns[ordinal].name for ordinal in key.columns)
+            copied.keys.append((key, of_key, comment("index", source.oid, key.name)))
+        indexes = sorted(binding.context.catalog.indexes(source.oid), key=lambda index: index.oid)
+        copied.indexes += ((index, comment("relation", index.oid)) for index in indexes)
+
+
+# --- once the table has what it says itself ----------------------------------------------------
+
+
+def with_copied(
+    binding: Binding, table: Table, copied: Copied
+) -> tuple[Table, tuple[IndexDefinition, ...], tuple[Comment, ...]]:
+    """The table with copied checks and keys, its other indexes, and the comments on all of it."""
+    checks = [*table.checks, *_checks(binding, table, copied.checks)]
+    taken = relation_names(binding.context.catalog, table.schema)
+    taken |= {table.name, *(key.name for key in table.keys)}
+    keys = [_key(table, names, key, taken) for key, names, _ in copied.keys]
+    if sum(key.primary for key in (*table.keys, *keys)) > 1:
+        message = f'multiple primary keys for table "{table.name}" are not allowed'
+        raise SqlError("42P16", message)
+    indexes: list[IndexDefinition] = []
+    for index, _ in copied.indexes:
+        elements = [element_name(expression_of(text)) for text in (*index.elements, *index.include)]
+        name = index_name(table.name, elements, taken)
+        indexes.append(replace(index, oid=0, schema=table.schema, name=name, table=0, version=0))
+    ordered = sorted([*table.keys, *keys], key=lambda key: not key.primary)
+    whole = replace(table, keys=tuple(ordered), checks=tuple(checks))
+    return whole, tuple(indexes), copied.comments(whole, [key.name for key in keys])
+
+
+def _key(table: Table, names: Sequence[str], source: Key, taken: set[str]) -> Key:
+    places = {column.name: place for place, column in enumerate(table.columns)}
+    label = "pkey" if source.primary else "idx" if source.index else "key"
+    made = index_name(table.name, () if source.primary else names, taken, label)
+    return replace(source, name=made, columns=tuple(places[name] for name in names))
+
+
+def _checks(binding: Binding, table: Table, checks: Sequence[Check]) -> tuple[Check, ...]:
+    """The checks by their own names, of a table that has its own."""
+    nodes = [
+        ast.Constraint(
+            contype=ConstrType.CONSTR_CHECK,
+            conname=check.name,
+            raw_expr=expression_of(check.expression),
+        )
+        for check in checks
+    ]
+    return bind_checks(binding, table, nodes)

@@ -1,0 +1,304 @@
+"""GRANT, REVOKE and ALTER DEFAULT PRIVILEGES (aclchk.c).
+
+Privileges are kept and shown; nobody is refused anything by them yet. So who acts without a right
+to grant, acts as the owner.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pglast import ast
+from pglast.enums import DropBehavior, GrantTargetType, ObjectType
+
+from sql.binder.ddl.roles.grant_targets import relation_to_grant, type_to_grant
+from sql.binder.resolve.catalog_lookup import schema_exists
+from sql.binder.resolve.role_names import current_role, grantees, role_of, roles_of
+from sql.binder.state import Binding
+from sql.catalog.acl import (
+    ALL,
+    NAMES,
+    Granting,
+    Rights,
+    default_acl,
+    grantable,
+    granted,
+    in_order,
+    is_same,
+    letter_of,
+    ordered,
+)
+from sql.catalog.catalog import Table
+from sql.catalog.objects import CatalogObject, Subject, ViewDefinition
+from sql.catalog.ownership import (
+    DATABASE,
+    DEFAULT_LETTERS,
+    Thing,
+    acl_of,
+    rights_of,
+    schema_thing,
+    thing_of,
+)
+from sql.catalog.roles import Role, Roles
+from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
+from sql.errors import SqlError, not_supported, undefined_function, undefined_schema
+from sql.functions.table import functions
+from sql.parser.option_values import options_by_name
+from sql.parser.statement_names import object_words
+from sql.parser.syntax import Node, is_a, strings
+from sql.statements.ddl import ChangeRights
+
+_TARGETS: Final = {
+    ObjectType.OBJECT_TABLE: "table",
+    ObjectType.OBJECT_SEQUENCE: "sequence",
+    ObjectType.OBJECT_SCHEMA: "schema",
+    ObjectType.OBJECT_DATABASE: "database",
+    ObjectType.OBJECT_TYPE: "type",
+    ObjectType.OBJECT_DOMAIN: "domain",
+    ObjectType.OBJECT_FUNCTION: "function",
+    ObjectType.OBJECT_PROCEDURE: "function",
+    ObjectType.OBJECT_ROUTINE: "function",
+    ObjectType.OBJECT_LARGEOBJECT: "large object",
+}
+_RELATIONS: Final = ordered(ALL["table"] + ALL["sequence"])
+
+
+@dataclass(slots=True)
+class _Change:
+    """What a statement makes of rights, thing by thing."""
+
+    binding: Binding
+    roles: Roles
+    acting: Role
+    is_grant: bool
+    grantees: tuple[int, ...]
+    option: bool
+    cascade: bool
+    after: dict[Subject, Rights] = field(default_factory=dict[Subject, Rights])
+    notices: list[SqlError] = field(default_factory=list[SqlError])
+
+    def grant(self, thing: Thing, letters: str) -> None:
+        """Grant or revoke these of it."""
+        if not letters:
+            return
+        rights = self.after.get(thing.subject) or rights_of(self.binding.context.catalog, thing)
+        acl = acl_of(rights, thing.kind)
+        owner = rights.owner
+        if thing.kind == "column":
+            table = Thing(Subject("relation", thing.subject.of), "table", thing.schema, thing.name)
+            owner = rights_of(self.binding.context.catalog, table).owner
+        grantor = owner
+        if not self.roles.has(self.acting.oid, owner):
+            mine = self.roles.above(self.acting.oid, "usage")
+            able = [one for one in sorted(mine) if set(letters) <= set(grantable(acl, one, owner))]
+            grantor = self.acting.oid if self.acting.oid in able else (*able, owner)[0]
+        granting = Granting(self.is_grant, letters, self.grantees, self.option, self.cascade)
+        changed = granted(acl, granting, grantor=grantor, owner=owner)
+        nothing = thing.kind == "column" and not changed
+        self.after[thing.subject] = replace(rights, acl=None if nothing else changed)
+
+    def rights(self) -> tuple[tuple[Subject, Rights], ...]:
+        """What is to be put."""
+        known = self.binding.context.catalog.rights
+        return tuple(
+            (subject, replace(rights, version=rights.version + 1))
+            for subject, rights in self.after.items()
+            if rights != known.get(subject, Rights())
+        )
+
+
+def grant(binding: Binding, node: Node) -> ChangeRights:
+    """GRANT and REVOKE of privileges."""
+    kind = _TARGETS.get(node.objtype)
+    if kind is None or kind == "large object":
+        raise not_supported(f"GRANT and REVOKE ON {object_words(node.objtype)}")
+    change = _change(binding, node)
+    whole, columns = _privileges(node.privileges, kind)
+    if node.targtype == GrantTargetType.ACL_TARGET_ALL_IN_SCHEMA:
+        if columns:
+            message = "column privileges are only valid for relations"
+            raise SqlError("0LP01", message)
+        for thing in _in_schemas(binding, node, kind):
+            change.grant(thing, ALL[thing.kind] if whole is None else whole)
+    elif kind in ("table", "sequence"):
+        for relation in node.objects:
+            found = relation_to_grant(binding, relation, sequence=kind == "sequence")
+            _grant_relation(change, found, whole, columns)
+    else:
+        for thing in _named(binding, node, kind):
+            change.grant(thing, ALL[thing.kind] if whole is None else whole)
+    tag = "GRANT" if node.is_grant else "REVOKE"
+    return ChangeRights(tag, rights=change.rights(), notices=tuple(change.notices))
+
+
+def _change(binding: Binding, node: Node) -> _Change:
+    roles = roles_of(binding.context)
+    if node.grantor is not None:
+        grantor = role_of(binding, roles, node.grantor)
+        if grantor.oid != current_role(binding.context).oid:
+            raise SqlError("0A000", "grantor must be current user")
+    binding.uses_session = True
+    return _Change(
+        binding,
+        roles,
+        current_role(binding.context),
+        bool(node.is_grant),
+        grantees(binding, roles, node.grantees),
+        bool(node.grant_option),
+        node.behavior == DropBehavior.DROP_CASCADE,
+    )
+
+
+def _privileges(
+    nodes: Sequence[Node] | None, kind: str
+) -> tuple[str | None, list[tuple[tuple[str, ...], str | None]]]:
+    """The letters of the whole, None for ALL, and those of columns."""
+    if not nodes:
+        return None, []
+    whole, columns = "", list[tuple[tuple[str, ...], str | None]]()
+    allowed = _RELATIONS if kind == "table" else ALL["type" if kind == "domain" else kind]
+    for node in nodes:
+        letter = None if node.priv_name is None else letter_of(node.priv_name)
+        if node.cols:
+            if kind != "table":
+                message = "column privileges are only valid for relations"
+                raise SqlError("0LP01", message)
+            if letter is not None and letter not in ALL["column"]:
+                raise _invalid(letter, "column")
+            columns.append((tuple(strings(node.cols)), letter))
+            continue
+        assert letter is not None, "ALL stands alone, or with columns"
+        if letter not in allowed:
+            raise _invalid(letter, "relation" if kind == "table" else kind)
+        whole += letter
+    return (ordered(whole), columns)
+
+
+def _invalid(letter: str, kind: str) -> SqlError:
+    return SqlError("0LP01", f"invalid privilege type {NAMES[letter]} for {kind}")
+
+
+def _grant_relation(
+    change: _Change,
+    found: Table | CatalogObject,
+    whole: str | None,
+    columns: Sequence[tuple[tuple[str, ...], str | None]],
+) -> None:
+    thing = thing_of(found)
+    letters = ALL[thing.kind] if whole is None else whole
+    if thing.kind == "sequence":
+        if set(letters) - set(ALL["sequence"]):
+            text = f'sequence "{thing.name}" only supports USAGE, SELECT, and UPDATE privileges'
+            change.notices.append(SqlError("0LP01", text))
+            letters = ordered(x for x in letters if x in ALL["sequence"])
+    elif "U" in letters:
+        raise SqlError("0LP01", "invalid privilege type USAGE for table")
+    change.grant(thing, letters)
+    numbers = _numbers(found)
+    shared = ordered(x for x in letters if x in ALL["column"])
+    if not change.is_grant and shared:
+        # What is taken back of a table is taken back of its columns.
+        rights = change.binding.context.catalog.rights
+        for number in numbers.values():
+            subject = Subject("column", found.oid, number)
+            if subject in rights:
+                change.grant(Thing(subject, "column", thing.schema, thing.name), shared)
+    for names, letter in columns:
+        for name in names:
+            if name not in numbers:
+                message = f'column "{name}" of relation "{thing.name}" does not exist'
+                raise SqlError("42703", message)
+            subject = Subject("column", found.oid, numbers[name])
+            column = Thing(subject, "column", thing.schema, thing.name)
+            change.grant(column, ALL["column"] if letter is None else letter)
+
+
+def _numbers(found: Table | CatalogObject) -> dict[str, int]:
+    if isinstance(found, Table):
+        return {column.name: found.number_of(at) for at, column in enumerate(found.columns)}
+    if isinstance(found, ViewDefinition):
+        return {name: number for number, name in enumerate(found.columns, 1)}
+    return {}
+
+
+def _in_schemas(binding: Binding, node: Node, kind: str) -> Iterator[Thing]:
+    catalog = binding.context.catalog
+    for item in node.objects:
+        name = item.sval
+        if name in SYSTEM_SCHEMAS:
+            raise not_supported(f"ALL IN SCHEMA {name}")
+        if not schema_exists(binding, name):
+            raise undefined_schema(name)
+        if kind == "table":
+            yield from (thing_of(t) for t in catalog.tables.values() if t.schema == name)
+            yield from (thing_of(view) for view in catalog.views() if view.schema == name)
+        elif kind == "sequence":
+            yield from (thing_of(s) for s in catalog.sequences() if s.schema == name)
+
+
+def _named(binding: Binding, node: Node, kind: str) -> Iterator[Thing]:
+    for item in node.objects:
+        match kind:
+            case "schema":
+                if item.sval not in SYSTEM_SCHEMAS and not schema_exists(binding, item.sval):
+                    raise undefined_schema(item.sval)
+                yield schema_thing(item.sval)
+            case "database":
+                if item.sval != binding.context.database:
+                    raise SqlError("3D000", f'database "{item.sval}" does not exist')
+                yield Thing(DATABASE, "database", "", "")
+            case "type" | "domain":
+                yield type_to_grant(binding, strings(item), domain=kind == "domain")
+            case _:
+                raise _no_function(item)
+
+
+def _no_function(node: Node) -> SqlError:
+    names = strings(node.objname)
+    if functions(names[-1]):
+        return not_supported("a privilege of a built-in function")
+    if node.args_unspecified:
+        return SqlError("42883", f'could not find a function named "{".".join(names)}"')
+    types = ", ".join(t.names[-1].sval for t in node.objargs or () if is_a(t, ast.TypeName))
+    error = undefined_function(f"{'.'.join(names)}({types})")
+    return replace(error, hint=None)
+
+
+# --- ALTER DEFAULT PRIVILEGES ------------------------------------------------------------------
+
+
+def alter_default_privileges(binding: Binding, node: Node) -> ChangeRights:
+    """ALTER DEFAULT PRIVILEGES [FOR ROLE ..] [IN SCHEMA ..] GRANT or REVOKE."""
+    action, roles = node.action, roles_of(binding.context)
+    options = options_by_name(node.options or ())
+    kind = _TARGETS[action.objtype]
+    change = _change(binding, action)
+    whole, _ = _privileges(action.privileges, kind)
+    letters = ALL[kind] if whole is None else whole
+    if kind == "table" and "U" in letters:
+        raise _invalid("U", "relation")
+    schemas: Sequence[str] = [""]
+    if "schemas" in options:
+        schemas = strings(options["schemas"].arg)
+        for name in schemas:
+            if name not in SYSTEM_SCHEMAS and not schema_exists(binding, name):
+                raise undefined_schema(name)
+        if kind in ("schema", "large object"):
+            what = "SCHEMAS" if kind == "schema" else "LARGE OBJECTS"
+            message = f"cannot use IN SCHEMA clause when using GRANT/REVOKE ON {what}"
+            raise SqlError("0LP01", message)
+    whose = [current_role(binding.context)]
+    if "roles" in options:
+        whose = [role_of(binding, roles, spec) for spec in options["roles"].arg]
+    granting = Granting(change.is_grant, letters, change.grantees, change.option, change.cascade)
+    for role in whose:
+        for schema in schemas:
+            subject = Subject("default", role.oid, DEFAULT_LETTERS[kind] + schema)
+            plain = () if schema else default_acl(kind, role.oid)
+            rights = binding.context.catalog.rights.get(subject, Rights(role.oid))
+            before = plain if rights.acl is None else rights.acl
+            after = granted(before, granting, grantor=role.oid, owner=role.oid)
+            acl = None if is_same(after, plain) else in_order(after)
+            if acl != rights.acl:
+                change.after[subject] = replace(rights, acl=acl)
+    return ChangeRights("ALTER DEFAULT PRIVILEGES", rights=change.rights())

@@ -1,0 +1,44 @@
+"""CREATE SCHEMA with elements: what is made in the new schema, as statements of their own.
+
+The session runs them after it has made the schema, each bound to what those before have left.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pglast import ast
+
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, changed
+
+_NAMES: Final[dict[type, str]] = {
+    ast.CreateSeqStmt: "sequence",
+    ast.CreateStmt: "relation",
+    ast.ViewStmt: "view",
+    ast.IndexStmt: "relation",
+}
+"""Where the name of what is made stands, in the order in which PostgreSQL makes them."""
+
+
+def schema_elements(schema: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """The statements, in PostgreSQL's order. 42P15 for what would be in another schema."""
+    order = [*_NAMES, ast.GrantStmt]
+    for node in nodes:
+        if type(node) not in order:
+            raise not_supported("CREATE TRIGGER in CREATE SCHEMA")
+    ordered = sorted(nodes, key=lambda node: order.index(type(node)))
+    return tuple([_inside(schema, node) for node in ordered])
+
+
+def _inside(schema: str, node: Node) -> Node:
+    name = _NAMES.get(type(node))
+    if name is None:
+        return node
+    relation: Node = getattr(node, name)
+    if relation.schemaname not in (None, schema):
+        message = (
+            f"CREATE specifies a schema ({relation.schemaname}) "
+            f"different from the one being created ({schema})"
+        )
+        raise SqlError("42P15", message)
+    return changed(node, **{name: changed(relation, schemaname=schema)})

@@ -1,0 +1,232 @@
+"""Storage parameters of a table, and PARTITION BY, which is one of them here.
+
+    WITH (history = '7 days')          how far back the table stays readable
+    WITH (cluster_by = 'day, region')  columns by which rows of large writes are laid down in order
+    PARTITION BY RANGE (day, region)   the same as cluster_by
+    PARTITION BY LIST (region)         the same as cluster_by
+
+A table keeps all of its rows itself: there are no partitions to make, attach or drop. What they are
+for, reading few files, comes from the statistics of files whose rows are in order.
+
+INVARIANTS
+  O1  columns are kept by their numbers, so that renaming them changes nothing.
+  O2  only types are clustered by that every engine orders as PostgreSQL does.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pglast import ast
+
+from sql.binder.dml.clustering import CLUSTERING_TYPES
+from sql.catalog.catalog import Column, Table
+from sql.errors import SqlError, not_supported
+from sql.parser.option_values import option_boolean
+from sql.parser.qualified_names import folded
+from sql.parser.syntax import Node, at, is_a
+from sql.types.datetime.interval_input import parse_interval
+from sql.types.sql_type import INTERVAL, Interval, quoted_name
+from sql.types.text_output import format_text
+
+_DAY_US: Final = 86_400_000_000
+_DAYS_PER_MONTH: Final = 30
+_HISTORY_US_MAX: Final = 100 * 366 * _DAY_US
+"""A hundred years: longer than anybody keeps a table, and far from the ends of int8."""
+
+CLUSTERED_MAX: Final = 32
+"""Columns of a partition key, as PostgreSQL limits them."""
+
+
+_OF_POSTGRESQL: Final = re.compile(
+    r"fillfactor|parallel_workers|user_catalog_table|toast_tuple_target|log_autovacuum_min_duration"
+    r"|vacuum_(index_cleanup|truncate|max_eager_freeze_failure_rate)|autovacuum_\w+"
+)
+_NAME: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s,"]+))\s*(,|\Z)')
+_HINT: Final = (
+    "A table keeps all of its rows itself, clustered by its partition key: leave its partitions "
+    "out."
+)
+
+
+Named = tuple[str, int | None]
+"""A column by its name, and the position of it in the statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    """What a list of parameters says; None where it says nothing."""
+
+    history_us: int | None = None
+    cluster_by: tuple[Named, ...] | None = None
+
+
+def storage_options(options: Sequence[Node]) -> StorageOptions:
+    """The parameters of WITH and SET."""
+    found = StorageOptions()
+    seen: set[str] = set()
+    for option in options:
+        _check_name(option)
+        if option.defname in seen:
+            raise SqlError("22023", f'parameter "{option.defname}" specified more than once')
+        seen.add(option.defname)
+        if option.defname == "history":
+            found = replace(found, history_us=_history(option))
+        else:
+            names = _names(_text(option))
+            found = replace(found, cluster_by=tuple([(name, None) for name in names]))
+    return found
+
+
+def without_oids(options: Sequence[Node]) -> list[Node]:
+    """The parameters of CREATE TABLE: what dumps of old say of OIDs is read, and is never true."""
+    for option in options:
+        if _is_oids(option) and option_boolean(option):
+            raise SqlError("0A000", "tables declared WITH OIDS are not supported")
+    return [option for option in options if not _is_oids(option)]
+
+
+def _is_oids(option: Node) -> bool:
+    return option.defnamespace is None and option.defname == "oids"
+
+
+def reset_options(table: Table, options: Sequence[Node]) -> Table:
+    """ALTER TABLE .. RESET (..)."""
+    for option in options:
+        if option.arg is not None:
+            raise SqlError("42601", "RESET must not include values for parameters")
+        _check_name(option)
+        if option.defname == "history":
+            table = replace(table, history_us=None)
+        else:
+            table = replace(table, clustered=())
+    return table
+
+
+def with_options(table: Table, options: StorageOptions) -> Table:
+    """The table with what the parameters say."""
+    if options.history_us is not None:
+        table = replace(table, history_us=options.history_us)
+    if options.cluster_by is not None:
+        table = replace(table, clustered=_clustered(table, options.cluster_by))
+    return table
+
+
+def shown_options(table: Table) -> tuple[str, ...] | None:
+    """As pg_class and psql show them, and as WITH takes them."""
+    shown: list[str] = []
+    if table.history_us is not None:
+        days, micros = divmod(table.history_us, _DAY_US)
+        shown.append(f"history={format_text(Interval(0, days, micros), INTERVAL)}")
+    if table.clustered:
+        columns = [table.columns[table.ordinal_of(number)] for number in table.clustered]
+        names = ", ".join(quoted_name(column.name) for column in columns)
+        shown.append(f"cluster_by={names}")
+    return tuple(shown) or None
+
+
+def _check_name(option: Node) -> None:
+    if option.defnamespace is not None:
+        if option.defnamespace != "toast":
+            message = f'unrecognized parameter namespace "{option.defnamespace}"'
+            raise SqlError("22023", message)
+        raise not_supported(f"the storage parameter toast.{option.defname}", at(option.location))
+    if _OF_POSTGRESQL.fullmatch(option.defname):
+        raise not_supported(f"the storage parameter {option.defname}", at(option.location))
+    if option.defname not in ("history", "cluster_by"):
+        raise SqlError("22023", f'unrecognized parameter "{option.defname}"')
+
+
+# --- history -----------------------------------------------------------------------------------
+
+
+def _text(option: Node) -> str:
+    value = option.arg
+    if is_a(value, ast.Integer):
+        return str(value.ival or 0)
+    if is_a(value, ast.String, ast.Float):
+        return str(value.sval if is_a(value, ast.String) else value.fval)
+    message = f'invalid value for parameter "{option.defname}"'
+    raise SqlError("22023", message, at(option.location))
+
+
+def _history(option: Node) -> int:
+    text = _text(option)
+    interval = parse_interval(text)
+    days = interval.months * _DAYS_PER_MONTH + interval.days
+    micros = days * _DAY_US + interval.micros
+    if not 0 <= micros <= _HISTORY_US_MAX:
+        message = f'value "{text}" out of bounds for parameter "history"'
+        raise SqlError("22023", message, at(option.location))
+    return micros
+
+
+# --- clustering --------------------------------------------------------------------------------
+
+
+def partition_key(node: Node) -> tuple[Named, ...] | None:
+    """The columns of PARTITION BY RANGE or LIST, or None. Raises for what has no meaning here."""
+    if node.partbound is not None:
+        raise not_supported("PARTITION OF", at(node.relation.location), hint=_HINT)
+    spec = node.partspec
+    if spec is None:
+        return None
+    if spec.strategy.value == "h":
+        raise not_supported("PARTITION BY HASH", at(spec.location), hint=_HINT)
+    if spec.strategy.value == "l" and len(spec.partParams) > 1:
+        message = 'cannot use "list" partition strategy with more than one column'
+        raise SqlError("42P17", message)
+    for element in spec.partParams:
+        if element.expr is not None:
+            raise not_supported("an expression in a partition key", at(element.location))
+        if element.collation or element.opclass:
+            raise not_supported("COLLATE or an operator class here", at(element.location))
+    return tuple([(element.name, at(element.location)) for element in spec.partParams])
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """A list of identifiers; unquoted ones are folded."""
+    names: list[str] = []
+    place, more = 0, True
+    while more:
+        match = _NAME.match(text, place)
+        if match is None:
+            raise SqlError("22023", 'invalid value for parameter "cluster_by"')
+        names.append(folded(match[2]) if match[1] is None else match[1].replace('""', '"'))
+        place, more = match.end(), match[3] == ","
+    return tuple(names)
+
+
+def _clustered(table: Table, names: Sequence[Named]) -> tuple[int, ...]:
+    """The numbers of the columns (O1)."""
+    if len(names) > CLUSTERED_MAX:
+        raise SqlError("54011", f"cannot partition using more than {CLUSTERED_MAX} columns")
+    numbers: list[int] = []
+    for name, place in names:
+        column = table.column(name)
+        if column is None:
+            message = f'column "{name}" named in partition key does not exist'
+            raise SqlError("42703", message, place)
+        _check_column(column, place)
+        numbers.append(table.number_of(table.columns.index(column)))
+    return tuple(dict.fromkeys(numbers))
+
+
+def _check_column(column: Column, place: int | None) -> None:
+    if column.generated is not None:
+        detail = f'Column "{column.name}" is a generated column.'
+        raise SqlError("42P17", "cannot use generated column in partition key", place, detail)
+    if column.type.name not in CLUSTERING_TYPES:
+        raise not_supported(f"clustering by a column of type {column.type.name}", place)
+
+
+def refuse_clustered(table: Table, ordinal: int, what: str, place: int | None = None) -> None:
+    """A column that rows are clustered by keeps its type, and stays."""
+    if table.number_of(ordinal) in table.clustered:
+        name = table.columns[ordinal].name
+        message = (
+            f'cannot {what} column "{name}" because it is part of the partition key of relation '
+            f'"{table.name}"'
+        )
+        raise SqlError("42P16", message, place, hint="ALTER TABLE ... RESET (cluster_by) ends it.")

@@ -1,0 +1,245 @@
+"""Views: their definitions, and what stands behind their names in a query.
+
+A view is kept as its text, with what every name in it meant when it was made: the oids of its
+relations, and their columns by number. It is bound anew by every query that uses it, so it follows
+relations and columns that get other names, and does not see columns that came later.
+
+INVARIANTS
+  V1  a view shows the columns that it was made with, whatever is added or renamed below it.
+  V2  what a view uses is not dropped without it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pglast import ast, parser
+from pglast.enums import DropBehavior
+from pglast.stream import RawStream
+
+from sql.binder.ddl.schemas import creation_schema, temporary_schema
+from sql.binder.dml.updatable_views import check_option
+from sql.binder.resolve.catalog_lookup import (
+    not_there,
+    refuse_type_name,
+    relation_exists,
+    relation_name,
+    wrong_kind,
+)
+from sql.binder.resolve.query_result import settle
+from sql.binder.resolve.type_names import refuse_pseudo_type
+from sql.binder.state import Binding
+from sql.binder.stored.column_expressions import placeless
+from sql.binder.stored.relation_users import (
+    cascaded_uses,
+    still_used,
+    told_uses,
+    uses_of,
+    without_defaults,
+)
+from sql.binder.stored.stored_names import for_everybody, named_relations
+from sql.binder.stored.views import told_views, view_rows, view_tree, views_over
+from sql.catalog.catalog import Table
+from sql.catalog.objects import ViewDefinition
+from sql.catalog.temporary import is_temporary
+from sql.errors import SqlError, duplicate_table, not_supported
+from sql.parser.syntax import Node, is_a, refuse_parameters, strings
+from sql.plan.nodes import Plan, PlanColumn, RelationId
+from sql.plan.traverse import pruned, scans
+from sql.statements.ddl import ChangeObjects, CreateObject, cascades
+from sql.types.limits import check_columns
+from sql.types.sql_type import display
+
+# --- in queries --------------------------------------------------------------------------------
+
+
+# --- CREATE ------------------------------------------------------------------------------------
+
+
+def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
+    """CREATE [OR REPLACE] VIEW."""
+    relation = node.view
+    _refuse_forms(node)
+    refuse_parameters(node.query)
+    binding.recorded = {}
+    result = binding.bind_query(binding, node.query, None)
+    settle(binding, result)
+    recorded, binding.recorded = binding.recorded, None
+    # It is defined, and locks nothing.
+    binding.locked.clear()
+    used = {oid for oid, _, _ in recorded.values()}
+    schema, notices = placeless(lambda: _schema(binding, relation, used))
+    names = _names(node, [column.name for column in result.columns])
+    check_columns(len(names))
+    for name, column in zip(names, result.columns, strict=True):
+        refuse_pseudo_type(name, column.type)
+    text = _text(binding, node.query)
+    # It is defined, and takes no values of sequences.
+    binding.supplied.clear()
+    made = ViewDefinition(
+        0,
+        schema,
+        relation.relname,
+        text,
+        names,
+        tuple((schema_ or "", name, *found) for (schema_, name), found in recorded.items()),
+        (
+            *_columns_used(binding, pruned(result.plan)),
+            *((oid, 0) for oid in named_relations(text)),
+        ),
+        check_option(node, has_columns=any(c.id in binding.origins for c in result.columns)),
+    )
+    known = binding.context.catalog.relation(schema, relation.relname)
+    if not relation_exists(binding, schema, relation.relname):
+        refuse_type_name(binding, schema, relation.relname)
+        return CreateObject(made, "CREATE VIEW", notices=notices)
+    if not node.replace:
+        raise duplicate_table(relation.relname)
+    if not isinstance(known, ViewDefinition):
+        raise SqlError("42809", f'"{relation.relname}" is not a view')
+    _check_replaced(binding, known, made, result.columns)
+    below = {relation[2] for relation in made.relations}
+    if known.oid in below or not below.isdisjoint(
+        view.oid for view in views_over(binding.context.catalog, [known.oid])
+    ):
+        message = f'infinite recursion detected in rules for relation "{known.name}"'
+        raise SqlError("42P17", message)
+    made = replace(made, oid=known.oid, version=known.version + 1, defaults=known.defaults)
+    told = tuple(("00000", text, None) for text in notices)
+    return ChangeObjects("CREATE VIEW", objects=(made,), notices=told)
+
+
+def _refuse_forms(node: Node) -> None:
+    """What is no query of a view, as PostgreSQL says it: without a place."""
+    first = node.query
+    while first.larg is not None:
+        first = first.larg
+    ctes = () if node.query.withClause is None else node.query.withClause.ctes
+    if first.intoClause is not None:
+        raise SqlError("0A000", "views must not contain SELECT INTO")
+    if not all(is_a(cte.ctequery, ast.SelectStmt) for cte in ctes):
+        message = "views must not contain data-modifying statements in WITH"
+        raise SqlError("0A000", message)
+    if node.view.relpersistence == "u":
+        message = "views cannot be unlogged because they do not have storage"
+        raise SqlError("42601", message)
+
+
+def _schema(binding: Binding, relation: Node, used: set[int]) -> tuple[str, tuple[str, ...]]:
+    """Where the view comes to be: what shows something temporary is so itself, with a notice."""
+    context = binding.context
+    own = {table.oid for table in context.catalog.tables.values() if is_temporary(table.schema)}
+    own |= {view.oid for view in context.catalog.views() if is_temporary(view.schema)}
+    if relation.relpersistence == "t" or own.isdisjoint(used):
+        return creation_schema(binding, relation), ()
+    notice = f'view "{relation.relname}" will be a temporary view'
+    if relation.schemaname not in (None, context.temporary):
+        raise SqlError("42P16", "cannot create temporary relation in non-temporary schema")
+    return temporary_schema(binding), (notice,)
+
+
+def _text(binding: Binding, query: Node) -> str:
+    text = str(RawStream()(query))
+    try:
+        same = view_tree(text) == query
+    except parser.ParseError:
+        same = False
+    if not same:
+        raise not_supported("keeping this query in a view")
+    return for_everybody(binding, text, query, view_tree)
+
+
+def _names(node: Node, found: list[str]) -> tuple[str, ...]:
+    given = strings(node.aliases)
+    if len(given) > len(found):
+        raise SqlError("42601", "CREATE VIEW specifies more column names than columns")
+    names = [*given, *found[len(given) :]]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise SqlError("42701", f'column "{name}" specified more than once')
+    return tuple(names)
+
+
+def _columns_used(binding: Binding, plan: Plan) -> tuple[tuple[int, int], ...]:
+    """Oid and number of each column that the view reads."""
+    by_shard = {RelationId(table.shard): table for table in binding.tables.values()}
+    return tuple(
+        dict.fromkeys(
+            (by_shard[scan.relation].oid, by_shard[scan.relation].number_of(ordinal))
+            for scan in scans(plan)
+            if scan.relation in by_shard
+            for ordinal in scan.ordinals
+        )
+    )
+
+
+def _check_replaced(
+    binding: Binding, old: ViewDefinition, new: ViewDefinition, columns: Sequence[PlanColumn]
+) -> None:
+    """What CREATE OR REPLACE may not change (checkViewColumns)."""
+    _, before = view_rows(binding, old)
+    if len(new.columns) < len(old.columns):
+        raise SqlError("42P16", "cannot drop columns from view")
+    for name, was, column, known in zip(new.columns, old.columns, columns, before, strict=False):
+        if name != was:
+            hint = "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."
+            message = f'cannot change name of view column "{was}" to "{name}"'
+            raise SqlError("42P16", message, hint=hint)
+        types = [_shown_type(binding, shown) for shown in (known, column)]
+        if types[0] != types[1]:
+            message = (
+                f'cannot change data type of view column "{was}" from {types[0]} to {types[1]}'
+            )
+            raise SqlError("42P16", message)
+
+
+def _shown_type(binding: Binding, column: PlanColumn) -> str:
+    domain = binding.domain(column.id)
+    return display(column.type) if domain is None else domain.shown
+
+
+# --- DROP, and what depends on what ------------------------------------------------------------
+
+
+def drop_views(binding: Binding, node: Node) -> ChangeObjects:
+    """DROP VIEW [IF EXISTS] .. [CASCADE]."""
+    catalog = binding.context.catalog
+    dropped: dict[int, ViewDefinition] = {}
+    notices: list[tuple[str, str, str | None]] = []
+    for names in node.objects:
+        schema, name = relation_name(binding, strings(names))
+        path = binding.context.search_path if schema is None else (schema,)
+        found = _found(binding, path, name)
+        if isinstance(found, ViewDefinition):
+            dropped[found.oid] = found
+        elif found is not None:
+            raise wrong_kind(name, "view", "table" if isinstance(found, Table) else found)
+        else:
+            told = not_there(binding, "view", schema, name, missing_ok=node.missing_ok)
+            notices.append(("00000", told, None))
+    others = [view for view in views_over(catalog, dropped) if view.oid not in dropped]
+    gone = {*dropped, *(view.oid for view in others)}
+    used = uses_of(catalog, gone)
+    if (others or used) and node.behavior != DropBehavior.DROP_CASCADE:
+        raise still_used(
+            [f"view {view.shown}" for view in dropped.values()],
+            [*told_uses(used), *told_views(catalog, others, dropped)],
+        )
+    along = [*cascaded_uses(used), *(f"drop cascades to view {view.shown}" for view in others)]
+    notices += cascades(along)
+    return ChangeObjects(
+        "DROP VIEW",
+        dropped=(*dropped.values(), *others),
+        tables=without_defaults(catalog, gone),
+        notices=tuple(notices),
+    )
+
+
+def _found(binding: Binding, path: Sequence[str], name: str) -> Table | ViewDefinition | str | None:
+    for schema in path:
+        table = binding.context.catalog.tables.get((schema, name))
+        thing = binding.context.catalog.relation(schema, name)
+        if table is not None:
+            return table
+        if thing is not None:
+            return thing if isinstance(thing, ViewDefinition) else thing.kind
+    return None

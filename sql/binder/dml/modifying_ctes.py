@@ -1,0 +1,96 @@
+"""Data-modifying WITH queries: parts of a statement that write, and hand over what they return.
+
+    WITH x AS (INSERT .. RETURNING ..) SELECT .. FROM x
+           └─▶ Part, relation `with 1` ◀── Scan ──┘
+
+INVARIANTS
+  D1  a part takes effect before whoever reads what it returns; the statement itself comes before
+      parts that nobody reads, and of those the last comes first: PostgreSQL's order.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from pglast import ast
+
+from sql.binder.dml.insert import insert
+from sql.binder.dml.merge import merge
+from sql.binder.dml.returning import tables_read
+from sql.binder.dml.update_delete import delete, update
+from sql.binder.state import Binding, Scope, SelectResult
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at
+from sql.plan.nodes import ColumnId, Plan, PlanColumn, RelationId, Scan, output_columns
+from sql.plan.traverse import scans
+from sql.statements.bound import Bound, Compound, Modify, Part, Query
+
+Binder: TypeAlias = Callable[[Binding, Node, Mapping[str, SelectResult]], Modify]
+
+_BINDERS: Final[dict[type, Binder]] = {
+    ast.InsertStmt: insert,
+    ast.UpdateStmt: update,
+    ast.DeleteStmt: delete,
+    ast.MergeStmt: merge,
+}
+
+
+def bind_part(binding: Binding, scope: Scope, cte: Node, clause: Node) -> SelectResult:
+    """One data-modifying query of a WITH clause, which knows those before it."""
+    if binding.top_with is not clause:
+        if binding.top_with is None:
+            raise not_supported("a data-modifying statement in WITH here", at(cte.location))
+        message = "WITH clause containing a data-modifying statement must be at the top level"
+        raise SqlError("0A000", message, at(cte.location))
+    modify = _BINDERS[type(cte.ctequery)](binding, cte.ctequery, scope.ctes)
+    relation = RelationId(f"with {len(binding.parts) + 1}")
+    binding.parts.append(Part(relation, modify))
+    columns = tuple([_handed_over(binding, modify, n) for n in range(len(modify.columns))])
+    scan = Scan(relation, cte.ctename, columns, tuple(range(len(columns))))
+    returns = modify.returning is not None
+    return SelectResult(scan, columns, [cte] * len(columns), returns=returns)
+
+
+def _handed_over(binding: Binding, modify: Modify, place: int) -> PlanColumn:
+    described = modify.columns[place]
+    made = binding.new_column(described.name, described.type)
+    if described.table_oid:
+        binding.origins[made.id] = (described.table_oid, described.attribute)
+    assert modify.returning is not None, "columns are those of RETURNING"
+    returned: ColumnId = output_columns(modify.returning)[place].id
+    if returned in binding.inexact:
+        binding.inexact.add(made.id)
+    return made
+
+
+def with_parts(binding: Binding, bound: Bound) -> Bound:
+    """The statement with its parts, in the order of their effects (D1)."""
+    if not binding.parts:
+        return bound
+    if isinstance(bound, Query):
+        bound = Query(bound.plan, bound.columns, tables_read(binding, bound.plan))
+    if not isinstance(bound, Query | Modify):
+        raise not_supported("a data-modifying statement in WITH of SELECT INTO")
+    by_relation = {part.relation: part for part in binding.parts}
+    done: dict[RelationId, Part] = {}
+
+    def run(plans: Sequence[Plan]) -> None:
+        for relation in dict.fromkeys(scan.relation for plan in plans for scan in scans(plan)):
+            part = by_relation.get(relation)
+            if part is not None and relation not in done:
+                run(_plans(part.modify))
+                done.setdefault(relation, part)
+
+    run(_plans(bound))
+    before = len(done)
+    for part in reversed(binding.parts):
+        if part.relation not in done:
+            run(_plans(part.modify))
+            done.setdefault(part.relation, part)
+    return Compound(tuple(done.values()), bound, before)
+
+
+def _plans(bound: Query | Modify) -> Sequence[Plan]:
+    if isinstance(bound, Query):
+        return (bound.plan,)
+    update = None if bound.conflict is None else bound.conflict.update
+    return [plan for plan in (bound.source, update, bound.returning) if plan is not None]

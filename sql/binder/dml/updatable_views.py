@@ -1,0 +1,98 @@
+"""Which views are not written through, and why (view_query_is_auto_updatable)."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from pglast import ast
+from pglast.enums import ViewCheckOption
+
+from sql.binder.resolve.query_shape import query_reasons
+from sql.catalog.objects import ViewDefinition
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at, is_a, strings
+
+
+class Event(StrEnum):
+    """What a statement does to a view."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+    MERGE = "merge"
+
+
+_WORDS: Final = {
+    Event.INSERT: ("insert into", "inserting into"),
+    Event.UPDATE: ("update", "updating"),
+    Event.DELETE: ("delete from", "deleting from"),
+}
+
+LOCAL: Final = "local"
+CASCADED: Final = "cascaded"
+"""What a view's WITH CHECK OPTION says of the views below it."""
+
+NO_COLUMNS: Final = "Views that have no updatable columns are not automatically updatable."
+
+
+def refuse_query(view: ViewDefinition, tree: Node, events: Sequence[Event], *, merge: bool) -> None:
+    """55000 if PostgreSQL writes through no such view. `events`: what is done, or, of MERGE, may
+    be.
+    """
+    reason = next(query_reasons(tree), None)
+    if reason is not None:
+        raise not_updatable(view, reason, events or (Event.UPDATE,), merge=merge)
+
+
+def not_updatable(
+    view: ViewDefinition, reason: str, events: Sequence[Event], *, merge: bool
+) -> SqlError:
+    """55000 with PostgreSQL's advice, which knows no rules for MERGE."""
+    verb, doing = _WORDS[events[0]]
+    event = events[0].value.upper()
+    hint = f"To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional"
+    hint += f" ON {event} DO INSTEAD rule."
+    if merge:
+        hint = f"To enable {doing} the view using MERGE, provide an INSTEAD OF {event} trigger."
+    return SqlError("55000", f'cannot {verb} view "{view.name}"', detail=reason, hint=hint)
+
+
+def check_option(node: Node, *, has_columns: bool) -> str:
+    """What CREATE VIEW says of WITH CHECK OPTION. `has_columns`: some can be written."""
+    said = {
+        ViewCheckOption.LOCAL_CHECK_OPTION: [LOCAL],
+        ViewCheckOption.CASCADED_CHECK_OPTION: [CASCADED],
+    }.get(node.withCheckOption, [])
+    for option in node.options or ():
+        if option.defname != "check_option":
+            raise not_supported(f"the view option {option.defname}", at(option.location))
+        said.append(named_check_option(option))
+    if len(said) > 1:
+        raise SqlError("22023", 'parameter "check_option" specified more than once')
+    if not said:
+        return ""
+    refuse_checked(node.query, has_columns=has_columns)
+    return said[0]
+
+
+def refuse_checked(query: Node, *, has_columns: bool) -> None:
+    """0A000 for WITH CHECK OPTION of a view that is not written through."""
+    reason = next(query_reasons(query), None if has_columns else NO_COLUMNS)
+    if reason is not None:
+        message = "WITH CHECK OPTION is supported only on automatically updatable views"
+        raise SqlError("0A000", message, hint=reason)
+
+
+def named_check_option(option: Node) -> str:
+    """The value of the parameter check_option."""
+    arg = option.arg
+    value = ""
+    if is_a(arg, ast.String):
+        value = arg.sval
+    elif is_a(arg, ast.TypeName):  # as the grammar takes a bare word
+        value = strings(arg.names)[-1]
+    if value.lower() not in (LOCAL, CASCADED):
+        detail = 'Valid values are "local" and "cascaded".'
+        message = f'invalid value for enum option "check_option": {value}'
+        raise SqlError("22023", message, detail=detail)
+    return str(value.lower())

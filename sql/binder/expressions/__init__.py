@@ -1,0 +1,1 @@
+"""expressions: to be described."""

@@ -1,0 +1,44 @@
+"""int2vector and oidvector: arrays of the catalogs that begin at 0, and are shown without braces.
+
+A column of such a type is bound as an array like any other, which begins at 1; what counts from the
+beginning is told apart here, as long as it is a column that is asked.
+"""
+
+from sql.binder.expressions.calls import operator
+from sql.binder.resolve.sql_functions import stand_in
+from sql.binder.state import Binding
+from sql.catalog.system_catalogs import vectors
+from sql.functions.table import function_by_id
+from sql.plan.nodes import Call, Case, Coalesce, ColumnRef, Const, Expr, SetCall
+from sql.types.sql_type import INT4, SqlType
+
+
+def is_vector(binding: Binding, expr: Expr) -> bool:
+    """Whether it is a column that PostgreSQL calls a vector, or that cast to an array, which begins
+    where it did.
+    """
+    if isinstance(expr, Coalesce) and len(expr.args) == 1:
+        expr = expr.args[0]
+    return isinstance(expr, ColumnRef) and binding.origins.get(expr.id, (0, 0)) in vectors()
+
+
+def cast_vector(binding: Binding, vector: Expr, target: SqlType) -> Expr:
+    """What a cast is made of: a text has no braces, and an array gets them."""
+    if target.name not in ("text", "varchar", "bpchar"):
+        return Coalesce((vector,), vector.type)
+    return stand_in(binding, "pg_catalog.array_to_string($1, ' ')", (vector,))
+
+
+def place_in_array(binding: Binding, index: Expr) -> Expr:
+    """The subscript of the array that a vector's subscript means."""
+    return operator(binding, "+", (index, Const(1, INT4)), [None, None], None)
+
+
+def subscripts(binding: Binding, vector: Expr, dimension: Expr) -> SetCall:
+    """generate_subscripts(vector, dimension): it has one."""
+    one = Const(1, INT4)
+    first = operator(binding, "=", (dimension, one), [None, None], None)
+    count = Call(function_by_id("cardinality(anyarray)"), (vector,), INT4)
+    last = operator(binding, "-", (count, one), [None, None], None)
+    last = Case(((first, last),), Const(-1, INT4), INT4)
+    return SetCall(function_by_id("generate_series(int4,int4)"), (Const(0, INT4), last), INT4)

@@ -1,0 +1,168 @@
+"""Grouping: keys of GROUP BY, aggregates as columns, and the check that nothing else is used.
+
+Expressions are bound over the columns below the grouping; afterwards `Grouping.rewrite` replaces
+what equals a key by the key's column and refuses any other column of this level (42803), as
+parse_agg.c does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from sql.binder.expressions.grouping_sets import grouping_columns, matching_key
+from sql.binder.resolve.collations import note_column
+from sql.binder.state import Binding, Scope
+from sql.errors import grouping_error, not_supported
+from sql.functions.table import is_immutable
+from sql.plan.nodes import Call, ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
+from sql.plan.traverse import children, rewritten_plan, rewritten_set, with_children
+from sql.types.comparability import check_equality
+
+
+@dataclass(slots=True)
+class Grouping:
+    """The keys of one query level, and the rewrite of what stands above them."""
+
+    binding: Binding
+    scope: Scope
+    keys: dict[Expr, PlanColumn]
+    sets: tuple[tuple[Expr, ...], ...] | None
+
+    def plan(self, below: Plan) -> Plan:
+        """The grouping node: keys and aggregates as columns."""
+        aggregates = self.scope.aggregates
+        return GroupBy(
+            below,
+            tuple(self.keys.values()),
+            tuple(self.keys),
+            tuple(aggregates.values()),
+            tuple(aggregates),
+            self._numbered(),
+            *grouping_columns(self.scope, list(self.keys)),
+        )
+
+    def _numbered(self) -> tuple[tuple[int, ...], ...] | None:
+        """The sets as numbers of keys. A single one holds all keys: no sets are needed."""
+        if self.sets is None or len(self.sets) == 1:
+            assert self.sets is None or set(self.sets[0]) == set(self.keys), "keys are of sets"
+            return None
+        numbers = {key: number for number, key in enumerate(self.keys)}
+        return tuple([tuple([numbers[key] for key in one]) for one in self.sets])
+
+    def target(self, expr: Expr, *, is_key: bool) -> Expr:
+        """A column of the result, or one to sort by, over keys and aggregates. A constant is no key
+        but there, where GROUP BY has found it.
+        """
+        if self.sets is None or not _is_constant(expr):
+            return self.rewrite(expr)
+        return ColumnRef(self.keys[expr].id, expr.type) if is_key else expr
+
+    def rewrite(self, expr: Expr) -> Expr:
+        """An expression over keys and aggregates; 42803 for any other column of this level."""
+        return self._rewrite(expr, inner=False)
+
+    def _rewrite(self, expr: Expr, *, inner: bool) -> Expr:
+        # In a subquery PostgreSQL takes no expression for a key, but columns.
+        outside = not inner or isinstance(expr, ColumnRef) or expr in self.binding.beside
+        key = self._key(expr) if outside else None
+        if key is not None:
+            return ColumnRef(key.id, expr.type)
+        if isinstance(expr, ColumnRef):
+            if expr.id in self.scope.ids:
+                return self._dependent(expr) or self._refuse(expr, inner=inner)
+            if expr.id in self.scope.grouped_sets:
+                rewritten_set(self.scope.grouped_sets[expr.id], self.rewrite)
+                raise not_supported("a set that is grouped by, and returned as well")
+            return expr
+        if isinstance(expr, Subquery):
+            args = tuple([self._rewrite(arg, inner=inner) for arg in expr.args])
+            plan = rewritten_plan(expr.plan, lambda part: self._rewrite(part, inner=True))
+            return Subquery(expr.kind, plan, args, expr.type)
+        return with_children(expr, lambda part: self._rewrite(part, inner=inner))
+
+    def _key(self, expr: Expr) -> PlanColumn | None:
+        key = matching_key(expr, self.keys)
+        if key is None or (self.sets is not None and _is_constant(key)):
+            return None
+        return self.keys[key]
+
+    def _dependent(self, expr: ColumnRef) -> Expr | None:
+        """A column of a table whose primary key is among the keys: it becomes one more key
+        (check_functional_grouping).
+        """
+        primary = _primary_key(self.binding, self.scope, expr.id)
+        sets = [tuple(self.keys)] if self.sets is None else self.sets
+        if primary is None or not all(set(primary) <= set(one) for one in sets):
+            return None
+        self.keys.update(key_columns(self.binding, [expr]))
+        if self.sets is not None:
+            self.sets = tuple([(*one, expr) for one in self.sets])
+        return ColumnRef(self.keys[expr].id, expr.type)
+
+    def _refuse(self, expr: ColumnRef, *, inner: bool) -> NoReturn:
+        name = _shown(self.scope, expr.id)
+        place = self.binding.place(expr)
+        if inner:
+            raise grouping_error(f'subquery uses ungrouped column "{name}" from outer query', place)
+        message = (
+            f'column "{name}" must appear in the GROUP BY clause '
+            "or be used in an aggregate function"
+        )
+        raise grouping_error(message, place)
+
+
+def _is_constant(expr: Expr) -> bool:
+    """Whether PostgreSQL knows the value before it looks for keys (substitute_grouped_columns,
+    eval_const_expressions).
+    """
+    if isinstance(expr, ColumnRef | Subquery):
+        return False
+    if isinstance(expr, Call) and not is_immutable(expr.function):
+        return False
+    return all(map(_is_constant, children(expr)))
+
+
+def _primary_key(binding: Binding, scope: Scope, column: ColumnId) -> Sequence[Expr] | None:
+    """The columns of the primary key of the table in FROM that a column is of."""
+    for item in scope.items:
+        refs = [expr for _, expr in item.columns]
+        known = any(isinstance(expr, ColumnRef) and expr.id == column for expr in refs)
+        if item.schema is None or not known:
+            continue
+        table = binding.tables.get((item.schema, item.relation or item.name or ""))
+        keys = () if table is None else table.keys
+        primary = next((key for key in keys if key.primary and not key.deferrable), None)
+        if primary is not None:
+            return [refs[number] for number in primary.columns]
+    return None
+
+
+def _shown(scope: Scope, column: ColumnId) -> str:
+    for item in scope.items:
+        if item.name is None:
+            continue
+        for name, expr in item.columns:
+            if isinstance(expr, ColumnRef) and expr.id == column:
+                return f"{item.name}.{name}"
+    for item in scope.items:
+        for name, expr in item.columns:
+            if isinstance(expr, ColumnRef) and expr.id == column:
+                return name
+    # Whether a row is there (`outer_join_presence.py`).
+    there = [item.name for item in scope.items if item.side and item.side.is_of(column)]
+    return f"{there[0]}.*" if there else "?"
+
+
+def key_columns(binding: Binding, keys: Sequence[Expr]) -> dict[Expr, PlanColumn]:
+    """A column for each key; equal keys share one."""
+    columns: dict[Expr, PlanColumn] = {}
+    for key in keys:
+        if key in columns:
+            continue
+        check_equality(key.type, binding.place(key))
+        column = binding.new_column("key", key.type)
+        if isinstance(key, ColumnRef):
+            binding.follow(column.id, key.id)
+        note_column(binding, column, key)
+        columns[key] = column
+    return columns

@@ -1,0 +1,26 @@
+"""Functions of constants that are computed at once, so that engines see the pattern they make."""
+
+from collections.abc import Callable
+from typing import Final
+
+from sql.plan.nodes import Call, Const, Expr
+from sql.regex.like import similar_regex, with_backslash
+
+_FOLDED: Final[dict[str, Callable[..., str]]] = {
+    "like_escape": with_backslash,
+    "similar_to_escape": similar_regex,
+}
+
+
+def folded(expr: Expr) -> Expr:
+    """The value of a call that makes a pattern of constants; anything else as it is."""
+    if not isinstance(expr, Call) or expr.function.name not in _FOLDED:
+        return expr
+    values: list[object] = []
+    for arg in expr.args:
+        if not isinstance(arg, Const):
+            return expr
+        values.append(arg.value)
+    if None in values:
+        return Const(None, expr.type)
+    return Const(_FOLDED[expr.function.name](*values), expr.type)

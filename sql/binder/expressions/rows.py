@@ -1,0 +1,169 @@
+"""Rows where values stand: ROW(..), whole rows as values, their comparison and their fields.
+
+ROW(a, 'x'), and q of a subquery   a record (`records.py`)
+t = u, t IS DISTINCT FROM u        column by column
+(t).a, (ROW(1, 2)).f1              the column itself
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pglast import ast
+
+from sql.binder.expressions.calls import operator
+from sql.binder.expressions.whole_rows import WholeRow, row_parts, whole_row
+from sql.binder.resolve.coercion import implicit, zone_arguments
+from sql.binder.state import Binding, Scope
+from sql.errors import SqlError, not_supported, undefined_column
+from sql.functions.table import function_by_id
+from sql.parser.syntax import Node, at, is_a, position
+from sql.plan.conditions import joined
+from sql.plan.nodes import BoolOp, Call, Case, Const, Distinct, Expr, Logical, Param
+from sql.types.limits import check_row
+from sql.types.records import RECORD, UNTYPED_RECORD, check_field, check_similar
+from sql.types.sql_type import BOOL, TEXT, SqlType, display
+
+_ROW: Final = "row(any)"
+_STYLED_ROW: Final = "styled_row(any)"
+
+
+def record(binding: Binding, values: Sequence[Expr]) -> Call:
+    """`ROW(..)` as a value."""
+    for value in values:
+        check_field(value.type)
+    type_ = replace(RECORD, fields=tuple([value.type.bare() for value in values]))
+    styles = binding.context.styles
+    row = function_by_id(_ROW)
+    if not any(styles.writes(value.type.name) for value in values):
+        return Call(row, (*values, *zone_arguments(binding, row)), type_)
+    row = function_by_id(_STYLED_ROW)
+    how = Const(styles.packed(), TEXT)
+    return Call(row, (*values, how, *zone_arguments(binding, row)), type_)
+
+
+def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """A RowExpr that is a value; a literal in it is text."""
+    values: list[Expr] = []
+    untyped = False
+    for part in row_parts(binding, scope, node):
+        expr = binding.expression(scope, part)
+        if isinstance(expr, Param) and expr.type.name == "unknown":
+            # PostgreSQL does not say what it is, which is an error in the end.
+            binding.undetermined.setdefault(expr.index, part.location)
+            expr = Param(expr.index, TEXT)
+        unknown = expr.type.name == "unknown"
+        untyped = untyped or expr.type == UNTYPED_RECORD or (unknown and isinstance(expr, Const))
+        values.append(implicit(binding, expr, part, TEXT) if unknown else expr)
+    check_row(len(values), at(node.location))
+    found = record(binding, values)
+    return replace(found, type=UNTYPED_RECORD) if untyped else found
+
+
+def cast_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """A whole row that is cast, as a record; None for any other expression."""
+    whole = whole_row(binding, scope, node)
+    return None if whole is None else row_record(binding, whole)
+
+
+def row_record(binding: Binding, whole: WholeRow) -> Expr:
+    """A whole row as a record."""
+    return whole.or_null(binding, record(binding, whole.exprs))
+
+
+def compared_rows(
+    binding: Binding, scope: Scope, node: Node, *, equal: bool, null_safe: bool
+) -> Expr | None:
+    """Whether two whole rows are equal, or differ, NULLs in them being equal (record_eq); None for
+    other operands. `null_safe`: a row that is not there is distinct from one that is; otherwise
+    the answer is NULL.
+    """
+    left, right = (whole_row(binding, scope, side) for side in (node.lexpr, node.rexpr))
+    if left is None or right is None:
+        return None
+    check_similar(*(_type_of(whole) for whole in (left, right)))
+    parts: list[Expr] = []
+    for one, other in zip(left.exprs, right.exprs, strict=True):
+        call = operator(binding, "=", [one, other], [node.lexpr, node.rexpr], node.location)
+        assert isinstance(call, Call), "an operator yields a call"
+        parts.append(Distinct(call.args[0], call.args[1], equal, BOOL))
+    compared = joined(BoolOp.AND if equal else BoolOp.OR, parts)
+    if not null_safe:
+        return left.or_null(binding, right.or_null(binding, compared))
+    return _null_safe(binding, (left, right), compared, equal=equal)
+
+
+def _null_safe(binding: Binding, rows: Sequence[WholeRow], compared: Expr, *, equal: bool) -> Expr:
+    """`compared` where both rows are there, and else whether neither is, or one."""
+    asked = [row.present(binding) for row in rows]
+    there = [present for present in asked if present is not None]
+    if not there:
+        return compared
+    one = joined(BoolOp.OR, there) if len(there) == len(rows) else Const(True, BOOL)
+    otherwise = Logical(BoolOp.NOT, (one,), BOOL) if equal else one
+    return Case(((joined(BoolOp.AND, there), compared),), otherwise, BOOL)
+
+
+def _type_of(whole: WholeRow) -> SqlType:
+    return replace(RECORD, fields=tuple([expr.type for expr in whole.exprs]))
+
+
+def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`(t).a`, `(ROW(..)).f1`; of what is no row, `(x).f` is `f(x)`
+    (ParseFuncOrColumn).
+    """
+    name = node.indirection[0].sval
+    if len(node.indirection) > 1:
+        raise not_supported("selecting a part of a field", position(node))
+    if is_a(node.arg, ast.RowExpr):
+        return _field(binding, scope, node.arg, name)
+    whole = whole_row(binding, scope, node.arg)
+    if whole is not None:
+        found = [
+            expr
+            for (own, _), expr in zip(whole.item.columns, whole.exprs, strict=True)
+            if own == name
+        ]
+        if not found:
+            raise undefined_column(f"{whole.item.name}.{name}", whole.place)
+        if len(found) == 1:
+            return found[0]
+        raise not_supported("selecting a field", position(node))
+    call = ast.FuncCall(funcname=(ast.String(sval=name),), args=(node.arg,), location=-1)
+    try:
+        return binding.expression(scope, call)
+    except SqlError as error:
+        if error.sqlstate != "42883":
+            raise
+    type_ = binding.expression(scope, node.arg).type
+    if type_.name == "record":
+        raise not_supported("selecting a field", position(node))
+    shown = display(type_.bare())
+    message = f"column notation .{name} applied to type {shown}, which is not a composite type"
+    raise SqlError("42809", message, position(node.arg))
+
+
+def _field(binding: Binding, scope: Scope, row: Node, name: str) -> Expr:
+    parts = row_parts(binding, scope, row)
+    exprs = [binding.expression(scope, part) for part in parts]
+    number = int(name[1:]) if name[:1] == "f" and name[1:].isdecimal() else 0
+    if not 1 <= number <= len(exprs) or f"f{number}" != name:
+        message = f'could not identify column "{name}" in record data type'
+        raise SqlError("42703", message, at(row.location))
+    found = exprs[number - 1]
+    unknown = found.type.name == "unknown"
+    return implicit(binding, found, parts[number - 1], TEXT) if unknown else found
+
+
+def counted_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """What count() counts of a whole row of this level; None for any other expression."""
+    whole = whole_row(binding, scope, node)
+    if whole is None or whole.item not in scope.items:
+        return None
+    return there(binding, scope, node)
+
+
+def there(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """True, or NULL where a whole row is not there; None for any other expression."""
+    whole = whole_row(binding, scope, node)
+    return None if whole is None else whole.or_null(binding, Const(True, BOOL))

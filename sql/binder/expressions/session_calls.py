@@ -1,0 +1,126 @@
+"""Functions that act on the session (`sql/data/session.txt`) and settings whose names are computed.
+
+    select set_config('a.b', $1, true), pg_sleep(1)
+           └─▶ Supplied: the session does it before the statement runs, in this order ─▶ a parameter
+
+INVARIANTS
+  S1  what acts is called once and always: it stands in the list of a SELECT without FROM, with
+      nothing around it that might leave it out; anything else is refused.
+  S2  arguments are computed from constants and parameters alone.
+  S3  a statement is bound under the settings from before it. One that changes what binding depends
+      on (DateStyle, TimeZone, search_path ..) computes nothing beside.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from sql.binder.state import SUPPLIED_BASE, Binding, Scope
+from sql.errors import not_supported
+from sql.plan.nodes import Call, Const, Expr, IsTest, Param, Plan, Project, Values
+from sql.plan.traverse import children, column_ids
+from sql.statements.bound import Bound, Explain, Query
+from sql.statements.supplied import Supplied
+from sql.types.sql_type import INT8, SqlType
+
+ACTING: Final = frozenset({"pg_sleep", "pg_sleep_for", "pg_sleep_until", "set_config"})
+
+
+NUMBERS: Final = frozenset({"txid_current", "txid_current_if_assigned"})
+"""What numbers the transaction. Only who asks gets a number."""
+_RULES: Final = frozenset(
+    {
+        "check constraints",
+        "domain constraints",
+        "index expressions",
+        "COPY FROM WHERE conditions",
+        "transform expressions",
+    }
+)
+"""Clauses of a table's own, which are bound without a statement around them."""
+
+
+def session_value(
+    binding: Binding, name: str, args: Sequence[Expr], type_: SqlType, place: int | None
+) -> Param:
+    """What the session will answer to the call."""
+    for arg in args:
+        if next(iter(column_ids(arg)), None) is not None or any(_is_supplied(e) for e in _all(arg)):
+            raise not_supported(f"{name}() of a computed argument", place)
+    binding.uses_session = True
+    binding.supplied.append(Supplied(name, args=tuple(args)))
+    return Param(SUPPLIED_BASE + len(binding.supplied), type_)
+
+
+def transaction_number(binding: Binding, name: str, scope: Scope, place: int | None) -> Param:
+    """`txid_current()` or `txid_current_if_assigned()`: one value for the whole statement."""
+    if scope.clause in _RULES:
+        raise not_supported(f"{name}() in {scope.clause}", place)
+    binding.uses_session = True
+    known = [each.kind for each in binding.supplied]
+    if name not in known:
+        binding.supplied.append(Supplied(name))
+        known.append(name)
+    return Param(SUPPLIED_BASE + known.index(name) + 1, INT8)
+
+
+def sets_something(binding: Binding) -> bool:
+    """Whether a setting changes while the statement's values are found."""
+    return any(supplied.kind == "set_config" for supplied in binding.supplied)
+
+
+def check_acting(bound: Bound, supplied: Sequence[Supplied]) -> None:
+    """0A000 for a function that acts where it may be left out, or called for every row (S1)."""
+    wanted = {
+        SUPPLIED_BASE + number: call.kind
+        for number, call in enumerate(supplied, 1)
+        if call.kind in ACTING
+    }
+    if not wanted:
+        return
+    if isinstance(bound, Explain):
+        bound = bound.statement
+    always: set[int] = set()
+    if isinstance(bound, Query):
+        always = {param.index for expr in _selected(bound.plan) for param in _always(expr)}
+    for index, name in wanted.items():
+        if index not in always:
+            raise not_supported(f"{name}() anywhere but in the list of a SELECT without FROM")
+
+
+def computes_beside(bound: Bound) -> bool:
+    """Whether a query computes more than it is supplied with: it was bound before a setting
+    changed (S3).
+    """
+    if not isinstance(bound, Query):
+        return False
+    selected = _selected(bound.plan)
+    return not selected or not all(isinstance(expr, Param | Const) for expr in selected)
+
+
+def _selected(plan: Plan) -> Sequence[Expr]:
+    """The expressions of a query that makes one row of nothing else."""
+    match plan:
+        case Project(input=Values(columns=(), rows=rows)) if len(rows) == 1:
+            return plan.exprs
+        case _:
+            return ()
+
+
+def _always(expr: Expr) -> Iterator[Param]:
+    if isinstance(expr, Param):
+        yield expr
+    elif isinstance(expr, Call):
+        for arg in expr.args:
+            yield from _always(arg)
+    elif isinstance(expr, IsTest):
+        yield from _always(expr.arg)
+
+
+def _all(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    for child in children(expr):
+        yield from _all(child)
+
+
+def _is_supplied(expr: Expr) -> bool:
+    return isinstance(expr, Param) and expr.index > SUPPLIED_BASE

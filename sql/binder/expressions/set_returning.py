@@ -1,0 +1,321 @@
+"""Functions that return sets: in FROM, and in target lists (transformRangeFunction, ProjectSet).
+
+    FROM f(x) WITH ORDINALITY, ROWS FROM (f(x), g(y))  ─▶  SetScan, lateral to what stands before it
+    SELECT f(x), g(y) FROM t                           ─▶  t CROSS JOIN LATERAL SetScan(f(x), g(y))
+    SELECT f(x), count(*) FROM t GROUP BY 1            ─▶  the same, below the groups
+
+INVARIANTS
+  S1  calls of one SetScan run side by side; what ends first is padded with NULLs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pglast import ast
+
+from sql.binder.expressions.call_rewrites import rewritten
+from sql.binder.expressions.calls import (
+    TYPES,
+    converted,
+    numeric_call,
+    polymorphic_shapes,
+    refuse_aggregate_forms,
+    type_called,
+)
+from sql.binder.expressions.catalog_vectors import is_vector, subscripts
+from sql.binder.expressions.record_functions import (
+    POPULATING,
+    RECORDS,
+    check_allowed,
+    definitions_of,
+    field,
+    rows_of_record,
+)
+from sql.binder.resolve.coercion import EXPLICIT, coerce, implicit, zone_arguments
+from sql.binder.resolve.function_choice import (
+    RECORD_PAIRS,
+    SPLITTING,
+    find_function,
+    refuse_names,
+    returns_set,
+)
+from sql.binder.resolve.sql_functions import stand_in
+from sql.binder.state import Binding, Item, Scope
+from sql.errors import SqlError, not_supported
+from sql.functions.table import function_by_id
+from sql.parser.syntax import Node, at, column_name, is_a, position, strings
+from sql.plan.nodes import (
+    Call,
+    ColumnRef,
+    Expr,
+    Join,
+    JoinKind,
+    Plan,
+    PlanColumn,
+    Project,
+    SetCall,
+    SetScan,
+    output_columns,
+)
+from sql.plan.projections import ONE_ROW
+from sql.plan.traverse import column_ids
+from sql.types.sql_type import INT8, TEXT, SqlType
+
+SET_CLAUSES: Final = frozenset({"SELECT", "ORDER BY", "DISTINCT ON", "GROUP BY"})
+_VALUES: Final = frozenset(name for name in SPLITTING if "_array_elements" in name)
+"""Their column is called `value`, whatever the alias."""
+_ARRAYS: Final = frozenset({"regexp_matches"})
+"""Sets of arrays: arrays hold no arrays, so each row comes as a text."""
+
+
+def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """A call in an expression: a column of the level's SetScan."""
+    name = node.funcname[-1].sval
+    place = at(node.location)
+    if scope.in_aggregate and scope.clause != "FILTER":
+        message = "aggregate function calls cannot contain set-returning function calls"
+        raise SqlError("0A000", message, place)
+    if scope.window_part is not None:
+        message = "window function calls cannot contain set-returning function calls"
+        raise SqlError("0A000", message, place)
+    if scope.clause not in SET_CLAUSES:
+        what = {"JOIN/ON": "JOIN conditions", "DEFAULT": "DEFAULT expressions"}.get(
+            scope.clause, scope.clause
+        )
+        raise SqlError("0A000", f"set-returning functions are not allowed in {what}", place)
+    if scope.without_sets is not None:
+        message = f"set-returning functions are not allowed in {scope.without_sets}"
+        hint = "You might be able to move the set-returning function into a LATERAL FROM item."
+        raise SqlError("0A000", message, place, hint=hint)
+    if name in RECORD_PAIRS | RECORDS:
+        raise not_supported(f"the rows of {name} as values", place)
+    before = len(scope.set_calls)
+    call = _bound(binding, scope, node)
+    if len(scope.set_calls) > before:
+        raise not_supported("a set-returning function of a set-returning function", place)
+    column = scope.set_calls.get(call)
+    if column is None:
+        column = scope.set_calls[call] = binding.new_column(name, call.type)
+    found = binding.reference(column, node.location)
+    return _of_text(binding, found, node) if name in _ARRAYS else found
+
+
+def _of_text(binding: Binding, text: Expr, node: Node) -> Expr:
+    """The array that a text shows."""
+    found = coerce(binding, text, node, TYPES["_text"], EXPLICIT)
+    assert found is not None, "texts are cast to arrays of texts"
+    return found
+
+
+def with_sets(binding: Binding, scope: Scope, plan: Plan) -> Plan:
+    """The rows below a target list, each as often as its sets have rows."""
+    if not scope.set_calls:
+        return plan
+    calls, columns = tuple(scope.set_calls), tuple(scope.set_calls.values())
+    scope.set_ordinality = binding.new_column("ordinality", INT8)
+    sets = SetScan(calls, columns, scope.set_ordinality)
+    return Join(JoinKind.CROSS, plan, sets, None, lateral=True)
+
+
+def with_grouped_sets(binding: Binding, scope: Scope, plan: Plan, keys: Sequence[Expr]) -> Plan:
+    """The rows below the groups, each as often as the sets that are grouped by have rows."""
+    used = {column for key in keys for column in column_ids(key)}
+    found = {call: column for call, column in scope.set_calls.items() if column.id in used}
+    if not found:
+        return plan
+    scope.set_calls = {c: column for c, column in scope.set_calls.items() if c not in found}
+    scope.grouped_sets = {column.id: call for call, column in found.items()}
+    sets = SetScan(tuple(found), tuple(found.values()), binding.new_column("ordinality", INT8))
+    return Join(JoinKind.CROSS, plan, sets, None, lateral=True)
+
+
+def _bound(binding: Binding, scope: Scope, node: Node) -> SetCall:
+    return _bound_over(binding, scope, node, list(node.args or ()))
+
+
+def _bound_over(binding: Binding, scope: Scope, node: Node, nodes: list[Node]) -> SetCall:
+    name, place = node.funcname[-1].sval, node.location
+    exprs = [binding.expression(scope, arg) for arg in nodes]
+    if name in SPLITTING:
+        return _elements(binding, name, exprs, nodes, place)
+    if name == "generate_subscripts" and len(exprs) == 2 and is_vector(binding, exprs[0]):
+        return subscripts(binding, *exprs)
+    choice = find_function(name, exprs, ".".join(strings(node.funcname)), place)
+    row = choice.function
+    args, type_ = polymorphic_shapes(binding, choice, converted(binding, choice, exprs, nodes))
+    if row.numeric is not None:
+        args, type_, _ = numeric_call(binding, row, args, choice.result)
+    if row.name == "unnest" and (element := args[0].type.element) is not None:
+        type_ = element.bare()
+    return SetCall(row, (*args, *zone_arguments(binding, row)), type_)
+
+
+def _elements(
+    binding: Binding, name: str, exprs: list[Expr], nodes: list[Node], place: int
+) -> SetCall:
+    choice = find_function(SPLITTING[name], exprs, name, place)
+    args = converted(binding, choice, exprs, nodes)
+    if choice.function.rewrite is not None:
+        found = unnested(stand_in(binding, choice.function.rewrite, args))
+        if name == "pg_partition_ancestors":
+            # The array is one of oids: there are none of what they are shown as.
+            return replace(found, type=SqlType("regclass"))
+        return found
+    zone = zone_arguments(binding, choice.function)
+    return unnested(Call(choice.function, (*args, *zone), type_called(choice.result)))
+
+
+def unnested(array: Expr) -> SetCall:
+    """The elements of an array, as a set."""
+    element = array.type.element
+    assert element is not None, "a function that gives an array"
+    return SetCall(function_by_id("unnest(anyarray)"), (array,), element)
+
+
+def _pairs(binding: Binding, scope: Scope, node: Node) -> tuple[SetCall, SetCall]:
+    """json_each() and its kin: the keys and the values of an object."""
+    name = node.funcname[-1].sval
+    nodes = list(node.args or ())
+    exprs = [binding.expression(scope, arg) for arg in nodes]
+    choice = find_function(name, exprs, name, node.location)
+    args = converted(binding, choice, exprs, nodes)
+    keys = Call(function_by_id(f"{name}_keys({choice.args[0]})"), args, TYPES["_text"])
+    return unnested(keys), unnested(Call(choice.function, args, type_called(choice.result)))
+
+
+# --- FROM --------------------------------------------------------------------------------------
+
+
+def from_function(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    """A function in FROM, or several side by side."""
+    calls = [_in_order(binding, scope, function[0]) for function in node.functions]
+    definitions = definitions_of(node)
+    active, clause = scope.lateral_active, scope.clause
+    scope.lateral_active, scope.clause = True, "FROM"
+    try:
+        plan, columns = _rows(binding, scope, calls, definitions, ordinality=bool(node.ordinality))
+    finally:
+        scope.lateral_active, scope.clause = active, clause
+    scope.ids.update([column.id for column in columns])
+    return plan, [_item(node, calls, columns, defined=any(definitions))]
+
+
+def _in_order(binding: Binding, scope: Scope, node: Node) -> Node:
+    """A call with its arguments in order; 42883 for names that no function has."""
+    if not is_a(node, ast.FuncCall):
+        return node
+    call = rewritten(node)
+    refuse_names(binding, scope, call)
+    return call
+
+
+def _rows(
+    binding: Binding,
+    scope: Scope,
+    nodes: Sequence[Node],
+    definitions: Sequence[Sequence[Node]],
+    *,
+    ordinality: bool,
+) -> tuple[Plan, list[PlanColumn]]:
+    calls: list[SetCall] = []
+    names: list[str] = []
+    records: dict[int, list[tuple[str, SqlType]]] = {}
+    for node, defined in zip(nodes, definitions, strict=True):
+        if not _is_set(node):
+            if (len(nodes) > 1 or ordinality) and not defined:
+                raise not_supported("a function that returns one row here", position(node))
+            found = _one_row(binding, scope, node)
+            check_allowed("", defined)
+            return found
+        name = column_name(node)
+        if node.funcname[-1].sval in RECORDS:
+            rows, records[len(calls)] = rows_of_record(binding, scope, node, defined)
+            calls.append(unnested(rows))
+            names.append("row")
+            continue
+        if node.funcname[-1].sval in RECORD_PAIRS:
+            calls += _pairs(binding, scope, node)
+            names += ("key", "value")
+        elif node.funcname[-1].sval == "unnest" and len(node.args or ()) > 1:
+            calls += [_bound_over(binding, scope, node, [arg]) for arg in node.args]
+            names += [name] * len(node.args)
+        else:
+            calls.append(_bound(binding, scope, node))
+            names.append("value" if node.funcname[-1].sval in _VALUES else name)
+        if calls[-1].type.name == "record":
+            message = 'a column definition list is required for functions returning "record"'
+            raise SqlError("42601", message, position(node))
+        check_allowed(node.funcname[-1].sval, defined)
+    for node in nodes:
+        refuse_aggregate_forms(node, strings(node.funcname)[-1])
+    columns = [binding.new_column(name, call.type) for name, call in zip(names, calls, strict=True)]
+    number = binding.new_column("ordinality", INT8) if ordinality else None
+    scan = SetScan(tuple(calls), tuple(columns), number)
+    if records:
+        return _with_fields(binding, scan, records)
+    shown = columns if number is None else [*columns, number]
+    if not any(node.funcname[-1].sval in _ARRAYS for node in nodes):
+        return scan, shown
+    if len(nodes) > 1:
+        raise not_supported("ROWS FROM with regexp_matches()", position(nodes[0]))
+    refs: list[Expr] = [ColumnRef(column.id, column.type) for column in shown]
+    refs[0] = _of_text(binding, refs[0], nodes[0])
+    made = [binding.new_column(c.name, r.type) for c, r in zip(shown, refs, strict=True)]
+    return Project(scan, tuple(made), tuple(refs)), made
+
+
+def _with_fields(
+    binding: Binding, scan: SetScan, records: Mapping[int, Sequence[tuple[str, SqlType]]]
+) -> tuple[Plan, list[PlanColumn]]:
+    """The columns of a scan, the fields of its rows in their place."""
+    found: list[tuple[str, Expr]] = []
+    for index, column in enumerate(output_columns(scan)):
+        ref = ColumnRef(column.id, column.type)
+        found += [
+            (name, field(binding, ref, number, type_))
+            for number, (name, type_) in enumerate(records.get(index, ()), 1)
+        ] or [(column.name, ref)]
+    made = [binding.new_column(name, expr.type) for name, expr in found]
+    return Project(scan, tuple(made), tuple([expr for _, expr in found])), made
+
+
+def _is_set(node: Node) -> bool:
+    if not is_a(node, ast.FuncCall):
+        return False
+    name = node.funcname[-1].sval
+    return name in POPULATING or returns_set(name)
+
+
+def _one_row(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[PlanColumn]]:
+    """Any other function is one row of its value."""
+    expr = binding.expression(scope, node)
+    if expr.type.name == "unknown":
+        expr = implicit(binding, expr, node, TEXT)
+    column = binding.new_column(column_name(node), expr.type)
+    return Project(ONE_ROW, (column,), (expr,)), [column]
+
+
+def _item(
+    node: Node, calls: Sequence[Node], columns: Sequence[PlanColumn], *, defined: bool
+) -> Item:
+    """`defined`: the columns are named by a column definition list."""
+    name = column_name(calls[0])
+    names = [column.name for column in columns]
+    plain = len(calls) == 1 and names.count(name) == 1 and not defined
+    is_value = len(calls) == 1 and not defined and names in ([name], ["value"])
+    if node.alias is not None:
+        name = node.alias.aliasname
+        if plain:
+            names[0] = name
+        given = strings(node.alias.colnames)
+        if len(given) > len(names):
+            message = (
+                f'table "{name}" has {len(names)} columns available but {len(given)} columns '
+                "specified"
+            )
+            raise SqlError("42P10", message)
+        names = [*given, *names[len(given) :]]
+    refs = [ColumnRef(column.id, column.type) for column in columns]
+    # What a function makes of one value is that value, whatever its column is called.
+    return Item(name, list(zip(names, refs, strict=True)), whole=refs[0] if is_value else None)

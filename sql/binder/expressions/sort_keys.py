@@ -1,0 +1,34 @@
+"""ORDER BY entries of aggregates and windows, and the direction of any ORDER BY entry."""
+
+from pglast.enums import SortByDir, SortByNulls
+
+from sql.binder.resolve.coercion import settled
+from sql.binder.state import Binding, Scope
+from sql.errors import not_supported
+from sql.parser.syntax import Node, at, position
+from sql.plan.nodes import SortKey
+from sql.types.comparability import check_ordering
+
+
+def sort_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
+    """An entry that is always an expression, never the name or number of a target (SQL99)."""
+    expr = settled(binding, scope, item.node)
+    check_ordering(expr.type, position(item.node))
+    return SortKey(expr, *sort_direction(item))
+
+
+def argument_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
+    """An entry that is an argument, too: a literal has no type yet."""
+    expr = binding.expression(scope, item.node)
+    check_ordering(expr.type, position(item.node))
+    return SortKey(expr, *sort_direction(item))
+
+
+def sort_direction(item: Node) -> tuple[bool, bool]:
+    """DESC and NULLS FIRST of a SortBy, PostgreSQL's defaults filled in."""
+    if item.sortby_dir == SortByDir.SORTBY_USING:
+        raise not_supported("ORDER BY .. USING", at(item.location))
+    descending = item.sortby_dir == SortByDir.SORTBY_DESC
+    if item.sortby_nulls == SortByNulls.SORTBY_NULLS_DEFAULT:
+        return descending, descending
+    return descending, item.sortby_nulls == SortByNulls.SORTBY_NULLS_FIRST

@@ -1,0 +1,126 @@
+"""Subqueries in expressions: EXISTS, scalar, IN, NOT IN and what is written with ANY and ALL
+(SubLink).
+"""
+
+from collections.abc import Sequence
+
+from pglast import ast
+from pglast.enums import SubLinkType
+
+from sql.binder.expressions.arrays import no_array_type
+from sql.binder.expressions.calls import operator, operator_name
+from sql.binder.expressions.quantified import check_width, quantified
+from sql.binder.expressions.whole_rows import row_parts
+from sql.binder.resolve.query_result import settle
+from sql.binder.resolve.unified_types import to_common_type
+from sql.binder.state import Binding, Scope, SelectResult
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at, is_a
+from sql.plan.bpchar_calls import trimmed
+from sql.plan.nodes import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKind
+from sql.types.array_text import several_dimensions
+from sql.types.sql_type import BOOL, array_of, is_type
+
+
+def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """Any SubLink."""
+    match node.subLinkType:
+        case SubLinkType.EXISTS_SUBLINK:
+            result = binding.bind_query(binding, node.subselect, scope)
+            settle(binding, result)
+            return Subquery(SubqueryKind.EXISTS, result.plan, (), BOOL)
+        case SubLinkType.EXPR_SUBLINK:
+            return _scalar(binding, scope, node)
+        case SubLinkType.ANY_SUBLINK | SubLinkType.ALL_SUBLINK:
+            return _any_all(binding, scope, node)
+        case SubLinkType.ARRAY_SUBLINK:
+            return _array(binding, scope, node)
+        case _:
+            raise not_supported("this kind of subquery", at(node.location))
+
+
+def negated_subquery(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """`NOT (x IN (SELECT ..))` as NOT IN; None if the node is something else."""
+    if (
+        is_a(node, ast.SubLink)
+        and node.subLinkType == SubLinkType.ANY_SUBLINK
+        and _operator(binding, node) == "="
+    ):
+        return _membership(binding, scope, node, SubqueryKind.NOT_IN)
+    return None
+
+
+def _any_all(binding: Binding, scope: Scope, node: Node) -> Expr:
+    name, some = _operator(binding, node), node.subLinkType == SubLinkType.ANY_SUBLINK
+    if some and name == "=":
+        return _membership(binding, scope, node, SubqueryKind.IN)
+    if not some and name == "<>":
+        return _membership(binding, scope, node, SubqueryKind.NOT_IN)
+    return quantified(binding, scope, node, name, some=some)
+
+
+def _operator(binding: Binding, node: Node) -> str:
+    return operator_name(binding, node.operName, node.location) if node.operName else "="
+
+
+def _scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
+    result = binding.bind_query(binding, node.subselect, scope)
+    settle(binding, result)
+    columns = result.columns
+    if len(columns) != 1:
+        raise SqlError("42601", "subquery must return only one column", at(node.location))
+    expr = Subquery(SubqueryKind.SCALAR, result.plan, (), columns[0].type)
+    binding.places[id(expr)] = (expr, node.location)
+    return expr
+
+
+def _array(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`ARRAY(SELECT ..)`."""
+    found = _scalar(binding, scope, node)
+    assert isinstance(found, Subquery), "a scalar subquery"
+    if found.type.element is not None:
+        raise several_dimensions().at(at(node.location))
+    if not is_type(f"_{found.type.name}"):
+        raise no_array_type(found.type, at(node.location))
+    return Subquery(SubqueryKind.ARRAY, found.plan, (), array_of(found.type))
+
+
+def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind) -> Expr:
+    test = node.testexpr
+    nodes: Sequence[Node] = row_parts(binding, scope, test) if is_a(test, ast.RowExpr) else (test,)
+    lefts = [binding.expression(scope, part) for part in nodes]
+    result = binding.bind_query(binding, node.subselect, scope)
+    settle(binding, result)
+    check_width(result, len(lefts), node.location)
+    name = "=" if kind is SubqueryKind.IN else "<>"
+    args, plan = _matched(binding, lefts, nodes, result, name, node.location)
+    return Subquery(kind, plan, args, BOOL)
+
+
+def _matched(
+    binding: Binding,
+    lefts: list[Expr],
+    nodes: Sequence[Node],
+    result: "SelectResult",
+    name: str,
+    place: int,
+) -> tuple[tuple[Expr, ...], Plan]:
+    """Both sides converted to what the operator compares, column by column."""
+    args: list[Expr] = []
+    rights: list[Expr] = []
+    for left, node, column in zip(lefts, nodes, result.columns, strict=True):
+        right = ColumnRef(column.id, column.type)
+        call = operator(binding, name, [left, right], [node, node], place)
+        assert isinstance(call, Call), "an operator yields a call"
+        pair, _ = to_common_type(binding, list(call.args[:2]), [node, node], "IN")
+        args.append(trimmed(pair[0]))
+        rights.append(trimmed(pair[1]))
+    if all(isinstance(right, ColumnRef) for right in rights):
+        return tuple(args), result.plan
+    columns = tuple(
+        [
+            binding.new_column(column.name, right.type)
+            for column, right in zip(result.columns, rights, strict=True)
+        ]
+    )
+    return tuple(args), Project(result.plan, columns, tuple(rights))

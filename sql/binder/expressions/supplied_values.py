@@ -1,0 +1,70 @@
+"""Parameters that the session supplies: numbered behind the client's, once these are known.
+
+INVARIANTS
+  N1  a parameter has one value in a statement, so nextval() stands only where PostgreSQL evaluates
+      it once: not in what refers to the rows of a query around it. A subquery that refers to none
+      is evaluated once, wherever it stands.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from sql.binder.state import SUPPLIED_BASE
+from sql.errors import not_supported
+from sql.functions.table import Function
+from sql.plan.nodes import Join, Param, Subquery
+from sql.plan.renumbering import free_columns, parts_of
+from sql.statements.bound import Bound
+from sql.statements.supplied import Supplied
+
+T = TypeVar("T")
+
+
+def numbered(value: T, own: int) -> T:
+    """A bound statement whose supplied parameters follow its `own` ones."""
+    return _numbered(value, own)  # type: ignore[return-value] # parts keep their types
+
+
+def _numbered(value: object, own: int) -> object:
+    if isinstance(value, Param):
+        if value.index <= SUPPLIED_BASE:
+            return value
+        return Param(value.index - SUPPLIED_BASE + own, value.type)
+    if isinstance(value, tuple):
+        made = tuple([_numbered(item, own) for item in value])
+        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+    if not dataclasses.is_dataclass(value) or isinstance(value, type | Function):
+        return value
+    changed: dict[str, object] = {}
+    for field in dataclasses.fields(value):
+        if field.init:
+            old = getattr(value, field.name)
+            new = _numbered(old, own)
+            if new is not old:
+                changed[field.name] = new
+    return dataclasses.replace(value, **changed) if changed else value
+
+
+def check_once(bound: Bound, supplied: Sequence[Supplied]) -> None:
+    """0A000 for nextval() in a subquery that is evaluated for each row around it (N1)."""
+    wanted = {
+        SUPPLIED_BASE + number for number, call in enumerate(supplied, 1) if call.kind == "nextval"
+    }
+    if wanted and any(param.index in wanted for param in _each_time(bound, within=False)):
+        raise not_supported("nextval() in a subquery that refers to rows of the query around it")
+
+
+def _each_time(value: object, *, within: bool) -> Iterator[Param]:
+    """The parameters in what is evaluated for each row. `within`: all of the value is."""
+    if isinstance(value, Param) and within:
+        yield value
+    if isinstance(value, Subquery):
+        yield from _each_time(value.args, within=within)
+        yield from _each_time(value.plan, within=bool(free_columns(value.plan)))
+    elif isinstance(value, Join) and value.lateral and not within:
+        yield from _each_time((value.left, value.condition), within=False)
+        yield from _each_time(value.right, within=bool(free_columns(value.right)))
+    else:
+        for part in parts_of(value):
+            yield from _each_time(part, within=within)

@@ -1,0 +1,41 @@
+"""A point in time as a statement names it: AS OF, AT, TO."""
+
+from sql.binder.resolve.coercion import IMPLICIT, coerce
+from sql.binder.state import Binding, Scope
+from sql.errors import mismatch, not_supported
+from sql.parser.syntax import Node, position
+from sql.plan.nodes import Expr
+from sql.plan.traverse import has_subquery
+from sql.types.sql_type import INT8, TIMESTAMPTZ, SqlType, display
+
+_INTEGERS = ("int2", "int4", "int8")
+
+
+def time_expression(binding: Binding, node: Node, clause: str) -> Expr:
+    """int8 (a timestamp as the timeline counts), or timestamptz. Constants, parameters, calls of
+    them.
+    """
+    expr = binding.expression(Scope(clause=clause), node)
+    if has_subquery(expr):
+        raise not_supported(f"a subquery in {clause}", position(node))
+    target = INT8 if expr.type.name in _INTEGERS else TIMESTAMPTZ
+    return _coerced(binding, expr, node, target, clause)
+
+
+def counted_expression(binding: Binding, node: Node, clause: str) -> Expr:
+    """The same for a timeline without a clock: int8 only."""
+    expr = binding.expression(Scope(clause=clause), node)
+    if has_subquery(expr):
+        raise not_supported(f"a subquery in {clause}", position(node))
+    return _coerced(binding, expr, node, INT8, clause)
+
+
+def _coerced(binding: Binding, expr: Expr, node: Node, target: SqlType, clause: str) -> Expr:
+    done = coerce(binding, expr, node, target, IMPLICIT)
+    if done is None:
+        message = (
+            f"argument of {clause} must be type {display(target)}, "
+            f"not type {display(expr.type.bare())}"
+        )
+        raise mismatch(message, position(node))
+    return done

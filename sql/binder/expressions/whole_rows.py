@@ -1,0 +1,158 @@
+"""A table's name in place of a value: its whole row.
+
+    to_jsonb(t), count(t), t::text   the row as json, whether there is one, its text
+    t IS NULL, t IS DISTINCT FROM u  asked of the columns
+    (t).a, (t).*, ROW(t.*)           the columns themselves
+
+Named row types are no types here, so that a whole row stands only where it is used up at once.
+
+INVARIANTS
+  O1  a row that an outer join may have made up is NULL as a whole, and not a row of NULLs. Whether
+      it is there is known by a column of its table that is NOT NULL, or by one that its side of
+      the join gets for it (`outer_join_presence.py`).
+  O2  the row of a table or a view grows and shrinks with it, also where a definition names it: no
+      definition may.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pglast import ast
+
+from sql.binder.resolve.column_lookup import find_column, find_item, referred, required_item
+from sql.binder.state import Binding, Item, Scope
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at, is_a
+from sql.plan.nodes import Case, ColumnRef, Const, Expr, IsTest, Test
+from sql.types.sql_type import BOOL
+
+_GENERATED: Final = "column generation expressions"
+_CHECK: Final = "check constraints"
+_KEPT: Final = frozenset({_GENERATED, _CHECK})
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRow:
+    """A row, column by column."""
+
+    columns: Sequence[tuple[str, Expr]]
+    place: int
+    item: Item
+
+    @property
+    def of_table(self) -> bool:
+        """Whether its type has a name in PostgreSQL, that of its table or view."""
+        return self.item.schema is not None or self.item.again
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called."""
+        return [name for name, _ in self.columns]
+
+    @property
+    def exprs(self) -> list[Expr]:
+        """The columns."""
+        return [expr for _, expr in self.columns]
+
+    def present(self, binding: Binding) -> Expr | None:
+        """Whether there is one, None if there always is. 0A000 where that is not known (O1)."""
+        if not self.item.nullable:
+            return None
+        known = _required(binding, self.item)
+        if known is None and self.item.side is not None:
+            known = self.item.side.asked(binding, self.place - 1)
+        if known is None:
+            what = "the whole row of a table without a NOT NULL column in an outer join"
+            raise not_supported(what, self.place)
+        return IsTest(Test.IS_NOT_NULL, known, BOOL)
+
+    def or_null(self, binding: Binding, value: Expr) -> Expr:
+        """What is made of the row, NULL where there is none."""
+        present = self.present(binding)
+        if present is None:
+            return value
+        return Case(((present, value),), Const(None, value.type), value.type)
+
+
+def whole_row(binding: Binding, scope: Scope, node: Node) -> WholeRow | None:
+    """The row that `t` or `t.*` means; None for any other expression."""
+    if not is_a(node, ast.ColumnRef):
+        return None
+    *qualifier, last = node.fields
+    place = node.location
+    if is_a(last, ast.A_Star):
+        if not qualifier:
+            return None
+        item: Item | None = required_item(binding, scope, [f.sval for f in qualifier], "*", place)
+    elif (
+        qualifier
+        or not _may_be_item(scope, last.sval)
+        or find_column(binding, scope, last.sval, place) is not None
+    ):
+        return None
+    else:
+        item = find_item(scope, None, last.sval, place)
+    if item is None or item.whole is not None:
+        return None
+    _check_kept(binding, scope, item, at(place))
+    names = item.declared or [name for name, _ in item.columns]
+    columns = [
+        (name, referred(binding, expr, place))
+        for name, (_, expr) in zip(names, item.columns, strict=True)
+    ]
+    return WholeRow(columns, place + 1, item)
+
+
+def _may_be_item(scope: Scope, name: str) -> bool:
+    return any(item.name == name for level in scope.levels() for item in level.items)
+
+
+def _check_kept(binding: Binding, scope: Scope, item: Item, place: int | None) -> None:
+    """O2."""
+    if scope.clause == _GENERATED:
+        message = "cannot use whole-row variable in column generation expression"
+        detail = "This would cause the generated column to depend on its own value."
+        raise SqlError("42P17", message, place, detail=detail)
+    if scope.clause == _CHECK:
+        raise not_supported("a whole row in a constraint or an index", place)
+    if binding.recorded is not None and item.schema is not None:
+        raise not_supported("a whole row of a table in a view", place)
+
+
+def _required(binding: Binding, item: Item) -> Expr | None:
+    """A column that is NULL only where the row of the item was made up."""
+    table = binding.tables.get((item.schema or "", item.relation or item.name or ""))
+    if table is None:
+        return None
+    required = {
+        (table.oid, table.number_of(ordinal))
+        for ordinal, column in enumerate(table.columns)
+        if column.not_null
+    }
+    for _, expr in item.columns:
+        if isinstance(expr, ColumnRef) and binding.origins.get(expr.id) in required:
+            return expr
+    return None
+
+
+def row_parts(binding: Binding, scope: Scope, row: Node) -> list[Node]:
+    """The fields of a ROW(..), each `t.*` in it written out (transformExpressionList)."""
+    return [part for node in row.args or () for part in _expanded(binding, scope, node)]
+
+
+def _expanded(binding: Binding, scope: Scope, node: Node) -> Sequence[Node]:
+    *qualifier, last = node.fields if is_a(node, ast.ColumnRef) else (node,)
+    if not qualifier or not is_a(last, ast.A_Star):
+        return [node]
+    place = node.location
+    item = required_item(binding, scope, [field.sval for field in qualifier], "*", place)
+    if scope.clause in _KEPT:
+        raise not_supported("all columns of a table in a constraint or an index", at(place))
+    names = [name for name, _ in item.columns]
+    if len(set(names)) < len(names):
+        raise not_supported("two columns of one name in a row value", at(place))
+    return [
+        ast.ColumnRef(fields=(*qualifier, ast.String(sval=name)), location=node.location)
+        for name in names
+    ]

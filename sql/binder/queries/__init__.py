@@ -1,0 +1,1 @@
+"""queries: to be described."""

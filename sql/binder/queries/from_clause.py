@@ -1,0 +1,335 @@
+"""FROM: tables, subqueries, CTEs and joins to a plan and the items that it makes visible
+(parse_clause.c).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pglast import ast
+from pglast.enums import JoinType
+
+from sql.binder.expressions.calls import operator
+from sql.binder.expressions.set_returning import from_function
+from sql.binder.queries.json_table import json_table
+from sql.binder.queries.tablesample import check_sample, sampled
+from sql.binder.resolve.coercion import implicit, to_boolean
+from sql.binder.resolve.query_result import settle
+from sql.binder.resolve.relations import aliased_item, relation_of, renamed, scan, table_item
+from sql.binder.resolve.unified_types import select_common_type, to_common_type
+from sql.binder.state import Binding, Item, Scope, SelectResult, Side, check_conflicts
+from sql.binder.stored.views import view_item, view_rows
+from sql.catalog.catalog import Table
+from sql.catalog.objects import ViewDefinition
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at, strings, unsupported
+from sql.plan.conditions import all_of
+from sql.plan.nodes import (
+    Coalesce,
+    Const,
+    CteScan,
+    Expr,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    Scan,
+)
+from sql.plan.projections import reference
+from sql.plan.traverse import is_volatile_plan
+from sql.types.sql_type import UNKNOWN
+
+_KINDS: Final = {
+    JoinType.JOIN_INNER: JoinKind.INNER,
+    JoinType.JOIN_LEFT: JoinKind.LEFT,
+    JoinType.JOIN_RIGHT: JoinKind.RIGHT,
+    JoinType.JOIN_FULL: JoinKind.FULL,
+}
+
+
+def from_clause(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> Plan:
+    """Bind a FROM list into the scope; several entries are cross joined."""
+    plan: Plan | None = None
+    for node in nodes:
+        scope.lateral_used = False
+        right, items = from_item(binding, scope, node)
+        check_conflicts(scope.items, items)
+        # Later entries see these only through LATERAL.
+        scope.items.extend([replace(item, lateral_only=True, lateral_ok=True) for item in items])
+        if plan is None:
+            plan = right
+        else:
+            plan = Join(JoinKind.CROSS, plan, right, None, lateral=scope.lateral_used)
+    for item in scope.items:
+        item.lateral_only = False
+    assert plan is not None, "a FROM clause has an entry"
+    return plan
+
+
+def from_item(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    """One entry of FROM."""
+    binder = _ITEMS.get(type(node))
+    if binder is None:
+        raise unsupported("this FROM item", node)
+    return binder(binding, scope, node)
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    if node.schemaname is None:
+        for level in scope.levels():
+            cte = level.ctes.get(node.relname)
+            if cte is not None and not cte.returns:
+                message = f'WITH query "{node.relname}" does not have a RETURNING clause'
+                raise SqlError("0A000", message, at(node.location))
+            if cte is not None:
+                scope.reads_itself = scope.reads_itself or cte.shared in binding.work_tables
+                return _cte(binding, scope, node, cte)
+    found = relation_of(binding, node)
+    if isinstance(found, ViewDefinition):
+        return _view(binding, scope, node, found)
+    binding.tables[found.schema, found.name] = found
+    scanned = scan(binding, found)
+    scope.ids.update([column.id for column in scanned.columns])
+    return scanned, [as_pinned(binding, node, found, table_item(scanned, found, None))]
+
+
+def _view(
+    binding: Binding, scope: Scope, node: Node, view: ViewDefinition
+) -> tuple[Plan, list[Item]]:
+    plan, columns = view_rows(binding, view)
+    scope.ids.update([column.id for column in columns])
+    return plan, [as_pinned(binding, node, view, view_item(view, columns))]
+
+
+_GONE: Final = Const(None, UNKNOWN)
+
+
+def as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item: Item) -> Item:
+    """The item by its alias; in the text of a view with the columns and names of its time."""
+    columns, name, schema = list(item.columns), found.name, found.schema
+    key = (node.schemaname or "", node.relname)
+    if binding.pinned is not None and key in binding.pinned:
+        _, names, numbers = binding.pinned[key]
+        if isinstance(found, Table):
+            by_number = {found.number_of(at_): ref for at_, (_, ref) in enumerate(columns)}
+        else:
+            by_number = {at_ + 1: ref for at_, (_, ref) in enumerate(columns)}
+        # One that is gone is used by nobody; it keeps the place of the others in lists of aliases.
+        columns = [
+            (was, by_number.get(number, _GONE)) for was, number in zip(names, numbers, strict=True)
+        ]
+        name, schema = node.relname, node.schemaname or schema
+    if node.alias is None:
+        return Item(name, columns, schema=schema)
+    return aliased_item(columns, node.alias, schema, name)
+
+
+def _cte(
+    binding: Binding, scope: Scope, node: Node, cte: "SelectResult"
+) -> tuple[Plan, list[Item]]:
+    """A use of a CTE: a scan of its rows, or its plan under a projection with ids of its own
+    (P1 of `nodes.py`).
+    """
+    columns = cte.columns
+    made = tuple([binding.new_column(column.name, column.type) for column in columns])
+    for fresh, column in zip(made, columns, strict=True):
+        binding.follow(fresh.id, column.id)
+    if cte.shared is None and is_volatile_plan(cte.plan):
+        cte.volatile_uses += 1
+        if cte.volatile_uses > 1:
+            # Two plans of it would answer in two ways.
+            what = "reading a WITH query with a volatile function twice in a statement that writes"
+            raise not_supported(what, at(node.location))
+    wrapped: Plan = Project(cte.plan, made, tuple([reference(column) for column in columns]))
+    more = tuple([binding.new_column(column.name, column.type) for column in cte.unexpanded])
+    if cte.shared is not None:
+        wrapped = CteScan(cte.shared, node.relname, (*made, *more))
+    scope.ids.update([column.id for column in (*made, *more)])
+    name = node.relname if node.alias is None else node.alias.aliasname
+    named: list[tuple[str, Expr]] = [(column.name, reference(column)) for column in made]
+    if node.alias is not None:
+        named = renamed(named, node.alias, name)
+    # The last of them is nobody's to name.
+    hidden = [(column.name, reference(column)) for column in more[:-1]]
+    return wrapped, [Item(name, named, unexpanded=hidden)]
+
+
+def _sample(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    plan, items = _table(binding, scope, node.relation)
+    if not isinstance(plan, Scan):
+        message = "TABLESAMPLE clause can only be applied to tables and materialized views"
+        raise SqlError("0A000", message, at(node.relation.location))
+    check_sample(node)
+    return sampled(binding, scope, node, plan), items
+
+
+def _subselect(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    active, clause = scope.lateral_active, scope.clause
+    scope.lateral_active, scope.clause = bool(node.lateral), "FROM"
+    try:
+        result = binding.bind_query(binding, node.subquery, scope)
+    finally:
+        scope.lateral_active, scope.clause = active, clause
+    settle(binding, result)
+    scope.ids.update([column.id for column in result.columns])
+    named: list[tuple[str, Expr]] = [(column.name, reference(column)) for column in result.columns]
+    if node.alias is None:
+        return result.plan, [Item(None, named, names_visible=False)]
+    named = renamed(named, node.alias, node.alias.aliasname)
+    return result.plan, [Item(node.alias.aliasname, named)]
+
+
+# --- joins -------------------------------------------------------------------------------------
+
+
+def _join(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    kind = _KINDS[node.jointype]
+    left, left_items = from_item(binding, scope, node.larg)
+    right, right_items, lateral = _right_side(binding, scope, node, kind, left_items)
+    check_conflicts(left_items, right_items)
+    left_columns, right_columns = _columns(left_items), _columns(right_items)
+    using = _using_names(node, left_columns, right_columns)
+    condition: Expr | None = None
+    merged: list[tuple[str, Expr]] = []
+    if using:
+        condition, merged = _using(binding, kind, using, left_columns, right_columns)
+    elif node.quals is not None:
+        condition = _on(binding, scope, node, [*left_items, *right_items])
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        left_items = _made_up(scope, left, left_items)
+    if kind in (JoinKind.LEFT, JoinKind.FULL):
+        right_items = _made_up(scope, right, right_items)
+    if condition is None and kind is JoinKind.INNER:
+        kind = JoinKind.CROSS
+    plan = Join(kind, left, right, condition, lateral=lateral)
+    rest = [pair for pair in (*left_columns, *right_columns) if pair[0] not in using]
+    return plan, _joined_items(node, [*left_items, *right_items], merged, [*merged, *rest])
+
+
+def _made_up(scope: Scope, plan: Plan, items: Sequence[Item]) -> list[Item]:
+    """The items of a side whose rows the join may make up; a join inside has done so before."""
+    side = Side(plan, scope.ids)
+    scope.sides.append(side)
+    return [item if item.nullable else replace(item, nullable=True, side=side) for item in items]
+
+
+def _right_side(
+    binding: Binding, scope: Scope, node: Node, kind: JoinKind, left_items: Sequence[Item]
+) -> tuple[Plan, list[Item], bool]:
+    legal = kind in (JoinKind.INNER, JoinKind.LEFT)
+    saved, used = scope.items, scope.lateral_used
+    offered = [replace(item, lateral_only=True, lateral_ok=legal) for item in left_items]
+    scope.items = [*saved, *offered]
+    scope.lateral_used = False
+    try:
+        right, right_items = from_item(binding, scope, node.rarg)
+        lateral = scope.lateral_used
+    finally:
+        scope.items = saved
+        scope.lateral_used = used or scope.lateral_used
+    return right, right_items, lateral
+
+
+def _columns(items: Sequence[Item]) -> list[tuple[str, Expr]]:
+    return [pair for item in items if item.columns_visible for pair in item.columns]
+
+
+def _on(binding: Binding, scope: Scope, node: Node, items: list[Item]) -> Expr:
+    saved, clause = scope.items, scope.clause
+    scope.items, scope.clause = items, "JOIN/ON"
+    try:
+        return to_boolean(binding, binding.expression(scope, node.quals), node.quals, "JOIN/ON")
+    finally:
+        scope.items, scope.clause = saved, clause
+
+
+def _using_names(
+    node: Node, left: Sequence[tuple[str, Expr]], right: Sequence[tuple[str, Expr]]
+) -> tuple[str, ...]:
+    if node.isNatural:
+        there = {name for name, _ in right}
+        return tuple(dict.fromkeys(name for name, _ in left if name in there))
+    names = strings(node.usingClause)
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            message = f'column name "{name}" appears more than once in USING clause'
+            raise SqlError("42701", message)
+    return names
+
+
+def _using(
+    binding: Binding,
+    kind: JoinKind,
+    names: Sequence[str],
+    left: Sequence[tuple[str, Expr]],
+    right: Sequence[tuple[str, Expr]],
+) -> tuple[Expr, list[tuple[str, Expr]]]:
+    """The equalities of USING, and its merged columns."""
+    pairs = [(_side(left, name, "left"), _side(right, name, "right")) for name in names]
+    parts = [operator(binding, "=", pair, [None, None], None) for pair in pairs]
+    merged = [
+        (name, _merged(binding, kind, *pair)) for name, pair in zip(names, pairs, strict=True)
+    ]
+    return all_of(parts), merged
+
+
+def _side(columns: Sequence[tuple[str, Expr]], name: str, side: str) -> Expr:
+    found = [expr for column, expr in columns if column == name]
+    if not found:
+        message = f'column "{name}" specified in USING clause does not exist in {side} table'
+        raise SqlError("42703", message)
+    if len(found) > 1:
+        message = f'common column name "{name}" appears more than once in {side} table'
+        raise SqlError("42702", message)
+    return found[0]
+
+
+def _merged(binding: Binding, kind: JoinKind, left: Expr, right: Expr) -> Expr:
+    """What a USING column is: the side that is never padded with NULLs, with the modifier that
+    both have (buildMergedJoinVar).
+    """
+    if kind is JoinKind.FULL:
+        both, type_ = to_common_type(binding, [left, right], [None, None], "JOIN/USING")
+        return Coalesce(tuple(both), type_)
+    common = select_common_type([left, right], [None, None], "JOIN/USING")
+    assert common is not None, "with a clause named a mismatch raises"
+    if kind is JoinKind.RIGHT:
+        side = implicit(binding, right, None, common.bare())
+    elif kind is JoinKind.INNER and left.type.name != common.name == right.type.name:
+        side = right
+    else:
+        side = implicit(binding, left, None, common.bare())
+    if side.type.typmod == -1 or left.type.typmod == right.type.typmod:
+        return side
+    return Coalesce((side,), side.type.bare())
+
+
+def _joined_items(
+    node: Node,
+    parts: Sequence[Item],
+    merged: Sequence[tuple[str, Expr]],
+    columns: Sequence[tuple[str, Expr]],
+) -> list[Item]:
+    if node.alias is not None:
+        named = renamed(columns, node.alias, node.alias.aliasname)
+        return [Item(node.alias.aliasname, named, again=True)]
+    hidden = [replace(item, columns_visible=False) for item in parts]
+    items = [*hidden, Item(None, columns, names_visible=False)]
+    if node.join_using_alias is not None:
+        lent = Item(node.join_using_alias.aliasname, merged, columns_visible=False, again=True)
+        check_conflicts(items, [lent])
+        items.append(lent)
+    return items
+
+
+_ITEMS: Final[dict[type, Callable[[Binding, Scope, Node], tuple[Plan, list[Item]]]]] = {
+    ast.RangeVar: _table,
+    ast.RangeSubselect: _subselect,
+    ast.RangeFunction: from_function,
+    ast.RangeTableSample: _sample,
+    ast.JoinExpr: _join,
+    ast.JsonTable: json_table,
+}

@@ -1,0 +1,183 @@
+"""FOR UPDATE, FOR SHARE and their kin: which tables they mean (transformLockingClause).
+
+Nobody is locked out: what is read under such a clause is validated when the transaction commits, at
+every isolation level. NOWAIT and SKIP LOCKED find no lock, so they change nothing.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
+
+from pglast import ast
+from pglast.enums import LockClauseStrength
+
+from sql.binder.resolve.query_shape import special_calls
+from sql.binder.resolve.relations import relation_of, sequence_named
+from sql.binder.state import Binding, Scope
+from sql.binder.stored.views import inside, view_tree
+from sql.catalog.catalog import Table
+from sql.catalog.meridian_schema import is_system
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at, is_a, strings
+from sql.statements.bound import Bound, Compound, Modify, Query
+
+_SETS: Final = "set-returning functions"
+_WORDS: Final = {
+    LockClauseStrength.LCS_FORKEYSHARE: "FOR KEY SHARE",
+    LockClauseStrength.LCS_FORSHARE: "FOR SHARE",
+    LockClauseStrength.LCS_FORNOKEYUPDATE: "FOR NO KEY UPDATE",
+    LockClauseStrength.LCS_FORUPDATE: "FOR UPDATE",
+}
+
+
+def check_locking(clauses: Sequence[Node] | None, what: str) -> None:
+    """0A000 where rows of a table do not come through."""
+    if clauses:
+        raise SqlError("0A000", f"{_words(clauses[0])} {what}")
+
+
+def lock_words(clauses: Sequence[Node]) -> str:
+    """What is said of rows that several clauses name: the strongest."""
+    return _WORDS[max(clause.strength for clause in clauses)]
+
+
+def lock(binding: Binding, scope: Scope, node: Node) -> None:
+    """Note the tables of a SELECT whose rows are to be validated."""
+    clauses = node.lockingClause or ()
+    if not clauses:
+        return
+    calls = {
+        "aggregate functions": scope.aggregates,
+        "window functions": scope.windows,
+        _SETS: scope.set_calls,
+    }
+    _check_rows(node, _words(clauses[0]), [what for what, found in calls.items() if found])
+    ctes = frozenset(name for level in scope.levels() for name in level.ctes)
+    for clause in clauses:
+        if not clause.lockedRels:
+            tables = [
+                table
+                for item in node.fromClause or ()
+                for table in _tables(binding, ctes, item, _words(clause))
+            ]
+        else:
+            tables = [
+                table
+                for name in clause.lockedRels
+                for table in _named(binding, ctes, node, clause, name)
+            ]
+        binding.locked.update(table.oid for table in tables)
+
+
+def _check_rows(node: Node, words: str, calls: Iterable[str]) -> None:
+    """0A000 for a SELECT whose rows are not rows of tables (CheckSelectLocking)."""
+    clauses = {
+        "DISTINCT clause": node.distinctClause,
+        "GROUP BY clause": node.groupClause,
+        "HAVING clause": node.havingClause,
+    }
+    for what in (*(what for what, found in clauses.items() if found), *calls):
+        shown = f"{what} in the target list" if what == _SETS else what
+        raise SqlError("0A000", f"{words} is not allowed with {shown}")
+
+
+def _words(clause: Node) -> str:
+    return _WORDS[clause.strength]
+
+
+def _tables(binding: Binding, ctes: Collection[str], item: Node, words: str) -> Iterator[Table]:
+    """All tables below an entry of FROM; WITH queries and functions are passed over."""
+    if is_a(item, ast.RangeVar):
+        if not _is_cte(ctes, item):
+            yield from _tables_of(binding, item, words)
+    elif is_a(item, ast.RangeSubselect):
+        for below in item.subquery.fromClause or ():
+            yield from _tables(binding, ctes, below, words)
+    elif is_a(item, ast.JoinExpr):
+        yield from _tables(binding, ctes, item.larg, words)
+        yield from _tables(binding, ctes, item.rarg, words)
+
+
+def _tables_of(binding: Binding, item: Node, words: str) -> Iterator[Table]:
+    """The table of this name, or those that a view of this name selects from."""
+    if sequence_named(binding, item) is not None:
+        raise SqlError("42809", f'cannot lock rows in sequence "{item.relname}"')
+    found = relation_of(binding, item)
+    if isinstance(found, Table):
+        if not is_system(found):
+            yield found
+        return
+    tree = view_tree(found.text)
+    _check_rows(tree, words, special_calls(tree))
+    with inside(binding, found):
+        own = () if tree.withClause is None else tree.withClause.ctes
+        ctes = {cte.ctename for cte in own}
+        for below in tree.fromClause or ():
+            yield from _tables(binding, ctes, below, words)
+
+
+def _is_cte(ctes: Collection[str], item: Node) -> bool:
+    return item.schemaname is None and item.relname in ctes
+
+
+def _named(
+    binding: Binding, ctes: Collection[str], node: Node, clause: Node, name: Node
+) -> Iterator[Table]:
+    words = _words(clause)
+    place = at(name.location)
+    if name.schemaname is not None:
+        message = f"{words} must specify unqualified relation names"
+        raise SqlError("42601", message, place)
+    for item in _items(node.fromClause or ()):
+        if _shown_name(item) != name.relname:
+            continue
+        refused = _not_lockable(ctes, item)
+        if refused is not None:
+            raise SqlError("0A000", f"{words} cannot be applied to {refused}", place)
+        yield from _tables(binding, ctes, item, words)
+        return
+    message = f'relation "{name.relname}" in {words} clause not found in FROM clause'
+    raise SqlError("42P01", message, place)
+
+
+def _items(items: Sequence[Node]) -> Iterator[Node]:
+    for item in items:
+        if is_a(item, ast.JoinExpr):
+            yield from _items((item.larg, item.rarg))
+        yield item
+
+
+def _shown_name(item: Node) -> str | None:
+    alias = getattr(item, "alias", None)
+    if alias is not None:
+        name: str = alias.aliasname
+        return name
+    if is_a(item, ast.RangeVar):
+        return item.relname  # type: ignore[no-any-return]
+    if is_a(item, ast.RangeFunction) and is_a(item.functions[0][0], ast.FuncCall):
+        return strings(item.functions[0][0].funcname)[-1]
+    return None
+
+
+def _not_lockable(ctes: Collection[str], item: Node) -> str | None:
+    if is_a(item, ast.JoinExpr):
+        return "a join"
+    if is_a(item, ast.RangeFunction):
+        return "a function"
+    if is_a(item, ast.RangeSubselect) and item.subquery.valuesLists:
+        return "VALUES"
+    return "a WITH query" if is_a(item, ast.RangeVar) and _is_cte(ctes, item) else None
+
+
+def check_locked(binding: Binding, bound: Bound) -> None:
+    """0A000 for statements that write and lock others than the tables that they write to."""
+    match bound:
+        case Query():
+            return
+        case Modify():
+            written = {bound.table.oid}
+        case Compound():
+            written = {modify.table.oid for modify in bound.modifications}
+        case _:
+            written = set()
+    if binding.locked - written:
+        raise not_supported("FOR UPDATE of another table in a statement that writes", None)

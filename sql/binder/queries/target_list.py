@@ -1,0 +1,228 @@
+"""Target lists, and how ORDER BY and GROUP BY refer to them (findTargetlistEntry)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pglast import ast
+
+from sql.binder.expressions.grouping_sets import GroupClause, group_clause, is_set
+from sql.binder.expressions.json_rows import row_argument
+from sql.binder.expressions.whole_rows import whole_row
+from sql.binder.resolve.coercion import implicit
+from sql.binder.resolve.column_lookup import in_item, referred, required_item
+from sql.binder.state import Binding, Scope
+from sql.errors import SqlError, grouping_error, not_supported
+from sql.parser.syntax import Node, at, column_name, is_a, position
+from sql.plan.nodes import ColumnRef, Const, Expr, Param, Subquery
+from sql.plan.renumbering import references, same_expression
+from sql.plan.traverse import children
+from sql.types.sql_type import TEXT, display
+
+
+@dataclass(slots=True)
+class Target:
+    """An entry of a target list. `junk`: only there to sort by; `is_key`: GROUP BY has found it."""
+
+    name: str
+    expr: Expr
+    node: Node
+    junk: bool = False
+    is_key: bool = False
+
+
+def target_list(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[Target]:
+    """The targets of SELECT or RETURNING, stars expanded."""
+    targets: list[Target] = []
+    for node in nodes:
+        value = node.val
+        if is_a(value, ast.ColumnRef) and is_a(value.fields[-1], ast.A_Star):
+            targets.extend(_star(binding, scope, value))
+            continue
+        if is_a(value, ast.A_Indirection) and is_a(value.indirection[-1], ast.A_Star):
+            targets.extend(_star(binding, scope, _all_of(binding, scope, value)))
+            continue
+        name = node.name if node.name is not None else column_name(value)
+        expr = _row_asked(binding, scope, value) or binding.expression(scope, value)
+        targets.append(Target(name, expr, value))
+    return targets
+
+
+def _row_asked(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """The json of a row where it is asked for."""
+    if node is not binding.row_asked:
+        return None
+    row = row_argument(binding, scope, node)
+    binding.row_asked = None if row is not None else node
+    return row
+
+
+def _star(binding: Binding, scope: Scope, node: Node) -> list[Target]:
+    place = node.location
+    if len(node.fields) > 1:
+        qualifier = [field.sval for field in node.fields[:-1]]
+        item = required_item(binding, scope, qualifier, "*", place)
+        pairs = list(item.columns)
+    else:
+        visible = [item for item in scope.items if item.columns_visible]
+        if not visible:
+            raise SqlError("42601", "SELECT * with no tables specified is not valid", at(place))
+        pairs = [pair for item in visible for pair in item.columns]
+    return [Target(name, referred(binding, expr, place), node) for name, expr in pairs]
+
+
+def _all_of(binding: Binding, scope: Scope, node: Node) -> Node:
+    """`(t).*`, as `t.*`."""
+    if len(node.indirection) > 1 or whole_row(binding, scope, node.arg) is None:
+        if len(node.indirection) == 1 and is_a(node.arg, ast.FuncCall):
+            _check_composite(binding, scope, node.arg)
+        raise not_supported("expanding a composite value", position(node))
+    fields = [field for field in node.arg.fields if is_a(field, ast.String)]
+    return ast.ColumnRef(fields=(*fields, ast.A_Star()), location=node.arg.location)
+
+
+def _check_composite(binding: Binding, scope: Scope, call: Node) -> None:
+    type_ = binding.expression(scope, call).type
+    if type_.name != "record":
+        raise SqlError("42809", f"type {display(type_.bare())} is not composite")
+
+
+def settled(binding: Binding, target: Target) -> Expr:
+    """The target's expression; an unknown literal becomes text now."""
+    if target.expr.type.name == "unknown":
+        target.expr = implicit(binding, target.expr, target.node, TEXT)
+    return target.expr
+
+
+def sort_target(
+    binding: Binding, scope: Scope, targets: list[Target], node: Node, *, computed: bool
+) -> Target:
+    """What an ORDER BY entry sorts by: a target, or a junk one added to the list.
+
+    `computed`: an expression over input columns is allowed (not after UNION).
+    """
+    found = _by_name_or_number(targets, node, "ORDER BY")
+    if found is not None:
+        return found
+    expr = binding.expression(scope, node)
+    if expr.type.name == "unknown":
+        expr = implicit(binding, expr, node, TEXT)
+    for target in targets:
+        if same_expression(target.expr, expr):
+            return target
+    if not computed:
+        raise SqlError(
+            "0A000",
+            "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+            position(node),
+            detail="Only result column names can be used, not expressions or functions.",
+            hint=(
+                "Add the expression/function to every SELECT, or move the UNION into a FROM clause."
+            ),
+        )
+    target = Target("sort", expr, node, junk=True)
+    targets.append(target)
+    return target
+
+
+def bound_groups(
+    binding: Binding, scope: Scope, targets: list[Target], select: Node
+) -> GroupClause:
+    """GROUP BY."""
+    entries: Sequence[Node] = select.groupClause or ()
+    known = dict[Expr, Target]() if any(map(is_set, entries)) else None
+    return group_clause(
+        entries,
+        lambda node: _group_key(binding, scope, targets, node, known),
+        distinct=bool(select.groupDistinct),
+    )
+
+
+def _group_key(
+    binding: Binding,
+    scope: Scope,
+    targets: list[Target],
+    node: Node,
+    known: dict[Expr, Target] | None,
+) -> Expr:
+    """What a GROUP BY entry groups by; a column of the input hides an alias of the same name.
+
+    `known`: the columns that the entries of grouping sets name, each of which is NULL by itself.
+    """
+    hidden = False
+    if is_a(node, ast.ColumnRef) and len(node.fields) == 1:
+        hidden = _is_input_column(scope, node)
+    found = None if hidden else _by_name_or_number(targets, node, "GROUP BY")
+    if found is not None:
+        expr = settled(binding, found)
+        _refuse_aggregates(binding, scope, expr)
+        if known is not None and known.setdefault(expr, found) is not found:
+            raise not_supported("grouping sets of columns with the same value", position(node))
+        found.is_key = True
+        return expr
+    expr = binding.expression(scope, node)
+    if expr.type.name == "unknown":
+        expr = implicit(binding, expr, node, TEXT)
+    same = next((target for target in targets if same_expression(target.expr, expr)), None)
+    if same is not None:
+        same.is_key = True
+    return expr
+
+
+def _is_input_column(scope: Scope, node: Node) -> bool:
+    field = node.fields[0]
+    if not is_a(field, ast.String):
+        return False
+    name = field.sval
+    return any(
+        item.columns_visible and in_item(item, name, node.location) is not None
+        for item in scope.items
+    )
+
+
+def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
+    ids = {column.id for column in scope.aggregates.values()}
+    windows = {column.id for column in scope.windows.values()}
+    waiting: list[Expr] = [expr]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ColumnRef) and part.id in ids:
+            message = "aggregate functions are not allowed in GROUP BY"
+            raise grouping_error(message, binding.place(part))
+        if isinstance(part, ColumnRef) and part.id in windows:
+            message = "window functions are not allowed in GROUP BY"
+            raise SqlError("42P20", message, binding.place(part))
+        if isinstance(part, Subquery):
+            waiting.extend(ref for ref in references(part.plan) if ref.id in ids)
+        waiting.extend(children(part))
+
+
+def _by_name_or_number(targets: list[Target], node: Node, clause: str) -> Target | None:
+    """A target by its name or its number (the SQL92 rules)."""
+    if is_a(node, ast.ColumnRef) and len(node.fields) == 1 and is_a(node.fields[0], ast.String):
+        return _by_name(targets, node.fields[0].sval, node, clause)
+    if not is_a(node, ast.A_Const):
+        return None
+    if not is_a(node.val, ast.Integer):
+        raise SqlError("42601", f"non-integer constant in {clause}", position(node))
+    number = node.val.ival or 0
+    visible = [target for target in targets if not target.junk]
+    if not 1 <= number <= len(visible):
+        message = f"{clause} position {number} is not in select list"
+        raise SqlError("42P10", message, position(node))
+    return visible[number - 1]
+
+
+def _by_name(targets: list[Target], name: str, node: Node, clause: str) -> Target | None:
+    found: Target | None = None
+    for target in targets:
+        if target.junk or target.name != name:
+            continue
+        if found is not None and found.expr != target.expr:
+            raise SqlError("42702", f'{clause} "{name}" is ambiguous', at(node.location))
+        found = found or target
+    return found
+
+
+def is_unsettled(expr: Expr) -> bool:
+    """An unknown literal or an untyped parameter."""
+    return expr.type.name == "unknown" and isinstance(expr, Const | Param)

@@ -1,0 +1,292 @@
+"""Finding a table by its name, and remembering what the answer rests on.
+
+A name that resolves to a table of a later schema of the search path, or that is found missing, says
+something about names that do not exist. A transaction that writes commits only if that still holds
+(`coordinator/core/validation.py`), so it is written down here. What is found is watched by the
+table's definition; only who decides by a name alone (IF NOT EXISTS) asks to have it written down.
+
+INVARIANTS
+  Q1  relations of pg_catalog come before the search path; a statement that reads one rests on the
+      whole catalog.
+  Q2  system relations are found with their schema's name; without it only if the search path names
+      the schema, and behind every table of users.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from sql.binder.state import BindContext, Binding
+from sql.catalog.catalog import WHOLE_CATALOG, Catalog, Key, LookUp, Table, state_of
+from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_system
+from sql.catalog.objects import TYPE, CatalogObject, SequenceDefinition, UserType, ViewDefinition
+from sql.catalog.sequence_relation import is_sequence
+from sql.catalog.system_catalogs import (
+    INFORMATION_SCHEMA,
+    PG_CATALOG,
+    SYSTEM_SCHEMAS,
+    system_catalog,
+)
+from sql.errors import SqlError, duplicate_table, undefined_schema, undefined_table
+from sql.parser.syntax import Node, at
+
+Relation: TypeAlias = Table | CatalogObject | tuple[Table, Key]
+"""What may have a name among relations; an index of a key is known by both."""
+
+
+def look_up(
+    binding: Binding, name: str, *, schema: str | None, decides: bool = False
+) -> Table | None:
+    """The table of that name, or None. `decides`: the statement needs no more than the name."""
+    if schema == SYSTEM_SCHEMA and name in SYSTEM_RELATIONS:
+        return SYSTEM_RELATIONS[name]
+    found = _system_catalog(binding, name, PG_CATALOG if schema is None else schema)
+    if found is not None:
+        return found
+    path = binding.context.search_path if schema is None else (schema,)
+    for candidate in path:
+        if candidate == INFORMATION_SCHEMA and schema is None:
+            found = _system_catalog(binding, name, candidate)
+            if found is not None:
+                return found
+        table = binding.context.catalog.tables.get((candidate, name))
+        if table is not None:
+            if decides:
+                binding.look_ups.add(LookUp(candidate, name, table.oid))
+            return table
+        binding.look_ups.add(LookUp(candidate, name, None))
+    return SYSTEM_RELATIONS.get(name) if SYSTEM_SCHEMA in path else None
+
+
+def existing_schemas(context: BindContext, path: Sequence[str]) -> Iterator[str]:
+    """Those of a search path that are there, as PostgreSQL has them: without our own (Q2); the
+    session's own is made when it is asked for.
+    """
+    known = (PG_CATALOG, INFORMATION_SCHEMA, context.temporary)
+    for name in path:
+        if name in context.catalog.schemas or name in known:
+            yield name
+
+
+def check_may_create(schema: str, name: str) -> None:
+    """42501 for something new in a schema of the system."""
+    if schema in SYSTEM_SCHEMAS:
+        message = f'permission denied to create "{schema}.{name}"'
+        detail = "System catalog modifications are currently disallowed."
+        raise SqlError("42501", message, detail=detail)
+
+
+def _system_catalog(binding: Binding, name: str, schema: str) -> Table | None:
+    """A relation of pg_catalog, which comes before the search path, or of information_schema."""
+    table = system_catalog(schema, name)
+    if table is not None:
+        binding.look_ups.add(WHOLE_CATALOG)
+    return table
+
+
+def look_up_sequence(
+    binding: Binding, name: str, *, schema: str | None
+) -> SequenceDefinition | None:
+    """The sequence of that name, or None. 42809 if something else is called so."""
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        table = binding.context.catalog.tables.get((candidate, name))
+        found = binding.context.catalog.relation(candidate, name)
+        if isinstance(found, SequenceDefinition):
+            binding.look_ups.add(LookUp(candidate, name, found.oid))
+            return found
+        if table is not None or found is not None:
+            raise wrong_kind(name, "sequence", "table" if found is None else found.kind)
+        binding.look_ups.add(LookUp(candidate, name, None))
+    return None
+
+
+def named_relation(catalog: Catalog, schema: str, name: str) -> Relation | None:
+    """What is called so, an index of a key included."""
+    found = catalog.tables.get((schema, name)) or catalog.relation(schema, name)
+    if found is not None:
+        return found
+    for table in catalog.tables.values():
+        if table.schema == schema:
+            for key in table.keys:
+                if key.name == name:
+                    return table, key
+    return None
+
+
+def named(binding: Binding, relation: Node) -> Relation | None:
+    """What a name stands for, of whatever kind. Raises 0A000 for another database."""
+    check_database(binding, relation, placed=False)
+    schema, catalog = relation.schemaname, binding.context.catalog
+    path = binding.context.search_path if schema is None else (schema,)
+    found = (named_relation(catalog, schema, relation.relname) for schema in path)
+    return next((thing for thing in found if thing is not None), None)
+
+
+def kind_of(found: Relation) -> str:
+    """What PostgreSQL calls it."""
+    match found:
+        case Table():
+            return "table"
+        case tuple():
+            return "index"
+        case _:
+            return found.kind
+
+
+def relation_exists(binding: Binding, schema: str, name: str) -> bool:
+    """Whether a table, sequence, view or index is called so; the statement rests on the answer."""
+    found = named_relation(binding.context.catalog, schema, name)
+    if isinstance(found, tuple):
+        # No object says when the index of a key goes.
+        binding.look_ups.add(WHOLE_CATALOG)
+    else:
+        binding.look_ups.add(LookUp(schema, name, None if found is None else found.oid))
+    return found is not None
+
+
+def look_up_type(binding: Binding, name: str, *, schema: str | None) -> UserType | None:
+    """The type of that name that users have made, or None; the statement rests on the answer."""
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        found = binding.context.catalog.type_named(candidate, name)
+        binding.look_ups.add(LookUp(candidate, name, state_of(found), TYPE))
+        if found is not None:
+            return found
+    return None
+
+
+def row_type(binding: Binding, name: str, *, schema: str | None) -> Table | ViewDefinition | None:
+    """The table or view whose rows have a type of that name; the statement rests on the answer."""
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        found = named_relation(binding.context.catalog, candidate, name)
+        if relation_exists(binding, candidate, name) and isinstance(found, Table | ViewDefinition):
+            return found
+    return None
+
+
+def row_type_exists(binding: Binding, schema: str, name: str) -> bool:
+    """Whether a type is called so, or a relation whose rows are of a type so called."""
+    relation = named_relation(binding.context.catalog, schema, name)
+    found = look_up_type(binding, name, schema=schema)
+    taken = relation_exists(binding, schema, name) and isinstance(relation, Table | ViewDefinition)
+    return taken or found is not None
+
+
+def refuse_type_name(binding: Binding, schema: str, name: str) -> None:
+    """42710 for a table or view that is called like a type: its rows would have that type."""
+    if look_up_type(binding, name, schema=schema) is not None:
+        hint = (
+            "A relation has an associated type of the same name, so you must use a name that "
+            "doesn't conflict with any existing type."
+        )
+        raise SqlError("42710", f'type "{name}" already exists', hint=hint)
+
+
+def refuse_renamed(binding: Binding, schema: str, name: str, *, where: str = "") -> None:
+    """The same for one that is to be called so."""
+    if look_up_type(binding, name, schema=schema) is not None:
+        raise SqlError("42710", f'type "{name}" already exists{where}')
+
+
+def schema_exists(binding: Binding, name: str) -> bool:
+    """Whether users have a schema of that name; the statement rests on the answer."""
+    exists = name in binding.context.catalog.schemas
+    binding.look_ups.add(LookUp(name, None, 0 if exists else None))
+    return exists
+
+
+def undefined_relation(binding: Binding, relation: Node) -> SqlError:
+    """What a command says that finds none: of the schema, if that is missing (RangeVarGetRelid)."""
+    schema: str | None = relation.schemaname
+    known = schema is None or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
+    if schema is not None and not known:
+        return undefined_schema(schema)
+    return undefined_table(relation.relname if schema is None else f"{schema}.{relation.relname}")
+
+
+def qualifying_schema(binding: Binding, names: Sequence[str], place: int | None) -> str | None:
+    """The schema that a qualified name stands in. Raises 3F000, and as `check_qualified`."""
+    check_qualified(binding, names, at(place))
+    schema = names[-2] if len(names) > 1 else None
+    if schema is not None and schema not in SYSTEM_SCHEMAS and not schema_exists(binding, schema):
+        raise undefined_schema(schema, at(place))
+    return schema
+
+
+def check_qualified(binding: Binding, names: Sequence[str], place: int | None = None) -> None:
+    """0A000 for the name of something in another database, 42601 for what is longer
+    (DeconstructQualifiedName).
+    """
+    shown = ".".join(names)
+    if len(names) > 3:
+        message = f"improper qualified name (too many dotted names): {shown}"
+        raise SqlError("42601", message, place)
+    if len(names) == 3 and names[0] != binding.context.database:
+        message = f"cross-database references are not implemented: {shown}"
+        raise SqlError("0A000", message, place)
+
+
+def relation_name(binding: Binding, names: Sequence[str]) -> tuple[str | None, str]:
+    """Schema and name of a relation (makeRangeVarFromNameList). Raises 0A000 for another database,
+    42601 for what is longer.
+    """
+    *qualifier, name = names
+    if len(names) > 3:
+        message = f"improper relation name (too many dotted names): {'.'.join(names)}"
+        raise SqlError("42601", message)
+    if len(names) == 3 and names[0] != binding.context.database:
+        shown = ".".join(names)
+        message = f'cross-database references are not implemented: "{shown}"'
+        raise SqlError("0A000", message)
+    return qualifier[-1] if qualifier else None, name
+
+
+def not_there(
+    binding: Binding, kind: str, schema: str | None, name: str, *, missing_ok: bool
+) -> str:
+    """What IF EXISTS says that finds none. Raises 3F000, 42P01, 42704 without it."""
+    known = schema is None or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
+    if schema is not None and not known:
+        if not missing_ok:
+            raise undefined_schema(schema)
+        return f'schema "{schema}" does not exist, skipping'
+    if not missing_ok:
+        sqlstate = "42704" if kind in ("index", "foreign table") else "42P01"
+        raise SqlError(sqlstate, f'{kind} "{name}" does not exist')
+    return f'{kind} "{name}" does not exist, skipping'
+
+
+def wrong_kind(name: str, wanted: str, kind: str) -> SqlError:
+    """42809 of DROP for what is called so and is something else."""
+    one, other = (f"{'an' if word[0] in 'aeiou' else 'a'} {word}" for word in (wanted, kind))
+    hint = f"Use DROP {kind.upper()} to remove {other}."
+    return SqlError("42809", f'"{name}" is not {one}', hint=hint)
+
+
+def check_database(binding: Binding, relation: Node, *, placed: bool = True) -> None:
+    """0A000 for a RangeVar of another database. `placed`: the error says where it stands."""
+    catalog = relation.catalogname
+    if catalog is None or catalog == binding.context.database:
+        return
+    shown = f"{catalog}.{relation.schemaname}.{relation.relname}"
+    message = f'cross-database references are not implemented: "{shown}"'
+    raise SqlError("0A000", message, at(relation.location) if placed else None)
+
+
+def refuse_system_change(table: Table) -> None:
+    """42501 for DDL on a system relation."""
+    if is_system(table):
+        raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
+
+
+def refuse_system_write(table: Table) -> None:
+    """42809 for INSERT, UPDATE, DELETE and COPY FROM on a system relation."""
+    if is_sequence(table):
+        raise SqlError("42809", f'cannot change sequence "{table.name}"')
+    if is_system(table):
+        detail = "It shows the state of the server."
+        raise SqlError("42809", f'cannot change system relation "{table.name}"', detail=detail)
+
+
+def refuse_taken(binding: Binding, schema: str, name: str) -> None:
+    """42P07 for a name that a relation has, the index of a key included."""
+    if relation_exists(binding, schema, name):
+        raise duplicate_table(name)

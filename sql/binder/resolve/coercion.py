@@ -1,0 +1,425 @@
+"""Conversions: which are allowed where, and expressions that perform them.
+
+    unknown literal   parsed here and now into a constant of the target type
+    untyped $n        gets the target type
+    anything else     a `Call` of the cast's row; casts of constants that cannot fail are folded
+
+Follows parse_coerce.c: contexts (implicit, assignment, explicit). Not here: common types
+(`unified_types.py`).
+
+INVARIANTS
+  K1  what `coerce` returns has the target's type name and, if the target has a modifier, its
+      modifier.
+  K2  a numeric keeps its computed precision and scale unless the target has a modifier; `store`
+      alone gives it the exact shape of a column.
+  K3  folding never raises for a typed constant: what would fail is left to run time, as in
+      PostgreSQL.
+"""
+
+from collections.abc import Iterable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import cache
+from typing import Final
+
+from pglast import ast
+
+from sql.binder.resolve.reg_literals import registered, resolved, shown_type
+from sql.binder.resolve.setting_literals import remember
+from sql.binder.resolve.sql_functions import stand_in
+from sql.binder.resolve.styled_arguments import styled_arguments
+from sql.binder.state import Binding, Scope
+from sql.errors import SqlError, mismatch, not_supported
+from sql.functions.table import CastContext, Function, cast, function_by_id
+from sql.parser.syntax import Node, at, is_a, location, position
+from sql.plan import bpchar_calls as char_blanks
+from sql.plan.array_calls import converting_row
+from sql.plan.nodes import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
+from sql.types import bpchar as char_blanks_bpchar
+from sql.types import numeric
+from sql.types.datetime.typmods import fitted_time
+from sql.types.enums import is_enum, kept_as
+from sql.types.sql_type import (
+    NUMERIC,
+    REGISTERED,
+    TEXT,
+    TIMED,
+    SqlType,
+    Value,
+    array_of,
+    display,
+    plain_type,
+)
+from sql.types.styles import PLAIN
+from sql.types.text_input import apply_typmod, parse_text
+
+IMPLICIT: Final = CastContext.IMPLICIT
+ASSIGNMENT: Final = CastContext.ASSIGNMENT
+EXPLICIT: Final = CastContext.EXPLICIT
+_RANK: Final = {IMPLICIT: 0, ASSIGNMENT: 1, EXPLICIT: 2}
+_POLYMORPHIC: Final = frozenset(
+    {
+        "any", "anyelement", "anyarray", "anynonarray",
+        "anycompatible", "anycompatiblearray", "anycompatiblenonarray",
+    }
+)  # fmt: skip
+_INTEGERS: Final = {"int2": 1 << 15, "int4": 1 << 31, "int8": 1 << 63}
+_TEXTS: Final = frozenset({"text", "varchar"})
+_WIDE: Final = Context(prec=80)
+_ADJUSTED_MAX: Final = 200
+
+
+@cache
+def can_coerce(source: str, target: str, context: CastContext) -> bool:
+    """Whether a value of one type may become another in that context."""
+    if source in (target, "unknown") or target in _POLYMORPHIC:
+        return True
+    if target == "anyenum":
+        return is_enum(source)
+    if source.startswith("_") and target.startswith("_"):
+        return can_coerce(source[1:], target[1:], context)
+    row = cast(source, target)
+    return row is not None and row.context is not None and _RANK[row.context] <= _RANK[context]
+
+
+def coerce(
+    binding: Binding, expr: Expr, node: Node, target: SqlType, context: CastContext
+) -> Expr | None:
+    """The expression as `target` (K1), or None if the context does not allow it."""
+    source = expr.type
+    if source.name == "unknown":
+        expr = _typed(binding, expr, node, target)
+    elif source.name != target.name:
+        if not can_coerce(source.name, target.name, context):
+            return None
+        row = cast(source.name, target.name)
+        assert row is not None, "can_coerce found a row"
+        expr = _converted(binding, expr, row, target)
+    return modified(expr, target, context)
+
+
+def implicit(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
+    """`coerce` where an overload or a common type has already been found to fit."""
+    done = coerce(binding, expr, node, target, IMPLICIT)
+    assert done is not None, f"no implicit cast from {expr.type.name} to {target.name}"
+    return done
+
+
+def settled(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """An expression whose type is not unknown: a literal that nothing gives a type is text."""
+    expr = binding.expression(scope, node)
+    return implicit(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
+
+
+def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
+    bare = plain_type(target.name)
+    if isinstance(expr, Param):
+        return named_parameter(binding, binding.resolve_parameter(expr, bare), node)
+    # A column of a subquery is never unknown: `SelectResult.settle` has seen to it.
+    assert isinstance(expr, Const), f"an unknown expression that is no literal: {expr}"
+    if expr.value is None:
+        return Const(None, bare)
+    assert isinstance(expr.value, str), "an unknown literal is text"
+    if bare.name in REGISTERED:
+        return registered(binding, expr.value, bare, at(location(node)))
+    typmod = target.typmod if target.name == "interval" else -1
+    made = literal(binding, expr.value, bare.name, at(location(node)), typmod)
+    remember(binding, expr, made)
+    return made
+
+
+def named_parameter(binding: Binding, param: Param, node: Node) -> Expr:
+    """A parameter of one of the reg types: the client sends a name, or a number as text, which is
+    looked up when the statement runs. Any other parameter as it is.
+    """
+    type_ = param.type
+    if type_.name not in REGISTERED:
+        return param
+    # The cast of a name takes numbers, as input does; that of a text to regclass does not.
+    row = cast("name", type_.name)
+    if row is None:
+        raise not_supported(f"a parameter of type {type_.name}", position(node))
+    return _converted(binding, Param(param.index, TEXT), row, type_)
+
+
+def literal(
+    binding: Binding, text: str, type_name: str, place: int | None, typmod: int = -1
+) -> Const:
+    """A text constant as a constant of a type, by the type's input function (sql/text_input T2)."""
+    styles = PLAIN if binding.of_kept_text else binding.context.styles
+    zone, clock = binding.context.timezone, binding.clock
+    try:
+        value = parse_text(
+            type_name, text, timezone=zone, styles=styles, typmod=typmod, clock=clock
+        )
+    except SqlError as error:
+        raise error.at(place) from None
+    if isinstance(value, Decimal):
+        return decimal_constant(value, place)
+    type_ = plain_type(type_name)
+    if char_blanks_bpchar.is_char(type_):
+        return char_blanks.char_literal(value, type_name)
+    if type_name == "_numeric":
+        value = _held(value, type_, place)
+    return Const(value, type_)
+
+
+def _held(value: Value, type_: SqlType, place: int | None) -> Value:
+    """The elements as numeric without modifier holds them, or 22003."""
+    try:
+        return apply_typmod(value, type_, explicit=True)
+    except SqlError as error:
+        raise error.at(place) from None
+
+
+def float_literal(binding: Binding, node: Node, target: SqlType) -> Const | None:
+    """A numeric literal that becomes a float, if no numeric of ours holds it: 1e300 (no place)."""
+    is_float = target.name in ("float4", "float8")
+    if not is_float or not is_a(node, ast.A_Const) or not is_a(node.val, ast.Float):
+        return None
+    text: str = node.val.fval.replace("_", "")
+    try:
+        exact = Decimal(text)
+    except ArithmeticError:
+        return None  # hexadecimal and its kin
+    if abs(exact.adjusted()) <= _ADJUSTED_MAX and numeric.fits(numeric.of_constant(exact)):
+        return None
+    return literal(binding, text, target.name, None)
+
+
+def decimal_constant(value: Decimal, place: int | None) -> Const:
+    """A numeric constant with exactly its own digits."""
+    if value.as_tuple().exponent > 0:  # type: ignore[operator] # finite values have an integer
+        value = Decimal(int(value))
+    if not value:
+        value = abs(value)  # a numeric has no -0, so (-0.0)::float8 is 0
+    type_ = numeric.of_constant(value)
+    if not numeric.fits(type_):
+        detail = "A numeric holds at most 38 digits."
+        raise SqlError("22003", "value overflows numeric format", place, detail=detail)
+    return Const(value, type_)
+
+
+def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> Expr:
+    (shown,) = styled_arguments(binding, row, (expr,), target.name)
+    if shown is not expr:
+        further = cast(shown.type.name, target.name)
+        if further is None or shown.type.name == target.name:
+            return shown
+        return _converted(binding, shown, further, target)
+    if row.rewrite is not None and isinstance(expr, Const):
+        known = shown_type(expr)
+        if known is not None:
+            return Const(known, SqlType(target.name))
+    if row.rewrite is not None:
+        found = resolved(binding, row, (expr,)) or stand_in(binding, row.rewrite, (expr,))
+        further = cast(found.type.name, target.name)
+        # A rewriting gives text where the row is of several types of texts.
+        if found.type.name == target.name or further is None:
+            return found
+        return _converted(binding, found, further, target)
+    expr, row = char_blanks.cast_source(expr, row, target)
+    type_ = char_blanks_bpchar.cast_type(expr.type, target.name)
+    if target.name in ("numeric", "_numeric"):
+        # A text holds the array; what its elements are, nothing tells.
+        made_of_text = target.element is not None and expr.type.element is None
+        type_ = array_of(NUMERIC) if made_of_text else numeric.of_cast(expr.type)
+    if isinstance(expr, Const):
+        folded = _folded(expr.value, expr.type.name, type_)
+        if folded is not None:
+            return folded
+    zoned = row
+    if expr.type.element is not None and type_.element is not None:
+        zoned = converting_row(expr.type.name[1:], type_.name[1:])
+    return Call(row, (expr, *zone_arguments(binding, zoned)), type_)
+
+
+def zone_arguments(binding: Binding, row: Function) -> tuple[Const, ...]:
+    """The session's zone for a row that depends on it (F3 of `functions/table.py`)."""
+    return (Const(binding.context.timezone, TEXT),) if row.zone else ()
+
+
+def _folded(value: Value, source: str, target: SqlType) -> Const | None:
+    if value is None:
+        return Const(None, target)
+    name = target.name
+    if isinstance(value, tuple):
+        return _folded_array(value, source, target)
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int) and source in _INTEGERS:
+        return _folded_integer(value, target)
+    if isinstance(value, Decimal):
+        if name == "float8":
+            return Const(float(value), target)
+        if name in _INTEGERS:
+            whole = int(value.quantize(Decimal(1), ROUND_HALF_UP, _WIDE))
+            return Const(whole, target) if _in_range(whole, name) else None
+    if isinstance(value, str) and name in _TEXTS and kept_as(source) in _TEXTS:
+        return Const(value, target)
+    return None
+
+
+def _folded_array(value: tuple[Value, ...], source: str, target: SqlType) -> Const | None:
+    element = target.element
+    if element is None:
+        return None
+    items = [_folded(item, source[1:], element) for item in value]
+    known = [item for item in items if item is not None]
+    return Const(tuple([item.value for item in known]), target) if known == items else None
+
+
+def _folded_integer(value: int, target: SqlType) -> Const | None:
+    name = target.name
+    if name in _INTEGERS:
+        return Const(value, target) if _in_range(value, name) else None
+    if name == "numeric":
+        return Const(Decimal(value), numeric.of_constant(Decimal(value)))
+    if name == "float8":
+        return Const(float(value), target)
+    return None
+
+
+def _in_range(value: int, name: str) -> bool:
+    return -_INTEGERS[name] <= value < _INTEGERS[name]
+
+
+def bare_name(type_: SqlType) -> str:
+    """The type as messages name it, without a modifier."""
+    return display(SqlType(type_.name))
+
+
+# --- modifiers and shapes ----------------------------------------------------------------------
+
+
+def modified(expr: Expr, target: SqlType, context: CastContext) -> Expr:
+    """Apply the target's modifier to an expression that has the target's type (K1)."""
+    if target.typmod < 0 or expr.type.typmod == target.typmod:
+        return expr
+    if isinstance(expr, Const):
+        folded = _fitted(expr.value, target, context)
+        if folded is not None:
+            return folded
+    return Call(_modifier_row(target.name, context), (expr,), target)
+
+
+def _modifier_row(name: str, context: CastContext) -> Function:
+    if name.startswith("_"):
+        assigned = name in ("_varchar", "_bpchar") and context is not EXPLICIT
+        return function_by_id("assign(anyarray)" if assigned else "anyarray::anyarray")
+    if name == "numeric" or name in TIMED or context is EXPLICIT:
+        row = cast(name, name)
+        assert row is not None, f"no row applies a modifier of {name}"
+        return row
+    return function_by_id(f"assign({name})")
+
+
+def _fitted(value: Value, target: SqlType, context: CastContext) -> Const | None:
+    if value is None:
+        return Const(None, target)
+    if isinstance(value, tuple):
+        return _fitted_array(value, target, context)
+    if isinstance(value, Decimal):
+        assert target.scale is not None, "Y1"
+        rounded = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, _WIDE)
+        shape = numeric.of_constant(rounded)
+        fits = (shape.precision or 0) <= (target.precision or 0) or rounded == 0
+        return Const(rounded, target) if fits else None
+    length = target.length
+    if isinstance(value, str) and length is not None:
+        return _fitted_text(value, length, target, context)
+    return Const(fitted_time(value, target), target) if target.name in TIMED else None
+
+
+def _fitted_array(value: tuple[Value, ...], target: SqlType, context: CastContext) -> Const | None:
+    element = target.element
+    assert element is not None, "a tuple is an array"
+    items = [_fitted(item, element, context) for item in value]
+    known = [item for item in items if item is not None]
+    return Const(tuple([item.value for item in known]), target) if known == items else None
+
+
+def _fitted_text(value: str, length: int, target: SqlType, context: CastContext) -> Const | None:
+    kept = value[:length]
+    if len(value) > length and context is not EXPLICIT and value[length:].strip(" "):
+        return None
+    return Const(kept.rstrip(" ") if target.name == "bpchar" else kept, target)
+
+
+def same_shape(left: SqlType, right: SqlType) -> bool:
+    """Whether two types are stored alike."""
+    return left.name == right.name and (
+        "numeric" not in left.name or (left.precision, left.scale) == (right.precision, right.scale)
+    )
+
+
+def reshaped(binding: Binding, expr: Expr, target: SqlType) -> Expr:
+    """A numeric as another precision and scale, losing no exact digit (N2 of `numeric.py`)."""
+    if same_shape(expr.type, target):
+        return expr
+    if isinstance(expr, Const):
+        moved = _moved(expr.value, target)
+        if moved is not None:
+            return moved
+    narrower = (target.scale or 0) < (expr.type.scale or 0)
+    kind = "numeric" if target.element is None else "anyarray"
+    if narrower and is_exact(binding, expr):
+        return Call(function_by_id(f"narrow({kind})"), (expr,), target)
+    row = cast(target.name, target.name)
+    assert row is not None, "the row that changes precision and scale (F4 of `functions/table.py`)"
+    return Call(row, (expr,), target)
+
+
+def _moved(value: Value, target: SqlType) -> Const | None:
+    if value is None:
+        return Const(None, target)
+    if isinstance(value, tuple):
+        element = target.element
+        assert element is not None, "a tuple is an array"
+        items = [_moved(item, element) for item in value]
+        return None if None in items else Const(value, target)
+    assert isinstance(value, Decimal), "a numeric constant"
+    own = numeric.of_constant(value)
+    digits = (target.precision or 0) - (target.scale or 0)
+    fits = (own.scale or 0) <= (target.scale or 0) and (own.precision or 0) - (
+        own.scale or 0
+    ) <= digits
+    return Const(value, target) if fits else None
+
+
+def is_exact(binding: Binding, expr: Expr) -> bool:
+    """Whether a numeric value has not been rounded by the engine yet (N2 of `numeric.py`)."""
+    match expr:
+        case Call():
+            if expr.function.numeric in ("divide", "inexact"):
+                return False
+            numerics = [arg for arg in expr.args if arg.type.name == "numeric"]
+            if not numerics and expr.args and expr.args[0].type.name in ("float4", "float8"):
+                return False
+            return all(is_exact(binding, arg) for arg in numerics)
+        case ColumnRef():
+            return expr.id not in binding.inexact
+        case Case():
+            branches: Iterable[Expr] = (result for _, result in expr.whens)
+            return all(is_exact(binding, arg) for arg in (*branches, expr.otherwise))
+        case Coalesce() | Extreme():
+            return all(is_exact(binding, arg) for arg in expr.args)
+        case _:
+            return True
+
+
+def stored(binding: Binding, expr: Expr, target: SqlType) -> Expr:
+    """Give an assigned value the exact shape of its column (K2)."""
+    if char_blanks_bpchar.is_char(target):
+        return char_blanks.as_width(expr, target)
+    return reshaped(binding, expr, target) if "numeric" in target.name else expr
+
+
+def to_boolean(binding: Binding, expr: Expr, node: Node, what: str) -> Expr:
+    """A condition, or 42804."""
+    if expr.type.name == "bool":
+        return expr
+    done = coerce(binding, expr, node, SqlType("bool"), ASSIGNMENT)
+    if done is None:
+        message = f"argument of {what} must be type boolean, not type {bare_name(expr.type)}"
+        raise mismatch(message, position(node))
+    return done

@@ -1,0 +1,186 @@
+"""COLLATE: all collations on offer order text by code points; which letters they know differs.
+
+    upper('é' collate "C")          é: its letters are those of ASCII
+    upper('é' collate "default")    É
+
+INVARIANTS
+  L1  an expression has the collation of its arguments, one that COLLATE names before others
+      (assign_collations_walker): two different ones are 42P21. `name` is of the collation "C".
+  L2  what asks for letters is computed for ASCII's under "C" and its kin (`lower`, `upper`, ILIKE)
+      or refused; all else is the same under every collation.
+
+Not here: conflicts between collations that nobody named where they meet (42P22 in PostgreSQL):
+they order alike, and the first is as good as the other. The letters of names in patterns
+(`compute/reference/functions/text.py`), where a pattern is over a `name` itself.
+"""
+
+import string
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from sql.binder.resolve.catalog_lookup import qualifying_schema
+from sql.binder.state import Binding, Collation
+from sql.errors import SqlError, not_supported
+from sql.functions.table import Function
+from sql.parser.syntax import Node, at, strings
+from sql.plan.nodes import (
+    Call,
+    Case,
+    Coalesce,
+    ColumnRef,
+    Const,
+    Expr,
+    Extreme,
+    PlanColumn,
+    Subquery,
+    SubqueryKind,
+    output_columns,
+)
+from sql.types.sql_type import SqlType, display
+
+_ASCII_LETTERS: Final = frozenset({"C", "POSIX", "ucs_basic"})
+_BY_CODE_POINT: Final = _ASCII_LETTERS | {"default", "C.utf8", "pg_c_utf8"}
+_LETTERS: Final = {
+    "upper": (string.ascii_lowercase, string.ascii_uppercase),
+    "lower": (string.ascii_uppercase, string.ascii_lowercase),
+}
+_SMALL: Final = "translate($%d, '{}', '{}')".format(*_LETTERS["lower"])
+_REWRITES: Final = {
+    **{name: f"translate($1, '{some}', '{others}')" for name, (some, others) in _LETTERS.items()},
+    "~~*": f"{_SMALL % 1} like {_SMALL % 2}",
+    "!~~*": f"{_SMALL % 1} not like {_SMALL % 2}",
+}
+_ASKS_LETTERS: Final = frozenset({"initcap", "casefold", "~", "!~", "~*", "!~*", "substring"})
+_COLLATABLE: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown"})
+
+
+_OF_NAMES: Final = Collation("C", of_names=True)
+
+
+def check_collation(binding: Binding, node: Node, type_: SqlType) -> Collation:
+    """A COLLATE clause at values of a type: 0A000 for another order, 42804 for no texts."""
+    *_, name = names = strings(node.collname)
+    if qualifying_schema(binding, names, node.location) not in (None, "pg_catalog"):
+        message = f'collation "{".".join(names)}" for encoding "UTF8" does not exist'
+        raise SqlError("42704", message, at(node.location))
+    if name not in _BY_CODE_POINT:
+        raise not_supported(f'collation "{name}"', at(node.location))
+    if type_.category not in ("S", "X") and (type_.element or type_).category not in ("S", "X"):
+        message = f"collations are not supported by type {display(type_.bare())}"
+        raise SqlError("42804", message, at(node.location))
+    return Collation(name, node.location or 0)
+
+
+def column_collation(binding: Binding, node: Node | None, type_: SqlType) -> str:
+    """What a column keeps of its COLLATE clause: nothing, if that names its type's own."""
+    if node is None:
+        return ""
+    return _unless_own(check_collation(binding, node, type_), type_)
+
+
+def shown_collation(binding: Binding, column: PlanColumn) -> str:
+    """What a column of a table or view keeps that is made of this one."""
+    collation = binding.collations.get(column.id)
+    return "" if collation is None else _unless_own(collation, column.type)
+
+
+def _unless_own(collation: Collation, type_: SqlType) -> str:
+    own = "C" if type_.name in ("name", "_name") else "default"
+    return "" if collation.name == own else collation.name
+
+
+def note(binding: Binding, expr: Expr, collation: Collation | None) -> Expr:
+    """Say of which collation an expression is, so that nobody looks into it again."""
+    if collation is not None or _is_collatable(expr.type):
+        binding.collated[id(expr)] = (expr, collation)
+    return expr
+
+
+def note_all(binding: Binding, made: list[Expr], exprs: Sequence[Expr]) -> list[Expr]:
+    """Say of which collation all of these are: that of the expressions they were made of."""
+    collation = merged(binding, exprs)
+    return [note(binding, expr, collation) for expr in made]
+
+
+def note_column(binding: Binding, column: PlanColumn, expr: Expr) -> None:
+    """Say of which collation a column is that shows this expression: nobody names it there."""
+    note_computed(binding, column, (expr,))
+
+
+def note_computed(binding: Binding, column: PlanColumn, exprs: Sequence[Expr]) -> None:
+    """The same of a column that is computed of these."""
+    collation = merged(binding, exprs) if _is_collatable(column.type) else None
+    if collation is not None:
+        binding.collations[column.id] = replace(collation, place=None)
+
+
+def note_united(binding: Binding, column: PlanColumn, sides: Sequence[PlanColumn]) -> None:
+    """The same of a column of a set operation."""
+    for side in sides:
+        if side.id in binding.collations:
+            binding.collations.setdefault(column.id, binding.collations[side.id])
+
+
+def ascii_rewrite(row: Function, args: Sequence[Expr], collation: Collation | None) -> str | None:
+    """What stands for a call under a collation of ASCII's letters; 0A000 if nothing does (L2).
+
+    What is made of a `name` is asked as it is for ASCII, of which names are: tools do so.
+    """
+    if collation is None or collation.name not in _ASCII_LETTERS:
+        return None
+    if _asks_letters(row) and not (collation.of_names and all(map(_may_be_ascii, args))):
+        raise not_supported(f'{row.name} under the collation "{collation.name}"')
+    return _REWRITES.get(row.name) if {*row.args} == {"text"} else None
+
+
+def _may_be_ascii(expr: Expr) -> bool:
+    return not (isinstance(expr, Const) and isinstance(expr.value, str)) or expr.value.isascii()
+
+
+def _asks_letters(row: Function) -> bool:
+    if row.name not in _ASKS_LETTERS and not row.name.startswith("regexp_"):
+        return False
+    return row.args[0] in ("text", "bpchar") and row.args[1:2] in ((), ("text",))
+
+
+def merged(binding: Binding, exprs: Sequence[Expr]) -> Collation | None:
+    """The collation of what is made of these (L1); None: the default one, of which nobody spoke."""
+    found = [one for expr in exprs if (one := collation_of(binding, expr)) is not None]
+    named = sorted((one for one in found if one.place is not None), key=_place)
+    for one in named[1:]:
+        if one.name != named[0].name:
+            pair = f'"{named[0].name}" and "{one.name}"'
+            message = f"collation mismatch between explicit collations {pair}"
+            raise SqlError("42P21", message, at(one.place))
+    return next(iter([*named, *found]), None)
+
+
+def _place(collation: Collation) -> int:
+    return collation.place or 0
+
+
+def collation_of(binding: Binding, expr: Expr) -> Collation | None:
+    """The collation of an expression (L1)."""
+    made = binding.collated.get(id(expr))
+    if made is not None:
+        return made[1]
+    if not _is_collatable(expr.type):
+        return None
+    if expr.type.name in ("name", "_name"):
+        return _OF_NAMES
+    match expr:
+        case ColumnRef(id=id_):
+            return binding.collations.get(id_)
+        case Call(args=args) | Coalesce(args=args) | Extreme(args=args):
+            return merged(binding, args)
+        case Case(whens=whens, otherwise=otherwise):
+            return merged(binding, [*(value for _, value in whens), otherwise])
+        case Subquery(kind=SubqueryKind.SCALAR | SubqueryKind.ARRAY, plan=plan):
+            return binding.collations.get(output_columns(plan)[0].id)
+        case _:
+            return None
+
+
+def _is_collatable(type_: SqlType) -> bool:
+    return type_.name.removeprefix("_") in _COLLATABLE

@@ -1,0 +1,99 @@
+"""Names of functions in literals and values of regproc and regprocedure (regproc.c).
+
+All are PostgreSQL's own, so that what a name means depends on no catalog.
+"""
+
+from collections.abc import Iterator
+
+from sql.catalog.system_catalogs import PG_CATALOG
+from sql.errors import SqlError, not_supported
+from sql.functions.pg_proc import by_name, is_ambiguous, other_types
+from sql.functions.postgresql_names import postgresql_names
+from sql.parser.qualified_names import name_parts
+from sql.parser.type_names import type_in, type_of
+
+
+def function_named(text: str, place: int | None) -> int | None:
+    """The oid of the only function of that name; None if there is none. Raises 42602 for no name,
+    42725 if there are several, 0A000 for what PostgreSQL alone has.
+    """
+    *schema, name = name_parts(text, place)
+    if len(schema) > 1:
+        shown = ".".join([*schema, name])
+        message = f"cross-database references are not implemented: {shown}"
+        raise SqlError("0A000", message, place)
+    if schema not in ([], [PG_CATALOG]):
+        return None
+    found, theirs = by_name().get(name), postgresql_names().functions.get(name, ())
+    if is_ambiguous(name) or len(theirs) > 1:
+        raise SqlError("42725", f'more than one function named "{text}"', place)
+    if found is None and theirs:
+        raise not_supported(f"function {name}", place)
+    return None if found is None else found[0].oid
+
+
+def function_called(text: str, place: int | None) -> int | None:
+    """The oid of the function with that name and these types of arguments, as `lower(text)`; None
+    if there is none. Raises 42602, 22P02, 42601 for what is no such text, 42704 for a type that is
+    not there, 0A000 for what PostgreSQL alone has.
+    """
+    name, inside = _split(text, place)
+    *schema, name = name_parts(name, place)
+    wanted = tuple(_type_name(type_name, place) for type_name in _types(inside, place))
+    if schema not in ([], [PG_CATALOG]):
+        return None
+    for found in by_name().get(name, ()):
+        if wanted == tuple(given.type for given in found.inputs):
+            return found.oid
+    for types in postgresql_names().functions.get(name, ()):
+        if wanted == tuple(map(_declared, types)):
+            raise not_supported(f"function {text}", place)
+    return None
+
+
+def _declared(written: str) -> str:
+    """The type of an argument in `sql/data/postgresql.txt`."""
+    return f"_{written[:-1]}" if written.endswith("*") else written.rstrip("?")
+
+
+def _split(text: str, place: int | None) -> tuple[str, str]:
+    """What stands before the parentheses, and in them (parseNameAndArgTypes)."""
+    begin = next((at for at, letter in _unquoted(text) if letter == "("), None)
+    if begin is None:
+        raise SqlError("22P02", "expected a left parenthesis", place)
+    rest = text[begin + 1 :].rstrip()
+    if not rest.endswith(")"):
+        raise SqlError("22P02", "expected a right parenthesis", place)
+    return text[:begin], rest[:-1]
+
+
+def _unquoted(text: str) -> Iterator[tuple[int, str]]:
+    quoted = False
+    for at, letter in enumerate(text):
+        quoted ^= letter == '"'
+        if not quoted:
+            yield at, letter
+
+
+def _types(text: str, place: int | None) -> Iterator[str]:
+    if not text.strip():
+        return
+    begin = depth = 0
+    for at, letter in _unquoted(text):
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and not depth:
+            yield text[begin:at].strip()
+            begin = at + 1
+    if not text[begin:].strip():
+        raise SqlError("22P02", "expected a type name", place)
+    yield text[begin:].strip()
+
+
+def _type_name(text: str, place: int | None) -> str:
+    for names in other_types().values():
+        if text in names:
+            return names[0]
+    try:
+        return type_of(type_in(text, None)).name
+    except SqlError as error:
+        raise error.at(place) from None

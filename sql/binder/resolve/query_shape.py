@@ -1,0 +1,66 @@
+"""Which queries are too complex to write through (view_query_is_auto_updatable)."""
+
+from collections.abc import Iterator, Sequence
+
+from pglast import ast
+from pglast.enums import SetOperation
+
+from sql.binder.resolve.function_choice import returns_set
+from sql.functions.table import FunctionKind, functions
+from sql.parser.syntax import Node, is_a, parts, strings
+
+
+def _containing(what: str) -> str:
+    return f"Views containing {what} are not automatically updatable."
+
+
+def _is_aggregate(call: Node) -> bool:
+    rows = functions(_name(call))
+    return not call.over and bool(rows) and rows[0].kind is FunctionKind.AGGREGATE
+
+
+def _name(call: Node) -> str:
+    return strings(call.funcname)[-1]
+
+
+def _own_parts(node: Node) -> Iterator[Node]:
+    """Without those of subqueries, which have aggregates and sets of their own."""
+    inner = {
+        id(part) for sub in parts(node) if is_a(sub, ast.SubLink) for part in parts(sub.subselect)
+    }
+    return (part for part in parts(node) if id(part) not in inner)
+
+
+def query_reasons(tree: Node) -> Iterator[str]:
+    """What keeps a view from being written through, in PostgreSQL's order; its columns apart."""
+    if tree.distinctClause:
+        yield _containing("DISTINCT")
+    if tree.groupClause:
+        yield _containing("GROUP BY")
+    if tree.havingClause:
+        yield _containing("HAVING")
+    if tree.op != SetOperation.SETOP_NONE:
+        yield _containing("UNION, INTERSECT, or EXCEPT")
+    if tree.withClause:
+        yield _containing("WITH")
+    if tree.limitCount or tree.limitOffset:
+        yield _containing("LIMIT or OFFSET")
+    for what in special_calls(tree):
+        yield f"Views that return {what} are not automatically updatable."
+    items: Sequence[Node] = tree.fromClause or ()
+    if len(items) == 1 and is_a(items[0], ast.RangeTableSample):
+        yield _containing("TABLESAMPLE")
+    if len(items) != 1 or not is_a(items[0], ast.RangeVar):
+        what = "do not select from a single table or view"
+        yield f"Views that {what} are not automatically updatable."
+
+
+def special_calls(tree: Node) -> Iterator[str]:
+    """The kinds of functions in the list of a SELECT whose rows are not those that it reads."""
+    calls = [part for part in _own_parts(tree.targetList or ()) if is_a(part, ast.FuncCall)]
+    if any(_is_aggregate(call) for call in calls):
+        yield "aggregate functions"
+    if any(call.over for call in calls):
+        yield "window functions"
+    if any(returns_set(_name(call)) for call in calls):
+        yield "set-returning functions"

@@ -1,0 +1,167 @@
+"""Literals of the reg types: a name becomes an oid where it stands (regclassin and its kin).
+
+    't'::regclass ─▶ the table that t means here      '16384'::regclass, '-' ─▶ the number, 0
+
+INVARIANTS
+  G1  a statement with such a literal rests on the name (`catalog_lookup.py`): it is bound again, or
+      validated, when the name comes to mean something else.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sql.binder.resolve.catalog_lookup import look_up, named_relation, schema_exists
+from sql.binder.resolve.function_names import function_called, function_named
+from sql.binder.resolve.role_names import roles_of
+from sql.binder.resolve.type_names import type_named, user_type
+from sql.binder.state import Binding
+from sql.catalog.catalog import WHOLE_CATALOG, LookUp
+from sql.catalog.meridian_schema import SYSTEM_SCHEMA
+from sql.catalog.objects import DomainDefinition
+from sql.catalog.oids import index_oid, schema_oid
+from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
+from sql.catalog.temporary import ALIAS
+from sql.errors import SqlError, undefined_schema
+from sql.functions.table import Function, FunctionKind
+from sql.parser.qualified_names import name_parts, relation_parts
+from sql.parser.type_names import type_in
+from sql.plan.nodes import Const, Expr
+from sql.types.sql_type import NAMES_BY_OID, OID, SqlType, display
+
+_OID_MAX: Final = (1 << 32) - 1
+
+
+def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -> Const:
+    """The literal as an oid of the type. Raises what the type's input function does."""
+    if text == "-":
+        return Const(0, type_)
+    if text.isdecimal() and text.isascii():
+        if int(text) > _OID_MAX:
+            raise SqlError("22003", f'value "{text}" is out of range for type oid', place)
+        return Const(int(text), type_)
+    match type_.name:
+        case "regclass":
+            return Const(_relation(binding, text, place), type_)
+        case "regtype":
+            return Const(_type(binding, text, place), type_)
+        case "regnamespace":
+            return Const(_namespace(binding, text, place), type_)
+        case "regrole":
+            return Const(_role(binding, text, place), type_)
+        case "regproc":
+            return Const(_function(function_named(text, place), text, place), type_)
+        case _:
+            return Const(_function(function_called(text, place), text, place), type_)
+
+
+def resolved(binding: Binding, row: Function, args: Sequence[Expr]) -> Const | None:
+    """The oid that a call with a constant name gives, if the name is known now; else its rewriting
+    says what PostgreSQL would when the statement runs.
+    """
+    type_ = SqlType(row.result)
+    if type_.name not in _KINDS or len(args) != 1 or not isinstance(args[0], Const):
+        return None
+    text = args[0].value
+    # A text's cast to regclass takes no numbers, and these are rare.
+    if not isinstance(text, str) or text == "-" or text.isdecimal():
+        return None
+    if row.name in _OF_PLAIN_NAMES:
+        return _of_plain_name(binding, row, text)
+    if not (row.name.startswith("to_reg") or row.kind is FunctionKind.CAST):
+        return None
+    try:
+        return registered(binding, text, type_, None)
+    except SqlError:
+        return None
+
+
+_KINDS: Final = ("regclass", "regtype", "regnamespace", "regrole", "regproc", "regprocedure", "oid")
+_OF_PLAIN_NAMES: Final = ("meridian_role", "meridian_role_named", "meridian_schema")
+
+
+def _of_plain_name(binding: Binding, row: Function, name: str) -> Const | None:
+    oid: int | None = None
+    if row.name != "meridian_schema":
+        role = roles_of(binding.context).named(name)
+        binding.look_ups.add(WHOLE_CATALOG)
+        binding.uses_session = True
+        oid = None if role is None else role.oid
+        if row.name == "meridian_role" and name == "public":
+            oid = 0
+    elif name in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA) or schema_exists(binding, name):
+        oid = schema_oid(name)
+    return None if oid is None else Const(oid, OID)
+
+
+def shown_type(constant: Const) -> str | None:
+    """What a constant regtype shows: the names of types are nobody's to change."""
+    oid = constant.value
+    if constant.type.name != "regtype" or not isinstance(oid, int) or oid not in NAMES_BY_OID:
+        return None
+    return display(SqlType(NAMES_BY_OID[oid]))
+
+
+def _relation(binding: Binding, text: str, place: int | None) -> int:
+    parts = relation_parts(text, binding.context.database, place)
+    schema = parts[0] if len(parts) > 1 else None
+    if schema == ALIAS:
+        schema = binding.context.temporary
+    for candidate in (None, *binding.context.search_path) if schema is None else (schema,):
+        found = _in_schema(binding, candidate, parts[-1])
+        if found is not None:
+            return found
+    raise SqlError("42P01", f'relation "{".".join(parts)}" does not exist', place)
+
+
+def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
+    """What is called so in a schema; None: in PostgreSQL's own, which comes first."""
+    if schema is None or schema in CATALOG_SCHEMAS or schema == SYSTEM_SCHEMA:
+        # Q2 of `catalog_lookup.py`: nothing of users is there.
+        table = look_up(binding, name, schema=PG_CATALOG if schema is None else schema)
+        return None if table is None else table.oid
+    found = named_relation(binding.context.catalog, schema, name)
+    if isinstance(found, tuple):
+        binding.look_ups.add(WHOLE_CATALOG)
+        return index_oid(*found)
+    oid = None if found is None else found.oid
+    binding.look_ups.add(LookUp(schema, name, oid))
+    return oid
+
+
+def _type(binding: Binding, text: str, place: int | None) -> int:
+    name = type_in(text, place)
+    try:
+        found = user_type(binding, name)
+        if isinstance(found, DomainDefinition) and not name.arrayBounds:
+            return found.oid
+        return type_named(binding, name).oid
+    except SqlError as error:
+        raise error.at(place) from None
+
+
+def _namespace(binding: Binding, text: str, place: int | None) -> int:
+    parts = name_parts(text, place)
+    known = (*CATALOG_SCHEMAS, SYSTEM_SCHEMA)
+    if len(parts) != 1:
+        raise SqlError("42602", "invalid name syntax", place)
+    if parts[0] not in known and not schema_exists(binding, parts[0]):
+        raise undefined_schema(parts[0], place)
+    return schema_oid(parts[0])
+
+
+def _function(oid: int | None, text: str, place: int | None) -> int:
+    if oid is None:
+        raise SqlError("42883", f'function "{text}" does not exist', place)
+    return oid
+
+
+def _role(binding: Binding, text: str, place: int | None) -> int:
+    parts = name_parts(text, place)
+    if len(parts) != 1:
+        raise SqlError("42602", "invalid name syntax", place)
+    role = roles_of(binding.context).named(parts[0])
+    if role is None:
+        raise SqlError("42704", f'role "{parts[0]}" does not exist', place)
+    binding.look_ups.add(WHOLE_CATALOG)
+    binding.uses_session = True
+    return role.oid

@@ -1,0 +1,77 @@
+"""Which role a name means, in a statement and to a session."""
+
+from collections.abc import Sequence
+
+from pglast.enums import RoleSpecType
+
+from sql.binder.state import BindContext, Binding
+from sql.catalog.acl import OWNER, PUBLIC, Rights
+from sql.catalog.catalog import Catalog
+from sql.catalog.objects import Subject
+from sql.catalog.ownership import DATABASE
+from sql.catalog.roles import Role, Roles
+from sql.errors import SqlError
+from sql.parser.syntax import Node
+
+
+def roles_of(context: BindContext) -> Roles:
+    """All roles, as the session sees them."""
+    owner = context.catalog.rights.get(DATABASE, Rights()).owner
+    login = context.login or context.session_user or context.user
+    return Roles(context.catalog.roles, login, owner)
+
+
+def current_role(context: BindContext) -> Role:
+    """Who acts: what he makes is his."""
+    roles = roles_of(context)
+    found = roles.named(context.user) or roles.by_oid(OWNER)
+    assert found is not None, "U2 of `catalog/roles.py`: the first superuser has always been there"
+    return found
+
+
+def undefined_role(name: str) -> SqlError:
+    """42704."""
+    return SqlError("42704", f'role "{name}" does not exist')
+
+
+def role_named(roles: Roles, name: str) -> Role:
+    """The role of that name, or 42704."""
+    found = roles.named(name)
+    if found is None:
+        raise undefined_role(name)
+    return found
+
+
+def spec_name(binding: Binding, spec: Node) -> str:
+    """The name that a RoleSpec stands for."""
+    match spec.roletype:
+        case RoleSpecType.ROLESPEC_CSTRING:
+            name: str = spec.rolename
+            return name
+        case RoleSpecType.ROLESPEC_SESSION_USER:
+            return binding.context.session_user or binding.context.user
+        case RoleSpecType.ROLESPEC_PUBLIC:
+            return "public"
+        case _:
+            return binding.context.user
+
+
+def role_of(binding: Binding, roles: Roles, spec: Node) -> Role:
+    """The role that a RoleSpec means, or 42704. What it means is the session's: it is not kept."""
+    binding.uses_session = True
+    return role_named(roles, spec_name(binding, spec))
+
+
+def grantees(binding: Binding, roles: Roles, specs: Sequence[Node]) -> tuple[int, ...]:
+    """The oids of those who are granted something; PUBLIC may be among them."""
+    return tuple(
+        PUBLIC
+        if spec.roletype == RoleSpecType.ROLESPEC_PUBLIC
+        else role_of(binding, roles, spec).oid
+        for spec in specs
+    )
+
+
+def owner_of(catalog: Catalog, subject: Subject) -> int:
+    """Who owns something."""
+    return catalog.rights.get(subject, Rights()).owner

@@ -1,0 +1,128 @@
+"""Literals of times as they were read, once: for what is used later, under other settings.
+
+    'tomorrow 10:00' in a view  ─ CREATE, in Berlin ─▶ CAST('2025-06-02 08:00:00+00' AS
+                                                       timestamp with time zone)
+    the same in a statement     ─ PREPARE, in Berlin ─▶ '2025-06-02 08:00:00+00'
+
+PostgreSQL reads such a literal when it analyses the statement, by the settings (TimeZone,
+DateStyle, IntervalStyle) and the clock of that moment, and keeps the value. We keep text, so its
+literals are written anew.
+
+INVARIANTS
+  R1  what is written anew means the same under all settings and at any time: an ISO text, with its
+      zone if the type has one.
+  R2  the literals of a text that is kept have their types written out, so that they keep them
+      whatever becomes of the columns beside them. A name that its column had is kept.
+
+Not here: texts that become times when the statement runs (`'..'::text::timestamptz`), which are
+read by whoever runs it, as in PostgreSQL.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Final
+
+from pglast import ast
+
+from sql.binder.state import Binding
+from sql.parser.parse import Statement
+from sql.parser.syntax import Node, column_name, is_a, parts, unsupported
+from sql.plan.nodes import Const
+from sql.statements.literals import ReadLiteral, ReadLiterals
+from sql.types.sql_type import UNKNOWN
+from sql.types.text_input import CLOCKED
+from sql.types.text_output import format_text
+
+_READ: Final = CLOCKED | {"interval"}
+_NOT_READ: Final = Const(None, UNKNOWN)
+_OWN_NAMES: Final = frozenset({"date"})
+"""Types that PostgreSQL's grammar has no words for."""
+
+
+def remember(binding: "Binding", literal: Const, value: Const) -> None:
+    """Note what a literal of the statement's own was read as, if that may become another value."""
+    if value.type.name.removeprefix("_") not in _READ or binding.of_kept_text:
+        return
+    _, node = binding.literals.get(id(literal), (None, None))
+    if node is not None:
+        binding.read.append((node, value))
+
+
+def as_kept(read: Sequence[ReadLiteral], written: Node, tree: Node) -> bool:
+    """Write the literals of a tree anew (R1, R2); whether there were any. `written`: the tree that
+    was bound, of which the other is a copy.
+    """
+    if not read:
+        return False
+    found: dict[int, Const] = {}
+    values = _values(read)
+    for part, copy in zip(parts(written), parts(tree), strict=True):
+        value = values.get(id(part), _NOT_READ)
+        if value is None:
+            raise unsupported("keeping a literal that is of two types", part)
+        if value is not _NOT_READ:
+            found[id(copy)] = value
+    if found:
+        _write_types(tree, found)
+    return bool(found)
+
+
+def _values(read: Sequence[ReadLiteral]) -> Mapping[int, Const | None]:
+    """By the identity of the node; None for a literal of two types, which no one text says."""
+    values: dict[int, Const | None] = {}
+    for node, value in read:
+        known = values.setdefault(id(node), value)
+        if known is not None and known.type.name != value.type.name:
+            values[id(node)] = None
+    return values
+
+
+def _write_types(tree: Node, found: Mapping[int, Const]) -> None:
+    for part in parts(tree):
+        value = found.get(id(part))
+        if value is not None:
+            part.val = ast.String(sval=format_text(value.value, value.type))
+    for part in parts(tree):
+        if is_a(part, ast.TypeCast) and id(part.arg) in found:
+            continue
+        for name in part:
+            old = getattr(part, name)
+            new = _typed(old, found)
+            if new is not old:
+                if is_a(part, ast.ResTarget) and part.name is None:
+                    part.name = column_name(old)
+                setattr(part, name, new)
+
+
+def _typed(child: Node, found: Mapping[int, Const]) -> Node:
+    """A child of a node, or a list of such, with casts around its literals."""
+    if isinstance(child, tuple):
+        made = tuple([_typed(item, found) for item in child])
+        return made if any(new is not old for new, old in zip(made, child, strict=True)) else child
+    value = found.get(id(child)) if is_a(child, ast.A_Const) else None
+    return child if value is None else ast.TypeCast(arg=child, typeName=_type_name(value))
+
+
+def _type_name(value: Const) -> Node:
+    name = value.type.name.removeprefix("_")
+    words = (name,) if name in _OWN_NAMES else ("pg_catalog", name)
+    bounds = None if name == value.type.name else (ast.Integer(ival=-1),)
+    names = tuple([ast.String(sval=word) for word in words])
+    return ast.TypeName(names=names, typemod=-1, arrayBounds=bounds)
+
+
+def as_read(statement: Statement, read: ReadLiterals) -> Statement:
+    """The statement with its literals as they were read (R1), but for those of two types."""
+    values = _values(read.literals)
+    node, as_of = deepcopy((statement.node, statement.as_of))
+    texts: list[str] = []
+    for part, copy in zip(parts(read.trees), parts((node, as_of)), strict=True):
+        value = values.get(id(part))
+        if value is not None:
+            shown = format_text(value.value, value.type)
+            copy.val = ast.String(sval=shown)
+            texts.append(shown)
+    # The text says what was read, for the plan cache; places in front of it stay what they are.
+    text = f"{statement.text}\n-- read as {texts}"
+    return replace(statement, text=text, node=node, as_of=as_of)

@@ -1,0 +1,61 @@
+"""What expressions make of values in another style than PostgreSQL's default.
+
+    SET DateStyle = 'German';  d || ' x'  ─▶  styled(d) || ' x'
+
+INVARIANTS
+  Y1  a value that a function makes a text of stands there as the text that the session's style
+      makes of it, and so does an interval or a bytea of which it makes JSON.
+  Y2  what remains is refused: floats in JSON, which are numbers there; texts that are read; what is
+      to be DISTINCT, as values are that look different.
+
+Not here: rows as values (`expressions/rows.py`), and results (`styled_output.py`).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sql.binder.resolve.styled_functions import check_style, shows_texts
+from sql.binder.state import Binding
+from sql.functions.table import Function, function_by_id
+from sql.plan.nodes import Call, Const, Expr
+from sql.types.sql_type import TEXT, array_of
+from sql.types.styles import PLAIN
+
+_STYLED: Final = "styled(any)"
+_IN_JSON: Final = frozenset({"interval", "bytea"})
+
+
+def styled_arguments(
+    binding: Binding,
+    row: Function,
+    args: Sequence[Expr],
+    result: str,
+    *,
+    distinct: bool = False,
+) -> tuple[Expr, ...]:
+    """The arguments of a call as the session's styles have them (Y1); 0A000 for what cannot be
+    styled (Y2).
+    """
+    styles = binding.context.styles
+    if styles == PLAIN:
+        return tuple(args)
+    made = list(args)
+    if not distinct:
+        made = [styled(binding, a) if _is_shown(binding, row, a, result) else a for a in args]
+    check_style(styles, row, [arg.type.name for arg in made], result)
+    return tuple(made)
+
+
+def styled(binding: Binding, expr: Expr) -> Call:
+    """The text of a value, the texts of an array's elements, in the session's style."""
+    how = Const(binding.context.styles.packed(), TEXT)
+    zone = Const(binding.context.timezone, TEXT)
+    type_ = TEXT if expr.type.element is None else array_of(TEXT)
+    return Call(function_by_id(_STYLED), (expr, how, zone), type_)
+
+
+def _is_shown(binding: Binding, row: Function, arg: Expr, result: str) -> bool:
+    if not binding.context.styles.writes(arg.type.name):
+        return False
+    shown = shows_texts(row, result)
+    return shown is not None and (not shown or arg.type.name.removeprefix("_") in _IN_JSON)

@@ -1,0 +1,80 @@
+"""Temporary relations: ordinary ones in a schema that belongs to one session.
+
+    session ─▶ its schema, `pg_temp_..`, made with its first temporary relation
+            ─▶ names: that schema comes before the search path; `pg_temp` is another name of it
+
+A temporary table is stored, locked, written and read like any other, so transactions, savepoints,
+keys, sequences and both engines know nothing of it. What makes it temporary is its schema: nobody
+else finds it there, and it is dropped at the session's end, or, if that was not to be, before the
+server accepts anybody (`coordinator/session/temporary_tables.py`).
+
+INVARIANTS
+  T1  a session's schema has a name that no other session has ever had: not now, and not in a past
+      that AS OF may read.
+  T2  no name leads into the schema of another session.
+  T3  a plan that depends on whose session it is, is not shared with others.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from pglast import ast
+
+from sql.catalog.temporary import ALIAS, is_temporary
+from sql.errors import SqlError
+from sql.parser.meridian_nodes import ArgumentNode
+from sql.parser.syntax import Node, at, is_a
+
+_NAMES: Final[dict[type, str]] = {
+    ast.ColumnRef: "fields",
+    ast.FuncCall: "funcname",
+    ast.TypeName: "names",
+    ast.CommentStmt: "object",
+    ast.DropStmt: "objects",
+}
+"""Where names stand that may begin with a schema, besides in RangeVars."""
+
+
+def mentions(text: str) -> bool:
+    """Whether a statement may name a temporary schema, by that name or another."""
+    return ALIAS in text or ALIAS in text.lower()
+
+
+def localized(node: Node, own: str) -> Node:
+    """The tree as this session means it: `pg_temp` is its own schema. Raises 0A000 for another
+    session's (T2).
+    """
+    if is_a(node, tuple):
+        return tuple([localized(part, own) for part in node])
+    if isinstance(node, ArgumentNode):
+        return replace(node, value=localized(node.value, own))
+    if not is_a(node, ast.Node) or is_a(node, ast.A_Const):
+        return node
+    changed = {name: localized(getattr(node, name), own) for name in node}
+    if is_a(node, ast.RangeVar) and node.schemaname is not None:
+        changed["schemaname"] = _schema(node.schemaname, own, at(node.location))
+    if is_a(node, ast.AlterObjectSchemaStmt):
+        changed["newschema"] = _schema(node.newschema, own, None)
+    names = _NAMES.get(type(node))
+    if names is not None:
+        changed[names] = _qualified(changed[names], own)
+    return type(node)(**changed)
+
+
+def _qualified(names: Node, own: str) -> Node:
+    """A list of names, or of such lists."""
+    if not is_a(names, tuple):
+        return names
+    if names and is_a(names[0], tuple):
+        return tuple([_qualified(part, own) for part in names])
+    if len(names) < 2 or not is_a(names[0], ast.String):
+        return names
+    return (ast.String(sval=_schema(names[0].sval, own, None)), *names[1:])
+
+
+def _schema(name: str, own: str, place: int | None) -> str:
+    if name == ALIAS:
+        return own
+    if is_temporary(name) and name != own:
+        raise SqlError("0A000", "cannot access temporary tables of other sessions", place)
+    return name

@@ -1,0 +1,161 @@
+"""Names of types as a catalog knows them.
+
+    TypeName ─▶ a type of PostgreSQL ─ or, along the search path, one that users have made
+
+INVARIANTS
+  N1  PostgreSQL's own types come before the search path, as pg_catalog does.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from sql.binder.resolve.catalog_lookup import check_qualified, look_up_type, row_type_exists
+from sql.binder.state import BindContext, Binding
+from sql.catalog.catalog import Catalog
+from sql.catalog.objects import Domain, DomainDefinition, UserType
+from sql.catalog.system_catalogs import INFORMATION_SCHEMA, system_catalog
+from sql.errors import SqlError, not_supported, undefined_schema
+from sql.parser.syntax import Node, at, strings
+from sql.parser.type_names import is_builtin, type_of
+from sql.types.bpchar import column_type
+from sql.types.enums import enum_of, is_enum
+from sql.types.sql_type import SqlType, array_of, display, plain_type
+
+_DOMAINS: Final = frozenset(
+    {"cardinal_number", "character_data", "sql_identifier", "time_stamp", "yes_or_no"}
+)
+"""Those of information_schema."""
+
+
+def declared(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]:
+    """The type that a TypeName gives to values, and the domain that they are of, if it is one."""
+    found = user_type(binding, node)
+    if not isinstance(found, DomainDefinition):
+        return type_named(binding, node), None
+    if node.typmods:
+        message = f'type modifier is not allowed for type "{found.name}"'
+        raise SqlError("42601", message, at(node.location))
+    if node.arrayBounds:
+        raise not_supported("an array of a domain", at(node.location))
+    return found.type, found.domain
+
+
+def type_named(binding: Binding, node: Node) -> SqlType:
+    """The type that a TypeName means (N1). Raises 42704, 42601, 22023, 3F000, 0A000."""
+    found = user_type(binding, node)
+    if isinstance(found, DomainDefinition):
+        raise not_supported("a domain here", at(node.location))
+    if found is None:
+        return type_of(node)
+    if node.typmods:
+        message = f'type modifier is not allowed for type "{found.name}"'
+        raise SqlError("42601", message, at(node.location))
+    return array_of(found.type) if node.arrayBounds else found.type
+
+
+def user_type(binding: Binding, node: Node) -> UserType | None:
+    """What users have made under this name; None if it is PostgreSQL's, or nobody's."""
+    *qualifier, name = strings(node.names)
+    if node.setof or node.pct_type or not name:
+        return None
+    check_qualified(binding, [*qualifier, name])
+    schema = qualifier[-1] if qualifier else None
+    if schema == "pg_catalog" or (schema is None and is_builtin(name)):
+        return None
+    found = look_up_type(binding, name, schema=schema)
+    if found is None:
+        for candidate in binding.context.search_path if schema is None else (schema,):
+            if row_type_exists(binding, candidate, name):
+                raise not_supported(f'the type of rows of "{name}"', at(node.location))
+    theirs = name in _DOMAINS or system_catalog(INFORMATION_SCHEMA, name) is not None
+    if found is None and schema == INFORMATION_SCHEMA and theirs:
+        raise not_supported(f"type {schema}.{name}", at(node.location))
+    known = (INFORMATION_SCHEMA, *binding.context.catalog.schemas)
+    if found is None and schema is not None and schema in known:
+        raise SqlError("42704", f'type "{schema}.{name}" does not exist', at(node.location))
+    if found is None and schema is not None:
+        raise undefined_schema(schema, at(node.location))
+    return found
+
+
+def as_now(context: BindContext, type_: SqlType | None) -> SqlType | None:
+    """A type that a client has declared, as it is defined now. Raises 42704.
+
+    It comes as an oid (`unresolved`), as a name, or as it was when the statement was prepared.
+    """
+    if type_ is None:
+        return None
+    name = type_.name.removeprefix("_")
+    if name.startswith(_NAMED):
+        found = _with_name(context, name.removeprefix(_NAMED))
+        return array_of(found) if type_.element is not None else found
+    if name.startswith(_UNRESOLVED):
+        return _with_oid(context.catalog, int(name.removeprefix(_UNRESOLVED)))
+    if not is_enum(name):
+        return type_
+    found = _with_oid(context.catalog, enum_of(name).oid)
+    return found if name == type_.name else array_of(found)
+
+
+def latest(catalog: Catalog, types: Sequence[SqlType]) -> Sequence[SqlType]:
+    """Types as the catalog has them now; those that it does not know as they are."""
+    known = {found.oid: found.type for found in catalog.enums()}
+    return [
+        _replaced(type_, known) if is_enum(type_.name.removeprefix("_")) else type_
+        for type_ in types
+    ]
+
+
+def _replaced(type_: SqlType, known: Mapping[int, SqlType]) -> SqlType:
+    found = known.get(enum_of(type_.name.removeprefix("_")).oid)
+    if found is None:
+        return type_
+    return found if type_.element is None else array_of(found)
+
+
+_UNRESOLVED: Final = "oid "
+
+
+def unresolved(oid: int) -> SqlType:
+    """A type that is known by its oid alone; `as_now` finds it."""
+    return SqlType(f"{_UNRESOLVED}{oid}")
+
+
+_NAMED: Final = "named "
+
+
+def declared_by_name(node: Node) -> SqlType:
+    """The type of a TypeName where there is no catalog; `as_now` finds what users have made.
+    Without modifier, as PostgreSQL takes the types of PREPARE.
+    """
+    *qualifier, name = strings(node.names)
+    if qualifier[:1] == ["pg_catalog"] or (not qualifier and is_builtin(name)):
+        return column_type(plain_type(type_of(node).name))
+    called = SqlType(_NAMED + json.dumps([*qualifier[-1:], name]))
+    return array_of(called) if node.arrayBounds else called
+
+
+def _with_name(context: BindContext, encoded: str) -> SqlType:
+    *qualifier, name = cast("list[str]", json.loads(encoded))
+    for schema in qualifier or context.search_path:
+        found = context.catalog.type_named(schema, name)
+        if found is not None:
+            return found.type
+    raise SqlError("42704", f'type "{".".join([*qualifier, name])}" does not exist')
+
+
+def _with_oid(catalog: Catalog, oid: int) -> SqlType:
+    for found in catalog.enums():
+        if oid in (found.oid, found.array):
+            return found.type if oid == found.oid else array_of(found.type)
+    for domain in catalog.domains():
+        if oid == domain.oid:
+            return domain.type
+    raise SqlError("42704", f"type with OID {oid} does not exist")
+
+
+def refuse_pseudo_type(name: str, type_: SqlType) -> None:
+    """42P16 for the type of a column that no relation can have."""
+    if type_.name in ("void", "record", "_record"):
+        raise SqlError("42P16", f'column "{name}" has pseudo-type {display(type_)}')

@@ -1,0 +1,102 @@
+"""Common types of CASE, COALESCE, VALUES, UNION and arrays (select_common_type of parse_coerce.c),
+and the one shape that numerics have where they come together.
+
+INVARIANTS
+  T1  a constant NULL widens nothing: what is beside it keeps its digits, but not its modifier.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sql.binder.resolve.coercion import IMPLICIT, bare_name, can_coerce, coerce, reshaped
+from sql.binder.resolve.collations import note_all
+from sql.binder.state import Binding
+from sql.errors import SqlError, mismatch
+from sql.parser.syntax import Node, position
+from sql.plan import bpchar_calls as char_blanks
+from sql.plan.nodes import Const, Expr, is_null
+from sql.types import bpchar as char_blanks_bpchar
+from sql.types import numeric
+from sql.types.records import mixed
+from sql.types.sql_type import PREFERRED, TEXT, SqlType, category, plain_type
+
+
+def select_common_type(
+    exprs: Sequence[Expr], nodes: Sequence[Node], what: str | None
+) -> SqlType | None:
+    """The type all expressions get (select_common_type). Without `what`: None instead of 42804."""
+    chosen = exprs[0].type
+    if chosen.name != "unknown" and all(expr.type.name == chosen.name for expr in exprs):
+        return chosen
+    for expr, node in zip(exprs[1:], nodes[1:], strict=True):
+        type_ = expr.type
+        if type_.name in ("unknown", chosen.name):
+            continue
+        if chosen.name == "unknown":
+            chosen = type_
+        elif category(type_.name) != category(chosen.name):
+            if what is None:
+                return None
+            names = f"{bare_name(chosen)} and {bare_name(type_)}"
+            raise mismatch(f"{what} types {names} cannot be matched", position(node))
+        elif (
+            chosen.name not in PREFERRED
+            and can_coerce(chosen.name, type_.name, IMPLICIT)
+            and not can_coerce(type_.name, chosen.name, IMPLICIT)
+        ):
+            chosen = type_
+    return TEXT if chosen.name == "unknown" else chosen
+
+
+def to_common_type(
+    binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node], what: str
+) -> tuple[list[Expr], SqlType]:
+    """All expressions with one type, numerics with one shape, and that type."""
+    chosen = select_common_type(exprs, nodes, what)
+    assert chosen is not None, "with `what` a mismatch raises"
+    done, type_ = as_common_type(binding, exprs, nodes, chosen, what)
+    return note_all(binding, done, exprs), type_
+
+
+def as_common_type(
+    binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node], chosen: SqlType, what: str
+) -> tuple[list[Expr], SqlType]:
+    """All expressions as the chosen type; the modifier survives if all have it."""
+    target = chosen.bare() if "numeric" not in chosen.name else plain_type(chosen.name)
+    typmods = {expr.type.typmod if expr.type.name == chosen.name else -1 for expr in exprs}
+    done = [
+        convert_common(binding, expr, node, target, what)
+        for expr, node in zip(exprs, nodes, strict=True)
+    ]
+    if "numeric" in chosen.name:
+        common = _shown_alike(done, common_numeric(done))
+        return [reshaped(binding, expr, common) for expr in done], common
+    typmod = typmods.pop() if len(typmods) == 1 else -1
+    if char_blanks_bpchar.is_char(target):
+        return char_blanks.alike(done, typmod)
+    if len({expr.type.fields for expr in done if not isinstance(expr, Const)}) > 1:
+        target = mixed(target)
+    return done, replace(target, typmod=typmod)
+
+
+def common_numeric(exprs: Sequence[Expr]) -> SqlType:
+    """One numeric type for values of all; a NULL has no digits to hold, and no modifier."""
+    types = [expr.type for expr in exprs if not is_null(expr)]
+    common = numeric.unify(types or [expr.type for expr in exprs])
+    return common if len(types) == len(exprs) else common.bare()
+
+
+def _shown_alike(exprs: Sequence[Expr], common: SqlType) -> SqlType:
+    """Keep trailing zeros when only literals have another scale: coalesce(price, 0) shows 1.50."""
+    types = [expr.type for expr in exprs if not isinstance(expr, Const)]
+    even = all(not type_.trim and type_.scale == common.scale for type_ in types)
+    return replace(common, trim=False) if types and even else common
+
+
+def convert_common(binding: Binding, expr: Expr, node: Node, target: SqlType, what: str) -> Expr:
+    """One expression as the common type; 42846 if there is no implicit way."""
+    done = coerce(binding, expr, node, target, IMPLICIT)
+    if done is None:
+        names = f"{bare_name(expr.type)} to {bare_name(target)}"
+        raise SqlError("42846", f"{what} could not convert type {names}", position(node))
+    return done

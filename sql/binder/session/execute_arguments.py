@@ -1,0 +1,32 @@
+"""Arguments of EXECUTE: expressions that are assigned to the parameters of what was prepared."""
+
+from sql.binder.resolve.coercion import ASSIGNMENT, coerce
+from sql.binder.state import Binding, Scope
+from sql.binder.stored.column_expressions import refuse_subqueries
+from sql.errors import mismatch
+from sql.parser.meridian_nodes import ArgumentNode
+from sql.parser.syntax import position
+from sql.plan.nodes import Project
+from sql.plan.projections import ONE_ROW
+from sql.statements.bound import OutputColumn, Query
+from sql.types.bpchar import is_char
+from sql.types.sql_type import display
+
+
+def argument(binding: Binding, node: ArgumentNode) -> Query:
+    """One argument, as a query of its value in the parameter's type."""
+    refuse_subqueries(node.value, "EXECUTE parameter")
+    expr = binding.expression(Scope(clause="EXECUTE parameters"), node.value)
+    value = coerce(binding, expr, node.value, node.type, ASSIGNMENT)
+    if value is None:
+        message = (
+            f"parameter ${node.number} of type {display(expr.type.bare())} cannot be coerced to"
+            f" the expected type {display(node.type)}"
+        )
+        hint = "You will need to rewrite or cast the expression."
+        raise mismatch(message, position(node.value), hint=hint)
+    # A char(n) keeps the blanks that it has, whatever the parameter says of its length.
+    type_ = value.type if is_char(value.type) else node.type
+    column = binding.new_column("argument", type_)
+    plan = Project(ONE_ROW, (column,), (value,))
+    return Query(plan, (OutputColumn(column.name, column.type),), tuple(binding.tables.values()))

@@ -1,0 +1,39 @@
+"""LOCK TABLE: the tables that nobody else may write to, or use, before the transaction commits."""
+
+from typing import Final
+
+from sql.binder.resolve.catalog_lookup import refuse_system_change
+from sql.binder.resolve.relations import find_table
+from sql.binder.state import Binding
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node
+from sql.statements.bound import LockTables
+
+_SHARE_UPDATE_EXCLUSIVE: Final = 4
+"""PostgreSQL's numbers of modes; this one and those above 5 keep another one like it away."""
+_SHARE: Final = 5
+"""This mode and those above keep writers away."""
+
+
+def lock_tables(binding: Binding, node: Node) -> LockTables:
+    """LOCK [TABLE] .. [IN mode MODE] [NOWAIT]."""
+    try:
+        tables = [find_table(binding, relation, _not_a_table) for relation in node.relations]
+    except SqlError as error:
+        # PostgreSQL looks for them when it executes the statement, and knows no places then.
+        error.position = None
+        raise
+    for table in tables:
+        refuse_system_change(table)
+    return LockTables(
+        tuple(dict.fromkeys(tables)),
+        from_writers=node.mode >= _SHARE,
+        alone=node.mode == _SHARE_UPDATE_EXCLUSIVE or node.mode > _SHARE,
+    )
+
+
+def _not_a_table(name: str, kind: str) -> SqlError:
+    if kind == "view":
+        return not_supported("LOCK TABLE of a view")
+    detail = f"This operation is not supported for {'indexes' if kind == 'index' else kind + 's'}."
+    return SqlError("42809", f'cannot lock relation "{name}"', detail=detail)

@@ -1,0 +1,169 @@
+"""Statements about the session: transactions, settings, DISCARD and what behaves like it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pglast import ast
+from pglast.enums import DiscardMode, TransactionStmtKind, VariableSetKind
+
+from sql.errors import SqlError, not_supported
+from sql.parser.syntax import Node, at, is_a
+from sql.statements.session import (
+    Discard,
+    ResetVariable,
+    SetVariable,
+    ShowVariable,
+    TransactionControl,
+    TransactionVerb,
+)
+
+_VERBS: Final = {
+    TransactionStmtKind.TRANS_STMT_BEGIN: TransactionVerb.BEGIN,
+    TransactionStmtKind.TRANS_STMT_START: TransactionVerb.START,
+    TransactionStmtKind.TRANS_STMT_COMMIT: TransactionVerb.COMMIT,
+    TransactionStmtKind.TRANS_STMT_ROLLBACK: TransactionVerb.ROLLBACK,
+    TransactionStmtKind.TRANS_STMT_SAVEPOINT: TransactionVerb.SAVEPOINT,
+    TransactionStmtKind.TRANS_STMT_RELEASE: TransactionVerb.RELEASE,
+    TransactionStmtKind.TRANS_STMT_ROLLBACK_TO: TransactionVerb.ROLLBACK_TO,
+}
+_REFUSED: Final = {
+    TransactionStmtKind.TRANS_STMT_PREPARE: "PREPARE TRANSACTION",
+    TransactionStmtKind.TRANS_STMT_COMMIT_PREPARED: "COMMIT PREPARED",
+    TransactionStmtKind.TRANS_STMT_ROLLBACK_PREPARED: "ROLLBACK PREPARED",
+}
+_LEVELS: Final = {
+    # What a PostgreSQL driver means by it is "the strongest" (DESIGN §2).
+    "serializable": "strict serializable",
+    "read uncommitted": "read committed",
+}
+_LISTS: Final = frozenset({"search_path", "datestyle"})
+
+
+def transaction(node: Node) -> TransactionControl:
+    """BEGIN, COMMIT, ROLLBACK with their modes; savepoints."""
+    verb = _VERBS.get(node.kind)
+    if verb is None:
+        raise not_supported(_REFUSED[node.kind], at(node.location))
+    isolation, read_only, deferrable = _modes(node.options or ())
+    chain = bool(node.chain)
+    return TransactionControl(verb, isolation, read_only, deferrable, chain, node.savepoint_name)
+
+
+def _modes(options: Sequence[Node]) -> tuple[str | None, bool | None, bool | None]:
+    isolation: str | None = None
+    read_only: bool | None = None
+    deferrable: bool | None = None
+    for option in options:
+        value = option.arg.val
+        match option.defname:
+            case "transaction_isolation":
+                isolation = _LEVELS.get(value.sval, value.sval)
+            case "transaction_read_only":
+                read_only = bool(value.ival)
+            case _:
+                deferrable = bool(value.ival)
+    return isolation, read_only, deferrable
+
+
+def set_variable(
+    node: Node,
+) -> SetVariable | ResetVariable | TransactionControl:
+    """SET in all its forms, and RESET."""
+    name: str = (node.name or "").lower()
+    match node.kind:
+        case VariableSetKind.VAR_RESET_ALL:
+            return ResetVariable("all")
+        case VariableSetKind.VAR_RESET:
+            return ResetVariable(name)
+        case VariableSetKind.VAR_SET_DEFAULT:
+            return SetVariable(name, None, local=bool(node.is_local))
+        case VariableSetKind.VAR_SET_VALUE:
+            value = _value(name, node.args)
+            return SetVariable(name, value, local=bool(node.is_local))
+        case VariableSetKind.VAR_SET_MULTI:
+            return _set_multi(node)
+        case _:
+            raise not_supported("SET FROM CURRENT", None)
+
+
+def _value(name: str, args: Sequence[Node]) -> str | None:
+    """The values as one text, lists joined as PostgreSQL does (flatten_set_variable_args)."""
+    if len(args) > 1 and name not in _LISTS:
+        raise SqlError("22023", f"SET {name} takes only one argument")
+    parts = [_argument(name, arg) for arg in args]
+    return ", ".join(parts)
+
+
+def _argument(name: str, node: Node) -> str:
+    if is_a(node, ast.TypeCast):
+        # SET TIME ZONE INTERVAL '..'; the zone's text is enough for whole hours.
+        raise not_supported("SET TIME ZONE INTERVAL", at(node.typeName.location))
+    if is_a(node, ast.ParamRef):
+        # The parser is pg_query's, which lets a parameter stand where PostgreSQL's refuses it.
+        raise SqlError("42601", f'syntax error at or near "${node.number}"', at(node.location))
+    value: Node = node.val
+    match node.val:
+        case ast.Integer():
+            return str(value.ival or 0)
+        case ast.Float():
+            return str(value.fval)
+        case ast.Boolean():
+            return "true" if value.boolval else "false"
+        case _:
+            text: str = value.sval
+            return _quoted(text) if name == "search_path" else text
+
+
+def _quoted(name: str) -> str:
+    """An identifier as a list of identifiers shows it."""
+    plain = name.isidentifier() and name == name.lower() and name.isascii()
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def _set_multi(node: Node) -> SetVariable | TransactionControl:
+    """SET TRANSACTION and SET SESSION CHARACTERISTICS."""
+    if node.name == "TRANSACTION SNAPSHOT":
+        return TransactionControl(TransactionVerb.SET, snapshot=node.args[0].val.sval)
+    isolation, read_only, deferrable = _modes(node.args or ())
+    if node.name == "TRANSACTION":
+        return TransactionControl(TransactionVerb.SET, isolation, read_only, deferrable)
+    settings: list[SetVariable] = []
+    if isolation is not None:
+        settings.append(SetVariable("default_transaction_isolation", isolation))
+    if read_only is not None:
+        settings.append(SetVariable("default_transaction_read_only", "on" if read_only else "off"))
+    if deferrable is not None:
+        word = "on" if deferrable else "off"
+        settings.append(SetVariable("default_transaction_deferrable", word))
+    first, *more = settings
+    return replace(first, also=tuple(more))
+
+
+def show(node: Node) -> ShowVariable:
+    """SHOW name."""
+    return ShowVariable(node.name.lower())
+
+
+def discard(node: Node) -> Discard:
+    """DISCARD, DEALLOCATE, CLOSE ALL, UNLISTEN."""
+    statement: Node = node
+    match statement:
+        case ast.DiscardStmt():
+            words = {
+                DiscardMode.DISCARD_ALL: "all",
+                DiscardMode.DISCARD_PLANS: "plans",
+                DiscardMode.DISCARD_SEQUENCES: "sequences",
+                DiscardMode.DISCARD_TEMP: "temp",
+            }
+            return Discard(words[node.target])
+        case ast.DeallocateStmt():
+            if node.name is None:
+                return Discard("deallocate all")
+            return Discard("deallocate", node.name)
+        case ast.ClosePortalStmt():
+            if node.portalname is None:
+                return Discard("close all")
+            return Discard("close", node.portalname)
+        case _:
+            return Discard("unlisten", node.conditionname)

@@ -1,0 +1,107 @@
+"""The rules of domains: what a value must be, wherever it becomes one.
+
+    CAST (e AS d) ─▶ e, checked in the query          INSERT, UPDATE, COPY .. ─▶ rows, checked by
+                                                      `coordinator/execution/dml/domain_constraints.py`
+
+A domain's values are values of its base type: functions, operators, engines and files see nothing
+else of it. A column knows its domain (`Column.domain`), an expression does not.
+
+INVARIANTS
+  D1  a value is checked where it becomes one of the domain, and nowhere else: what is stored was.
+  D2  NOT NULL comes before the checks, and these in the order of their names, as in PostgreSQL.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from sql.binder.resolve.relations import scan
+from sql.binder.state import Binding, Item, Scope
+from sql.binder.stored.column_expressions import (
+    NEW_ROWS,
+    bound_check,
+    defined_default,
+    expression_of,
+    unplaced,
+)
+from sql.catalog.catalog import Column, Table
+from sql.catalog.objects import Domain
+from sql.errors import SqlError, not_supported
+from sql.functions.table import function_by_id
+from sql.plan.nodes import Call, ColumnRef, Const, Expr, IsTest, Plan, Project, Test
+from sql.plan.traverse import is_volatile_expression
+from sql.types.sql_type import BOOL, TEXT
+
+
+def null_violation(domain: Domain) -> SqlError:
+    """23502."""
+    message = f"domain {domain.shown} does not allow null values"
+    return SqlError("23502", message, schema=domain.schema, datatype=domain.name)
+
+
+def check_violation(domain: Domain, name: str) -> SqlError:
+    """23514."""
+    message = f'value for domain {domain.shown} violates check constraint "{name}"'
+    return SqlError("23514", message, schema=domain.schema, datatype=domain.name, constraint=name)
+
+
+def ordered_checks(domain: Domain) -> list[tuple[str, str]]:
+    """The checks in the order of their names (D2)."""
+    return sorted(domain.checks, key=lambda check: check[0].encode())
+
+
+def value_scope(value: Expr) -> Scope:
+    """Where VALUE is this expression."""
+    return Scope(clause="domain constraints", items=[Item(None, [("value", value)])])
+
+
+def bound_rule(binding: Binding, value: Expr, text: str) -> Expr:
+    """A check of this value."""
+    node = expression_of(text)
+    return unplaced(binding, partial(bound_check, binding, value_scope(value), node))
+
+
+def checked_value(binding: Binding, value: Expr, domain: Domain) -> Expr:
+    """A value of the base type as one of the domain (D2)."""
+    rules: list[tuple[Expr, SqlError]] = []
+    if domain.not_null:
+        rules.append((IsTest(Test.IS_NOT_NULL, value, BOOL), null_violation(domain)))
+    for name, text in ordered_checks(domain):
+        rules.append((bound_rule(binding, value, text), check_violation(domain, name)))
+    if rules and is_volatile_expression(value):
+        raise not_supported(f"a volatile value of domain {domain.shown}")
+    row, result = function_by_id("checked(any,bool,text,text,text,text,text)"), value
+    for verdict, error in rules:
+        told = (error.sqlstate, error.message, error.schema, error.datatype, error.constraint)
+        result = Call(row, (result, verdict, *(Const(text, TEXT) for text in told)), value.type)
+    return result
+
+
+def with_default(binding: Binding, column: Column) -> Column:
+    """A column without a default of its own has its domain's."""
+    domain = column.domain
+    taken = column.has_default or column.sequence or column.identity or column.generated
+    if domain is None or not domain.default or taken:
+        return column
+    node = expression_of(domain.default)
+    made = unplaced(binding, partial(defined_default, binding, column, node))
+    return replace(made, default_of_domain=True)
+
+
+def rules_of(table: Table) -> Iterator[tuple[int, Domain, str, str]]:
+    """Ordinal, domain, name and text of every check of a table's columns, in their order."""
+    for ordinal, column in enumerate(table.columns):
+        if column.domain is not None:
+            for name, text in ordered_checks(column.domain):
+                yield ordinal, column.domain, name, text
+
+
+def rules_plan(binding: Binding, table: Table) -> Plan:
+    """Rows of `new` as one boolean a rule: false where it is violated."""
+    scanned = scan(binding, table, relation=NEW_ROWS)
+    exprs: list[Expr] = []
+    for ordinal, _, _, text in rules_of(table):
+        made = scanned.columns[ordinal]
+        exprs.append(bound_rule(binding, ColumnRef(made.id, made.type), text))
+    columns = tuple([binding.new_column("rule", BOOL) for _ in exprs])
+    return Project(scanned, columns, tuple(exprs))

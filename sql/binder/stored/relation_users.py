@@ -1,0 +1,157 @@
+"""Who uses a relation by name in what he keeps, sequences before all: defaults, and other texts.
+
+    DEFAULT nextval('s')            Column.sequence         'x' || nextval('s')    in its text
+
+Views are told by `views.py`, foreign keys by `ddl/foreign_keys.py`.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+from sql.binder.stored.stored_names import named_relations
+from sql.binder.stored.stored_texts import Kept, resting_on
+from sql.catalog.catalog import Catalog, Column, Table
+from sql.catalog.objects import CatalogObject, SequenceDefinition, ViewDefinition
+from sql.errors import SqlError, not_supported
+from sql.statements.ddl import Redefinition
+
+_HINT = "Use DROP ... CASCADE to drop the dependent objects too."
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One of them. `on`: what is used, as messages say it; `kept.column`: whose default it is."""
+
+    on: str
+    kept: Kept
+
+
+def uses_of(
+    catalog: Catalog, oids: Collection[int], path: Sequence[str] | None = None
+) -> list[Use]:
+    """Who uses these relations; views apart. `path`: only what it finds is named without schema."""
+    found = [
+        (oid, kept)
+        for oid, kept in resting_on(catalog, oids)
+        if not isinstance(kept.of, ViewDefinition) or kept.column is not None
+    ]
+    names = _names(catalog, {oid for oid, _ in found}, path)
+    found.sort(key=lambda entry: entry[1].of.oid)
+    return [Use(names[oid], kept) for oid, kept in found]
+
+
+def _names(catalog: Catalog, oids: Collection[int], path: Sequence[str] | None) -> dict[int, str]:
+    relations: list[Table | CatalogObject] = [*catalog.tables.values(), *catalog.objects.values()]
+    return {
+        thing.oid: f"{'table' if isinstance(thing, Table) else thing.kind} {told_name(thing, path)}"
+        for thing in relations
+        if thing.oid in oids
+    }
+
+
+def told_name(thing: Table | CatalogObject, path: Sequence[str] | None) -> str:
+    """A relation's name as messages have it."""
+    return thing.shown if path is None or thing.schema in path else thing.qualified
+
+
+def users_of(catalog: Catalog, sequence: SequenceDefinition) -> Sequence[tuple[Table, Column]]:
+    """The columns whose default is its next value and nothing else."""
+    return [
+        (table, column)
+        for table in catalog.tables.values()
+        for column in table.columns
+        if column.sequence == sequence.oid
+    ]
+
+
+def with_owned(catalog: Catalog, tables: Collection[int]) -> set[int]:
+    """Tables, and the sequences that go with them."""
+    return {*tables, *(s.oid for s in catalog.sequences() if s.owner in tables)}
+
+
+def uses_elsewhere(catalog: Catalog, tables: Collection[int]) -> list[Use]:
+    """What others use of these tables, and of the sequences that go with them."""
+    return [
+        use
+        for use in uses_of(catalog, with_owned(catalog, tables))
+        if use.kept.of.oid not in tables and getattr(use.kept.of, "table", 0) not in tables
+    ]
+
+
+Along: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]
+"""What goes along with domains, by their oids: what, and what that depends on."""
+
+
+def told_uses(used: Sequence[Use], along: Along = MappingProxyType({})) -> Iterator[str]:
+    """For the detail of 2BP01."""
+    for use in used:
+        yield f"{use.kept.what} depends on {use.on}"
+        yield from (f"{what} depends on {on}" for what, on in along.get(use.kept.of.oid, ()))
+
+
+def cascaded_uses(
+    used: Sequence[Use], *, views: bool = False, along: Along = MappingProxyType({})
+) -> Iterator[str]:
+    """For the notice of CASCADE. 0A000 for anything but a default, of tables, or also of `views`
+    and domains that something goes `along` with.
+    """
+    told: list[str] = []
+    for use in used:
+        of = use.kept.of
+        refused = use.kept.column is None and of.oid not in along
+        if refused or (isinstance(of, ViewDefinition) and not views):
+            what = f'DROP .. CASCADE while the definition of "{use.kept.what}" names {use.on}'
+            raise not_supported(what)
+        told += [use.kept.what, *(what for what, _ in along.get(of.oid, ()))]
+    yield from (f"drop cascades to {what}" for what in dict.fromkeys(told))
+
+
+def still_used(dropped: Sequence[str], told: Sequence[str]) -> SqlError:
+    """2BP01. `dropped`: as messages say them."""
+    message = f"cannot drop {dropped[0]} because other objects depend on it"
+    if len(dropped) > 1:
+        message = "cannot drop desired object(s) because other objects depend on them"
+    return SqlError("2BP01", message, detail="\n".join(told), hint=_HINT)
+
+
+def without_defaults(
+    catalog: Catalog, gone: Collection[int], changed: Sequence[Redefinition] = ()
+) -> tuple[Redefinition, ...]:
+    """The tables without the defaults that use these; others are `changed` already."""
+    found = {change.before.oid: change for change in changed}
+    for table in catalog.tables.values() if gone else ():
+        if any(uses(column, gone) for column in table.columns):
+            known = found.get(table.oid)
+            after = replace(table, version=table.version + 1) if known is None else known.after
+            columns = tuple(
+                without_default(column) if uses(column, gone) else column
+                for column in after.columns
+            )
+            found[table.oid] = Redefinition(table, replace(after, columns=columns))
+    return tuple(found.values())
+
+
+def views_without(catalog: Catalog, gone: Collection[int]) -> tuple[ViewDefinition, ...]:
+    """The views without the defaults that use these."""
+    changed: list[ViewDefinition] = []
+    for view in catalog.views():
+        left = tuple(d for d in view.defaults if {*gone}.isdisjoint(named_relations(d[1])))
+        if left != view.defaults and view.oid not in gone:
+            changed.append(replace(view, defaults=left, version=view.version + 1))
+    return tuple(changed)
+
+
+def uses(column: Column, relations: Collection[int]) -> bool:
+    """Whether a column's own default uses one of these relations."""
+    if column.sequence:
+        return column.sequence in relations
+    if column.expression is None or column.default_of_domain:
+        return False
+    return not set(relations).isdisjoint(named_relations(column.expression))
+
+
+def without_default(column: Column) -> Column:
+    """The column without its default."""
+    return replace(column, sequence=0, has_default=False, default=None, expression=None)

@@ -1,0 +1,168 @@
+"""A table with one column more, less, or of another name or type: pure changes of definitions.
+
+    not altered     a field is called as its column; numbers are places
+    mapped          columns have numbers and fields of their own (Delta's column mapping by name)
+
+A table is mapped when it first needs it: when a column gets another name, leaves, or gets other
+values under the same name. Adding a column needs no mapping.
+
+INVARIANTS
+  C1  a field's name is given once in a table's life, and so is a column's number.
+  C2  ordinals in keys follow their columns.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from pglast import ast, parser
+from pglast.stream import RawStream
+
+from sql.binder.stored.column_expressions import column_names, expression_of
+from sql.catalog.catalog import Check, Column, Key, Table
+from sql.catalog.objects import IndexDefinition
+from sql.parser.syntax import Node, is_a, parts
+
+
+def mapped(table: Table) -> Table:
+    """The table with a number and a field for each column (C1)."""
+    if any(column.stored for column in table.columns):
+        return table
+    columns = tuple(
+        replace(column, number=place, stored=column.name)
+        for place, column in enumerate(table.columns, 1)
+    )
+    return replace(table, columns=columns, numbers=len(columns))
+
+
+def with_column(table: Table, column: Column) -> Table:
+    """One more column, the last."""
+    added = _fresh(table, column)
+    return replace(table, columns=(*table.columns, added), numbers=added.number)
+
+
+def with_other_values(table: Table, ordinal: int, column: Column) -> Table:
+    """A column whose values are made anew: the same name and number, another field."""
+    table = mapped(table)
+    fresh = _fresh(table, column)
+    kept = replace(fresh, number=table.columns[ordinal].number)
+    return replace(_with(table, ordinal, kept), numbers=fresh.number)
+
+
+def with_definition(table: Table, ordinal: int, column: Column) -> Table:
+    """A column with other properties and the same values."""
+    return _with(table, ordinal, column)
+
+
+def without_column(table: Table, ordinal: int) -> Table:
+    """Without a column, and without the constraints that it is part of."""
+    table = mapped(table)
+    name = table.columns[ordinal].name
+    return replace(
+        table,
+        columns=(*table.columns[:ordinal], *table.columns[ordinal + 1 :]),
+        keys=tuple(_shifted(key, ordinal) for key in table.keys if ordinal not in key.columns),
+        checks=tuple(check for check in table.checks if name not in names_in(check)),
+        foreign_keys=tuple(
+            replace(key, columns=tuple(at - (at > ordinal) for at in key.columns))
+            for key in table.foreign_keys
+            if ordinal not in key.columns
+        ),
+    )
+
+
+def with_name(table: Table, ordinal: int, name: str) -> Table:
+    """A column by another name; the constraints that name it follow."""
+    table = mapped(table)
+    column = table.columns[ordinal]
+    checks = tuple(
+        replace(check, expression=_renamed(check.expression, column.name, name))
+        for check in table.checks
+    )
+    table = replace(_with(table, ordinal, replace(column, name=name)), checks=checks)
+    columns = tuple(
+        other
+        if other.generated is None
+        else replace(other, generated=_renamed(other.generated, column.name, name))
+        for other in table.columns
+    )
+    return replace(table, columns=columns)
+
+
+def generated_from(table: Table, name: str) -> Sequence[Column]:
+    """The generated columns that are computed from a column."""
+    return [
+        column
+        for column in table.columns
+        if column.generated is not None and name in column_names(expression_of(column.generated))
+    ]
+
+
+def with_computed(table: Table, assigned: Collection[int]) -> tuple[int, ...]:
+    """These columns, and the generated ones that are computed from any of them."""
+    names = {table.columns[ordinal].name for ordinal in assigned}
+    computed = [
+        ordinal
+        for ordinal, column in enumerate(table.columns)
+        if column.generated is not None
+        and not names.isdisjoint(column_names(expression_of(column.generated)))
+    ]
+    return tuple(sorted({*assigned, *computed}))
+
+
+def names_in(check: Check) -> Sequence[str]:
+    """The columns that a CHECK names."""
+    return column_names(expression_of(check.expression))
+
+
+def unqualified(text: str) -> str:
+    """An expression over one table that names columns by their own names only."""
+    return _rewritten(text, lambda name: name)
+
+
+def index_with_name(index: IndexDefinition, old: str, new: str) -> IndexDefinition:
+    """An index whose table calls a column otherwise."""
+    changed = replace(
+        index,
+        elements=tuple(_renamed(text, old, new) for text in index.elements),
+        include=tuple(_renamed(text, old, new) for text in index.include),
+        predicate=index.predicate and _renamed(index.predicate, old, new),
+    )
+    return index if changed == index else replace(changed, version=index.version + 1)
+
+
+def index_names(index: IndexDefinition) -> set[str]:
+    """The columns that an index names."""
+    texts = [*index.elements, *index.include, *([index.predicate] if index.predicate else ())]
+    return {name for text in texts for name in column_names(expression_of(text))}
+
+
+def _with(table: Table, ordinal: int, column: Column) -> Table:
+    columns = (*table.columns[:ordinal], column, *table.columns[ordinal + 1 :])
+    return replace(table, columns=columns)
+
+
+def _fresh(table: Table, column: Column) -> Column:
+    if not table.numbers:
+        return column
+    number = table.numbers + 1
+    # No user's column is called so by chance, nor was one before the table was mapped.
+    return replace(column, number=number, stored=f"col-{number}-{table.oid:x}")
+
+
+def _shifted(key: Key, gone: int) -> Key:
+    return replace(key, columns=tuple(at - (at > gone) for at in key.columns))
+
+
+def _renamed(text: str, old: str, new: str) -> str:
+    return _rewritten(text, lambda name: new if name == old else name)
+
+
+def _rewritten(text: str, name_of: Callable[[str], str]) -> str:
+    # Parsed anew: the tree that `expression_of` remembers must not change.
+    (tree,) = parser.parse_sql(f"SELECT {text}")
+    statement: Node = tree.stmt
+    node = statement.targetList[0].val
+    for part in parts(node):
+        if is_a(part, ast.ColumnRef):
+            part.fields = (ast.String(sval=name_of(part.fields[-1].sval)),)
+    return str(RawStream()(node))

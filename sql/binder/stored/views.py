@@ -1,0 +1,129 @@
+"""Views as stored: bind the query behind a view's name, and find the views over a table."""
+
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+
+from pglast import ast, parser
+from pglast.stream import RawStream
+
+from sql.binder.resolve.query_result import settle
+from sql.binder.state import Binding, Item
+from sql.catalog.catalog import Catalog, LookUp
+from sql.catalog.objects import ViewDefinition, relations_below
+from sql.errors import SqlError
+from sql.parser.syntax import Node, column_name, is_a
+from sql.plan.nodes import ColumnRef, Expr, Plan, PlanColumn
+
+
+def _is_star(target: Node) -> bool:
+    return is_a(target.val, ast.ColumnRef) and is_a(target.val.fields[-1], ast.A_Star)
+
+
+def can_be_bound(binding: Binding, view: ViewDefinition) -> bool:
+    """Whether a view finds all that it rests on in this binding's catalog."""
+    try:
+        view_rows(binding, view)
+    except SqlError:
+        return False
+    return True
+
+
+@contextmanager
+def inside(binding: Binding, view: ViewDefinition) -> Generator[None, None, None]:
+    """While the text of a view is bound: names mean what they did, and errors have no place."""
+    binding.look_ups.add(LookUp(view.schema, view.name, view.oid, version=view.version))
+    before = binding.pinned, binding.recorded, binding.parameters
+    binding.pinned = {
+        (schema, name): (oid, names, numbers)
+        for schema, name, oid, names, numbers in view.relations
+    }
+    binding.recorded, binding.parameters = None, []
+    try:
+        yield
+    except SqlError as error:
+        error.position = None
+        raise
+    finally:
+        binding.pinned, binding.recorded, binding.parameters = before
+
+
+@lru_cache(maxsize=500)
+def named_query(text: str, names: Sequence[str]) -> str:
+    """The query of a view whose columns are called so: CREATE VIEW v (a, b), RENAME COLUMN."""
+    tree = view_tree(text)
+    first = tree
+    while first.larg is not None:
+        first = first.larg
+    targets = first.targetList or ()
+    named = [target.name or column_name(target.val) for target in targets]
+    if named == [*names] or len(named) != len(names) or any(map(_is_star, targets)):
+        return text
+    for target, name in zip(targets, names, strict=True):
+        if target.name is not None or name != column_name(target.val):
+            target.name = name
+    return str(RawStream()(tree))
+
+
+def told_views(
+    catalog: Catalog, views: Sequence[ViewDefinition], oids: Collection[int]
+) -> list[str]:
+    """`view v depends on table t`, for the detail of 2BP01."""
+    shown: dict[int, str] = {table.oid: f"table {table.shown}" for table in catalog.tables.values()}
+    shown |= {thing.oid: f"{thing.kind} {thing.shown}" for thing in catalog.objects.values()}
+    inside = {*oids, *(view.oid for view in views)}
+    return [
+        f"view {view.shown} depends on {shown[oid]}"
+        for view in views
+        for oid in relations_below(view)
+        if oid in inside
+    ]
+
+
+def view_item(view: ViewDefinition, columns: Sequence[PlanColumn]) -> Item:
+    """What a view makes visible."""
+    named: list[tuple[str, Expr]] = [
+        (name, ColumnRef(column.id, column.type))
+        for name, column in zip(view.columns, columns, strict=True)
+    ]
+    return Item(view.name, named, schema=view.schema)
+
+
+def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[PlanColumn]]:
+    """The plan of a view and its columns."""
+    with inside(binding, view):
+        result = binding.bind_query(binding, view_tree(view.text), None)
+        settle(binding, result)
+    for number, column in enumerate(result.columns, 1):
+        binding.origins[column.id] = (view.oid, number)
+    return result.plan, result.columns
+
+
+def view_tree(text: str) -> Node:
+    """The query of a view."""
+    (tree,) = parser.parse_sql(text)
+    return tree.stmt
+
+
+def views_over(catalog: Catalog, oids: Collection[int]) -> list[ViewDefinition]:
+    """The views that use these relations, and those that use them, each once."""
+    found: dict[int, ViewDefinition] = {}
+    waiting = set(oids)
+    while waiting:
+        more = [
+            view
+            for view in catalog.views()
+            if view.oid not in found and not waiting.isdisjoint(relations_below(view))
+        ]
+        found.update((view.oid, view) for view in more)
+        waiting = {view.oid for view in more}
+    return sorted(found.values(), key=lambda view: view.oid)
+
+
+def views_reading(catalog: Catalog, oid: int, number: int) -> list[ViewDefinition]:
+    """The views that read a column of a table themselves, not through others."""
+    return [
+        view
+        for view in catalog.views()
+        if (oid, number) in view.uses and any(relation[2] == oid for relation in view.relations)
+    ]

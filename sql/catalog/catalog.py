@@ -1,0 +1,322 @@
+"""The catalog as the binder sees it: an immutable value, true at one timestamp.
+
+The coordinator keeps the versions (`coordinator/core/catalog.py`); this module only says what a
+schema, a table and a column are, and how a name is found along the search path.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from sql.catalog.acl import Rights
+from sql.catalog.objects import (
+    RELATION,
+    TYPE,
+    CatalogObject,
+    Domain,
+    DomainDefinition,
+    EnumDefinition,
+    IndexDefinition,
+    SequenceDefinition,
+    Subject,
+    UserType,
+    ViewDefinition,
+)
+from sql.catalog.roles import Role
+from sql.types.sql_type import SqlType, Value, quoted_name
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. `default` is a constant; `has_default` tells NULL from none.
+
+    `expression`: the text of a default that is no constant, as it stands in SQL; it is bound anew
+    by every statement that uses it.
+    """
+
+    name: str
+    type: SqlType
+    not_null: bool = False
+    has_default: bool = False
+    default: Value = None
+    expression: str | None = None
+    number: int = 0
+    """Its number in the table, never used twice; 0: its place, in a table that was never altered
+    so that it matters."""
+    stored: str = ""
+    """The name of its field in files and batches, if that is not the column's own."""
+
+    sequence: int = 0
+    """The oid of the sequence whose next value is its default, 0: none."""
+    identity: str = ""
+    """`always` or `by default`, if it is GENERATED AS IDENTITY."""
+    generated: str | None = None
+    """The text of GENERATED ALWAYS AS (..) STORED."""
+    not_null_name: str = ""
+    """Of its NOT NULL, if that is not what table and column are called (`constraint_names.py`)."""
+
+    domain: Domain | None = None
+    """The domain that it is of; `type` is that of its values."""
+    default_of_domain: bool = False
+    """Its default is its domain's: it has none of its own."""
+    collation: str = ""
+    """What COLLATE names, if that is not its type's own (`collations.py`)."""
+
+    invariant: str = ""
+    """What its table's checks say of it, as Delta has it (`delta_invariants.py`)."""
+
+    @property
+    def field(self) -> str:
+        """The name of its field in files and batches."""
+        return self.stored or self.name
+
+
+def _without_names(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Without the names of their NOT NULLs."""
+    return tuple(replace(column, not_null_name="") for column in columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A primary key or unique constraint. `columns`: ordinals into the table's columns."""
+
+    name: str
+    columns: tuple[int, ...]
+    primary: bool = False
+    nulls_distinct: bool = True
+    index: bool = False
+    """It was made by CREATE UNIQUE INDEX, and is no constraint by name."""
+    deferrable: bool = False
+    deferred: bool = False
+    """INITIALLY DEFERRED; nothing without `deferrable`."""
+    orders: tuple[str, ...] = ()
+    """Of an index, its columns' `DESC` and `NULLS ..`, if any has one: they are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A CHECK constraint. `expression`: its text, over the table's columns."""
+
+    name: str
+    expression: str
+    validated: bool = True
+    """False after NOT VALID: nothing is promised of rows that were there before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """A foreign key. `columns`: ordinals of its table; `table`: the oid of the other one, and
+    `references` the numbers of its columns. Actions: `no action`, `restrict`, `cascade`, `set
+    null`, `set default`.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    table: int
+    references: tuple[int, ...]
+    on_delete: str = "no action"
+    on_update: str = "no action"
+    deferrable: bool = False
+    deferred: bool = False
+    """INITIALLY DEFERRED; nothing without `deferrable`."""
+    match_full: bool = False
+    set_columns: tuple[int, ...] = ()
+    """Which of `columns`, by place, ON DELETE SET NULL or SET DEFAULT changes, if not all."""
+    validated: bool = True
+    """As a CHECK's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A unit of consistency (DESIGN §2). `manual`: it moves by writes and ADVANCE, not by a
+    clock. `part`: what tells it from one of that name before; "" if there can be none.
+    """
+
+    name: str
+    manual: bool = False
+    part: str = field(default="", repr=False)
+
+    @property
+    def place(self) -> str:
+        """The part of the stash where it keeps what it has."""
+        return f"{self.name}@{self.part}" if self.part else self.name
+
+
+SYSTEM_TIMELINE: Final = Timeline("system")
+"""The timeline of the wall clock, in microseconds; it always exists, and DDL is ordered by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHold:
+    """A named read hold: its timeline stays readable at `ts` until it is dropped."""
+
+    name: str
+    timeline: str
+    ts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its shard (opaque here), and a definition version that changes with every DDL on
+    it. `history_us`: how far back it stays readable, if not as the server's default says.
+    """
+
+    oid: int
+    schema: str
+    name: str
+    shard: str
+    columns: tuple[Column, ...]
+    version: int = 0
+    timeline: str = SYSTEM_TIMELINE.name
+    history_us: int | None = None
+    keys: tuple[Key, ...] = ()
+    checks: tuple[Check, ...] = ()
+    numbers: int = 0
+    """The largest number that a column has had; 0: as many as there are columns."""
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    on_commit: str = ""
+    """Of a temporary table: `delete`, if its rows, or `drop`, if the table goes with COMMIT."""
+    clustered: tuple[int, ...] = ()
+    """The numbers of the columns by which the rows of large writes are laid down in order."""
+
+    def number_of(self, ordinal: int) -> int:
+        """A column's number, which it keeps for ever."""
+        return self.columns[ordinal].number or ordinal + 1
+
+    def ordinal_of(self, number: int) -> int:
+        """Where the column with this number stands."""
+        return next(at for at in range(len(self.columns)) if self.number_of(at) == number)
+
+    def column_numbered(self, number: int) -> Column | None:
+        """The column with this number, if there is one."""
+        numbered = enumerate(self.columns)
+        return next((found for at, found in numbered if self.number_of(at) == number), None)
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name, for messages."""
+        return f"{quoted_name(self.schema)}.{self.shown}"
+
+    @property
+    def shown(self) -> str:
+        """Its name, for messages that do not quote it."""
+        return quoted_name(self.name)
+
+    def is_elsewhere(self, other: "Table") -> bool:
+        """Whether another definition has another name, schema, history or order of files."""
+        return (self.schema, self.name, self.history_us, self.clustered) != (
+            other.schema,
+            other.name,
+            other.history_us,
+            other.clustered,
+        )
+
+    def is_same_but_for_name(self, other: "Table") -> bool:
+        """Whether another definition of the table says the same of its rows."""
+        known = replace(
+            other,
+            schema=self.schema,
+            name=self.name,
+            version=self.version,
+            history_us=self.history_us,
+            clustered=self.clustered,
+            columns=_without_names(other.columns),
+        )
+        return known == replace(self, columns=_without_names(self.columns))
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name, or None."""
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All objects at one timestamp. `version` grows with every DDL."""
+
+    version: int = 0
+    schemas: frozenset[str] = frozenset({"public"})
+    tables: Mapping[tuple[str, str], Table] = field(default_factory=dict[tuple[str, str], Table])
+    timelines: Mapping[str, Timeline] = field(
+        default_factory=lambda: {SYSTEM_TIMELINE.name: SYSTEM_TIMELINE}
+    )
+    read_holds: Mapping[str, ReadHold] = field(default_factory=dict[str, ReadHold])
+    objects: Mapping[tuple[str, str, str], CatalogObject] = field(
+        default_factory=dict[tuple[str, str, str], CatalogObject]
+    )
+    """By space of names, schema and name."""
+    comments: Mapping[Subject, str] = field(default_factory=dict[Subject, str])
+    roles: Mapping[int, Role] = field(default_factory=dict[int, Role])
+    """By oid; those that have always been there only if they were changed (`catalog/roles.py`)."""
+    rights: Mapping[Subject, Rights] = field(default_factory=dict[Subject, Rights])
+    """Of what is not simply its kind's default, of the first superuser (`ownership.py`)."""
+
+    def relation(self, schema: str, name: str) -> CatalogObject | None:
+        """A sequence, view or index by its name."""
+        return self.objects.get((RELATION, schema, name)) if self.objects else None
+
+    def sequences(self) -> Iterator[SequenceDefinition]:
+        """All sequences."""
+        return (o for o in self.objects.values() if isinstance(o, SequenceDefinition))
+
+    def views(self) -> Iterator[ViewDefinition]:
+        """All views."""
+        return (o for o in self.objects.values() if isinstance(o, ViewDefinition))
+
+    def enums(self) -> Iterator[EnumDefinition]:
+        """All enums."""
+        return (o for o in self.objects.values() if isinstance(o, EnumDefinition))
+
+    def domains(self) -> Iterator[DomainDefinition]:
+        """All domains."""
+        return (o for o in self.objects.values() if isinstance(o, DomainDefinition))
+
+    def type_named(self, schema: str, name: str) -> UserType | None:
+        """A type that users have made, by its name."""
+        found = self.objects.get((TYPE, schema, name)) if self.objects else None
+        return found if isinstance(found, EnumDefinition | DomainDefinition) else None
+
+    def indexes(self, oid: int) -> Iterator[IndexDefinition]:
+        """The indexes of a table that are no constraints."""
+        for found in self.objects.values():
+            if isinstance(found, IndexDefinition) and found.table == oid:
+                yield found
+
+    def sequence_by_oid(self, oid: int) -> SequenceDefinition | None:
+        """The sequence with this oid."""
+        return next((found for found in self.sequences() if found.oid == oid), None)
+
+    def find(self, name: str, *, schema: str | None, search_path: Sequence[str]) -> Table | None:
+        """The table by qualified name, or the first of that name along the search path."""
+        if schema is not None:
+            return self.tables.get((schema, name))
+        found = (self.tables.get((candidate, name)) for candidate in search_path)
+        return next((table for table in found if table is not None), None)
+
+    def by_oid(self, oid: int) -> Table | None:
+        """The table with this oid."""
+        return next((table for table in self.tables.values() if table.oid == oid), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """What a name was found to be: a table's oid, or None for missing.
+
+    `name` None: the schema itself, 0 if it exists; with no schema either: see WHOLE_CATALOG. A type
+    is its oid and version, since what it means changes with its definition: `state_of`. `version`:
+    which definition of a view was read; None: only that it is there.
+    """
+
+    schema: str
+    name: str | None
+    oid: int | None
+    space: str = RELATION
+    version: int | None = None
+
+
+def state_of(found: UserType | None) -> int | None:
+    """What a look-up of a type's name rests on."""
+    return None if found is None else found.oid + (found.version << 32)
+
+
+WHOLE_CATALOG: Final = LookUp("", None, None)
+"""What a reader of pg_catalog rests on: everything that is defined."""

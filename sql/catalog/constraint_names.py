@@ -1,0 +1,53 @@
+"""What the constraints of a table are called: of the binder, of catalogs, and of comments on them.
+
+A NOT NULL has no definition of its own; its name is made of those of table and column, until one
+of these changes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from sql.catalog.catalog import Column, Table
+
+NAME_BYTES_MAX: Final = 63
+"""PostgreSQL's NAMEDATALEN, without the zero behind it."""
+
+
+def constraint_names(table: Table) -> Iterator[str]:
+    """The names of a table's constraints."""
+    yield from (key.name for key in table.keys)
+    yield from (check.name for check in table.checks)
+    yield from (key.name for key in table.foreign_keys)
+    yield from (not_null_name(table, column) for column in table.columns if column.not_null)
+
+
+def not_null_name(table: Table, column: Column) -> str:
+    """What a column's NOT NULL is called: it keeps its name when table or column get others."""
+    return column.not_null_name or joined_name(table.name, column.name, "not_null")
+
+
+def with_not_null_names(table: Table) -> Table:
+    """The table, about to be called otherwise."""
+    named = tuple(
+        replace(column, not_null_name=not_null_name(table, column)) if column.not_null else column
+        for column in table.columns
+    )
+    return replace(table, columns=named)
+
+
+def joined_name(first: str, second: str, label: str) -> str:
+    """`first_second_label`; the longer of the two names is cut until it fits."""
+    parts = [part for part in (first, second) if part]
+    room = NAME_BYTES_MAX - len(label.encode()) - len(parts)
+    sizes = [len(part.encode()) for part in parts]
+    while sum(sizes) > room:
+        # PostgreSQL's makeObjectName: the second name gives way when both are equally long.
+        longer = 0 if len(sizes) == 1 or sizes[0] > sizes[1] else 1
+        sizes[longer] -= 1
+    return "_".join([*(cut(part, size) for part, size in zip(parts, sizes, strict=True)), label])
+
+
+def cut(text: str, size: int) -> str:
+    """The beginning of a name, of at most so many bytes."""
+    return text.encode()[:size].decode(errors="ignore")

@@ -1,0 +1,74 @@
+"""The relations of schema `meridian`: what the server tells about itself, readable like tables.
+
+They belong to no timeline and join any; they show the present moment, also to a transaction that
+reads at an earlier one. Nobody writes to them. Their rows come from the coordinator
+(`coordinator/pgcatalog/meridian_schema.py`); here is only what the binder needs.
+
+INVARIANTS
+  Y1  oids of system relations are below PostgreSQL's first oid for objects of users, and stay.
+  Y2  columns are only ever added, at the end.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sql.catalog.catalog import Column, Table
+from sql.plan.nodes import RelationId
+from sql.types.sql_type import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, SqlType
+
+SYSTEM_SCHEMA: Final = "meridian"
+
+_FIRST_OID: Final = 15_000
+
+
+def _relation(number: int, name: str, /, **columns: SqlType) -> Table:
+    made = tuple(Column(column, type_) for column, type_ in columns.items())
+    shard = f"{SYSTEM_SCHEMA}.{name}"
+    return Table(_FIRST_OID + number, SYSTEM_SCHEMA, name, shard, made, timeline="")
+
+
+TIMELINES: Final = _relation(
+    0, "timelines",
+    name=TEXT, clock=TEXT, since=INT8, read_ts=INT8, upper=INT8, ceiling=INT8,
+    since_at=TIMESTAMPTZ, read_at=TIMESTAMPTZ,
+)  # fmt: skip
+FRONTIERS: Final = _relation(
+    1, "frontiers",
+    table_schema=TEXT, table_name=TEXT, timeline=TEXT, since=INT8, upper=INT8, cut=INT8,
+    since_at=TIMESTAMPTZ, upper_at=TIMESTAMPTZ, cut_at=TIMESTAMPTZ,
+    tail_rows=INT8, tail_bytes=INT8, fenced=BOOL, fence=TEXT,
+)  # fmt: skip
+READ_HOLDS: Final = _relation(
+    2, "read_holds",
+    kind=TEXT, name=TEXT, pid=INT4, transaction=INT8, timeline=TEXT, ts=INT8, held_at=TIMESTAMPTZ,
+)  # fmt: skip
+TRANSACTIONS: Final = _relation(
+    3, "transactions",
+    transaction=INT8, pid=INT4, timeline=TEXT, state=TEXT, isolation=TEXT, read_only=BOOL,
+    read_ts=INT8, read_at=TIMESTAMPTZ, tables_read=TEXT, tables_written=TEXT, bytes_written=INT8,
+)  # fmt: skip
+CUTS: Final = _relation(
+    4, "cuts",
+    timeline=TEXT, cut=INT8, cut_at=TIMESTAMPTZ, table_schema=TEXT, table_name=TEXT, shard=TEXT,
+    version=INT8, files=INT8, rows=INT8, bytes=INT8,
+)  # fmt: skip
+
+CONFLICTS: Final = _relation(
+    5, "conflicts",
+    timeline=TEXT, validated=INT8, by_predicate=INT8, by_table=INT8, by_row=INT8, by_key=INT8,
+    avoided=INT8,
+)  # fmt: skip
+
+SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
+    table.name: table for table in (TIMELINES, FRONTIERS, READ_HOLDS, TRANSACTIONS, CUTS, CONFLICTS)
+}
+
+
+def is_system_relation(relation: RelationId) -> bool:
+    """Whether an input of a plan is a system relation: those of tables have no dot."""
+    return "." in relation
+
+
+def is_system(table: Table) -> bool:
+    """True for what shows a state of the server: a system relation (Y1), or a sequence."""
+    return not table.timeline

@@ -1,0 +1,248 @@
+"""What a catalog has besides tables: sequences, views, indexes, types; values, like itself.
+
+INVARIANTS
+  O1  an object's oid is its own for ever; another definition has a version one higher.
+  O2  sequences, views, indexes and tables of a schema have different names; so have its types.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, TypeAlias
+
+from sql.types.enums import EnumType
+from sql.types.sql_type import SqlType, quoted_name, user_type_name
+
+RELATION: Final = "relation"
+TYPE: Final = "type"
+
+INT_BOUNDS: Final = {
+    "int2": (-(1 << 15), (1 << 15) - 1),
+    "int4": (-(1 << 31), (1 << 31) - 1),
+    "int8": (-(1 << 63), (1 << 63) - 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What all of them have (O1, O2)."""
+
+    kind: ClassVar[str]
+    space: ClassVar[str] = RELATION
+
+    oid: int
+    schema: str
+    name: str
+    version: int = field(default=0, kw_only=True)
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name, for messages."""
+        return f"{quoted_name(self.schema)}.{self.shown}"
+
+    @property
+    def shown(self) -> str:
+        """Its name, for messages that do not quote it."""
+        return quoted_name(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceDefinition(Definition):
+    """A sequence. Where it stands is not here: `state` names what the stash knows of that, and is
+    another one after RESTART. `owner`: the oid of the table of the column it belongs to, 0: none;
+    `owner_field`: that column's field. `first`: its first value, if that is not `start`, which was
+    altered since.
+    """
+
+    kind: ClassVar[str] = "sequence"
+
+    state: str
+    type: str = "int8"
+    start: int = 1
+    increment: int = 1
+    least: int = 1
+    greatest: int = (1 << 63) - 1
+    cache: int = 1
+    cycle: bool = False
+    owner: int = 0
+    owner_field: str = ""
+    identity: bool = False
+    first: int | None = None
+
+
+TEXT_CLASSES: Final = ("varchar_ops", "text_pattern_ops", "varchar_pattern_ops")
+"""Operator classes of strings that an index may name beside their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDefinition(Definition):
+    """CREATE INDEX: a definition that is kept and shown; rows are found without it.
+
+    `elements`: the texts of columns and expressions, each with what followed it in `options`
+    (`varchar_pattern_ops`, `DESC`, `NULLS FIRST`). `predicate`: of WHERE, or empty.
+    """
+
+    kind: ClassVar[str] = "index"
+
+    table: int
+    elements: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    method: str = "btree"
+    predicate: str = ""
+    include: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDefinition(Definition):
+    """A view: the text of its query, the names of its columns, and what its names mean.
+
+    `relations`: schema as written (or empty), name as written, oid, and the columns' names and
+    numbers of that time. `uses`: oid and number of each column that it reads, 0 for a relation
+    that it names by a constant.
+    """
+
+    kind: ClassVar[str] = "view"
+
+    text: str
+    columns: tuple[str, ...] = ()
+    relations: tuple[tuple[str, str, int, tuple[str, ...], tuple[int, ...]], ...] = ()
+    uses: tuple[tuple[int, int], ...] = ()
+    check_option: str = ""
+    """`local` or `cascaded`."""
+    defaults: tuple[tuple[int, str], ...] = ()
+    """Places of columns, and the texts of their defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What something is said about: a comment, say. It is none of the definition's business, so
+    that saying it changes no version.
+
+    `kind`: `relation` and `of` its oid; `column`, and `part` its number; `constraint` or `index`
+    of a key, `of` its table's oid and `part` its name; `schema` or `database` by its name; `type`
+    or `role` and `of` its oid; `domain constraint` like one of a table; `default` the privileges
+    that things of a role get when they are made, `of` its oid and `part` a letter for their kind
+    and the schema that they are made in, or nothing.
+    """
+
+    kind: str
+    of: int | str
+    part: int | str = 0
+
+    @property
+    def schema(self) -> str:
+        """Of a `default`: where it counts, empty for everywhere."""
+        return str(self.part)[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """COMMENT ON .. IS; None: there is none any more."""
+
+    subject: Subject
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TypeDefinition(Definition):
+    """What has its name among the types."""
+
+    space: ClassVar[str] = TYPE
+
+
+@dataclass(frozen=True, slots=True)
+class EnumDefinition(TypeDefinition):
+    """CREATE TYPE .. AS ENUM. `array`: the oid of its array type."""
+
+    kind: ClassVar[str] = "enum"
+
+    labels: tuple[str, ...] = ()
+    array: int = 0
+
+    @property
+    def type(self) -> SqlType:
+        """The type that columns of it have now."""
+        enum = EnumType(self.oid, self.array, self.schema, self.name, self.labels)
+        return SqlType(enum.type_name)
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What a column of a domain must know: its rules. `checks`: names and texts over VALUE;
+    `default`: the text of DEFAULT, or empty.
+    """
+
+    oid: int
+    schema: str
+    name: str
+    not_null: bool = False
+    checks: tuple[tuple[str, str], ...] = ()
+    default: str = ""
+
+    @property
+    def shown(self) -> str:
+        """As messages name it."""
+        return user_type_name(self.schema, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainDefinition(TypeDefinition):
+    """CREATE DOMAIN. `base`: the fields of the SqlType that its values are of."""
+
+    kind: ClassVar[str] = "domain"
+
+    base: tuple[str, int, int | None, int | None, bool] = ("text", -1, None, None, False)
+    not_null: bool = False
+    checks: tuple[tuple[str, str], ...] = ()
+    default: str = ""
+    null_rule: str = ""
+    """The name of its NOT NULL, if that is not as PostgreSQL would call it."""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of its constraints, NOT NULL before all."""
+        names = tuple(name for name, _ in self.checks)
+        return (self.not_null_name, *names) if self.not_null else names
+
+    @property
+    def not_null_name(self) -> str:
+        """What its NOT NULL is called."""
+        return self.null_rule or f"{self.name}_not_null"
+
+    @property
+    def type(self) -> SqlType:
+        """The type of its values."""
+        return SqlType(*self.base)
+
+    @property
+    def domain(self) -> Domain:
+        """What columns of it have now."""
+        return Domain(self.oid, self.schema, self.name, self.not_null, self.checks, self.default)
+
+
+UserType: TypeAlias = EnumDefinition | DomainDefinition
+CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition | UserType
+
+
+def relations_below(thing: CatalogObject) -> tuple[int, ...]:
+    """The oids of the relations that the definition is made over, or names by constants."""
+    match thing:
+        case ViewDefinition():
+            named = (oid for oid, number in thing.uses if not number)
+            return tuple(dict.fromkeys([*(relation[2] for relation in thing.relations), *named]))
+        case IndexDefinition():
+            return (thing.table,)
+        case SequenceDefinition() | EnumDefinition() | DomainDefinition():
+            return ()
+
+
+KINDS: Final[dict[str, type[CatalogObject]]] = {
+    SequenceDefinition.kind: SequenceDefinition,
+    IndexDefinition.kind: IndexDefinition,
+    ViewDefinition.kind: ViewDefinition,
+    EnumDefinition.kind: EnumDefinition,
+    DomainDefinition.kind: DomainDefinition,
+}
+
+
+def word_for(thing: CatalogObject) -> str:
+    """What messages call such an object."""
+    return "type" if thing.space == TYPE else thing.kind

@@ -1,0 +1,37 @@
+"""Oids of catalog objects that have none of their own.
+
+INVARIANTS
+  W1  oids of tables are the catalog's, of system objects PostgreSQL's; what has no oid of its own
+      (a user's schema, a constraint) gets one from its name, the same in every session and version.
+"""
+
+import zlib
+from typing import Final
+
+from sql.catalog.catalog import Key, Table
+from sql.catalog.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
+
+DATABASE_OID: Final = 5
+_SCHEMA_OIDS: Final = {PG_CATALOG: 11, "public": 2200, INFORMATION_SCHEMA: 13_000}
+
+
+def derived_oid(*names: object) -> int:
+    """An oid from names (W1), above those that are handed out."""
+    text = "\0".join(map(str, names)).encode("utf-8", "surrogatepass")
+    return (1 << 31) + zlib.crc32(text) % (1 << 31)
+
+
+def schema_oid(name: str) -> int:
+    """The oid of a schema."""
+    known = _SCHEMA_OIDS.get(name)
+    return derived_oid("schema", name) if known is None else known
+
+
+def constraint_oid(table: Table, name: str) -> int:
+    """The oid of a table's constraint."""
+    return derived_oid("constraint", table.oid, name)
+
+
+def index_oid(table: Table, key: Key) -> int:
+    """The oid of the index that PostgreSQL would have for a key."""
+    return derived_oid("index", table.oid, key.name)

@@ -1,0 +1,123 @@
+"""What there is to own and to grant: things by their subjects, with who has which rights of them.
+
+INVARIANTS
+  R1  what nobody has said anything of is the first superuser's, with its kind's default privileges;
+      but the schema `public` is the database owner's, and everybody may read the catalogs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sql.catalog.acl import (
+    FIRST_OID,
+    OWNER,
+    PUBLIC,
+    Acl,
+    AclItem,
+    Rights,
+    default_acl,
+    in_order,
+    is_same,
+    merged,
+)
+from sql.catalog.catalog import Catalog, Table
+from sql.catalog.objects import TYPE, CatalogObject, IndexDefinition, SequenceDefinition, Subject
+from sql.catalog.roles import DATABASE_OWNER
+from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
+
+_PUBLIC: Final = Rights(
+    DATABASE_OWNER,
+    (AclItem(DATABASE_OWNER, DATABASE_OWNER, "UC"), AclItem(PUBLIC, DATABASE_OWNER, "U")),
+)
+_SYSTEM_SCHEMA: Final = Rights(OWNER, (AclItem(OWNER, OWNER, "UC"), AclItem(PUBLIC, OWNER, "U")))
+_SYSTEM_TABLE: Final = Rights(
+    OWNER, (AclItem(OWNER, OWNER, "arwdDxtm"), AclItem(PUBLIC, OWNER, "r"))
+)
+DEFAULT_LETTERS: Final = {
+    "table": "r", "sequence": "S", "function": "f", "type": "T", "schema": "n", "large object": "L"
+}  # fmt: skip
+"""Kinds of things whose privileges may be given beforehand, as pg_default_acl calls them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something with an owner. `kind`: a key of `privileges.ALL`; `name` without its schema."""
+
+    subject: Subject
+    kind: str
+    schema: str
+    name: str
+
+
+def thing_of(found: Table | CatalogObject) -> Thing:
+    """A relation or type."""
+    if isinstance(found, Table):
+        return Thing(Subject("relation", found.oid), "table", found.schema, found.name)
+    if found.space == TYPE:
+        return Thing(Subject("type", found.oid), "type", found.schema, found.name)
+    kind = "sequence" if isinstance(found, SequenceDefinition) else "table"
+    return Thing(Subject("relation", found.oid), kind, found.schema, found.name)
+
+
+def schema_thing(name: str) -> Thing:
+    """A schema."""
+    return Thing(Subject("schema", name), "schema", name, name)
+
+
+def rights_of(catalog: Catalog, thing: Thing) -> Rights:
+    """Who has which rights of it (R1)."""
+    known = catalog.rights.get(thing.subject)
+    if known is not None:
+        return known
+    if thing.kind == "schema" and thing.name in SYSTEM_SCHEMAS:
+        return _SYSTEM_SCHEMA
+    if thing.kind == "schema" and thing.name == "public":
+        return _PUBLIC
+    of = thing.subject.of
+    if thing.subject.kind == "relation" and isinstance(of, int) and of < FIRST_OID:
+        return Rights() if thing.name in ("pg_authid", "pg_shadow") else _SYSTEM_TABLE
+    return Rights()
+
+
+def acl_of(rights: Rights, kind: str) -> Acl:
+    """The list that counts."""
+    return default_acl(kind, rights.owner) if rights.acl is None else rights.acl
+
+
+def all_things(catalog: Catalog) -> Iterator[Thing]:
+    """Everything that users have made and somebody owns, and the database."""
+    yield Thing(DATABASE, "database", "", "")
+    for name in sorted(catalog.schemas):
+        yield schema_thing(name)
+    for table in catalog.tables.values():
+        yield thing_of(table)
+    for found in catalog.objects.values():
+        if not isinstance(found, IndexDefinition):
+            yield thing_of(found)
+
+
+def first_acl(catalog: Catalog, thing: Thing, owner: int) -> Acl | None:
+    """What ALTER DEFAULT PRIVILEGES gives a new thing (get_user_default_acl); None: nothing."""
+    letter = DEFAULT_LETTERS[thing.kind]
+    everywhere = catalog.rights.get(Subject("default", owner, letter), Rights()).acl
+    inside = Subject("default", owner, letter + thing.schema)
+    here = None if thing.kind == "schema" else catalog.rights.get(inside, Rights()).acl
+    if everywhere is None and here is None:
+        return None
+    plain = default_acl(thing.kind, owner)
+    made = merged(plain if everywhere is None else everywhere, here or ())
+    return None if is_same(made, plain) else in_order(made)
+
+
+def rights_renamed(catalog: Catalog, old: str, new: str) -> tuple[tuple[Subject, Rights], ...]:
+    """The rights of a schema that gets another name, and those given beforehand in it."""
+    moved = [(Subject("schema", new), rights_of(catalog, schema_thing(old)))]
+    for subject, said in catalog.rights.items():
+        if subject.kind == "default" and subject.schema == old:
+            moved.append((Subject("default", subject.of, f"{str(subject.part)[0]}{new}"), said))
+    return tuple((subject, replace(said, version=1)) for subject, said in moved)
+
+
+DATABASE: Final = Subject("database", "")
+"""Whose rights are those of the one database, whatever it is called."""

@@ -1,0 +1,183 @@
+"""Roles: who owns things and who is granted something; values, like the catalog.
+
+    Catalog.roles ─┐
+    BUILT_IN      ─┼▶ roles_of(context) ─▶ Role by name, by oid, and what it is a member of
+    who connected ─┘
+
+INVARIANTS
+  U1  a role's oid is its own for ever; another definition has a version one higher.
+  U2  what has no other owner belongs to the first superuser, OWNER. He has always been there; who
+      connects under a name that no role has is he, and to that session he is called so.
+  U3  a password is kept as a SCRAM verifier, and no catalog shows it.
+
+Not here: what roles may do. Privileges are recorded and shown; nobody is refused anything yet.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from sql.catalog.acl import OWNER
+
+FIRST: Final = "meridian"
+"""What the first superuser is called by those who have a role of their own."""
+DATABASE_OWNER: Final = 6171
+"""pg_database_owner: its one member is the owner of the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """`member` of the role that has it, granted by `grantor`."""
+
+    member: int
+    grantor: int = OWNER
+    admin: bool = False
+    inherit: bool = True
+    set: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role. `limit`: of connections, -1 none. `valid_until`: of its password, microseconds.
+    `members`: those that it was granted to.
+    """
+
+    oid: int
+    name: str
+    superuser: bool = False
+    inherit: bool = True
+    create_role: bool = False
+    create_database: bool = False
+    login: bool = False
+    replication: bool = False
+    bypass_rls: bool = False
+    limit: int = -1
+    password: str | None = field(default=None, repr=False)
+    valid_until: int | None = None
+    members: tuple[Membership, ...] = ()
+    version: int = 0
+
+
+_FIRST: Final = Role(
+    OWNER,
+    FIRST,
+    superuser=True,
+    create_role=True,
+    create_database=True,
+    login=True,
+    replication=True,
+    bypass_rls=True,
+)
+_PREDEFINED: Final = {
+    "pg_database_owner": DATABASE_OWNER, "pg_read_all_data": 6181, "pg_write_all_data": 6182,
+    "pg_monitor": 3373, "pg_read_all_settings": 3374, "pg_read_all_stats": 3375,
+    "pg_stat_scan_tables": 3377, "pg_read_server_files": 4569, "pg_write_server_files": 4570,
+    "pg_execute_server_program": 4571, "pg_signal_backend": 4200, "pg_checkpoint": 4544,
+    "pg_maintain": 6337, "pg_use_reserved_connections": 4550, "pg_create_subscription": 6304,
+    "pg_signal_autovacuum_worker": 6392,
+}  # fmt: skip
+_MONITORED: Final = ("pg_read_all_settings", "pg_read_all_stats", "pg_stat_scan_tables")
+
+
+def _predefined(name: str, oid: int) -> Role:
+    monitor = Membership(_PREDEFINED["pg_monitor"])
+    return Role(oid, name, members=(monitor,) if name in _MONITORED else ())
+
+
+BUILT_IN: Final[Mapping[int, Role]] = {
+    OWNER: _FIRST,
+    **{oid: _predefined(name, oid) for name, oid in _PREDEFINED.items()},
+}
+
+
+class Roles:
+    """All roles as one session sees them (U2). `login`: the name that it connected under."""
+
+    def __init__(self, stored: Mapping[int, Role], login: str, database_owner: int = OWNER) -> None:
+        self._by_oid: Mapping[int, Role] = {**BUILT_IN, **stored} if stored else BUILT_IN
+        self._login = login
+        self._database_owner = database_owner
+
+    @cached_property
+    def _names(self) -> Mapping[str, int]:
+        names = {role.name: oid for oid, role in self._by_oid.items()}
+        return {self._login: OWNER, **names} if self._login else names
+
+    def named(self, name: str) -> Role | None:
+        """The role of that name."""
+        oid = self._names.get(name)
+        return None if oid is None else self._by_oid[oid]
+
+    def by_oid(self, oid: int) -> Role | None:
+        """The role with this oid."""
+        return self._by_oid.get(oid)
+
+    def all(self) -> Iterator[Role]:
+        """All roles, by oid."""
+        return (self._by_oid[oid] for oid in sorted(self._by_oid))
+
+    def name(self, oid: int) -> str:
+        """As pg_get_userbyid() answers."""
+        if oid == OWNER and self._names[self._login or FIRST] == OWNER:
+            return self._login or FIRST
+        role = self._by_oid.get(oid)
+        return f"unknown (OID={oid})" if role is None else role.name
+
+    # --- membership -----------------------------------------------------------------------------
+
+    def above(self, oid: int, how: str = "member") -> frozenset[int]:
+        """The roles that it is a member of, itself among them. `how`: `member`, by whatever grant;
+        `usage`, whose privileges it inherits; `set`, that it may SET ROLE to; `admin`, that it may
+        grant.
+        """
+        found = {oid}
+        waiting = [oid]
+        while waiting:
+            member = waiting.pop()
+            for role in self._granted.get(member, ()):
+                if role not in found and self._counts(role, member, how):
+                    found.add(role)
+                    waiting.append(role)
+        return frozenset(found)
+
+    def administers(self, oid: int) -> frozenset[int]:
+        """The roles that were granted WITH ADMIN OPTION to a role that it is a member of."""
+        above = self.above(oid)
+        return frozenset(
+            role.oid
+            for role in self._by_oid.values()
+            for membership in role.members
+            if membership.admin and membership.member in above
+        )
+
+    @cached_property
+    def _granted(self) -> Mapping[int, list[int]]:
+        """The roles that each was granted."""
+        granted: dict[int, list[int]] = {self._database_owner: [DATABASE_OWNER]}
+        for role in self._by_oid.values():
+            for membership in role.members:
+                granted.setdefault(membership.member, []).append(role.oid)
+        return granted
+
+    def _counts(self, role: int, member: int, how: str) -> bool:
+        if role == DATABASE_OWNER and member == self._database_owner:
+            return True
+        grants = [one for one in self._by_oid[role].members if one.member == member]
+        if how == "usage":
+            return any(one.inherit for one in grants)
+        return how == "member" or any(one.set for one in grants)
+
+    def is_super(self, oid: int) -> bool:
+        """Whether it is a superuser, who has everything."""
+        role = self._by_oid.get(oid)
+        return role is not None and role.superuser
+
+    def has(self, oid: int, target: int) -> bool:
+        """Whether it has the privileges of another role."""
+        return oid == target or self.is_super(oid) or target in self.above(oid, "usage")
+
+
+def is_reserved(name: str) -> bool:
+    """Whether only the system may call a role so."""
+    return name.startswith("pg_")

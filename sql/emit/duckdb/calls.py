@@ -1,0 +1,30 @@
+"""Calls that the reference evaluator computes for DuckDB, row by row.
+
+Correct by the same proof as the reference engine itself, and slow: about a microsecond a row, one
+row at a time in the whole process. A template therefore keeps to itself what DuckDB does as
+PostgreSQL, and leaves the rest here.
+"""
+
+from collections.abc import Sequence
+
+from sql.emit.state import OutsideCall, Scope
+from sql.functions.table import function_by_id
+from sql.plan.nodes import Call, ColumnId, ColumnRef
+from sql.types.sql_type import SqlType
+
+
+def reference(call: Call, scope: Scope) -> str:
+    """The call by the reference evaluator, for every row."""
+    scope.statement.row_by_row = True
+    return reference_over(call, [scope.emit(arg) for arg in call.args], scope)
+
+
+def reference_over(call: OutsideCall, args: Sequence[str], scope: Scope) -> str:
+    """The same with texts of arguments that are there already."""
+    return f"{scope.statement.called(call)}({', '.join(args)})"
+
+
+def call_of(id_: str, args: Sequence[SqlType], result: SqlType) -> Call:
+    """A call of a row of the function table, for `reference_over`."""
+    columns = tuple(ColumnRef(ColumnId(index), type_) for index, type_ in enumerate(args))
+    return Call(function_by_id(id_), columns, result)

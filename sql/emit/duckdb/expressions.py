@@ -1,0 +1,197 @@
+"""Bound expressions as DuckDB SQL text.
+
+INVARIANTS
+  X1  every text is closed: a name, a call, a cast or a parenthesis, fit to stand anywhere.
+  X2  every call is cast to the DuckDB type of its result (notes/semantics.md §1), except booleans
+      and text.
+  X3  a function that DuckDB does not compute as PostgreSQL does is computed by the reference
+      evaluator (`@reference`), for all rows or for those that the template leaves to it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sql.emit import enums
+from sql.emit.duckdb import arrays as duckdb_arrays
+from sql.emit.duckdb import floats as duckdb_floats
+from sql.emit.duckdb import numbers as duckdb_numbers
+from sql.emit.duckdb import text as duckdb_text
+from sql.emit.duckdb import times as duckdb_times
+from sql.emit.duckdb.calls import reference
+from sql.emit.duckdb.types import bound_fields, duckdb_type, error, unsupported
+from sql.emit.in_subqueries import counted
+from sql.emit.repeated_arguments import written
+from sql.emit.state import DEPTH_MAX, TEXT_MAX, Scope
+from sql.emit.templates import described, filled
+from sql.errors import stack_depth
+from sql.plan.nodes import (
+    AnyAll,
+    BoolOp,
+    Call,
+    Case,
+    Coalesce,
+    ColumnRef,
+    Const,
+    Distinct,
+    Expr,
+    Extreme,
+    InList,
+    IsTest,
+    Logical,
+    Param,
+    Subquery,
+    SubqueryKind,
+)
+from sql.plan.renumbering import free_columns
+from sql.rewrite.guard_expressions import coalesced, logical
+from sql.types.enums import is_enum, kept_as
+from sql.types.sql_type import SqlType
+
+Special = Callable[[Call, Scope], str]
+
+SPECIALS: Final[dict[str, Special]] = {
+    "reference": reference,
+    "checked": enums.checked,
+    "enum_bound": enums.bound,
+    "enum_compare": enums.compared,
+    "enum_range": enums.spanned,
+    **duckdb_arrays.SPECIALS,
+    **duckdb_floats.SPECIALS,
+    **duckdb_numbers.SPECIALS,
+    **duckdb_text.SPECIALS,
+    **duckdb_times.SPECIALS,
+}
+"""The templates that need more than text: named `@name` in the function table."""
+
+_CLOSED: Final = frozenset(
+    {"bool", "text", "varchar", "bpchar", "name", "char", "uuid", "interval"}
+)
+
+
+def expression(expr: Expr, scope: Scope) -> str:
+    """The text of an expression (X1)."""
+    statement = scope.statement
+    statement.depth += 1
+    if statement.depth > DEPTH_MAX:
+        raise stack_depth()
+    if scope.filtering and not isinstance(expr, Logical):
+        scope = replace(scope, filtering=False)
+    text = _expression(expr, scope)
+    statement.depth -= 1
+    if len(text) > TEXT_MAX:
+        raise stack_depth()
+    return text
+
+
+def _expression(expr: Expr, scope: Scope) -> str:
+    match expr:
+        case Const():
+            return scope.statement.constant(expr.value, expr.type)
+        case Param():
+            return scope.statement.parameter(expr)
+        case ColumnRef():
+            return scope.columns[expr.id]
+        case Call():
+            return _call(expr, scope)
+        case Logical():
+            return _logical(expr, scope)
+        case IsTest():
+            return f"({scope.emit(expr.arg)} {expr.test.value})"
+        case Distinct():
+            negation = "not " if expr.negated else ""
+            left, right = (scope.key(side, "comparing") for side in (expr.left, expr.right))
+            return f"({left} is {negation}distinct from {right})"
+        case Case():
+            whens = " ".join(
+                f"when {scope.emit(when)} then {scope.emit(then)}" for when, then in expr.whens
+            )
+            return _typed(f"case {whens} else {scope.emit(expr.otherwise)} end", expr.type)
+        case Coalesce():
+            return coalesced(expr.args, scope.emit)
+        case Extreme() if is_enum(expr.type.name):
+            return _typed(enums.extreme(expr, scope), expr.type)
+        case Extreme():
+            return _extreme(expr, scope)
+        case InList():
+            negation = "not " if expr.negated else ""
+            items = ", ".join(scope.key(item, "comparing") for item in expr.items)
+            return f"({scope.key(expr.arg, 'comparing')} {negation}in ({items}))"
+        case AnyAll():
+            return duckdb_arrays.any_all(expr, scope)
+        case Subquery():
+            return _subquery(expr, scope)
+
+
+def _extreme(expr: Extreme, scope: Scope) -> str:
+    _comparable(expr.type)
+    function = "greatest" if expr.greatest else "least"
+    if expr.type.name in ("_float4", "_float8"):
+        # DuckDB makes 0 of -0 within lists, but not where it sorts them.
+        order = "desc" if expr.greatest else "asc"
+        return f"list_sort([{_list(expr.args, scope)}], '{order}', 'nulls last')[1]"
+    if expr.type.name == "float4":
+        # Nor among doubles.
+        args = ", ".join(f"cast({scope.emit(arg)} as double)" for arg in expr.args)
+        return f"cast({function}({args}) as float)"
+    return f"{function}({_list(expr.args, scope)})"
+
+
+def _comparable(type_: SqlType) -> None:
+    """DuckDB knows nothing of how jsonb compares."""
+    if not duckdb_arrays.native(type_):
+        raise unsupported(f"comparing values of type {type_.name} here")
+
+
+def _list(exprs: Sequence[Expr], scope: Scope) -> str:
+    return ", ".join(scope.emit(expr) for expr in exprs)
+
+
+def _typed(text: str, type_: SqlType) -> str:
+    return (
+        f"({text})" if kept_as(type_.name) in _CLOSED else f"cast({text} as {duckdb_type(type_)})"
+    )
+
+
+def _logical(expr: Logical, scope: Scope) -> str:
+    if expr.op is BoolOp.NOT:
+        return f"(not {replace(scope, filtering=False).emit(expr.args[0])})"
+    if scope.filtering:
+        return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"
+    return logical(expr.op, expr.args, scope.emit)
+
+
+def _call(call: Call, scope: Scope) -> str:
+    return written(call, scope, _by_template, bound_fields)
+
+
+def _by_template(call: Call, scope: Scope) -> str:
+    template = call.function.duckdb
+    if template is None:
+        raise unsupported(described(call.function))
+    if template.startswith("@"):
+        return _typed(SPECIALS[template[1:]](call, scope), call.type)
+    return _typed(filled(template, [scope.emit(arg) for arg in call.args], error), call.type)
+
+
+# --- subqueries --------------------------------------------------------------------------------
+
+
+def _subquery(expr: Subquery, scope: Scope) -> str:
+    query = scope.subplan(expr.plan, scope)
+    match expr.kind:
+        case SubqueryKind.SCALAR:
+            return f"({query})"
+        case SubqueryKind.ARRAY:
+            return f"coalesce(array({query}), cast([] as {duckdb_type(expr.type)}))"
+        case SubqueryKind.EXISTS:
+            return f"exists ({query})"
+        case SubqueryKind.IN | SubqueryKind.NOT_IN:
+            for arg in expr.args:
+                if not is_enum(arg.type.name):
+                    _comparable(arg.type)
+            if len(expr.args) == 1 and not free_columns(expr.plan):
+                return f"({scope.emit(expr.args[0])} {expr.kind.value} ({query}))"
+            # Of several columns DuckDB takes rows with equal NULLs for equal; over a query that
+            # refers to an outer one it may find NULL in a set that is empty for a row.
+            return counted(expr, scope, query)

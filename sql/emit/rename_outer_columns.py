@@ -1,0 +1,147 @@
+"""What subqueries refer to in the rows beside them has names of its own, where Spark would put
+something else in its place.
+
+    select t.k, (select .. where u.k = t.k) from t  union all  c
+      ─▶  select t.k, (..where u.k = s.o1) from t lateral view inline(array(struct(t.k))) s as o1 ..
+    select .. from (select (select ..) as x from t) z where 1 < (select count(*) .. where u.k = z.x)
+      ─▶  .. z lateral view inline(array(struct(z.x))) s as o1 where 1 < (.. where u.k = s.o1)
+
+Spark tells a union what it knows of the columns of its first side, of a subquery that is a column,
+too: there it looks for the columns of u in the other side, and fails with "key not found". And of a
+union of unions it makes one, with the subquery beside each part of the inner one, where it goes on
+to refer to the columns of the first part ("Could not find k#4 in .."). A relation of files and rows
+in memory is a union, too, and so are rows of VALUES, and what Spark makes of INTERSECT ALL.
+
+A condition it asks below the columns that it speaks of: there `z.x` in the subquery is one itself,
+which is run for all rows at once, and has none, one or many.
+
+Of what a row is unnested to it knows nothing, and asks no condition below it.
+
+INVARIANTS
+  N1  only queries with a set operation, and conditions on columns that are subqueries, pay for it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from sql.emit.select import within
+from sql.emit.state import Scope, Select, Statement
+from sql.plan.nodes import (
+    ColumnId,
+    ColumnRef,
+    CteId,
+    CteScan,
+    Expr,
+    GroupBy,
+    Plan,
+    Project,
+    Recursive,
+    SetOp,
+    Subquery,
+    Values,
+    output_columns,
+)
+from sql.plan.renumbering import columns_of, free_columns, parts_of, references
+from sql.plan.traverse import (
+    column_ids,
+    has_subquery,
+    inputs,
+    subqueries,
+    substituted,
+    with_children,
+)
+
+
+def has_set_operation(value: object) -> bool:
+    """Whether there is one in a plan, at any depth."""
+    return isinstance(value, SetOp) or any(map(has_set_operation, parts_of(value)))
+
+
+def made_by_subqueries(plan: Plan, ctes: AbstractSet[CteId]) -> set[ColumnId]:
+    """The columns that a plan makes of subqueries. `ctes`: the WITH queries that have such."""
+    if isinstance(plan, CteScan):
+        return {column.id for column in plan.columns} if plan.cte in ctes else set()
+    found = {id_ for part in inputs(plan) for id_ in made_by_subqueries(part, ctes)}
+    return found.union(_made(plan, found))
+
+
+def _made(plan: Plan, below: AbstractSet[ColumnId]) -> Iterator[ColumnId]:
+    def of_subquery(expr: Expr) -> bool:
+        return has_subquery(expr) or not below.isdisjoint(column_ids(expr))
+
+    match plan:
+        case Project():
+            named = zip(plan.columns, plan.exprs, strict=True)
+            yield from (column.id for column, expr in named if of_subquery(expr))
+        case GroupBy():
+            keyed = zip(plan.key_columns, plan.keys, strict=True)
+            yield from (column.id for column, expr in keyed if of_subquery(expr))
+        case SetOp() | Recursive():
+            sides = map(output_columns, inputs(plan))
+            for column, *parts in zip(plan.columns, *sides, strict=True):
+                if any(part.id in below for part in parts):
+                    yield column.id
+        case Values():
+            for column, *exprs in zip(plan.columns, *plan.rows, strict=True):
+                if any(map(has_subquery, exprs)):
+                    yield column.id
+        case _:
+            return
+
+
+def note_subqueries(cte: CteId, rows: Plan, statement: Statement) -> None:
+    """Remember a WITH query whose rows have columns that are subqueries. Only Spark asks."""
+    if statement.dialect.deep_correlation:
+        return
+    if made_by_subqueries(rows, statement.ctes_of_subqueries):
+        statement.ctes_of_subqueries.add(cte)
+
+
+def needs_outer_names(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
+    """Whether columns that are made of these are to be kept from Spark's rewriting (N1). What asks
+    conditions only does for `refers_to_subqueries`.
+    """
+    if statement.has_set_operation:
+        return any(free_columns(query.plan) for expr in exprs for query in subqueries(expr))
+    return refers_to_subqueries(exprs, below, statement)
+
+
+def refers_to_subqueries(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
+    """Whether subqueries in these refer to columns that are subqueries, on Spark."""
+    if statement.dialect.deep_correlation:
+        return False
+    asked = {id_ for expr in exprs for part in subqueries(expr) for id_ in columns_of(part)}
+    return bool(asked) and not asked.isdisjoint(
+        made_by_subqueries(below, statement.ctes_of_subqueries)
+    )
+
+
+def with_outer_names(
+    select: Select, exprs: Sequence[Expr], scope: Scope
+) -> tuple[Select, Sequence[Expr]]:
+    """A plain SELECT and expressions over it, whose subqueries refer to it by other names."""
+    statement = scope.statement
+    asked = [query for expr in exprs for query in subqueries(expr)]
+    outer = {id_ for query in asked for id_ in columns_of(query)} & set(select.names)
+    found = {ref.id: ref for query in asked for ref in references(query) if ref.id in outer}
+    if not found:
+        return select, exprs
+    inside, alias = within(select, scope), statement.alias()
+    new: dict[ColumnId, ColumnRef] = {}
+    for id_, ref in found.items():
+        statement.names += 1
+        new[id_] = ColumnRef(ColumnId(-statement.names), ref.type)
+    called = {ref.id: f"o{-ref.id}" for ref in new.values()}
+    row = ", ".join(inside.emit(ref) for ref in found.values())
+    names = ", ".join(called.values())
+    source = f"{select.source} lateral view inline(array(struct({row}))) {alias} as {names}"
+    more = {id_: f"{alias}.{name}" for id_, name in called.items()}
+    told = [_told(expr, new) for expr in exprs]
+    return replace(select, source=source, names={**select.names, **more}), told
+
+
+def _told(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
+    if isinstance(expr, Subquery):
+        return substituted(expr, by)
+    return with_children(expr, lambda part: _told(part, by)) if has_subquery(expr) else expr

@@ -1,0 +1,105 @@
+"""One SELECT under construction, and how it becomes text or a table of the next one."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from sql.emit.state import Dialect, Scope, Select, Statement
+from sql.plan.nodes import PlanColumn, SortKey, WindowCall
+from sql.types.sql_type import SqlType, display
+
+
+def within(select: Select, outer: Scope, *, filtering: bool = False) -> Scope:
+    """Where expressions over a SELECT's source stand; columns of outer queries stay visible
+    (P3 of `sql/plan/nodes.py`).
+    """
+    return replace(
+        outer,
+        columns={**outer.columns, **select.names},
+        filtering=filtering,
+        nearest=frozenset(select.names),
+    )
+
+
+def render(
+    select: Select, columns: Sequence[PlanColumn], called: Sequence[PlanColumn] | None = None
+) -> str:
+    """The SELECT with these columns, in order; `called`: the columns that give them their names."""
+    texts = select.names if select.outputs is None else select.outputs
+    items = ", ".join(
+        f"{texts[column.id]} as c{name.id}"
+        for column, name in zip(columns, called or columns, strict=True)
+    )
+    clauses = [f"select {'distinct ' if select.distinct else ''}{items or '0 as z'}"]
+    clauses.append(f"from {select.source}")
+    if select.where:
+        clauses.append(f"where {' and '.join(select.where)}")
+    if select.group:
+        clauses.append(f"group by {select.group}")
+    if select.order:
+        clauses.append(f"order by {select.order}")
+    if select.limit:
+        clauses.append(select.limit)
+    return " ".join(clauses)
+
+
+def derived(
+    select: Select, columns: Sequence[PlanColumn], statement: Statement, *, lateral: bool = False
+) -> Select:
+    """The SELECT as a table of the next one."""
+    alias = statement.alias()
+    prefix = "lateral " if lateral else ""
+    text = f"{prefix}({render(select, columns)}) {alias}"
+    names = {column.id: f"{alias}.c{column.id}" for column in columns}
+    return Select(text, names, fragile=select.fragile)
+
+
+def check_comparable(columns: Sequence[PlanColumn], statement: Statement, what: str) -> None:
+    """0A000 for values that the engine compares otherwise than PostgreSQL does."""
+    for column in columns:
+        if not comparable(column.type):
+            shown = display(column.type)
+            raise statement.dialect.unsupported(f"{what} values of type {shown}")
+
+
+def comparable(type_: SqlType) -> bool:
+    """Whether an engine compares values of the type as PostgreSQL does, by themselves."""
+    return (type_.element or type_).name not in ("interval", "json", "jsonb") and (
+        not type_.has_blanks
+    )
+
+
+def shown_by_groups(type_: SqlType, dialect: Dialect) -> bool:
+    """Whether a value that is grouped by is one that is there."""
+    return comparable(type_) and (type_.element or type_).name not in dialect.changed_by_groups
+
+
+def ordering(keys: Sequence[SortKey], inside: Scope) -> str:
+    """ORDER BY of a window; without keys rows come in any order."""
+    order = inside.statement.dialect.order_by(keys, inside) if keys else "cast(null as int)"
+    return f"order by {order}"
+
+
+def with_calls(
+    select: Select,
+    named: Iterable[tuple[PlanColumn, WindowCall]],
+    window: Callable[[WindowCall, Scope], str],
+    scope: Scope,
+) -> Select:
+    """A plain SELECT with window calls beside its columns."""
+    inside = within(select, scope)
+    calls = {column.id: window(call, inside) for column, call in named}
+    return replace(select, outputs={**select.names, **calls}) if calls else select
+
+
+def extended(
+    select: Select, made: Mapping[str, str], columns: Sequence[PlanColumn], scope: Scope
+) -> tuple[Select, str]:
+    """The SELECT as a derived table that has `made` too, texts by names, and its alias."""
+    alias = scope.statement.alias()
+    texts = select.names if select.outputs is None else select.outputs
+    items = [f"{texts[column.id]} as c{column.id}" for column in columns]
+    items += [f"{text} as {name}" for name, text in made.items()]
+    where = f" where {' and '.join(select.where)}" if select.where else ""
+    group = f" group by {select.group}" if select.group else ""
+    text = f"(select {', '.join(items)} from {select.source}{where}{group}) {alias}"
+    return Select(text, {column.id: f"{alias}.c{column.id}" for column in columns}), alias

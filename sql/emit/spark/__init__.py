@@ -1,0 +1,1 @@
+"""spark: to be described."""

@@ -1,0 +1,263 @@
+"""Bound expressions as Spark SQL text.
+
+INVARIANTS
+  X1  every text is closed: a name, a call, a cast or a parenthesis, fit to stand anywhere.
+  X2  every call is cast to the Spark type of its result (notes/semantics.md §1), except booleans
+      and text.
+  X3  what has no template, or is refused by it, is computed by the reference evaluator in Python
+      workers (`outside.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sql.emit import enums
+from sql.emit.in_subqueries import counted
+from sql.emit.limits import is_first_row
+from sql.emit.repeated_arguments import written
+from sql.emit.spark import arrays as spark_arrays
+from sql.emit.spark import decimals as spark_decimals
+from sql.emit.spark import floats as spark_floats
+from sql.emit.spark import text as spark_text
+from sql.emit.spark import times as spark_times
+from sql.emit.spark.array_subqueries import gathered
+from sql.emit.spark.outside import or_outside
+from sql.emit.spark.single_row_subqueries import of_one_row
+from sql.emit.spark.types import bound, error, spark_type, unsupported
+from sql.emit.state import DEPTH_MAX, TEXT_MAX, Scope
+from sql.emit.templates import described, filled
+from sql.errors import stack_depth
+from sql.plan.nodes import (
+    AnyAll,
+    BoolOp,
+    Call,
+    Case,
+    Coalesce,
+    ColumnRef,
+    Const,
+    Distinct,
+    Expr,
+    Extreme,
+    InList,
+    IsTest,
+    Logical,
+    Param,
+    Plan,
+    Subquery,
+    SubqueryKind,
+    output_columns,
+)
+from sql.plan.renumbering import columns_of, free_columns
+from sql.plan.traverse import has_subquery, is_volatile_plan, scans
+from sql.rewrite.failure_analysis import plan_may_fail
+from sql.rewrite.outer_and_subquery_conditions import is_mixed
+from sql.rewrite.trivial_scalar_subqueries import only_value
+from sql.types.enums import is_enum, kept_as
+from sql.types.sql_type import SqlType
+
+Special = Callable[[Call, Scope], str]
+
+SPECIALS: Final[dict[str, Special]] = {
+    "checked": enums.checked,
+    "enum_bound": enums.bound,
+    "enum_compare": enums.compared,
+    "enum_range": enums.spanned,
+    **spark_arrays.SPECIALS,
+    **spark_floats.SPECIALS,
+    **spark_decimals.SPECIALS,
+    **spark_text.SPECIALS,
+    **spark_times.SPECIALS,
+}
+"""The templates that need more than text: named `@name` in the function table."""
+
+_IN: Final = frozenset({SubqueryKind.IN, SubqueryKind.NOT_IN})
+_CONDITIONS: Final = _IN | {SubqueryKind.EXISTS}
+"""Subqueries that are joins where they stand as conditions."""
+_CLOSED: Final = frozenset(
+    {"bool", "text", "varchar", "bpchar", "name", "char", "uuid", "interval"}
+)
+
+
+def expression(expr: Expr, scope: Scope) -> str:
+    """The text of an expression (X1)."""
+    statement = scope.statement
+    statement.depth += 1
+    if statement.depth > DEPTH_MAX:
+        raise stack_depth()
+    text = or_outside(expr, scope, _expression)
+    statement.depth -= 1
+    if len(text) > TEXT_MAX:
+        raise stack_depth()
+    return text
+
+
+def _expression(expr: Expr, scope: Scope) -> str:
+    inner = replace(scope, filtering=False) if scope.filtering else scope
+    match expr:
+        case Const():
+            return scope.statement.constant(expr.value, expr.type)
+        case Param():
+            return scope.statement.parameter(expr)
+        case ColumnRef():
+            return scope.columns[expr.id]
+        case Call():
+            return _call(expr, inner)
+        case Logical():
+            return _logical(expr, scope)
+        case IsTest():
+            return f"({inner.emit(expr.arg)} {expr.test.value})"
+        case Distinct():
+            return _distinct(expr, inner)
+        case Case():
+            whens = " ".join(
+                f"when {inner.emit(when)} then {inner.emit(then)}" for when, then in expr.whens
+            )
+            return _typed(f"case {whens} else {inner.emit(expr.otherwise)} end", expr.type)
+        case Coalesce():
+            return f"coalesce({_list(expr.args, inner)})"
+        case Extreme() if is_enum(expr.type.name):
+            return _typed(enums.extreme(expr, inner), expr.type)
+        case Extreme():
+            return _extreme(expr, inner)
+        case InList():
+            negation = "not " if expr.negated else ""
+            items = ", ".join(inner.key(item, "comparing") for item in expr.items)
+            return f"({inner.key(expr.arg, 'comparing')} {negation}in ({items}))"
+        case AnyAll():
+            return spark_arrays.any_all(expr, inner)
+        case Subquery():
+            return _subquery(expr, scope)
+
+
+def _list(exprs: Sequence[Expr], scope: Scope) -> str:
+    return ", ".join(scope.emit(expr) for expr in exprs)
+
+
+def _typed(text: str, type_: SqlType) -> str:
+    return f"({text})" if kept_as(type_.name) in _CLOSED else f"cast({text} as {spark_type(type_)})"
+
+
+def _comparable(type_: SqlType) -> None:
+    """Intervals compare by a sum of their fields, jsonb by what it holds: Spark knows neither."""
+    if not spark_arrays.native(type_):
+        raise unsupported(f"comparing values of type {type_.name} here")
+
+
+def _logical(expr: Logical, scope: Scope) -> str:
+    if expr.op is BoolOp.NOT:
+        # NOT over IN and EXISTS is still a filter for Spark; over anything else it does no harm.
+        return f"(not {scope.emit(expr.args[0])})"
+    return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"
+
+
+def _distinct(expr: Distinct, scope: Scope) -> str:
+    left, right = (scope.key(side, "comparing") for side in (expr.left, expr.right))
+    same = f"({left} <=> {right})"
+    return same if expr.negated else f"(not {same})"
+
+
+def _extreme(expr: Extreme, scope: Scope) -> str:
+    _comparable(expr.type)
+    if len(expr.args) == 1:
+        return scope.emit(expr.args[0])
+    if expr.type.element is not None:
+        return _extreme_of_arrays(expr, scope)
+    return f"{'greatest' if expr.greatest else 'least'}({_list(expr.args, scope)})"
+
+
+def _extreme_of_arrays(expr: Extreme, scope: Scope) -> str:
+    """Spark orders NULL elements first."""
+    row = f"struct({spark_arrays.ordered('a', expr.type)} as k, a as v)"
+    rows = f"transform(array({_list(expr.args, scope)}), a -> {row})"
+    chosen = "array_max" if expr.greatest else "array_min"
+    return f"{chosen}(filter({rows}, r -> r.v is not null)).v"
+
+
+def _call(call: Call, scope: Scope) -> str:
+    if any(map(has_subquery, call.args)):
+        # None is computed once over a variable (O3 of `outside.py`).
+        return _by_template(call, scope)
+    return written(call, scope, _by_template, _bound)
+
+
+def _by_template(call: Call, scope: Scope) -> str:
+    template = call.function.spark
+    if template is None:
+        raise unsupported(described(call.function))
+    if template.startswith("@"):
+        return _typed(SPECIALS[template[1:]](call, scope), call.type)
+    return _typed(filled(template, [scope.emit(arg) for arg in call.args], error), call.type)
+
+
+def _bound(name: str, fields: Sequence[str], body: str) -> str:
+    given = ", ".join(f"'f{at}', {text}" for at, text in enumerate(fields))
+    return bound(name, f"named_struct({given})", body)
+
+
+# --- subqueries --------------------------------------------------------------------------------
+
+
+def _subquery(expr: Subquery, scope: Scope) -> str:
+    if scope.in_lambda:
+        # Sessions allow them in the arguments of lambdas; in a lambda Spark has no join for them.
+        raise unsupported("a subquery in a function of an array's elements")
+    inner = replace(scope, filtering=False)
+    alone = only_value(expr)
+    if alone is not None:
+        return inner.emit(alone)
+    if expr.kind is SubqueryKind.ARRAY:
+        return inner.emit(gathered(expr))
+    as_condition = scope.filtering and expr.kind in _CONDITIONS and not _is_value(expr)
+    if not as_condition:
+        _check_volatile(expr.plan)
+    if (of_row := of_one_row(expr)) is not None:
+        return inner.emit(of_row)
+    query = scope.subplan(expr.plan, inner)
+    match expr.kind:
+        case SubqueryKind.SCALAR:
+            return f"({_only_row(expr.plan, query, scope) or query})"
+        case SubqueryKind.EXISTS:
+            if as_condition:
+                return f"exists ({query})"
+            return f"((select count(1) from ({query}) {scope.statement.alias()}) > 0L)"
+        case SubqueryKind.IN | SubqueryKind.NOT_IN:
+            for arg in expr.args:
+                if not is_enum(arg.type.name):
+                    _comparable(arg.type)
+                if not scope.nearest.issuperset(columns_of(arg)):
+                    raise unsupported("IN over columns of a query further out")
+            if not as_condition:
+                # Spark knows IN as a condition only.
+                return counted(expr, inner, query)
+            left = _list(expr.args, inner)
+            left = left if len(expr.args) == 1 else f"({left})"
+            return f"({left} {expr.kind.value} ({query}))"
+
+
+def _is_value(expr: Subquery) -> bool:
+    """Whether a condition has to be a value (X1 of `outer_and_subquery_conditions.py`).
+
+    The join that Spark makes of IN computes what it looks in of all rows.
+    """
+    if is_mixed(expr.plan):
+        return True
+    fails = expr.kind in _IN and plan_may_fail(expr.plan, by_overflow=False)
+    return fails and bool(free_columns(expr.plan))
+
+
+def _only_row(plan: Plan, query: str, scope: Scope) -> str | None:
+    """The first row for a row outside as an aggregate: that there is but one Spark does not see in
+    a row's number, and where it counts the rows it has no join by the key but of small tables.
+    """
+    if not is_first_row(plan, scope):
+        return None
+    alias, (column,) = scope.statement.alias(), output_columns(plan)
+    # first() and any_value() would be volatile for Spark.
+    return f"select max_by({alias}.c{column.id}, 1) as v from ({query}) {alias}"
+
+
+def _check_volatile(plan: Plan) -> None:
+    """Spark makes one value of it for equal rows, or one for each where it has one for all."""
+    if is_volatile_plan(plan) and (free_columns(plan) or not any(scans(plan))):
+        raise unsupported("a volatile function in a subquery")

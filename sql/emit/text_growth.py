@@ -1,0 +1,32 @@
+"""Functions that make long texts of short ones: which of their calls an engine may compute itself.
+
+    replace(x, 'a', 'bb')        the engine's own
+    replace(x, y, z), or by a text that is many times longer        the reference evaluator
+
+DuckDB's `replace` and `regexp_replace` take memory that nobody counts, and what gets longer than
+4 GiB is cut; in Spark the process ends. The evaluator looks at the length first
+(`sql/types/limits.py`).
+"""
+
+from typing import Final
+
+from sql.emit.state import Scope
+from sql.plan.nodes import Call
+
+_REPLACED_MAX: Final = 8
+"""How many times as long as what it stands for a replacement may be."""
+_BY_MATCH_MAX: Final = 32
+"""How long it may be in place of a match, which may be of one character."""
+
+
+def grows(call: Call, scope: Scope) -> bool:
+    """Whether a call of replace() or regexp_replace() is not for the engine to compute."""
+    replacement = scope.statement.known(call.args[2])
+    if replacement is None:
+        return True
+    length = len(str(replacement[0]).encode())
+    if call.function.name == "regexp_replace":
+        return length > _BY_MATCH_MAX
+    old = scope.statement.known(call.args[1])
+    shortest = 1 if old is None else max(len(str(old[0]).encode()), 1)
+    return length > _REPLACED_MAX * shortest

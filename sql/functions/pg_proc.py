@@ -1,0 +1,251 @@
+r"""PostgreSQL's functions and casts that we have, as pg_proc and pg_cast have them.
+
+    oid name(argument, ..) => result word .. | source       argument: [mode] [name] type[=default]
+    oid name(argument, ..) => result word .. |= body        as it was written, lines apart by \n
+    type oid name shown     a type that only functions have, and what format_type() writes
+    of type function ..     the functions of a type, in the order of `SUPPORT`
+    more name ..            names that PostgreSQL has more functions of
+    cast oid type type function context method      a row of pg_cast
+
+Modes are `out`, `inout`, `variadic` and `table`; words `aggregate`, `window`, `stable`, `volatile`,
+`restricted` and `unsafe` (in parallel), `nonstrict`, `leakproof`, `sql` (the language), `cost=`,
+`rows=`, `support=` and, of an aggregate with WITHIN GROUP, `direct=`: how many arguments come
+before ORDER BY. Where no source is given it is the function's name.
+
+INVARIANTS
+  P1  what is listed answers a call, or is named by a row of another catalog (what converts the
+      values of a type): nobody finds a function here that is refused for being a function.
+  P2  the file is read when the first question comes, not at the start.
+
+`sql/data/pg_proc.txt` is written by `tests/sql/postgresql_functions.py`, from a real server.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from sql.types.sql_type import OIDS, SqlType, display
+
+_FILE: Final = Path(__file__).parents[1] / "data" / "pg_proc.txt"
+_MODES: Final = {"out": "o", "inout": "b", "variadic": "v", "table": "t"}
+_ANY: Final = "any"
+
+SUPPORT: Final = (
+    "typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze",
+    "typsubscript",
+)  # fmt: skip
+"""Columns of pg_type that name functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One of a function's arguments, OUT ones too. `mode` is that of proargmodes."""
+
+    type: str
+    name: str = ""
+    mode: str = "i"
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """A row of pg_proc. Types are typnames; `words` see above."""
+
+    oid: int
+    name: str
+    arguments: tuple[Argument, ...]
+    result: str
+    is_set: bool
+    words: frozenset[str]
+    source: str
+    numbers: Mapping[str, float]
+    support: str
+    body: str | None
+    """Of what PostgreSQL keeps as a tree, and not as the text of `source`."""
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        """The arguments that a call has."""
+        return tuple(given for given in self.arguments if given.mode not in ("o", "t"))
+
+    @property
+    def kind(self) -> str:
+        """pg_proc.prokind."""
+        return "a" if "aggregate" in self.words else "w" if "window" in self.words else "f"
+
+    @property
+    def volatility(self) -> str:
+        """pg_proc.provolatile."""
+        return "s" if "stable" in self.words else "v" if "volatile" in self.words else "i"
+
+    @property
+    def parallel(self) -> str:
+        """pg_proc.proparallel."""
+        return "r" if "restricted" in self.words else "u" if "unsafe" in self.words else "s"
+
+    @property
+    def language(self) -> str:
+        """pg_language.lanname."""
+        return "sql" if "sql" in self.words else "internal"
+
+    @property
+    def cost(self) -> float:
+        """pg_proc.procost."""
+        return self.numbers.get("cost", 1.0)
+
+    @property
+    def rows(self) -> float:
+        """pg_proc.prorows."""
+        return self.numbers.get("rows", 0.0)
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether proargmodes and proallargtypes are not NULL."""
+        return any(given.mode != "i" for given in self.arguments)
+
+    @property
+    def repeated(self) -> str | None:
+        """The type of what VARIADIC takes any number of."""
+        if not (self.inputs and self.inputs[-1].mode == "v"):
+            return None
+        return _element(self.inputs[-1].type)
+
+
+def _element(array: str) -> str:
+    return _ANY if array == _ANY else array.removeprefix("_")
+
+
+@dataclass(frozen=True, slots=True)
+class CastRow:
+    """A row of pg_cast; `function` is an oid, 0 where none is called."""
+
+    oid: int
+    source: str
+    target: str
+    function: int
+    context: str
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    procedures: tuple[Procedure, ...]
+    types: Mapping[str, tuple[int, str]]
+    support: Mapping[str, tuple[str, ...]]
+    more: frozenset[str]
+    casts: tuple[CastRow, ...]
+
+
+def procedures() -> Sequence[Procedure]:
+    """All of them, by name."""
+    return _file().procedures
+
+
+@cache
+def by_name() -> Mapping[str, Sequence[Procedure]]:
+    """The functions of each name."""
+    found: dict[str, list[Procedure]] = {}
+    for procedure in procedures():
+        found.setdefault(procedure.name, []).append(procedure)
+    return found
+
+
+@cache
+def by_oid() -> Mapping[int, Procedure]:
+    """The functions by oid."""
+    return {procedure.oid: procedure for procedure in procedures()}
+
+
+def is_ambiguous(name: str) -> bool:
+    """Whether PostgreSQL has several functions of that name, those included that we do not have."""
+    return name in _file().more or len(by_name().get(name, ())) > 1
+
+
+def casts() -> Sequence[CastRow]:
+    """The casts between types of ours that we have."""
+    return _file().casts
+
+
+def oid_of(name: str) -> int:
+    """The oid of the only function of that name; 0 for `-`."""
+    return 0 if name == "-" else by_name()[name][0].oid
+
+
+def support(type_name: str) -> Mapping[str, int]:
+    """What pg_type says of one of PostgreSQL's types: oids by column."""
+    names = _file().support.get(type_name, ())
+    return {column: oid_of(name) for column, name in zip(SUPPORT, names, strict=False)}
+
+
+def type_oid(name: str) -> int:
+    """The oid of an argument's type."""
+    return OIDS[name] if name in OIDS else _file().types[name][0]
+
+
+def type_text(name: str) -> str:
+    """What format_type() writes."""
+    return display(SqlType(name)) if name in OIDS else _file().types[name][1]
+
+
+def other_types() -> Mapping[int, tuple[str, str]]:
+    """Types that only functions have, by oid: name, and as format_type() writes it."""
+    return {oid: (name, shown) for name, (oid, shown) in _file().types.items()}
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+@cache
+def _file() -> _File:
+    types: dict[str, tuple[int, str]] = {}
+    supports: dict[str, tuple[str, ...]] = {}
+    found: list[Procedure] = []
+    casts_: list[CastRow] = []
+    more: frozenset[str] = frozenset()
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        match line.split(" "):
+            case ["#", *_]:
+                pass
+            case ["type", oid, name, *shown]:
+                types[name] = int(oid), " ".join(shown)
+            case ["of", name, *functions]:
+                supports[name] = tuple(functions)
+            case ["more", *names]:
+                more = frozenset(names)
+            case ["cast", oid, source, target, function, context, method]:
+                casts_.append(CastRow(int(oid), source, target, int(function), context, method))
+            case _:
+                found.append(_procedure(line))
+    return _File(tuple(found), types, supports, more, tuple(casts_))
+
+
+def _procedure(line: str) -> Procedure:
+    line, _, body = line.partition(" |= ")
+    told, bar, source = line.partition(" | ")
+    head, _, tail = told.partition(") => ")
+    oid, _, called = head.partition(" ")
+    name, _, inside = called.partition("(")
+    words = tail.split(" ")
+    is_set = words[0] == "setof"
+    result, *words = words[is_set:]
+    told_more = dict(word.split("=") for word in words if "=" in word)
+    support_ = told_more.pop("support", "-")
+    numbers = {key: float(number) for key, number in told_more.items()}
+    own = "aggregate_dummy" if "aggregate" in words else name
+    arguments = tuple(map(_argument, inside.split(", "))) if inside else ()
+    if body:
+        own = ""
+    source = source if bar else own
+    return Procedure(
+        int(oid), name, arguments, result, is_set, frozenset(words), source, numbers, support_,
+        body.replace("\\n", "\n") or None,
+    )  # fmt: skip
+
+
+def _argument(text: str) -> Argument:
+    told, equals, default = text.partition("=")
+    *before, type_ = told.split(" ")
+    mode = _MODES[before.pop(0)] if before and before[0] in _MODES else "i"
+    return Argument(type_, " ".join(before), mode, default if equals else None)

@@ -1,0 +1,199 @@
+"""Meridian's own grammar: `<query> AS OF [AT LEAST] <expression>` at the end of a statement.
+
+`COPY (<query> AS OF ..) TO ..` has it inside; in any other parentheses it is refused.
+
+It is tried only on text that PostgreSQL's grammar refuses, so that what is valid PostgreSQL keeps
+its meaning: `SELECT 1 AS of` names a column, `FROM t AS of` an alias. The text is cut at the last
+`AS OF` outside parentheses for which both halves parse. The second half is parsed behind blanks, in
+place, so that every position stays that of the text the client sent.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pglast import ast, parser
+
+from sql.parser.syntax import Node, is_a
+
+_PREFIX: Final = "SELECT "
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A query with its time: the trees of both halves."""
+
+    node: Node
+    as_of: Node
+    at_least: bool
+    sources: tuple[str, str]
+
+
+def cut(text: str, start: int, end: int) -> Cut | None:
+    """The statement `text[start:end]` read by our grammar, or None if it is not of it."""
+    try:
+        tokens = [token for token in parser.scan(text[:end]) if token.start >= start]
+    except parser.ParseError:
+        return None
+    for place, expression, at_least in _candidates(tokens):
+        found = _halves(text, start, end, (place, expression), at_least=at_least)
+        if found is not None:
+            return found
+    return None
+
+
+def cut_copy(text: str, start: int, end: int) -> Cut | None:
+    """`COPY (<query> AS OF ..) TO ..`, or None if the statement is not of that grammar."""
+    for inner in _inner_candidates(text, start, end):
+        head = _without(" " * start + text[start:end], inner)
+        try:
+            trees = parser_trees(head)
+        except parser.ParseError:
+            continue
+        value = _expression(text, inner)
+        if value is not None and is_a(trees[0].stmt, ast.CopyStmt) and inner.depth == 1:
+            return Cut(trees[0].stmt, value[0], inner.at_least, (head, value[1]))
+    return None
+
+
+def inner_place(text: str, start: int, end: int) -> int | None:
+    """Where the first AS OF in parentheses stands, if the statement would be valid without."""
+    rest = " " * start + text[start:end]
+    place: int | None = None
+    for inner in _inner_candidates(text, start, end):
+        if _expression(text, inner) is not None:
+            rest, place = _without(rest, inner), inner.place
+    if place is None:
+        return None
+    try:
+        parser_trees(rest)
+    except parser.ParseError:
+        return place if cut(rest, start, end) is not None else None
+    return place
+
+
+@dataclass(frozen=True, slots=True)
+class _Inner:
+    """An AS OF inside of parentheses that close at `close`; `depth` 1: in no others."""
+
+    place: int
+    expression: int
+    close: int
+    depth: int
+    at_least: bool
+
+
+def _without(text: str, inner: _Inner) -> str:
+    return text[: inner.place] + " " * (inner.close - inner.place) + text[inner.close :]
+
+
+def _expression(text: str, inner: _Inner) -> tuple[Node, str] | None:
+    """The tree of the time, and the text that the parser read for it."""
+    if inner.expression < len(_PREFIX):
+        return None
+    tail = " " * (inner.expression - len(_PREFIX)) + _PREFIX + text[inner.expression : inner.close]
+    try:
+        time = parser_trees(tail)
+    except parser.ParseError:
+        return None
+    value = only_expression(time[0].stmt) if len(time) == 1 else None
+    return None if value is None else (value, tail)
+
+
+def _inner_candidates(text: str, start: int, end: int) -> Sequence[_Inner]:
+    """Every AS OF inside of parentheses, the last one first."""
+    try:
+        tokens = [token for token in parser.scan(text[:end]) if token.start >= start]
+    except parser.ParseError:
+        return ()
+    significant = [token for token in tokens if token.name not in ("SQL_COMMENT", "C_COMMENT")]
+    found: list[_Inner] = []
+    opened: list[list[tuple[int, int, bool]]] = []
+    for index, token in enumerate(significant):
+        if token.name == "ASCII_40":
+            opened.append([])
+        elif token.name == "ASCII_41" and opened:
+            depth = len(opened)
+            for place, expression, at_least in opened.pop():
+                found.append(_Inner(place, expression, token.start, depth, at_least))
+        elif opened and token.name == "AS" and len(significant) > index + 2:
+            opened[-1].extend(_place(significant[index : index + 5]))
+    return sorted(found, key=lambda inner: -inner.place)
+
+
+def _place(tokens: Sequence[parser.Token]) -> Iterator[tuple[int, int, bool]]:
+    """Where AS and the expression begin, and whether AT LEAST stands between; of `AS OF` only."""
+    names = [token.name for token in tokens]
+    if names[:2] != ["AS", "OF"]:
+        return
+    if names[2:4] == ["AT", "LEAST"] and len(tokens) > 4:
+        yield tokens[0].start, tokens[4].start, True
+    elif len(tokens) > 2:
+        yield tokens[0].start, tokens[2].start, False
+
+
+def _candidates(tokens: Sequence[parser.Token]) -> Iterator[tuple[int, int, bool]]:
+    """Places of AS, of the expression, and whether AT LEAST stands between; the last one first."""
+    significant = [token for token in tokens if token.name not in ("SQL_COMMENT", "C_COMMENT")]
+    depth = 0
+    found: list[tuple[int, int, bool]] = []
+    for index, token in enumerate(significant[:-2]):
+        depth += {"ASCII_40": 1, "ASCII_41": -1}.get(token.name, 0)
+        following = significant[index + 1]
+        if depth or token.name != "AS" or following.name != "OF":
+            continue
+        rest = significant[index + 2 :]
+        if len(rest) > 2 and rest[0].name == "AT" and rest[1].name == "LEAST":
+            found.append((token.start, rest[2].start, True))
+        else:
+            found.append((token.start, rest[0].start, False))
+    return reversed(found)
+
+
+def _halves(
+    text: str, start: int, end: int, places: tuple[int, int], *, at_least: bool
+) -> Cut | None:
+    place, expression = places
+    if expression < len(_PREFIX):
+        return None
+    head = " " * start + text[start:place]
+    tail = " " * (expression - len(_PREFIX)) + _PREFIX + text[expression:end]
+    try:
+        query, time = parser_trees(head), parser_trees(tail)
+    except parser.ParseError:
+        return None
+    if len(query) != 1 or len(time) != 1:
+        return None
+    select = time[0].stmt
+    value = only_expression(select)
+    return None if value is None else Cut(query[0].stmt, value, at_least, (head, tail))
+
+
+def only_expression(select: Node) -> Node | None:
+    """The single target of `SELECT <expression>` and nothing else."""
+    plain = is_a(select, ast.SelectStmt) and len(select.targetList or ()) == 1
+    if not plain or select.targetList[0].name is not None:
+        return None
+    used = [name for name in select if getattr(select, name)]
+    allowed = {"targetList", "limitOption", "op"}
+    return select.targetList[0].val if set(used) <= allowed else None
+
+
+def parser_trees(text: str) -> Sequence[Node]:
+    """The trees that pglast makes of a text."""
+    trees: Sequence[Node] = parser.parse_sql(text)
+    return trees
+
+
+def statement_bounds(text: str) -> list[tuple[int, int]]:
+    """Where the statements of a text lie, by its top-level semicolons."""
+    bounds: list[tuple[int, int]] = []
+    start, depth = 0, 0
+    for token in parser.scan(text):
+        depth += {"ASCII_40": 1, "ASCII_41": -1}.get(token.name, 0)
+        if token.name == "ASCII_59" and depth <= 0:
+            bounds.append((start, token.start))
+            start = token.end + 1
+    if text[start:].strip():
+        bounds.append((start, len(text)))
+    return bounds

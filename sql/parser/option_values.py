@@ -1,0 +1,53 @@
+"""What an option in parentheses says, as a text or a Boolean (defGetString, defGetBoolean)."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pglast import ast
+
+from sql.errors import SqlError
+from sql.parser.syntax import Node, at, is_a
+
+_BOOLEANS: Final = {"true": True, "on": True, "false": False, "off": False}
+
+
+def options_by_name(options: Iterable[Node], *, placed: bool = True) -> dict[str, Node]:
+    """The options, by their names. Raises 42601 for one that is given twice; `placed`: there."""
+    found: dict[str, Node] = {}
+    for option in options:
+        if option.defname in found:
+            place = at(option.location) if placed else None
+            raise SqlError("42601", "conflicting or redundant options", place)
+        found[option.defname] = option
+    return found
+
+
+def option_text(option: Node) -> str:
+    """The value as a text. Raises 42601 if there is none."""
+    argument: Node = option.arg
+    match option.arg:
+        case ast.String():
+            return str(argument.sval)
+        case ast.Float():
+            return str(argument.fval)
+        case ast.Integer():
+            return str(argument.ival or 0)
+        case ast.Boolean():
+            return "true" if argument.boolval else "false"
+        case ast.TypeName():
+            return str(argument.names[-1].sval)
+        case _:
+            raise SqlError("42601", f"{option.defname} requires a parameter")
+
+
+def option_boolean(option: Node) -> bool:
+    """The value of a switch; without one it is on. Raises 42601."""
+    if option.arg is None:
+        return True
+    if is_a(option.arg, ast.Integer):
+        found = {0: False, 1: True}.get(option.arg.ival or 0)
+    else:
+        found = _BOOLEANS.get(option_text(option).lower())
+    if found is None:
+        raise SqlError("42601", f"{option.defname} requires a Boolean value")
+    return found

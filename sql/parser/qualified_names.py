@@ -1,0 +1,44 @@
+"""Qualified names that stand in a text (stringToQualifiedNameList)."""
+
+import re
+from typing import Final
+
+from sql.catalog.constraint_names import NAME_BYTES_MAX, cut
+from sql.errors import SqlError
+
+_PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s."]+))\s*(\.|\Z)', re.ASCII)
+_LOWER: Final = {ord(letter): ord(letter.lower()) for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+
+
+def folded(name: str) -> str:
+    """A name without quotes, as the parser reads it: in UTF-8 only ASCII has no case."""
+    return name.translate(_LOWER)
+
+
+def name_parts(text: str, place: int | None) -> list[str]:
+    """The parts of a qualified name, folded and cut as the parser does it; 42602 for no name."""
+    parts: list[str] = []
+    position, joint = 0, "."
+    while joint == ".":
+        found = _PART.match(text, position)
+        if found is None:
+            raise SqlError("42602", "invalid name syntax", place)
+        name = found[1].replace('""', '"') if found[1] else folded(found[2])
+        parts.append(cut(name, NAME_BYTES_MAX))
+        position, joint = found.end(), found[3]
+    return parts
+
+
+def relation_parts(text: str, database: str, place: int | None) -> list[str]:
+    """The schema, if there is one, and the name of a relation of this database; 42601 and 0A000 for
+    others (makeRangeVarFromNameList).
+    """
+    parts = name_parts(text, place)
+    shown = ".".join(parts)
+    if len(parts) > 3:
+        message = f"improper relation name (too many dotted names): {shown}"
+        raise SqlError("42601", message, place)
+    if len(parts) == 3 and parts[0] != database:
+        message = f'cross-database references are not implemented: "{shown}"'
+        raise SqlError("0A000", message, place)
+    return parts[-2:]

@@ -1,0 +1,44 @@
+"""What a call on an array does to each of its elements, for every engine.
+
+Conversions of arrays are rows of the function table that say nothing of the elements' type; the row
+for the elements is found here. So is the comparison of `x = ANY (array)`.
+"""
+
+from sql.functions.table import Function, cast, function_by_id
+from sql.plan.nodes import AnyAll, Call, Expr
+from sql.types.sql_type import BOOL, SqlType
+
+
+def element_type(type_: SqlType) -> SqlType:
+    """The type of an array's elements."""
+    element = type_.element
+    assert element is not None, f"{type_.name} is no array type"
+    return element
+
+
+def converted_element(call: Call, element: Expr) -> Call:
+    """What `call`, a conversion of an array, does to one of its elements."""
+    target = element_type(call.type)
+    return Call(_row(call, element.type, target), (element, *call.args[1:]), target)
+
+
+def _row(call: Call, source: SqlType, target: SqlType) -> Function:
+    name = call.function.name
+    if name in ("assign", "narrow", "char_trimmed"):
+        return function_by_id(f"{name}({target.name})")
+    if name == "char_padded":
+        return function_by_id("char_padded(bpchar,int4)")
+    return converting_row(source.name, target.name)
+
+
+def converting_row(source: str, target: str) -> Function:
+    """The cast of one element type to another."""
+    row = cast(source, target)
+    assert row is not None, f"no cast from {source} to {target}"
+    return row
+
+
+def compared_element(expr: AnyAll, element: Expr) -> Call:
+    """The comparison with one element."""
+    left, _, *zone = expr.args
+    return Call(expr.function, (left, element, *zone), BOOL)

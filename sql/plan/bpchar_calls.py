@@ -1,0 +1,170 @@
+"""The blanks of char(n), for whatever sees them (Y5 of sql/types/sql_type.py).
+
+    char(3), a width   'ab' ── padded ──▶ 'ab ', a bpchar that has its blanks ── trimmed ──▶ 'ab'
+
+A value is kept without its trailing blanks as long as its type says how many there are. Where
+values of several widths come together (`alike`), each gets its own; who compares such values trims
+them again. Casts to other texts cut the blanks off and most input functions read over them; what
+PostgreSQL converts by way of the output function and keeps to the letter has them.
+
+INVARIANTS
+  B1  what compares, groups, sorts or hashes values of bpchar gets them trimmed.
+  B2  of values that are equal but for their blanks, a group shows one: PostgreSQL shows the one
+      that it met first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from sql.errors import not_supported
+from sql.functions.table import Function, FunctionKind, cast, function_by_id
+from sql.plan.nodes import Call, Case, Coalesce, Const, Expr, Extreme, is_null
+from sql.plan.traverse import is_volatile_anywhere
+from sql.types.bpchar import alike_types, blank_padded, char_width, is_char
+from sql.types.sql_type import BLANKED, BOOL, INT4, TEXT, SqlType, Value, array_of
+
+_SEEN: Final = frozenset({"bytea", "json", "uuid", "enum", "char"})
+"""Types whose input functions do not read over blanks."""
+_SEEING: Final = frozenset(
+    {"octet_length", "min", "max", "~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*"}
+)
+"""Functions of a bpchar that see its blanks, or see to them."""
+_COMPARING: Final = frozenset({"array_position", "array_positions", "width_bucket"})
+_EXTREMES_MAX: Final = 16
+
+
+# --- with and without --------------------------------------------------------------------------
+
+
+def padded(expr: Expr) -> Expr:
+    """The same values of bpchar, or of an array of it, with their blanks."""
+    width = char_width(expr.type)
+    if width is None:
+        return expr
+    type_ = replace(BLANKED, name=expr.type.name)
+    if isinstance(expr, Const):
+        return Const(blank_padded(expr.value, width), type_)
+    if not width:
+        return Coalesce((expr,), type_)
+    name = "bpchar" if expr.type.element is None else "anyarray"
+    return Call(function_by_id(f"char_padded({name},int4)"), (expr, Const(width, INT4)), type_)
+
+
+def trimmed(expr: Expr) -> Expr:
+    """An expression to compare (B1); of other types as it is."""
+    if not expr.type.has_blanks:
+        return expr
+    type_ = SqlType(expr.type.name)
+    if isinstance(expr, Const):
+        return Const(blank_padded(expr.value, 0), type_)
+    if isinstance(expr, Call | Coalesce) and _only_pads(expr):
+        return trimmed(expr.args[0])
+    name = "bpchar" if expr.type.element is None else "anyarray"
+    return Call(function_by_id(f"char_trimmed({name})"), (expr,), type_)
+
+
+def _only_pads(expr: Call | Coalesce) -> bool:
+    return expr.function.name == "char_padded" if isinstance(expr, Call) else len(expr.args) == 1
+
+
+def trimmed_arguments(row: Function, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The arguments as a function or an operator of bpchar takes them (B1)."""
+    if "bpchar" not in row.args or row.name in _SEEING:
+        return args
+    return tuple(map(trimmed, args))
+
+
+# --- of several widths -------------------------------------------------------------------------
+
+
+def alike(exprs: Sequence[Expr], typmod: int = -1) -> tuple[list[Expr], SqlType]:
+    """Values of bpchar, or arrays of it, as one type: with blanks if their widths differ."""
+    name = exprs[0].type.name
+    common = alike_types([expr.type for expr in exprs if not is_null(expr)], name)
+    if common.has_blanks:
+        return [padded(expr) for expr in exprs], common
+    return list(exprs), common if typmod == -1 else SqlType(name, typmod)
+
+
+def as_width(expr: Expr, type_: SqlType) -> Expr:
+    """The expression as another type of bpchar holds it, which is as wide or has blanks."""
+    return padded(expr) if type_.has_blanks else trimmed(expr)
+
+
+def polymorphic(
+    row: Function, declared: Sequence[str], args: tuple[Expr, ...], type_: SqlType
+) -> tuple[tuple[Expr, ...], SqlType]:
+    """The arguments of a row with pseudo-types, and the type of what it passes on."""
+    if row.kind is FunctionKind.AGGREGATE and "bpchar" in row.args:
+        return args, args[0].type.bare() if is_char(type_) else type_
+    places = [
+        index
+        for index, (name, arg) in enumerate(zip(declared, args, strict=True))
+        if is_char(arg.type) and name.startswith("any") and name != "any"
+    ]
+    if not places:
+        return args, type_
+    if row.result == "bool" or row.name in _COMPARING:
+        return tuple(map(trimmed, args)), type_
+    if not is_char(type_):
+        return args, type_
+    known = [args[index].type for index in places if not is_null(args[index])]
+    common = alike_types([each.element or each for each in known])
+    done = list(args)
+    for index in places:
+        done[index] = as_width(args[index], common)
+    return tuple(done), array_of(common) if type_.element is not None else common
+
+
+def refuse_blanks(exprs: Sequence[Expr], what: str) -> None:
+    """0A000 for what would have to compare values and to show their blanks, too."""
+    if any(expr.type.has_blanks for expr in exprs):
+        raise not_supported(f"{what} values of type character of several lengths")
+
+
+def extreme(greatest: bool, args: Sequence[Expr], type_: SqlType) -> Expr:
+    """GREATEST or LEAST; of what is equal but for its blanks, the first."""
+    if not type_.has_blanks:
+        return Extreme(greatest, tuple(args), type_)
+    if len(args) > _EXTREMES_MAX or any(map(is_volatile_anywhere, args)):
+        refuse_blanks(args, "GREATEST or LEAST of")
+    compared = [trimmed(arg) for arg in args]
+    best = Extreme(greatest, tuple(compared), SqlType(type_.name))
+    equal = function_by_id("bpchar = bpchar" if type_.element is None else "anyarray = anyarray")
+    whens = tuple(
+        [(Call(equal, (one, best), BOOL), arg) for one, arg in zip(compared, args, strict=True)]
+    )
+    return Case(whens, Const(None, type_), type_)
+
+
+# --- casts -------------------------------------------------------------------------------------
+
+
+def cast_source(expr: Expr, row: Function, target: SqlType) -> tuple[Expr, Function]:
+    """What a cast reads instead of a char(n), and the cast of that: what sees the blanks (`_SEEN`)
+    gets the text with them, anything else a value without.
+    """
+    array = expr.type.element is not None
+    if not is_char(expr.type) or is_null(expr) or (array and target.element is None):
+        return expr, row  # An array is shown as it is.
+    wanted = target.name[1:] if array else row.id.partition("::")[2]
+    if wanted not in _SEEN:
+        return trimmed(expr), row
+    text = array_of(TEXT) if array else TEXT
+    further = cast(text.name, target.name)
+    assert further is not None, "texts are cast to whatever bpchar is"
+    shown = padded(expr)
+    if isinstance(shown, Const):
+        return Const(shown.value, text), further
+    return Coalesce((shown,), text), further
+
+
+# --- literals and columns -----------------------------------------------------------------------
+
+
+def char_literal(value: Value, name: str) -> Const:
+    """A literal has the blanks that it is written with."""
+    items = value if isinstance(value, tuple) else (value,)
+    blank = any(isinstance(item, str) and item.endswith(" ") for item in items)
+    return Const(value, SqlType(name, trim=blank))

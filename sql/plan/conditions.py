@@ -1,0 +1,84 @@
+"""Conditions: joined, and those under which PostgreSQL computes a part of an expression."""
+
+from collections.abc import Iterator, Sequence
+
+from sql.plan.nodes import (
+    BoolOp,
+    Call,
+    Case,
+    Coalesce,
+    Distinct,
+    Expr,
+    Filter,
+    IsTest,
+    Logical,
+    Plan,
+    Test,
+)
+from sql.types.sql_type import BOOL
+
+
+def joined(op: BoolOp, parts: Sequence[Expr]) -> Expr:
+    """The parts connected; a single one stays alone."""
+    return parts[0] if len(parts) == 1 else Logical(op, tuple(parts), BOOL)
+
+
+def all_of(conditions: Sequence[Expr]) -> Expr:
+    """Whether all hold; there is at least one."""
+    return joined(BoolOp.AND, conditions)
+
+
+def flat(condition: Expr) -> list[Expr]:
+    """The parts that all have to be true, of nested ANDs too."""
+    if isinstance(condition, Logical) and condition.op is BoolOp.AND:
+        return [part for arg in condition.args for part in flat(arg)]
+    return [condition]
+
+
+def equal_sides(condition: Expr) -> tuple[Expr, ...]:
+    """The two that a condition says to be equal, by `=` or IS NOT DISTINCT FROM; else nothing.
+
+    A call has a third argument, the session's zone, where a date meets a timestamptz.
+    """
+    if isinstance(condition, Call) and condition.function.name == "=":
+        return condition.args[:2]
+    if isinstance(condition, Distinct) and condition.negated:
+        return (condition.left, condition.right)
+    return ()
+
+
+def rows_where(plan: Plan, conditions: Sequence[Expr]) -> Plan:
+    """The rows of a plan for which all hold; the plan itself if there are none to hold."""
+    return Filter(plan, all_of(conditions)) if conditions else plan
+
+
+def asked_behind(expr: Expr) -> Sequence[tuple[Expr, tuple[Expr, ...]]]:
+    """The parts of a CASE, COALESCE, AND or OR in their order, each with the conditions that all
+    hold where PostgreSQL computes it. Empty for anything else.
+    """
+    match expr:
+        case Case():
+            return list(_branches(expr))
+        case Coalesce():
+            return list(_operands(expr.args, Test.IS_NULL))
+        case Logical() if expr.op is not BoolOp.NOT:
+            test = Test.IS_NOT_FALSE if expr.op is BoolOp.AND else Test.IS_NOT_TRUE
+            return list(_operands(expr.args, test))
+        case _:
+            return ()
+
+
+def _branches(expr: Case) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    before: tuple[Expr, ...] = ()
+    for when, then in expr.whens:
+        yield when, before
+        yield then, (*before, when)
+        before = (*before, IsTest(Test.IS_NOT_TRUE, when, BOOL))
+    yield expr.otherwise, before
+
+
+def _operands(args: Sequence[Expr], test: Test) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    before: tuple[Expr, ...] = ()
+    for arg in args:
+        yield arg, before
+        before = (*before, IsTest(test, arg, BOOL))

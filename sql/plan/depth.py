@@ -1,0 +1,21 @@
+"""How deep a plan is, found without recursion: before anything recursive touches it."""
+
+from typing import Final
+
+from sql.errors import stack_depth
+from sql.plan.nodes import Plan
+from sql.plan.traverse import inputs
+
+PLAN_DEPTH_MAX: Final = 150
+"""Levels of plan nodes. Each costs a few frames of Python's stack, and more of the engine's."""
+
+
+def check_depth(plan: Plan) -> None:
+    """54001 for a plan that is nested too deeply."""
+    level: list[Plan] = [plan]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > PLAN_DEPTH_MAX:
+            raise stack_depth()
+        level = [below for node in level for below in inputs(node)]

@@ -1,0 +1,259 @@
+"""Which rows of each relation a plan depends on: conditions that every such row fulfils.
+
+    Project ─ Filter(a.x = 5 and b.y > 1) ─ Join(a.id = b.id) ─┬─ Scan a     a: x = 5
+                                                               └─ Scan b     b: y > 1
+
+Conditions are carried down from where they stand to the scans. What arrives at a scan and names its
+columns alone is a condition of the scan; everything else is left out, which makes the condition
+weaker and never wrong.
+
+INVARIANTS
+  D1  a row of a relation for which a condition of every scan of it is not true (false or NULL) can
+      come or go without any change of the plan's result.
+  D2  columns of a condition are ordinals of the relation: conditions do not depend on the plan's
+      column ids, so that equal ones are equal.
+
+What passes: filters; both sides of an inner join; of an outer join, the kept side takes what stands
+above it, the other side what the join itself asks for (above it a missing row is not nothing, but
+NULLs); HAVING on grouping columns. LIMIT, windows, set operations, DISTINCT and aggregates without
+keys stop what comes from above. Equalities pass values on: `a.id = b.id and a.id = 5` gives
+`b.id = 5`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+from sql.functions.table import FunctionKind
+from sql.plan.nodes import (
+    BoolOp,
+    Call,
+    ColumnId,
+    ColumnRef,
+    Const,
+    CteScan,
+    DistinctOn,
+    DistinctRows,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    JoinKind,
+    Limit,
+    Logical,
+    Param,
+    Plan,
+    Project,
+    Recursive,
+    RelationId,
+    Scan,
+    SetOp,
+    SetScan,
+    Sort,
+    Subquery,
+    Values,
+    Window,
+    With,
+    output_columns,
+)
+from sql.plan.traverse import children, column_ids, plan_expressions, with_children
+
+CARRIED_MAX: Final = 64
+"""Conditions carried at once; further ones are left out. Larger: slower for machine-made queries of
+a thousand conditions, which gain nothing by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCondition:
+    """One scan: rows matter for which all of these are true (D2). Empty: all rows."""
+
+    all_of: tuple[Expr, ...] = ()
+
+
+def read_conditions(plan: Plan) -> Mapping[RelationId, tuple[ReadCondition, ...] | None]:
+    """The scans of each relation; None if one of them reads all rows."""
+    finder = _Finder()
+    finder.visit(plan, ())
+    return finder.found
+
+
+@dataclass(slots=True)
+class _Finder:
+    found: dict[RelationId, tuple[ReadCondition, ...] | None] = field(
+        default_factory=dict[RelationId, tuple[ReadCondition, ...] | None]
+    )
+
+    def visit(self, plan: Plan, carried: Sequence[Expr]) -> None:
+        """Go down; `carried`: over the plan's output columns, true for every row that matters."""
+        for expr in plan_expressions(plan):
+            self._visit_subqueries(expr)
+        match plan:
+            case Scan():
+                self._scan(plan, carried)
+            case Values() | CteScan() | SetScan():
+                pass
+            case With():
+                self.visit(plan.definition, ())
+                self.visit(plan.input, carried)
+            case Recursive():
+                self.visit(plan.base, ())
+                self.visit(plan.step, ())
+            case Filter():
+                self.visit(plan.input, _closed([*carried, *conjuncts(plan.predicate)]))
+            case Project():
+                exprs = zip(plan.columns, plan.exprs, strict=True)
+                self.visit(plan.input, _through(carried, {c.id: e for c, e in exprs}))
+            case GroupBy():
+                # With grouping sets a key above may be NULL where it is not below.
+                made = [] if plan.sets else zip(plan.key_columns, plan.keys, strict=True)
+                self.visit(plan.input, _through(carried, {c.id: e for c, e in made}))
+            case Sort():
+                self.visit(plan.input, carried)
+            case DistinctRows() | DistinctOn() | Limit() | Window():
+                self.visit(plan.input, ())
+            case SetOp():
+                self.visit(plan.left, ())
+                self.visit(plan.right, ())
+            case Join():
+                self._join(plan, carried)
+            case _:
+                assert_never(plan)
+
+    def _join(self, plan: Join, carried: Sequence[Expr]) -> None:
+        asked = [] if plan.condition is None else list(conjuncts(plan.condition))
+        left = {column.id for column in output_columns(plan.left)}
+        right = {column.id for column in output_columns(plan.right)}
+        inner = plan.kind in (JoinKind.INNER, JoinKind.CROSS)
+        both = _closed([*carried, *asked])
+        if inner:
+            self.visit(plan.left, _over(both, left))
+            self.visit(plan.right, _over(both, right))
+            return
+        # A row of the kept side is in the result whether or not a partner is found; a row of the
+        # other side matters only as a partner, of a row that is not dropped above.
+        keeps_left = plan.kind is JoinKind.LEFT
+        keeps_right = plan.kind is JoinKind.RIGHT
+        self.visit(
+            plan.left, self._side(carried, asked, left, right, kept=keeps_left, lost=keeps_right)
+        )
+        self.visit(
+            plan.right, self._side(carried, asked, right, left, kept=keeps_right, lost=keeps_left)
+        )
+
+    def _side(
+        self,
+        carried: Sequence[Expr],
+        asked: Sequence[Expr],
+        here: set[ColumnId],
+        there: set[ColumnId],
+        *,
+        kept: bool,
+        lost: bool,
+    ) -> list[Expr]:
+        if kept:
+            return _over(_closed(carried), here)
+        if lost:
+            return _over(_closed([*_over(carried, there), *asked]), here)
+        return []
+
+    def _scan(self, plan: Scan, carried: Sequence[Expr]) -> None:
+        known = self.found.get(plan.relation, ())
+        ordinals = {
+            column.id: ColumnRef(ColumnId(ordinal), column.type)
+            for column, ordinal in zip(plan.columns, plan.ordinals, strict=True)
+        }
+        usable = _over(carried, ordinals.keys())
+        if known is None or not usable:
+            self.found[plan.relation] = None
+            return
+        condition = ReadCondition(tuple(dict.fromkeys(_replaced(e, ordinals) for e in usable)))
+        if condition not in known:
+            self.found[plan.relation] = (*known, condition)
+
+    def _visit_subqueries(self, expr: Expr) -> None:
+        if isinstance(expr, Subquery):
+            self.visit(expr.plan, ())
+        for child in children(expr):
+            self._visit_subqueries(child)
+
+
+def conjuncts(expr: Expr) -> Iterator[Expr]:
+    """The parts of an AND, and of those within it."""
+    if isinstance(expr, Logical) and expr.op is BoolOp.AND:
+        for part in expr.args:
+            yield from conjuncts(part)
+    else:
+        yield expr
+
+
+def _over(exprs: Iterable[Expr], columns: Iterable[ColumnId]) -> list[Expr]:
+    """Those that depend on these columns and on nothing else."""
+    known = set(columns)
+    return [expr for expr in exprs if _is_pure(expr) and known.issuperset(column_ids(expr))]
+
+
+def _is_pure(expr: Expr) -> bool:
+    """No subquery, and the same answer whenever it is asked."""
+    if isinstance(expr, Subquery):
+        return False
+    if isinstance(expr, Call) and expr.function.volatility == "volatile":
+        return False
+    return all(map(_is_pure, children(expr)))
+
+
+def _replaced(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
+    if isinstance(expr, ColumnRef):
+        return by.get(expr.id, expr)
+    return with_children(expr, lambda part: _replaced(part, by))
+
+
+def _through(carried: Sequence[Expr], made: Mapping[ColumnId, Expr]) -> list[Expr]:
+    """Conditions on what a node makes, as conditions on what it makes it of."""
+    return [_replaced(expr, made) for expr in _over(carried, made.keys())]
+
+
+def _closed(exprs: Sequence[Expr]) -> list[Expr]:
+    """With the constants that equalities pass on; at most CARRIED_MAX."""
+    exprs = exprs[:CARRIED_MAX]
+    pairs: list[tuple[ColumnRef, ColumnRef]] = []
+    fixed: list[tuple[Call, ColumnRef]] = []
+    for expr in exprs:
+        if not isinstance(expr, Call) or not is_equality(expr):
+            continue
+        left, right = expr.args
+        if isinstance(left, ColumnRef) and isinstance(right, ColumnRef):
+            if left.type.name != right.type.name:
+                continue
+            pairs.append((left, right))
+        elif isinstance(left, ColumnRef) and isinstance(right, Const | Param):
+            fixed.append((expr, left))
+        elif isinstance(right, ColumnRef) and isinstance(left, Const | Param):
+            fixed.append((expr, right))
+    found = list(exprs)
+    if not pairs:
+        return found
+    for call, column in fixed:
+        equal = {column.id}
+        grown = True
+        while grown and len(found) < CARRIED_MAX:
+            grown = False
+            for left, right in pairs:
+                if left.type.name != column.type.name or (left.id in equal) is (right.id in equal):
+                    continue
+                other = right if left.id in equal else left
+                equal.add(other.id)
+                found.append(_with_column(call, column, other))
+                grown = True
+    return found
+
+
+def _with_column(call: Call, column: ColumnRef, other: ColumnRef) -> Call:
+    """The call with another column of the same type in the place of one."""
+    args = tuple([other if arg == column else arg for arg in call.args])
+    return Call(call.function, args, call.type)
+
+
+def is_equality(expr: Call) -> bool:
+    """`a = b`."""
+    function = expr.function
+    return function.kind is FunctionKind.OPERATOR and function.name == "=" and len(expr.args) == 2

@@ -1,0 +1,161 @@
+"""Column ids of plans given out anew: for plans that stand twice, and to see that two are the same.
+
+INVARIANTS
+  R1  only columns that the plan itself makes get other ids, and rows that it makes once; what it
+      refers to outside stays (P3 of `nodes.py`).
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Final, TypeVar
+
+from sql.functions.table import Function
+from sql.plan.nodes import (
+    ColumnId,
+    ColumnRef,
+    Const,
+    CteId,
+    CteScan,
+    Expr,
+    Plan,
+    PlanColumn,
+    Recursive,
+    RelationId,
+    With,
+)
+from sql.plan.traverse import column_ids, has_subquery, plan_column_ids
+from sql.types.sql_type import SqlType
+
+_T = TypeVar("_T")
+_LEAVES: Final = frozenset({Const, Function, SqlType, ColumnId, CteId, RelationId, str, int, bool})
+"""What no column of a plan stands in: classes, and what nodes.py declares fields to be."""
+_KNOWN: Final[dict[type, tuple[str, ...]]] = {}
+"""`_fields`, of each class that was asked for: there are some dozens."""
+
+
+def renumbered(plan: Plan, new_id: Callable[[], ColumnId]) -> tuple[Plan, dict[ColumnId, ColumnId]]:
+    """The plan with ids of its own for every column it makes (R1), and which became which."""
+    ids = {column: new_id() for column in dict.fromkeys(_made(plan))}
+    return _replaced(plan, ids), ids
+
+
+def renumbered_expression(expr: Expr, new_id: Callable[[], ColumnId]) -> Expr:
+    """The same for the subqueries of an expression."""
+    return _replaced(expr, {column: new_id() for column in dict.fromkeys(_made(expr))})
+
+
+def canonical(expr: Expr) -> Expr:
+    """The same for expressions that differ only in the ids of their subqueries' columns."""
+    numbers = count(1)
+    ids = {column: ColumnId(-next(numbers)) for column in dict.fromkeys(_made(expr))}
+    return _replaced(expr, ids)
+
+
+def same_expression(left: Expr, right: Expr) -> bool:
+    """Whether two expressions mean the same by their form (equal())."""
+    if left == right:
+        return True
+    return has_subquery(left) and has_subquery(right) and canonical(left) == canonical(right)
+
+
+def free_columns(plan: Plan) -> set[ColumnId]:
+    """The columns of outer queries that the plan refers to (P3 of `nodes.py`)."""
+    return set(plan_column_ids(plan)) - set(_made(plan))
+
+
+def columns_of(expr: Expr) -> set[ColumnId]:
+    """The columns that an expression refers to, without those that its subqueries make."""
+    return set(column_ids(expr)) - set(_made(expr))
+
+
+def references(value: object) -> Iterator[ColumnRef]:
+    """All uses of columns in a plan or an expression, those inside subqueries too."""
+    if isinstance(value, ColumnRef):
+        yield value
+    for part in parts_of(value):
+        yield from references(part)
+
+
+def parts_of(value: object) -> Iterator[object]:
+    """The parts of a plan or an expression in which columns may stand, one level down."""
+    if isinstance(value, tuple):
+        yield from value
+    else:
+        for name in _fields(type(value)):
+            yield getattr(value, name)
+
+
+def _fields(kind: type) -> tuple[str, ...]:
+    """The fields of a class in which columns stand."""
+    known = _KNOWN.get(kind)
+    if known is None:
+        known = _KNOWN[kind] = tuple(_fields_with_parts(kind))
+    return known
+
+
+def _fields_with_parts(kind: type) -> Iterator[str]:
+    if kind not in _LEAVES and dataclasses.is_dataclass(kind):
+        for field in dataclasses.fields(kind):
+            if field.type not in _LEAVES:
+                yield field.name
+
+
+def cte_scans(value: object) -> Iterator[CteScan]:
+    """All scans of WITH queries in a plan, at every depth."""
+    if isinstance(value, CteScan):
+        yield value
+    for part in parts_of(value):
+        yield from cte_scans(part)
+
+
+def with_scans(value: _T, expanded: Callable[[CteScan], Plan]) -> _T:
+    """The plan with every scan of a WITH query replaced, at every depth."""
+    if isinstance(value, CteScan):
+        return expanded(value)  # type: ignore[return-value]
+    return rebuilt(value, lambda part: with_scans(part, expanded))
+
+
+def rebuilt(value: _T, rebuild: Callable[[object], object]) -> _T:
+    """The value with its parts rebuilt; itself if they stay what they are."""
+    if isinstance(value, tuple):
+        items = [rebuild(part) for part in value]
+        same = all(item is part for item, part in zip(items, value, strict=True))
+        return value if same else tuple(items)  # type: ignore[return-value]
+    parts: dict[str, object] = {}
+    for name in _fields(type(value)):
+        part = getattr(value, name)
+        made = rebuild(part)
+        if made is not part:
+            parts[name] = made
+    return dataclasses.replace(value, **parts) if parts else value  # type: ignore[type-var]
+
+
+def columns_made(value: object) -> Iterator[PlanColumn]:
+    """The columns that a plan makes, at every depth."""
+    return (part for part in _making(value) if isinstance(part, PlanColumn))
+
+
+def _made(value: object) -> Iterator[ColumnId]:
+    """The ids that are given out in it: of columns, and of rows that are made once."""
+    for part in _making(value):
+        yield part.id if isinstance(part, PlanColumn) else ColumnId(part.cte)
+
+
+def _making(value: object) -> Iterator[PlanColumn | With | Recursive]:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, PlanColumn | With | Recursive):
+            yield part
+        waiting.extend(parts_of(part))
+
+
+def _replaced(value: _T, ids: dict[ColumnId, ColumnId]) -> _T:
+    if isinstance(value, PlanColumn | ColumnRef):
+        return dataclasses.replace(value, id=ids.get(value.id, value.id))
+    if isinstance(value, With | Recursive | CteScan):
+        cte = CteId(ids.get(ColumnId(value.cte), ColumnId(value.cte)))
+        renamed = dataclasses.replace(value, cte=cte)
+        return rebuilt(renamed, lambda part: _replaced(part, ids))
+    return rebuilt(value, lambda part: _replaced(part, ids))

@@ -1,0 +1,445 @@
+"""Walking and rewriting expressions and plans; every other module leaves recursion over them to
+this one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias, assert_never
+
+from sql.plan.nodes import (
+    Aggregate,
+    AnyAll,
+    BoolOp,
+    Call,
+    Case,
+    Coalesce,
+    ColumnId,
+    ColumnRef,
+    Const,
+    CteScan,
+    Distinct,
+    DistinctOn,
+    DistinctRows,
+    Expr,
+    Extreme,
+    Filter,
+    Frame,
+    FrameBound,
+    GroupBy,
+    InList,
+    IsTest,
+    Join,
+    Limit,
+    Logical,
+    Param,
+    Plan,
+    Project,
+    Recursive,
+    Scan,
+    SetCall,
+    SetOp,
+    SetScan,
+    Sort,
+    SortKey,
+    Subquery,
+    Values,
+    Window,
+    WindowCall,
+    With,
+    output_columns,
+)
+
+Rewrite: TypeAlias = Callable[[Expr], Expr]
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The direct parts of an expression; of a subquery only its arguments."""
+    match expr:
+        case Const() | Param() | ColumnRef():
+            return ()
+        case Call() | Logical() | Coalesce() | Extreme() | AnyAll() | Subquery():
+            return expr.args
+        case IsTest():
+            return (expr.arg,)
+        case Distinct():
+            return (expr.left, expr.right)
+        case Case():
+            pairs = (part for when in expr.whens for part in when)
+            return (*pairs, expr.otherwise)
+        case InList():
+            return (expr.arg, *expr.items)
+        case _:
+            assert_never(expr)
+
+
+def conjuncts(condition: Expr) -> tuple[Expr, ...]:
+    """The parts of a condition that all have to be true, as the AND at its top has them."""
+    if isinstance(condition, Logical) and condition.op is BoolOp.AND:
+        return condition.args
+    return (condition,)
+
+
+def has_more_parts(expr: Expr, limit: int) -> bool:
+    """Whether an expression has more parts than that, at every depth but within subqueries."""
+    waiting, count = [expr], 0
+    while waiting:
+        waiting.extend(children(waiting.pop()))
+        count += 1
+        if count > limit:
+            return True
+    return False
+
+
+def has_subquery(expr: Expr) -> bool:
+    """Whether a subquery stands anywhere in it."""
+    return isinstance(expr, Subquery) or any(map(has_subquery, children(expr)))
+
+
+def plan_has_subquery(plan: Plan) -> bool:
+    """Whether one stands in an expression of the plan."""
+    return any(map(has_subquery, plan_expressions(plan))) or any(
+        map(plan_has_subquery, inputs(plan))
+    )
+
+
+def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
+    """The expression with its direct parts rewritten; a subquery's plan too."""
+    match expr:
+        case Const() | Param() | ColumnRef():
+            return expr
+        case Call() | Logical() | Coalesce() | Extreme() | AnyAll():
+            args = _rewritten_parts(expr.args, rewrite)
+            return expr if args is expr.args else replace(expr, args=args)
+        case Subquery():
+            args = tuple([rewrite(arg) for arg in expr.args])
+            return replace(expr, args=args, plan=rewritten_plan(expr.plan, rewrite))
+        case IsTest():
+            arg = rewrite(expr.arg)
+            return expr if arg is expr.arg else replace(expr, arg=arg)
+        case Distinct():
+            return replace(expr, left=rewrite(expr.left), right=rewrite(expr.right))
+        case Case():
+            whens = tuple([(rewrite(when), rewrite(then)) for when, then in expr.whens])
+            return replace(expr, whens=whens, otherwise=rewrite(expr.otherwise))
+        case InList():
+            items = tuple([rewrite(item) for item in expr.items])
+            return replace(expr, arg=rewrite(expr.arg), items=items)
+        case _:
+            assert_never(expr)
+
+
+def _rewritten_parts(parts: tuple[Expr, ...], rewrite: Rewrite) -> tuple[Expr, ...]:
+    """Rewritten, or the tuple itself if all stay what they are: most passes change little."""
+    made = [rewrite(part) for part in parts]
+    same = all(new is part for new, part in zip(made, parts, strict=True))
+    return parts if same else tuple(made)
+
+
+def substituted(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
+    """The expression with columns replaced, those inside its subqueries too."""
+    if isinstance(expr, ColumnRef):
+        return by.get(expr.id, expr)
+    return with_children(expr, lambda part: substituted(part, by))
+
+
+def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
+    """The expressions of one node, not of its inputs."""
+    match plan:
+        case Scan() | DistinctRows() | SetOp() | With() | CteScan() | Recursive():
+            return ()
+        case SetScan():
+            return tuple([arg for call in plan.calls for arg in call.args])
+        case Values():
+            return tuple([expr for row in plan.rows for expr in row])
+        case Project():
+            return plan.exprs
+        case Filter():
+            return (plan.predicate,)
+        case Join():
+            return () if plan.condition is None else (plan.condition,)
+        case GroupBy():
+            return (*plan.keys, *(part for agg in plan.aggregates for part in aggregate_parts(agg)))
+        case Window():
+            return tuple([part for call in plan.calls for part in window_parts(call)])
+        case DistinctOn():
+            return (*plan.keys, *(key.expr for key in plan.order))
+        case Sort():
+            return tuple([key.expr for key in plan.keys])
+        case Limit():
+            return tuple([expr for expr in (plan.limit, plan.offset) if expr is not None])
+        case _:
+            assert_never(plan)
+
+
+def aggregate_parts(aggregate: Aggregate) -> Iterator[Expr]:
+    """The expressions of an aggregate call."""
+    yield from aggregate.args
+    if aggregate.filter is not None:
+        yield aggregate.filter
+    for key in aggregate.order:
+        yield key.expr
+
+
+def window_parts(call: WindowCall) -> Iterator[Expr]:
+    """The expressions of a window call."""
+    yield from call.args
+    if call.filter is not None:
+        yield call.filter
+    yield from call.partition
+    for key in call.order:
+        yield key.expr
+    for bound in (call.frame.start, call.frame.end):
+        if bound.offset is not None:
+            yield bound.offset
+
+
+def inputs(plan: Plan) -> tuple[Plan, ...]:
+    """The plans below one node."""
+    match plan:
+        case Scan() | Values() | CteScan() | SetScan():
+            return ()
+        case Join() | SetOp():
+            return (plan.left, plan.right)
+        case With():
+            return (plan.definition, plan.input)
+        case Recursive():
+            return (plan.base, plan.step)
+        case _:
+            return (plan.input,)
+
+
+def rewritten_plan(plan: Plan, rewrite: Rewrite) -> Plan:
+    """The plan with every expression rewritten, at every depth."""
+    below = with_inputs(plan, lambda part: rewritten_plan(part, rewrite))
+    return rewritten_node(below, rewrite)
+
+
+def with_inputs(plan: Plan, rewrite: Callable[[Plan], Plan]) -> Plan:
+    """The node with the plans below it rewritten."""
+    match plan:
+        case Scan() | Values() | CteScan() | SetScan():
+            return plan
+        case Join() | SetOp():
+            left, right = rewrite(plan.left), rewrite(plan.right)
+            same = left is plan.left and right is plan.right
+            return plan if same else replace(plan, left=left, right=right)
+        case With():
+            return replace(plan, definition=rewrite(plan.definition), input=rewrite(plan.input))
+        case Recursive():
+            return replace(plan, base=rewrite(plan.base), step=rewrite(plan.step))
+        case _:
+            made = rewrite(plan.input)
+            return plan if made is plan.input else replace(plan, input=made)
+
+
+def rewritten_node(plan: Plan, rewrite: Rewrite) -> Plan:
+    """The plan with the expressions of its first node rewritten."""
+    match plan:
+        case Scan() | CteScan() | With() | Recursive() | SetOp() | DistinctRows():
+            return plan
+        case SetScan():
+            return replace(plan, calls=tuple([rewritten_set(call, rewrite) for call in plan.calls]))
+        case Values():
+            return replace(plan, rows=tuple([tuple(map(rewrite, row)) for row in plan.rows]))
+        case Join():
+            if plan.condition is None:
+                return plan
+            condition = rewrite(plan.condition)
+            return plan if condition is plan.condition else replace(plan, condition=condition)
+        case Project():
+            exprs = _rewritten_parts(plan.exprs, rewrite)
+            return plan if exprs is plan.exprs else replace(plan, exprs=exprs)
+        case Filter():
+            predicate = rewrite(plan.predicate)
+            return plan if predicate is plan.predicate else replace(plan, predicate=predicate)
+        case GroupBy():
+            keys = tuple(map(rewrite, plan.keys))
+            aggregates = tuple([rewritten_aggregate(agg, rewrite) for agg in plan.aggregates])
+            return replace(plan, keys=keys, aggregates=aggregates)
+        case Window():
+            return replace(plan, calls=tuple([rewritten_window(c, rewrite) for c in plan.calls]))
+        case Sort():
+            return replace(plan, keys=_rewritten_keys(plan.keys, rewrite))
+        case DistinctOn():
+            keys, order = tuple(map(rewrite, plan.keys)), _rewritten_keys(plan.order, rewrite)
+            return replace(plan, keys=keys, order=order)
+        case Limit():
+            limit, offset = (
+                None if part is None else rewrite(part) for part in (plan.limit, plan.offset)
+            )
+            return replace(plan, limit=limit, offset=offset)
+
+
+def with_queries(
+    plan: Plan,
+    rewrite: Callable[[Plan], Plan],
+    instead: Callable[[Subquery, Rewrite], Expr | None] = lambda _expr, _within: None,
+) -> Plan:
+    """The plan with its inputs, and the queries in its own expressions, rewritten. `instead`: what
+    becomes of a subquery that is rewritten in another way.
+    """
+
+    def within(expr: Expr) -> Expr:
+        if isinstance(expr, Subquery):
+            other = instead(expr, within)
+            if other is not None:
+                return other
+            return replace(expr, args=tuple(map(within, expr.args)), plan=rewrite(expr.plan))
+        return with_children(expr, within) if has_subquery(expr) else expr
+
+    made = with_inputs(plan, rewrite)
+    # Most nodes have none: they stay the same objects.
+    return rewritten_node(made, within) if any(map(has_subquery, plan_expressions(made))) else made
+
+
+def rewritten_aggregate(aggregate: Aggregate, rewrite: Rewrite) -> Aggregate:
+    """The aggregate with its arguments, filter and order rewritten."""
+    return replace(
+        aggregate,
+        args=tuple(map(rewrite, aggregate.args)),
+        filter=None if aggregate.filter is None else rewrite(aggregate.filter),
+        order=_rewritten_keys(aggregate.order, rewrite),
+    )
+
+
+def rewritten_set(call: SetCall, rewrite: Rewrite) -> SetCall:
+    """The call with its arguments rewritten."""
+    return replace(call, args=tuple(map(rewrite, call.args)))
+
+
+def rewritten_window(call: WindowCall, rewrite: Rewrite) -> WindowCall:
+    """The call with every expression of it rewritten."""
+    return replace(
+        call,
+        args=tuple(map(rewrite, call.args)),
+        filter=None if call.filter is None else rewrite(call.filter),
+        partition=tuple(map(rewrite, call.partition)),
+        order=_rewritten_keys(call.order, rewrite),
+        frame=_rewritten_frame(call.frame, rewrite),
+    )
+
+
+def _rewritten_frame(frame: Frame, rewrite: Rewrite) -> Frame:
+    def bound(one: FrameBound) -> FrameBound:
+        return one if one.offset is None else replace(one, offset=rewrite(one.offset))
+
+    return replace(frame, start=bound(frame.start), end=bound(frame.end))
+
+
+def _rewritten_keys(keys: tuple[SortKey, ...], rewrite: Rewrite) -> tuple[SortKey, ...]:
+    return tuple([replace(key, expr=rewrite(key.expr)) for key in keys])
+
+
+def is_volatile_expression(expr: Expr) -> bool:
+    """Whether it may answer differently the next time, without looking into subqueries."""
+    if isinstance(expr, Call) and expr.function.volatility == "volatile":
+        return True
+    return any(map(is_volatile_expression, children(expr)))
+
+
+def is_volatile_plan(plan: Plan) -> bool:
+    """Whether it may answer differently the next time, anywhere in it."""
+    if any(map(is_volatile_anywhere, plan_expressions(plan))):
+        return True
+    return any(map(is_volatile_plan, inputs(plan)))
+
+
+def is_volatile_anywhere(expr: Expr) -> bool:
+    """The same for an expression, with its subqueries."""
+    if isinstance(expr, Call) and expr.function.volatility == "volatile":
+        return True
+    if isinstance(expr, Subquery) and is_volatile_plan(expr.plan):
+        return True
+    return any(map(is_volatile_anywhere, children(expr)))
+
+
+def nodes(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything in it, without looking into subqueries."""
+    yield expr
+    for child in children(expr):
+        yield from nodes(child)
+
+
+def subqueries(expr: Expr) -> Iterator[Subquery]:
+    """The subqueries in an expression, not those inside them."""
+    return (node for node in nodes(expr) if isinstance(node, Subquery))
+
+
+def column_ids(expr: Expr) -> Iterator[ColumnId]:
+    """Every column that an expression uses, those inside its subqueries too."""
+    if isinstance(expr, ColumnRef):
+        yield expr.id
+        return
+    for child in children(expr):
+        yield from column_ids(child)
+    if isinstance(expr, Subquery):
+        yield from plan_column_ids(expr.plan)
+
+
+def plan_column_ids(plan: Plan) -> Iterator[ColumnId]:
+    """Every column that expressions of a plan use, at every depth."""
+    for expr in plan_expressions(plan):
+        yield from column_ids(expr)
+    for below in inputs(plan):
+        yield from plan_column_ids(below)
+
+
+def scans(plan: Plan) -> Iterator[Scan]:
+    """Every scan of a plan, also in subqueries of its expressions."""
+    if isinstance(plan, Scan):
+        yield plan
+    for expr in plan_expressions(plan):
+        yield from _expression_scans(expr)
+    for below in inputs(plan):
+        yield from scans(below)
+
+
+def _expression_scans(expr: Expr) -> Iterator[Scan]:
+    for child in children(expr):
+        yield from _expression_scans(child)
+    if isinstance(expr, Subquery):
+        yield from scans(expr.plan)
+
+
+# --- pruning -----------------------------------------------------------------------------------
+
+
+def pruned(plan: Plan) -> Plan:
+    """The plan with scans that read only the columns somebody uses."""
+    used = set(plan_uses(plan))
+    used.update(column.id for column in output_columns(plan))
+    return _without(plan, used)
+
+
+def plan_uses(plan: Plan) -> Iterator[ColumnId]:
+    """`plan_column_ids`, and what nodes take from their inputs by position."""
+    yield from plan_column_ids(plan)
+    waiting: list[Plan] = [plan]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, SetOp | DistinctRows | Recursive | With):
+            # Of a With only the definition counts; its input's columns are known already.
+            for below in inputs(node)[: 1 if isinstance(node, With) else 2]:
+                yield from (column.id for column in output_columns(below))
+        waiting.extend(inputs(node))
+
+
+def _without(plan: Plan, used: set[ColumnId]) -> Plan:
+    match plan:
+        case Scan():
+            kept = [index for index, column in enumerate(plan.columns) if column.id in used]
+            if len(kept) == len(plan.columns):
+                return plan
+            columns = tuple([plan.columns[index] for index in kept])
+            return replace(plan, columns=columns, ordinals=tuple([plan.ordinals[i] for i in kept]))
+        case Values() | CteScan() | SetScan():
+            return plan
+        case With():
+            definition = _without(plan.definition, used)
+            return replace(plan, definition=definition, input=_without(plan.input, used))
+        case Recursive():
+            return replace(plan, base=_without(plan.base, used), step=_without(plan.step, used))
+        case Join() | SetOp():
+            return replace(plan, left=_without(plan.left, used), right=_without(plan.right, used))
+        case _:
+            return replace(plan, input=_without(plan.input, used))

@@ -1,0 +1,1 @@
+"""regex: to be described."""

@@ -1,0 +1,189 @@
+"""How long a search may take that tries one way after the other, as Java's does.
+
+Java's search cannot be interrupted: a pattern that keeps it busy would keep it for good, whatever
+statement_timeout says, and after some of them nobody is served. PostgreSQL's, DuckDB's and ours
+(`compute/reference/functions/regex_match.py`) carry all ways at once.
+
+    foo.*bar          in the square of a text's length, at most     ─▶ Java
+    (a+)+$, a*a*a*c   beyond it                                     ─▶ ours
+
+INVARIANTS
+  C1  what is not sure does not end soon.
+  C2  what is repeated without an end is one set of characters: Java needs no stack for it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sql.regex.characters import ALL, Ranges, overlap
+from sql.regex.syntax import (
+    Anchor,
+    AnchorKind,
+    BackReference,
+    Chain,
+    Characters,
+    Either,
+    Group,
+    Look,
+    Node,
+    Repeat,
+)
+
+_EXPONENT_MAX: Final = 2
+_WAYS_MAX: Final = 256
+"""More: slower searches that are Java's own. Fewer: more patterns that leave Spark for Python."""
+_BRANCHES_MAX: Final = 32
+"""Whose beginnings are compared with each other; of more of them all may begin alike."""
+
+_Sets = frozenset[Ranges]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """`ways` times the length to the power of `exponent`, from one place on."""
+
+    exponent: int = 0
+    """How often there are as many ways as characters."""
+    ways: int = 1
+    runs: bool = False
+    """Something of any length is found in one way only."""
+
+    def then(self, other: "_Cost") -> "_Cost":
+        """Of one after the other."""
+        return _Cost(
+            self.exponent + other.exponent, self.ways * other.ways, self.runs or other.runs
+        )
+
+
+class _Unknown(Exception):
+    """It may take for ever (C1)."""
+
+
+def ends_soon(node: Node) -> bool:
+    """Whether a search takes no longer than the square of the text's length (C1)."""
+    try:
+        cost = _cost(node, frozenset())
+    except _Unknown:
+        return False
+    exponent = cost.exponent + cost.runs + (not _is_anchored(node))
+    return exponent <= _EXPONENT_MAX and cost.ways <= _WAYS_MAX
+
+
+def _is_anchored(node: Node) -> bool:
+    """Whether it is found at the beginning of the text only."""
+    match node:
+        case Anchor(kind):
+            return kind is AnchorKind.START
+        case Chain(items):
+            return bool(items) and _is_anchored(items[0])
+        case Either(items):
+            return all(map(_is_anchored, items))
+        case Group(inner):
+            return _is_anchored(inner)
+        case _:
+            return False
+
+
+def _cost(node: Node, following: _Sets) -> _Cost:
+    """Before something that begins with `following`."""
+    match node:
+        case Characters() | Anchor() | BackReference():
+            return _Cost()
+        case Group(inner):
+            return _cost(inner, following)
+        case Chain(items):
+            return _chain(items, following)
+        case Either(items):
+            return _either(items, following)
+        case Repeat():
+            return _repeat(node, following)
+        case Look(inner):
+            # It is asked on every way that comes to it.
+            found = _cost(inner, frozenset())
+            return _Cost(found.exponent + found.runs, found.ways)
+
+
+def _chain(items: tuple[Node, ...], following: _Sets) -> _Cost:
+    found = _Cost()
+    for item in reversed(items):
+        found = _cost(item, following).then(found)
+        _check(found)
+        first, empty = _first(item)
+        following = first | following if empty else first
+    return found
+
+
+def _either(items: tuple[Node, ...], following: _Sets) -> _Cost:
+    costs = [_cost(item, following) for item in items]
+    beginnings = [_first(item) for item in items]
+    firsts = [first | following if empty else first for first, empty in beginnings]
+    alike = len(items) > _BRANCHES_MAX or any(
+        _overlap(first, other) for at, first in enumerate(firsts) for other in firsts[at + 1 :]
+    )
+    ways = [cost.ways for cost in costs]
+    return _Cost(
+        max(cost.exponent for cost in costs),
+        sum(ways) if alike else max(ways),
+        any(cost.runs for cost in costs),
+    )
+
+
+def _repeat(node: Repeat, following: _Sets) -> _Cost:
+    first, _ = _first(node.node)
+    chosen = node.least != node.most and _overlap(first, following)
+    if node.most is None:
+        if not _is_one_set(node.node):
+            raise _Unknown
+        return _Cost(exponent=1) if chosen else _Cost(runs=True)
+    inside = _cost(node.node, following | first if node.most > 1 else following)
+    found = _Cost(ways=node.most - node.least + 1 if chosen else 1)
+    if inside == _Cost():
+        return found
+    for _ in range(node.most):
+        found = found.then(inside)
+        _check(found)
+    return found
+
+
+def _check(cost: _Cost) -> None:
+    if cost.exponent > _EXPONENT_MAX or cost.ways > _WAYS_MAX:
+        raise _Unknown
+
+
+def _is_one_set(node: Node) -> bool:
+    if isinstance(node, Group):
+        return _is_one_set(node.node)
+    if isinstance(node, Chain) and len(node.items) == 1:
+        return _is_one_set(node.items[0])
+    return isinstance(node, Characters)
+
+
+def _first(node: Node) -> tuple[_Sets, bool]:
+    """With what it can begin, and whether it can be nothing."""
+    match node:
+        case Characters(ranges):
+            return frozenset([ranges]), False
+        case Anchor() | Look():
+            return frozenset(), True
+        case BackReference():
+            return frozenset([ALL]), True
+        case Group(inner):
+            return _first(inner)
+        case Chain(items):
+            found: _Sets = frozenset()
+            for item in items:
+                first, empty = _first(item)
+                found |= first
+                if not empty:
+                    return found, False
+            return found, True
+        case Either(items):
+            both = [_first(item) for item in items]
+            return frozenset[Ranges]().union(*(first for first, _ in both)), any(e for _, e in both)
+        case Repeat(inner, least):
+            first, empty = _first(inner)
+            return first, empty or least == 0
+
+
+def _overlap(some: _Sets, others: _Sets) -> bool:
+    return any(overlap(a, b) for a in some for b in others)

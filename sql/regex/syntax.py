@@ -1,0 +1,194 @@
+"""PostgreSQL's regular expressions as trees: the grammar of its advanced flavour (re_syntax(n)).
+
+    a(b|[[:digit:]])+   ─▶   Sequence(Characters a, Repeat(Group 1 (Either ..), 1, None))
+
+INVARIANTS
+  E1  a tree holds no flags: case and newlines are part of its sets of characters and its anchors.
+  E2  what PostgreSQL refuses is 2201B with its words. What is its own and not done here (basic and
+      extended flavours, collating elements of more than a character) is 0A000.
+
+Not here: what a tree matches (`compute/reference/functions/regex_match.py`), other dialects
+(`sql/emit/patterns.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from sql.errors import SqlError, not_supported
+from sql.regex.characters import ALL, NEWLINE, Ranges, any_case, complement
+
+REPEATS_MAX: Final = 255
+
+
+class AnchorKind(StrEnum):
+    """Places between characters."""
+
+    START = "start"
+    END = "end"
+    LINE_START = "line start"
+    LINE_END = "line end"
+    WORD_START = "word start"
+    WORD_END = "word end"
+    WORD_EDGE = "word edge"
+    NO_WORD_EDGE = "no word edge"
+
+
+@dataclass(frozen=True, slots=True)
+class Characters:
+    """One character of a set."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A place."""
+
+    kind: AnchorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A place that something ends (`behind`) or begins at, or does not."""
+
+    node: "Node"
+    behind: bool
+    negative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One after the other; nothing at all when empty."""
+
+    items: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of them."""
+
+    items: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """So many times; `most` None: any number. `lazy`: written with a `?`; None for `{n}`, which
+    prefers neither more nor less.
+    """
+
+    node: "Node"
+    least: int
+    most: int | None
+    lazy: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parentheses that remember."""
+
+    node: "Node"
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class BackReference:
+    """What a group has matched, again."""
+
+    number: int
+    ignore_case: bool
+
+
+Node: TypeAlias = Characters | Anchor | Look | Chain | Either | Repeat | Group | BackReference
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """A pattern's tree, and how many groups it has."""
+
+    node: Node
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """How a pattern is read. `partly`: `.` and `[^..]` leave newlines out; `lines`: `^` and `$` are
+    those of lines.
+    """
+
+    ignore_case: bool = False
+    partly: bool = False
+    lines: bool = False
+    expanded: bool = False
+    literal: bool = False
+
+
+def invalid(message: str) -> SqlError:
+    """2201B."""
+    return SqlError("2201B", f"invalid regular expression: {message}")
+
+
+def with_letters(flags: Flags, letters: str, *, embedded: bool) -> Flags | None:
+    """The flags with those of a text like `gi` (without `g`); None for an unknown letter."""
+    for letter in letters:
+        match letter:
+            case "i":
+                flags = replace(flags, ignore_case=True)
+            case "c":
+                flags = replace(flags, ignore_case=False)
+            case "n" | "m":
+                flags = replace(flags, partly=True, lines=True)
+            case "p":
+                flags = replace(flags, partly=True, lines=False)
+            case "w":
+                flags = replace(flags, partly=False, lines=True)
+            case "s":
+                flags = replace(flags, partly=False, lines=False)
+            case "x":
+                flags = replace(flags, expanded=True)
+            case "t":
+                flags = replace(flags, expanded=False)
+            case "q":
+                flags = replace(flags, literal=True)
+            case "b" | "e":
+                raise not_supported("basic and extended regular expressions")
+            case _:
+                return None
+    if embedded and flags.literal:
+        raise not_supported("the embedded option q of regular expressions")
+    return flags
+
+
+def characters(ranges: Ranges, flags: Flags) -> Characters:
+    """A set, of both cases if case does not matter."""
+    return Characters(any_case(ranges) if flags.ignore_case else ranges)
+
+
+def any_character(flags: Flags) -> Characters:
+    """`.`."""
+    return Characters(complement(NEWLINE) if flags.partly else ALL)
+
+
+def sequence(items: Sequence[Node]) -> Node:
+    """The items in a row; one alone is itself."""
+    return items[0] if len(items) == 1 else Chain(tuple(items))
+
+
+# --- what a tree is like -------------------------------------------------------------------------
+
+
+def parts(node: Node) -> tuple[Node, ...]:
+    """The nodes right below."""
+    match node:
+        case Chain(items) | Either(items):
+            return items
+        case Look(inner) | Repeat(inner) | Group(inner):
+            return (inner,)
+        case _:
+            return ()
+
+
+def has_back_references(node: Node) -> bool:
+    """Whether a group's match is asked for again."""
+    return isinstance(node, BackReference) or any(map(has_back_references, parts(node)))

@@ -1,0 +1,143 @@
+"""Patterns of which every engine finds the same match: there is only one way to match anything.
+
+PostgreSQL takes the longest match, Perl's kin the first that they come across. Where the next
+character always says which part of the pattern it belongs to, and nothing is preferred short, they
+are the same, groups too.
+
+INVARIANTS
+  O1  what is not sure is not `one_way`.
+"""
+
+from dataclasses import dataclass, field
+
+from sql.regex.characters import Ranges, overlap
+from sql.regex.syntax import (
+    Anchor,
+    BackReference,
+    Chain,
+    Characters,
+    Either,
+    Group,
+    Look,
+    Node,
+    Repeat,
+    parts,
+)
+
+_POSITIONS_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Where a part of a pattern can begin and end (positions), and whether it may be nothing."""
+
+    empty: bool
+    first: frozenset[int] = frozenset()
+    last: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class _Graph:
+    """Positions are the sets of characters of the pattern; `follow`: what may come next."""
+
+    sets: list[Ranges] = field(default_factory=list[Ranges])
+    follow: list[set[int]] = field(default_factory=list[set[int]])
+
+    def shape(self, node: Node) -> _Shape | None:
+        """The shape of a node; None if it is not of this kind."""
+        match node:
+            case Characters(ranges):
+                self.sets.append(ranges)
+                self.follow.append(set())
+                here = frozenset({len(self.sets) - 1})
+                return _Shape(False, here, here)
+            case Anchor():
+                return _Shape(True)
+            case Group(inner):
+                return self.shape(inner)
+            case Chain(items):
+                return self._chain(items)
+            case Either(items):
+                return self._either(items)
+            case Repeat():
+                return self._repeat(node)
+            case Look() | BackReference():
+                return None
+
+    def _chain(self, items: tuple[Node, ...]) -> _Shape | None:
+        found = _Shape(True)
+        for item in items:
+            shape = self.shape(item)
+            if shape is None:
+                return None
+            self._link(found.last, shape.first)
+            found = _Shape(
+                found.empty and shape.empty,
+                found.first | shape.first if found.empty else found.first,
+                found.last | shape.last if shape.empty else shape.last,
+            )
+        return found
+
+    def _either(self, items: tuple[Node, ...]) -> _Shape | None:
+        found = _Shape(False)
+        for item in items:
+            shape = self.shape(item)
+            if shape is None or (shape.empty and found.empty):
+                return None
+            found = _Shape(
+                found.empty or shape.empty, found.first | shape.first, found.last | shape.last
+            )
+        return found
+
+    def _repeat(self, node: Repeat) -> _Shape | None:
+        several = node.most is None or node.most > 1
+        if node.lazy or (several and _remembers(node.node)) or node.most == 0:
+            return None
+        shape = self.shape(node.node)
+        # Of several ways to be nothing, engines take different ones.
+        if shape is None or shape.empty:
+            return None
+        if several:
+            self._link(shape.last, shape.first)
+        return _Shape(node.least == 0, shape.first, shape.last)
+
+    def _link(self, last: frozenset[int], first: frozenset[int]) -> None:
+        for position in last:
+            self.follow[position] |= first
+
+    def decided(self, choices: "set[int] | frozenset[int]") -> bool:
+        """Whether the next character says which of the positions is meant."""
+        listed = sorted(choices)
+        return not any(
+            overlap(self.sets[a], self.sets[b])
+            for index, a in enumerate(listed)
+            for b in listed[index + 1 :]
+        )
+
+
+def _remembers(node: Node) -> bool:
+    return isinstance(node, Group) or any(map(_remembers, parts(node)))
+
+
+def one_way(node: Node) -> bool:
+    """Whether there is one way to match anything, and something is always matched."""
+    graph = _Graph()
+    shape = graph.shape(node)
+    if shape is None or shape.empty or len(graph.sets) > _POSITIONS_MAX:
+        return False
+    return graph.decided(shape.first) and all(map(graph.decided, graph.follow))
+
+
+def optional_groups(node: Node, *, optional: bool = False) -> frozenset[int]:
+    """The groups that a match may do without."""
+    match node:
+        case Group(inner, number):
+            own = frozenset({number}) if optional else frozenset[int]()
+            return own | optional_groups(inner, optional=optional)
+        case Either(items):
+            return frozenset[int]().union(*(optional_groups(i, optional=True) for i in items))
+        case Repeat(inner, least):
+            return optional_groups(inner, optional=optional or least == 0)
+        case _:
+            found = (optional_groups(part, optional=optional) for part in parts(node))
+            return frozenset[int]().union(*found)

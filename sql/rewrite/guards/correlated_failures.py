@@ -1,0 +1,34 @@
+"""Queries that refer to rows outside and may fail: what an engine joins to those rows."""
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from sql.plan.nodes import ColumnId, Join, Plan, Subquery
+from sql.plan.renumbering import free_columns
+from sql.plan.traverse import Rewrite, with_queries
+from sql.rewrite.failure_analysis import plan_may_fail
+
+Outside = AbstractSet[ColumnId]
+
+
+def with_failing_queries(plan: Plan, rewrite: Callable[[Plan, Outside], Plan]) -> Plan:
+    """The plan with such subqueries and right sides of lateral joins rewritten, the innermost
+    first. `rewrite` is given the columns outside. One that can only overflow stays.
+    """
+
+    def told(query: Plan) -> Plan:
+        outside = free_columns(query)
+        fails = outside and plan_may_fail(query, by_overflow=False)
+        return rewrite(query, outside) if fails else query
+
+    def subquery(expr: Subquery, within: Rewrite) -> Subquery:
+        return replace(expr, args=tuple(map(within, expr.args)), plan=told(node(expr.plan)))
+
+    def node(part: Plan) -> Plan:
+        made = with_queries(part, node, subquery)
+        if isinstance(made, Join) and made.lateral:
+            return replace(made, right=told(made.right))
+        return made
+
+    return node(plan)

@@ -1,0 +1,79 @@
+"""A condition of WHERE that may fail is computed where those before it hold.
+
+    where coalesce(t.s, '') = 'x' and 10/t.v > 1
+      ─▶  .. and case when coalesce(t.s, '') = 'x' then 10/t.v > 1 end
+
+DuckDB hands what is over one column to the scan, which asks it column by column. Spark asks of the
+columns that a join compares what is asked of their partners.
+
+INVARIANTS
+  H1  a condition over one table is guarded by conditions over that table, so that all still go down
+      to it; one over several stays as it is here (`guard_join_conditions.py`).
+  H2  conditions come in PostgreSQL's order (`order_quals.py`).
+  H3  a subquery is written twice only before a division or a text that becomes a value.
+
+Not here: conditions in ON (`guard_join_conditions.py`).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from sql.functions.table import FunctionKind
+from sql.plan.conditions import all_of
+from sql.plan.nodes import Call, ColumnId, Expr, Join, Plan, SubqueryKind, output_columns
+from sql.plan.renumbering import free_columns
+from sql.plan.traverse import children, column_ids, has_subquery, is_volatile_anywhere, subqueries
+from sql.rewrite.guard_expressions import guarded_value, may_fail
+
+_DIVISIONS: Final = frozenset({"/", "%"})
+
+
+def guarded_parts(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
+    """The conditions over the rows of a plan that all have to be true (H1)."""
+    if len(parts) == 1 or not any(map(may_fail, parts)):
+        return parts
+    tables = list(tables_of(below))
+    before: dict[int, list[Expr]] = {}
+    found: list[Expr] = []
+    for part in parts:
+        at = _table_of(part, tables)
+        if at is None or not _is_plain(part):
+            found.append(part)
+            continue
+        asked = before.setdefault(at, [])
+        guards = [guard for guard in asked if not has_subquery(guard) or _fails_often(part)]
+        found.append(guarded_value(part, all_of(guards)) if guards else part)
+        asked.append(part)
+    return found
+
+
+def _fails_often(expr: Expr) -> bool:
+    if isinstance(expr, Call):
+        function = expr.function
+        from_text = function.kind is FunctionKind.CAST and function.args[0] == "text"
+        if from_text or function.name in _DIVISIONS:
+            return True
+    return any(map(_fails_often, children(expr)))
+
+
+def tables_of(plan: Plan) -> Iterator[frozenset[ColumnId]]:
+    """The columns of each relation that is joined."""
+    if isinstance(plan, Join):
+        yield from tables_of(plan.left)
+        yield from tables_of(plan.right)
+    else:
+        yield frozenset(column.id for column in output_columns(plan))
+
+
+def _table_of(part: Expr, tables: Sequence[frozenset[ColumnId]]) -> int | None:
+    """The one table that it speaks of; None if there are others, or none."""
+    used = [at for at, table in enumerate(tables) if not table.isdisjoint(column_ids(part))]
+    return used[0] if len(used) == 1 else None
+
+
+def _is_plain(part: Expr) -> bool:
+    """Whether it may be asked twice: it has no subquery but for values that refer to no row."""
+    return not is_volatile_anywhere(part) and all(
+        inner.kind is SubqueryKind.SCALAR and not free_columns(inner.plan)
+        for inner in subqueries(part)
+    )

@@ -1,0 +1,52 @@
+"""A subquery of WHERE or HAVING is computed of rows that the conditions beside it leave.
+
+    where t.id < 3 and (select max(10/u.v) from u where u.k = t.k) > t.w
+      ─▶  .. and (select max(case when t.id < 3 then 10/u.v end) from u where u.k = t.k) > t.w
+
+Spark asks all conditions at once, and computes the subquery for all rows that they are asked of.
+
+INVARIANTS
+  W1  PostgreSQL asks values of subqueries that refer to the row behind all other conditions of the
+      same relations (A3 of `lazy_init_plans.py`): those guard it that are plain and do not fail.
+
+Not here: the guards themselves, and which subqueries take one on Spark (S4 of
+`guard_branch_subqueries.py`).
+"""
+
+from collections.abc import Sequence
+
+from sql.plan.conditions import all_of, flat
+from sql.plan.nodes import ColumnId, Expr, Filter, Plan
+from sql.plan.traverse import column_ids, has_subquery, with_queries
+from sql.rewrite.guard_expressions import is_harmless
+from sql.rewrite.guards.guard_branch_subqueries import under
+from sql.rewrite.guards.guard_where_conditions import tables_of
+
+
+def with_guarded_conditions(plan: Plan) -> Plan:
+    """The plan with such subqueries guarded (W1)."""
+    made = with_queries(plan, with_guarded_conditions)
+    return _guarded(made) if isinstance(made, Filter) else made
+
+
+def _guarded(plan: Filter) -> Filter:
+    parts = flat(plan.predicate)
+    guards = [part for part in parts if is_harmless(part)]
+    if not guards or not any(map(has_subquery, parts)):
+        return plan
+    tables = list(tables_of(plan.input))
+    told = [under(part, _beside(part, guards, tables), by_key=True) for part in parts]
+    return Filter(plan.input, all_of(told))
+
+
+def _beside(
+    part: Expr, guards: Sequence[Expr], tables: Sequence[frozenset[ColumnId]]
+) -> Sequence[Expr]:
+    """Those of the guards that speak of no other relation than the part."""
+    own = _used(part, tables)
+    return [guard for guard in guards if _used(guard, tables) <= own]
+
+
+def _used(part: Expr, tables: Sequence[frozenset[ColumnId]]) -> set[int]:
+    used = set(column_ids(part))
+    return {place for place, table in enumerate(tables) if not table.isdisjoint(used)}

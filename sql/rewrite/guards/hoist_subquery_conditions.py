@@ -1,0 +1,186 @@
+"""A condition that has a subquery becomes a column, by which subqueries behind it can be guarded.
+
+    select case when exists (..) then (select 10/t.v) end from t
+      ─▶  select case when c9 then (select 10/t.v) end from (select .., exists (..) as c9 from t)
+
+INVARIANTS
+  C1  only what guards a subquery that may fail becomes a column: the condition is computed once,
+      and for the rows that conditions around it leave.
+  C2  what is volatile stays where it is.
+  C3  Spark would put a column's subquery into those that it guards, when it takes a condition below
+      the column, and lose rows or fail: there the column is `kept()`, and plain conditions are
+      asked below it. It takes no such column in a lateral side. What can only overflow needs none.
+
+Not here: the guards themselves (`guard_branch_subqueries.py`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sql.functions.table import function_by_id
+from sql.plan.conditions import all_of, asked_behind, flat, rows_where
+from sql.plan.nodes import (
+    BoolOp,
+    Call,
+    Case,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    Logical,
+    Plan,
+    PlanColumn,
+    Project,
+    Subquery,
+    output_columns,
+)
+from sql.plan.projections import beside, only, reference
+from sql.plan.traverse import (
+    aggregate_parts,
+    children,
+    has_subquery,
+    is_volatile_anywhere,
+    plan_has_subquery,
+    rewritten_aggregate,
+    with_children,
+    with_queries,
+)
+from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.failure_analysis import may_fail_for_others
+from sql.rewrite.guard_expressions import is_harmless
+
+_KEPT: Final = "kept(any)"
+_Found = tuple[Expr, Sequence[Expr]]
+
+
+def with_condition_columns(plan: Plan, *, for_spark: bool = False) -> Plan:
+    """The plan with such columns (C1, C3)."""
+    return _Conditions(numbers_of(Pass.CONDITION_COLUMNS), for_spark).plan(plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conditions:
+    """How columns are numbered, and for which engine they are."""
+
+    numbers: Iterator[int]
+    for_spark: bool
+
+    def plan(self, plan: Plan) -> Plan:
+        """The plan with such columns at every level."""
+        if not plan_has_subquery(plan):
+            return plan
+        if self.for_spark and isinstance(plan, Join) and plan.lateral:
+            return replace(plan, left=self.plan(plan.left))
+        below = with_queries(plan, self.plan)
+        match below:
+            case Project():
+                return self._project(below)
+            case Filter():
+                return self._filter(below)
+            case GroupBy():
+                return self._group(below)
+            case _:
+                return below
+
+    def _project(self, plan: Project) -> Project:
+        found = self._first(plan.exprs)
+        if found is None:
+            return plan
+        below, column = self._with_column(plan.input, found)
+        exprs = tuple(map(_Replacing(found[0], column), plan.exprs))
+        return self._project(replace(plan, input=below, exprs=exprs))
+
+    def _group(self, plan: GroupBy) -> GroupBy:
+        found = self._first([part for call in plan.aggregates for part in aggregate_parts(call)])
+        if found is None:
+            return plan
+        below, column = self._with_column(plan.input, found)
+        replacing = _Replacing(found[0], column)
+        calls = tuple([rewritten_aggregate(call, replacing) for call in plan.aggregates])
+        return self._group(replace(plan, input=below, aggregates=calls))
+
+    def _filter(self, plan: Filter) -> Plan:
+        found = self._condition(plan.predicate, ())
+        # What is ANDed in WHERE keeps the order that the engine gives it.
+        anded = isinstance(plan.predicate, Logical) and plan.predicate.op is BoolOp.AND
+        if found is None or (anded and found[0] in plan.predicate.args):  # type: ignore[union-attr]
+            return plan
+        rows, predicate = self._below(plan)
+        below, column = self._with_column(rows, found)
+        made = self._filter(Filter(below, _Replacing(found[0], column)(predicate)))
+        return only(made, output_columns(plan))
+
+    def _below(self, plan: Filter) -> tuple[Plan, Expr]:
+        """The rows that plain conditions leave, and the other ones (C3)."""
+        if not self.for_spark:
+            return plan.input, plan.predicate
+        parts = flat(plan.predicate)
+        plain = [part for part in parts if is_harmless(part)]
+        return rows_where(plan.input, plain), all_of([p for p in parts if p not in plain])
+
+    def _with_column(self, plan: Plan, found: _Found) -> tuple[Project, ColumnRef]:
+        condition, under = found
+        if under:
+            nothing = Const(None, condition.type)
+            made: Expr = Case(((all_of(under), condition),), nothing, condition.type)
+        else:
+            made = condition
+        if self.for_spark:
+            made = Call(function_by_id(_KEPT), (made,), condition.type)
+        column = PlanColumn(ColumnId(next(self.numbers)), "condition", condition.type)
+        return self._project(beside(plan, {column: made})), reference(column)
+
+    def _first(self, exprs: Sequence[Expr], under: Sequence[Expr] = ()) -> _Found | None:
+        return next((found for expr in exprs if (found := self._condition(expr, under))), None)
+
+    def _condition(self, expr: Expr, under: Sequence[Expr]) -> _Found | None:
+        """The first condition that should be a column, and those that it is computed under."""
+        if not has_subquery(expr):
+            return None
+        steps = asked_behind(expr)
+        if not steps:
+            return next(
+                (found for p in children(expr) if (found := self._condition(p, under))), None
+            )
+        for number, (part, before) in enumerate(steps):
+            if not has_subquery(part):
+                continue
+            later = [part for part, _ in steps[number + 1 :]]
+            guards = any(part is tested for _, tests in steps for tested in _tested(tests))
+            if guards and any(map(self._fails, later)):
+                return None if is_volatile_anywhere(part) else (part, (*under, *before))
+            found = self._condition(part, (*under, *before))
+            if found is not None:
+                return found
+        return None
+
+    def _fails(self, expr: Expr) -> bool:
+        return may_fail_for_others(expr, by_overflow=not self.for_spark)
+
+
+def _tested(tests: Sequence[Expr]) -> Iterator[Expr]:
+    for test in tests:
+        yield test
+        yield from children(test)
+
+
+class _Replacing:
+    """Replaces a condition where it stands first: elsewhere others may rule out that it is asked,
+    and the column would be NULL there.
+    """
+
+    def __init__(self, condition: Expr, column: ColumnRef) -> None:
+        self._condition: Expr | None = condition
+        self._column = column
+
+    def __call__(self, expr: Expr) -> Expr:
+        if self._condition is not None and expr == self._condition:
+            self._condition = None
+            return self._column
+        if isinstance(expr, Subquery):
+            return replace(expr, args=tuple(map(self, expr.args)))
+        return with_children(expr, self)

@@ -1,0 +1,85 @@
+"""What rows are joined by is hidden from Spark where it would ask a condition of too many rows.
+
+    t join u on t.id = u.v where 60/t.id > 1  ─▶  t join u on coalesce(t.id, t.id) = u.v ..
+
+Of `t.id = u.v` Spark concludes `60/u.v > 1`, which it asks of all rows of u. It concludes nothing
+of an expression, but joins by it.
+
+INVARIANTS
+  H1  only columns are hidden that a condition speaks of that may fail otherwise than by overflow.
+
+Not here: what a subquery is joined by (`restrict_to_outer_keys.py`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sql.plan.conditions import all_of
+from sql.plan.nodes import Call, ColumnId, ColumnRef, Expr, Filter, Join, Plan, Project, Subquery
+from sql.plan.traverse import Rewrite, column_ids, conjuncts, inputs, rewritten_node, with_queries
+from sql.rewrite.guard_expressions import may_fail
+from sql.rewrite.guards.restrict_to_outer_keys import as_expression, is_column
+
+_Ids = frozenset[ColumnId]
+
+
+def with_hidden_keys(plan: Plan) -> Plan:
+    """The plan with such keys hidden (H1)."""
+    asked = set(_failing(plan))
+    return _hidden(plan, _by_all_names(asked, plan) if asked else frozenset())
+
+
+def _hidden(plan: Plan, asked: _Ids) -> Plan:
+    def subquery(expr: Subquery, within: Rewrite) -> Subquery:
+        return replace(expr, args=tuple(map(within, expr.args)), plan=with_hidden_keys(expr.plan))
+
+    made = with_queries(plan, lambda part: _hidden(part, asked), subquery)
+    if not asked or not isinstance(made, Filter | Join):
+        return made
+    return rewritten_node(made, lambda condition: _told(condition, asked))
+
+
+def _failing(plan: Plan) -> Iterator[ColumnId]:
+    """The columns of conditions that may fail, below a join or above it."""
+    if isinstance(plan, Filter | Join):
+        condition = plan.predicate if isinstance(plan, Filter) else plan.condition
+        for part in () if condition is None else conjuncts(condition):
+            if may_fail(part, by_overflow=False):
+                yield from column_ids(part)
+    for below in inputs(plan):
+        yield from _failing(below)
+
+
+def _renamed(plan: Plan) -> Iterator[tuple[ColumnId, ColumnId]]:
+    """Columns that are the same."""
+    if isinstance(plan, Project):
+        for column, expr in zip(plan.columns, plan.exprs, strict=True):
+            if isinstance(expr, ColumnRef):
+                yield column.id, expr.id
+    for below in inputs(plan):
+        yield from _renamed(below)
+
+
+def _by_all_names(asked: set[ColumnId], plan: Plan) -> _Ids:
+    found, same = asked, list(_renamed(plan))
+    while True:
+        more = found.union(*({*pair} for pair in same if not found.isdisjoint(pair)))
+        if more == found:
+            return frozenset(found)
+        found = more
+
+
+def _told(condition: Expr, hidden: _Ids) -> Expr:
+    return all_of([_hiding(part, hidden) for part in conjuncts(condition)])
+
+
+def _hiding(part: Expr, hidden: _Ids) -> Expr:
+    """Of IS NOT DISTINCT FROM Spark concludes nothing."""
+    if (
+        not isinstance(part, Call)
+        or part.function.name != "="
+        or hidden.isdisjoint(column_ids(part))
+    ):
+        return part
+    left, right, *zone = part.args
+    return replace(part, args=(as_expression(left), right, *zone)) if is_column(right) else part

@@ -1,0 +1,270 @@
+"""What a derived table computes and may fail is computed where the query around it asks for it.
+
+    select case when v <> 0 then q end from (select v, 10/v as q from t) s
+      ─▶  select case when v <> 0 then 10/v end from (select v from t) s
+    select q from (select id, (select ..) as q from t) s where id > 2
+      ─▶  select q from (select id, (select ..) as q from t where id > 2) s
+
+PostgreSQL has no derived tables left when it computes anything (pull_up_subqueries).
+
+INVARIANTS
+  U1  a column is pulled up if it may fail otherwise than by overflow, is not volatile, and one who
+      asks for it asks in a branch, in a subquery, or in a condition for a subquery: then all of
+      that node do. So does the right side of a lateral join, wherever it asks.
+  U2  through joins comes what they make up no rows for.
+  U3  conditions go below a projection that may fail if they speak of columns that it passes on,
+      cannot fail, and have no subqueries.
+  U4  a column is not pulled up if it is used often, or made of very much: what refers to itself
+      twice at each of many levels would grow to their power.
+  U5  what comes up is not computed where it stood, unless something else there asks for it: DuckDB
+      would run a subquery that nobody asks for.
+
+Not here: what stands below groups, sets, LIMIT and a derived table's own windows, which PostgreSQL
+does not take apart.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final, Literal, TypeAlias, overload
+
+from sql.plan.conditions import asked_behind, flat, rows_where
+from sql.plan.nodes import (
+    ColumnId,
+    ColumnRef,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    Plan,
+    Project,
+    Subquery,
+    Window,
+    output_columns,
+)
+from sql.plan.projections import is_selection, only, references_to
+from sql.plan.renumbering import columns_of, free_columns, references
+from sql.plan.traverse import (
+    aggregate_parts,
+    children,
+    column_ids,
+    has_more_parts,
+    has_subquery,
+    is_volatile_anywhere,
+    plan_column_ids,
+    plan_expressions,
+    rewritten_node,
+    rewritten_plan,
+    subqueries,
+    substituted,
+    window_parts,
+    with_queries,
+)
+from sql.rewrite.failure_analysis import may_fail_for_others
+from sql.rewrite.guard_expressions import is_harmless, may_fail
+from sql.rewrite.guards.push_filters_below_lateral import KEEP_LEFT, KEEP_RIGHT
+
+_USES_MAX: Final = 4
+_PARTS_MAX: Final = 100
+_SUBQUERIES_MAX: Final = 2
+"""Uses of a column, and what makes it. More: statements grow; fewer: what is asked for in as many
+branches, or is as long, fails where PostgreSQL answers."""
+_Made: TypeAlias = Mapping[ColumnId, Expr]
+
+
+def with_pulled_up(plan: Plan) -> Plan:
+    """The plan with such columns where they are asked for (U1), and conditions below (U3)."""
+    made = with_queries(plan, with_pulled_up)
+    if isinstance(made, Join) and made.lateral:
+        return _pulled_aside(made)
+    if not isinstance(made, Project | Filter | GroupBy | Window):
+        return made
+    failing = dict(_failing(made.input))
+    asked = {id_ for id_ in _asked(made, failing) if id_ in failing} if failing else set()
+    uses = (id_ for expr in plan_expressions(made) for id_ in column_ids(expr))
+    if asked and _is_short(uses, {id_: failing[id_] for id_ in asked}):
+        # Its plain conditions stay, too: on Spark they guard the subqueries that come up.
+        made = _sunk(made, staying=True) if isinstance(made, Filter) else made
+        return _pulled(made, {id_: failing[id_] for id_ in asked})
+    return _sunk(made) if isinstance(made, Filter) else made
+
+
+def _is_short(uses: Iterable[ColumnId], made: _Made) -> bool:
+    """Whether what uses these columns does not grow too long (U4)."""
+    count = Counter(uses)
+    return all(
+        count[id_] <= _USES_MAX
+        and not _is_long(expr)
+        and sum(1 for _ in subqueries(expr)) <= _SUBQUERIES_MAX
+        for id_, expr in made.items()
+    )
+
+
+def _is_long(expr: Expr) -> bool:
+    """Whether it has many parts, or many columns when those of its subqueries count, too (U4)."""
+    columns = islice(references(expr), _PARTS_MAX + 1)
+    return has_more_parts(expr, _PARTS_MAX) or sum(1 for _ in columns) > _PARTS_MAX
+
+
+# --- conditions that go below (U3) -------------------------------------------------------------
+
+
+@overload
+def _sunk(plan: Filter) -> Plan: ...
+@overload
+def _sunk(plan: Filter, *, staying: Literal[True]) -> Filter: ...
+def _sunk(plan: Filter, *, staying: bool = False) -> Plan:
+    below = plan.input
+    if not isinstance(below, Project) or not any(map(_fails, below.exprs)):
+        return plan
+    if any(map(is_volatile_anywhere, below.exprs)):
+        return plan
+    rows = {column.id for column in output_columns(below.input)}
+    both = zip(below.columns, below.exprs, strict=True)
+    passed: _Made = {c.id: e for c, e in both if isinstance(e, ColumnRef) and e.id in rows}
+    parts = flat(plan.predicate)
+    sunk = [part for part in parts if _is_sinking(part, passed, below)]
+    if not sunk:
+        return plan
+    left = rows_where(below.input, [substituted(part, passed) for part in sunk])
+    made = _with_sunk(replace(below, input=left))
+    if staying:
+        return replace(plan, input=made)
+    return rows_where(made, [part for part in parts if part not in sunk])
+
+
+def _with_sunk(plan: Project) -> Project:
+    """The projection with conditions right below it as far down as they go."""
+    return replace(plan, input=_sunk(plan.input)) if isinstance(plan.input, Filter) else plan
+
+
+def _is_sinking(part: Expr, passed: _Made, below: Project) -> bool:
+    own = {column.id for column in below.columns}
+    return is_harmless(part) and own.intersection(column_ids(part)) <= set(passed)
+
+
+# --- columns that come up (U1) -----------------------------------------------------------------
+
+
+def _failing(plan: Plan) -> Iterator[tuple[ColumnId, Expr]]:
+    """What makes columns of these rows that may fail."""
+    match plan:
+        case Project():
+            # A derived table with windows PostgreSQL does not take apart.
+            is_apart = isinstance(plan.input, Window) and not is_selection(plan)
+            below = {} if is_apart else dict(_failing(plan.input))
+            for column, expr in zip(plan.columns, plan.exprs, strict=True):
+                whole = substituted(expr, below)
+                if _is_long(whole):
+                    whole = expr
+                if _fails(whole) and not is_volatile_anywhere(whole):
+                    yield column.id, whole
+        case Filter() | Window():
+            yield from _failing(plan.input)
+        case Join():
+            if plan.kind in KEEP_LEFT:
+                yield from _failing(plan.left)
+            if plan.kind in KEEP_RIGHT and not plan.lateral:
+                yield from _failing(plan.right)
+        case _:
+            return
+
+
+def _fails(expr: Expr) -> bool:
+    return may_fail(expr, by_overflow=False) or may_fail_for_others(expr, by_overflow=False)
+
+
+def _asked(plan: Project | Filter | GroupBy | Window, made: _Made) -> Iterator[ColumnId]:
+    """The columns that somebody asks for in a branch."""
+    if isinstance(plan, GroupBy):
+        for call in plan.aggregates:
+            if call.filter is not None:
+                yield from (id_ for part in aggregate_parts(call) for id_ in column_ids(part))
+    if isinstance(plan, Window):
+        for one in plan.calls:
+            if one.filter is not None:
+                yield from (id_ for part in window_parts(one) for id_ in column_ids(part))
+    if isinstance(plan, Filter) and len(flat(plan.predicate)) > 1:
+        yield from (id_ for id_ in column_ids(plan.predicate) if _is_of_subquery(made, id_))
+    for expr in plan_expressions(plan):
+        yield from _in_branches(expr)
+
+
+def _is_of_subquery(made: _Made, id_: ColumnId) -> bool:
+    """Whether a subquery makes the column."""
+    return id_ in made and has_subquery(made[id_])
+
+
+def _in_branches(expr: Expr) -> Iterator[ColumnId]:
+    if isinstance(expr, Subquery):
+        yield from columns_of(expr)
+        return
+    steps = asked_behind(expr)
+    for part, before in steps:
+        yield from column_ids(part) if before else _in_branches(part)
+    if not steps:
+        for part in children(expr):
+            yield from _in_branches(part)
+
+
+def _pulled_aside(plan: Join) -> Plan:
+    """A lateral join whose right side, which may have no rows, asks for what the left one makes."""
+    failing = dict(_failing(plan.left))
+    made = {id_: failing[id_] for id_ in plan_column_ids(plan.right) if id_ in failing}
+    if not made or not _is_short(plan_column_ids(plan.right), made):
+        return plan
+    needed = {id_ for expr in made.values() for id_ in columns_of(expr)}
+    left = _Showing(needed).of(plan.left, set(made), set(made))
+    right = rewritten_plan(plan.right, lambda expr: substituted(expr, made))
+    return only(replace(plan, left=left, right=right), output_columns(plan))
+
+
+def _pulled(plan: Project | Filter | GroupBy | Window, made: _Made) -> Plan:
+    needed = {id_ for expr in made.values() for id_ in columns_of(expr)}
+    told = rewritten_node(plan, lambda expr: substituted(expr, made))
+    assert isinstance(told, Project | Filter | GroupBy | Window), "a node stays what it is"
+    passes_on = isinstance(plan, Filter | Window)
+    used = set(made) if passes_on else set[ColumnId]()
+    rows = _Showing(needed).of(plan.input, set(made), used)
+    return only(replace(told, input=rows), output_columns(plan))
+
+
+@dataclass(frozen=True, slots=True)
+class _Showing:
+    """Rows with the columns `needed`, without those that nobody but the one above asked for."""
+
+    needed: AbstractSet[ColumnId]
+
+    def of(self, plan: Plan, made: AbstractSet[ColumnId], used: AbstractSet[ColumnId]) -> Plan:
+        """`made`: the columns that come up; `used`: those that something else asks for."""
+        used = used | {id_ for expr in plan_expressions(plan) for id_ in column_ids(expr)}
+        match plan:
+            case Filter() | Window():
+                return replace(plan, input=self.of(plan.input, made, used))
+            case Join() if plan.lateral:
+                used = used | free_columns(plan.right)
+                return replace(plan, left=self.of(plan.left, made, used))
+            case Join():
+                left, right = (self.of(side, made, used) for side in (plan.left, plan.right))
+                return replace(plan, left=left, right=right)
+            case Project() if not made.isdisjoint(column.id for column in plan.columns):
+                return self._of_project(plan, made, used)
+            case _:
+                return plan
+
+    def _of_project(
+        self, plan: Project, made: AbstractSet[ColumnId], used: AbstractSet[ColumnId]
+    ) -> Plan:
+        both = list(zip(plan.columns, plan.exprs, strict=True))
+        gone = made - used - self.needed
+        kept = [(column, expr) for column, expr in both if column.id not in gone]
+        passed = {id_ for column, expr in both if column.id in made for id_ in column_ids(expr)}
+        used_below = {id_ for _, expr in kept for id_ in column_ids(expr)}
+        below = self.of(plan.input, passed, used_below)
+        own = {column.id for column, _ in kept}
+        more = [column for column in output_columns(below) if column.id in self.needed - own]
+        shown = [*kept, *zip(more, references_to(more), strict=True)]
+        columns = tuple([column for column, _ in shown])
+        return Project(below, columns, tuple([expr for _, expr in shown]))

@@ -1,0 +1,62 @@
+"""What may fail in a subquery is computed of rows that some row outside asks for.
+
+    (select sum(10/u.v) from u where u.k = t.k)
+      ─▶  (select sum(10/u.v) from u where coalesce(u.k, u.k) = t.k)
+
+Spark makes a join of a subquery: it computes the subquery for every key u.k, and joins by
+`u.k = t.k`. So 10/u.v fails for keys that no row of t has. By an expression it does not: there it
+joins the distinct keys t.k to u before it computes anything. `coalesce(u.k, u.k)` is an expression
+when Spark looks at it; it becomes u.k again only afterwards.
+
+INVARIANTS
+  K1  only subqueries and lateral joins that may fail otherwise than by overflow are changed: the
+      rows outside are read once more for their keys.
+"""
+
+from dataclasses import replace
+
+from sql.functions.table import FunctionKind
+from sql.plan.conditions import equal_sides, flat, joined
+from sql.plan.nodes import BoolOp, Call, Coalesce, ColumnRef, Distinct, Expr, Filter, Join, Plan
+from sql.plan.traverse import column_ids, rewritten_node, with_inputs
+from sql.rewrite.guards.correlated_failures import Outside, with_failing_queries
+
+
+def with_asked_keys(plan: Plan) -> Plan:
+    """The plan with such subqueries and lateral joins over the keys that are asked for (K1)."""
+    return with_failing_queries(plan, _by_expressions)
+
+
+def as_expression(expr: Expr) -> Expr:
+    """A column, or a cast of one, as an expression that it is equal to."""
+    return Coalesce((expr, expr), expr.type) if is_column(expr) else expr
+
+
+def is_column(expr: Expr) -> bool:
+    """Whether Spark takes it for a column: a cast of one, too."""
+    while isinstance(expr, Call) and expr.function.kind is FunctionKind.CAST:
+        expr = expr.args[0]
+    return isinstance(expr, ColumnRef)
+
+
+def _by_expressions(plan: Plan, outside: Outside) -> Plan:
+    """The plan in which no condition says that a column is equal to something of these."""
+
+    def told(part: Expr) -> Expr:
+        sides = equal_sides(part)
+        own = [outside.isdisjoint(column_ids(side)) for side in sides]
+        if sorted(own) != [False, True]:
+            return part
+        left, right = (
+            as_expression(side) if its_own else side
+            for side, its_own in zip(sides, own, strict=True)
+        )
+        if isinstance(part, Distinct):
+            return replace(part, left=left, right=right)
+        return replace(part, args=(left, right, *part.args[2:])) if isinstance(part, Call) else part
+
+    def within(expr: Expr) -> Expr:
+        return joined(BoolOp.AND, [told(part) for part in flat(expr)])
+
+    below = with_inputs(plan, lambda part: _by_expressions(part, outside))
+    return rewritten_node(below, within) if isinstance(below, Filter | Join) else below

@@ -1,0 +1,67 @@
+"""What a subquery computes of its own rows, it computes for those that rows outside ask for.
+
+    (select 10/t.v from t where t.id = u.id)
+      ─▶  (select 10/t.v from t where t.id = u.id and t.id is not distinct from u.id)
+
+DuckDB joins the rows of a subquery to the rows outside, but where all that they are joined by are
+columns that are equal, it leaves the rows outside out (its optimizer `deliminator`) and computes
+10/t.v for all rows of t. If they are compared once more, with the same result, they stay.
+
+INVARIANTS
+  K1  only a subquery that may fail is changed, and none that can only overflow: the rows outside
+      are made distinct for it, and joined once more.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from sql.plan.conditions import all_of
+from sql.plan.nodes import Call, ColumnRef, Distinct, Expr, Filter, Join, JoinKind, Plan
+from sql.plan.traverse import conjuncts, with_inputs
+from sql.rewrite.guards.correlated_failures import Outside, with_failing_queries
+from sql.types.sql_type import BOOL
+
+_COMPARED: Final = frozenset({
+    "bool", "int2", "int4", "int8", "oid", "text", "varchar", "bpchar", "date", "timestamp",
+    "timestamptz", "uuid",
+})  # fmt: skip
+"""Types whose columns an engine compares as they are."""
+
+
+def with_rows_outside(plan: Plan) -> Plan:
+    """The plan with its subqueries and lateral joins joined to the rows that they refer to."""
+    return with_failing_queries(plan, _compared)
+
+
+def _compared(plan: Plan, outside: Outside) -> Plan:
+    made = with_inputs(plan, lambda part: _compared(part, outside))
+    if isinstance(made, Filter):
+        return replace(made, predicate=_once_more(made.predicate, outside))
+    if isinstance(made, Join) and made.kind is JoinKind.INNER and made.condition is not None:
+        return replace(made, condition=_once_more(made.condition, outside))
+    return made
+
+
+def _once_more(condition: Expr, outside: Outside) -> Expr:
+    parts = conjuncts(condition)
+    again = [_again(part) for part in parts if isinstance(part, Call) and _joins(part, outside)]
+    return all_of((*parts, *again)) if again else condition
+
+
+def _joins(part: Call, outside: Outside) -> bool:
+    """Whether a column is said to be equal to one of a row outside."""
+    if part.function.name != "=":
+        return False
+    columns = [arg for arg in part.args if isinstance(arg, ColumnRef)]
+    kinds = {column.type.name for column in columns}
+    return (
+        len(columns) == len(part.args)
+        and len(kinds) == 1
+        and kinds <= _COMPARED
+        and len([column for column in columns if column.id in outside]) == 1
+    )
+
+
+def _again(part: Call) -> Expr:
+    left, right = part.args
+    return Distinct(left, right, True, BOOL)

@@ -1,0 +1,110 @@
+"""The only row of a subquery is found by an aggregate, where something in it may fail or no key
+leads to it.
+
+    (select v from u where u.k = t.k and 10/v > 1)
+      ─▶  (select only_value(v) from u where u.k = t.k and 10/v > 1)
+
+Spark joins the rows of a subquery to the rows outside, and computes them for all that they might
+be joined to. What aggregates it computes for rows that ask, and what guards that is no product.
+
+    (select v from u where u.k < t.k)  ─▶  (select only_value(v) from u where u.k < t.k)
+
+Without a key Spark plans a nested loop join of kind LeftSingle. Where the rows outside are few and
+those inside are not, it broadcasts the former (spark.sql.autoBroadcastJoinThreshold; in the small
+lane nothing is), and fails: it has no such join.
+
+INVARIANTS
+  L1  only a subquery is changed that refers to rows outside and may have several rows. Either no
+      key leads to it, in one branch of a set operation at least, or it computes what may fail
+      otherwise than by overflow and is not computed outside of it.
+  L2  `only_value` fails (21000) for several rows of those that its FILTER leaves. Conditions on the
+      row outside guard it there: of those in WHERE, Spark asks some after it has aggregated.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from itertools import permutations
+
+from sql.functions.table import function_by_id
+from sql.plan.conditions import all_of
+from sql.plan.nodes import (
+    Aggregate,
+    Call,
+    ColumnId,
+    Expr,
+    GroupBy,
+    Plan,
+    SetOp,
+    Subquery,
+    output_columns,
+)
+from sql.plan.projections import reference
+from sql.plan.renumbering import free_columns
+from sql.plan.traverse import Rewrite, column_ids, inputs, plan_has_subquery, with_queries
+from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.failure_analysis import ONLY_VALUE, has_several, is_only_value, plan_may_fail
+from sql.rewrite.guards.hoist_failing_outputs import is_made_outside
+from sql.rewrite.outer_and_subquery_conditions import conditions
+
+
+def with_only_rows(plan: Plan) -> Plan:
+    """The plan with such aggregates (L1)."""
+    return _plan(plan, numbers_of(Pass.ONLY_ROWS)) if plan_has_subquery(plan) else plan
+
+
+def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
+    def subquery(expr: Subquery, within: Rewrite) -> Subquery:
+        made = replace(expr, args=tuple(map(within, expr.args)), plan=_plan(expr.plan, numbers))
+        return replace(made, plan=_only_row(made.plan, numbers)) if _by_aggregate(made) else made
+
+    return with_queries(plan, lambda part: _plan(part, numbers), subquery)
+
+
+def _by_aggregate(expr: Subquery) -> bool:
+    outside = free_columns(expr.plan)
+    if not has_several(expr) or not outside:
+        return False
+    if not _has_key(expr.plan, outside):
+        return True
+    return plan_may_fail(expr.plan, by_overflow=False) and not is_made_outside(expr)
+
+
+def _has_key(plan: Plan, outside: AbstractSet[ColumnId]) -> bool:
+    """Whether a condition says what of a row inside is equal to what of the row outside."""
+    if isinstance(plan, SetOp):
+        return all(_has_key(side, outside) for side in inputs(plan))
+    return any(_is_key(part, outside) for part in conditions(plan)) or any(
+        _has_key(below, outside) for below in inputs(plan)
+    )
+
+
+def _is_key(part: Expr, outside: AbstractSet[ColumnId]) -> bool:
+    if not isinstance(part, Call) or part.function.name != "=":
+        return False
+    sides = [set(column_ids(arg)) for arg in part.args[:2]]
+    # A side of constants alone is no key.
+    return all(sides) and any(
+        outside >= one and outside.isdisjoint(two) for one, two in permutations(sides)
+    )
+
+
+def _only_row(plan: Plan, numbers: Iterator[int]) -> GroupBy:
+    (column,) = output_columns(plan)
+    call = Aggregate(function_by_id(ONLY_VALUE), (reference(column),), False, None, (), column.type)
+    made = replace(column, id=ColumnId(next(numbers)))
+    return GroupBy(plan, (), (), (made,), (call,))
+
+
+def guarded_only_values(plan: Plan, condition: Expr) -> Plan:
+    """The node, which does not fail for several rows where the condition is not true (L2)."""
+    if not isinstance(plan, GroupBy):
+        return plan
+    return replace(plan, aggregates=tuple([_guarded(call, condition) for call in plan.aggregates]))
+
+
+def _guarded(call: Aggregate, condition: Expr) -> Aggregate:
+    if not is_only_value(call):
+        return call
+    before = () if call.filter is None else (call.filter,)
+    return replace(call, filter=all_of((*before, condition)))

@@ -1,0 +1,138 @@
+"""Rows outside of a subquery that differ by the sign of a zero stay two.
+
+    (select u.f + t.x from t where t.id > u.id)       u.f is 0 in one row and -0 in another
+      ─▶  (select case when c.zero then -0 else c.f end + t.x from t where t.id > c.id)
+          over rows c of u, which have c.zero: whether f is -0
+
+An engine runs a subquery once for all rows outside that it finds equal, and 0 = -0.
+
+INVARIANTS
+  Z1  a float that is only compared stays as it is: both zeros compare alike. So do the keys by
+      which engines join subqueries to the rows outside.
+  Z2  the columns of a node stay what they were, in their order.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from sql.functions.table import COMPARISONS, function_by_id
+from sql.plan.nodes import (
+    Call,
+    Case,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    Join,
+    Plan,
+    PlanColumn,
+    Project,
+    Subquery,
+    output_columns,
+)
+from sql.plan.projections import only
+from sql.plan.renumbering import columns_made, parts_of
+from sql.plan.traverse import (
+    plan_expressions,
+    rewritten_node,
+    rewritten_plan,
+    subqueries,
+    with_children,
+    with_inputs,
+    with_queries,
+)
+from sql.rewrite.column_ids import Pass, numbers_of
+from sql.types.sql_type import BOOL
+
+_FLOATS: Final = ("float4", "float8")
+
+
+def with_outer_zeros(plan: Plan) -> Plan:
+    """The plan with the signs of zeros as columns of the rows outside."""
+    if not any(column.type.name in _FLOATS for column in columns_made(plan)):
+        return plan
+    return _plan(plan, numbers_of(Pass.OUTER_ZEROS))
+
+
+def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
+    made = with_queries(plan, lambda part: _plan(part, numbers))
+    within: list[Plan] = [
+        query.plan for expr in plan_expressions(made) for query in subqueries(expr)
+    ]
+    if isinstance(made, Join) and made.lateral:
+        within.append(made.right)
+    seen = {ref.id: ref for part in within for ref in _seen(part) if ref.type.name in _FLOATS}
+    if not seen:
+        return made
+    zeros: dict[ColumnId, Expr] = {}
+
+    def below(part: Plan) -> Plan:
+        refs = [seen[column.id] for column in output_columns(part) if column.id in seen]
+        if not refs:
+            return part
+        signs = {ref.id: PlanColumn(ColumnId(next(numbers)), "zero", BOOL) for ref in refs}
+        zeros.update({ref.id: _signed(ref, signs[ref.id]) for ref in refs})
+        return _with_signs(part, refs, signs)
+
+    if isinstance(made, Join) and made.lateral:
+        # Its right side is within: what that makes itself is of no row outside.
+        told: Plan = replace(made, left=below(made.left))
+    else:
+        told = with_inputs(made, below)
+    return _replaced(told, zeros, output_columns(made)) if zeros else made
+
+
+def _seen(value: object) -> Iterator[ColumnRef]:
+    """The columns whose sign may be seen: not those that are compared (Z1)."""
+    if isinstance(value, ColumnRef):
+        yield value
+    elif isinstance(value, Call) and value.function.name in COMPARISONS:
+        yield from _seen(tuple([arg for arg in value.args if not isinstance(arg, ColumnRef)]))
+    else:
+        for part in parts_of(value):
+            yield from _seen(part)
+
+
+def _signed(ref: ColumnRef, sign: PlanColumn) -> Expr:
+    zero = Const(-0.0, ref.type)
+    return Case(((ColumnRef(sign.id, BOOL), zero),), ref, ref.type)
+
+
+def _is_negative_zero(ref: ColumnRef) -> Call:
+    return Call(function_by_id(f"is_negative_zero({ref.type.name})"), (ref,), BOOL)
+
+
+def _with_signs(
+    plan: Plan, told: Iterable[ColumnRef], signs: Mapping[ColumnId, PlanColumn]
+) -> Project:
+    shown = output_columns(plan)
+    exprs = [ColumnRef(column.id, column.type) for column in shown]
+    return Project(plan, (*shown, *signs.values()), (*exprs, *map(_is_negative_zero, told)))
+
+
+def _signed_within(expr: Expr, zeros: Mapping[ColumnId, Expr]) -> Expr:
+    """The expression with signs, but for what is compared (Z1)."""
+    if isinstance(expr, ColumnRef):
+        return zeros.get(expr.id, expr)
+    compares = isinstance(expr, Call) and expr.function.name in COMPARISONS
+
+    def within(part: Expr) -> Expr:
+        is_key = compares and isinstance(part, ColumnRef)
+        return part if is_key else _signed_within(part, zeros)
+
+    return with_children(expr, within)
+
+
+def _replaced(plan: Plan, zeros: Mapping[ColumnId, Expr], shown: tuple[PlanColumn, ...]) -> Plan:
+    def subquery(expr: Expr) -> Expr:
+        if isinstance(expr, Subquery):
+            made = rewritten_plan(expr.plan, lambda part: _signed_within(part, zeros))
+            return replace(expr, args=tuple(map(subquery, expr.args)), plan=made)
+        return with_children(expr, subquery)
+
+    made = rewritten_node(plan, subquery)
+    if isinstance(made, Join) and made.lateral:
+        right = rewritten_plan(made.right, lambda part: _signed_within(part, zeros))
+        made = replace(made, right=right)
+    return only(made, shown)

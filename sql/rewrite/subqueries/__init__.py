@@ -1,0 +1,1 @@
+"""subqueries: to be described."""

@@ -1,0 +1,113 @@
+"""Aggregates of a subquery that refers to the row outside have a row for every row outside, as in
+PostgreSQL, whatever is made of them.
+
+    (select array_agg(m) from (select max(v) as m from u where u.k = t.k) q)
+      DuckDB ─▶  .. from (select case when true then c end as m from (select max(v) as c from u ..))
+      Spark  ─▶  .. from (select max(v) as m, count(1) as c from u ..)
+
+There is a row of `m` for each row of t, NULL where nothing is found. Engines join the aggregates of
+what they have found to the rows outside. DuckDB leaves those out for which there is nothing if all
+that is made of them above is NULL for NULL, and takes lists, windows, unions and joins for that as
+well; CASE is not, and its optimizer takes it away after the joins are made. Spark leaves them out
+if none of the aggregates has another value than NULL for no rows, as a count has.
+
+INVARIANTS
+  M1  what an engine knows by itself stays as it is, so that it makes a plain join of it: a value
+      that is made of the aggregates alone (no row is as good as NULL), and on Spark also a lateral
+      join of them, and those that `single_row_subqueries.py` makes values of.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from sql.functions.table import function_by_id
+from sql.plan.nodes import (
+    Aggregate,
+    Case,
+    ColumnId,
+    ColumnRef,
+    Const,
+    GroupBy,
+    Join,
+    Plan,
+    PlanColumn,
+    Project,
+    Subquery,
+    SubqueryKind,
+)
+from sql.plan.renumbering import free_columns
+from sql.plan.traverse import Rewrite, inputs, plan_has_subquery, with_queries
+from sql.rewrite.column_ids import Pass, numbers_of
+from sql.types.sql_type import BOOL, INT8
+
+
+def with_rows_in_case(plan: Plan) -> Plan:
+    """The plan with such aggregates in CASE, for DuckDB."""
+    known = frozenset({SubqueryKind.SCALAR})
+    return _Rows(_in_case, known, lateral=False, numbers=numbers_of(Pass.MADE_ROWS)).asked_for(plan)
+
+
+def with_counted_rows(plan: Plan) -> Plan:
+    """The plan with a count beside such aggregates, for Spark."""
+    known = frozenset(SubqueryKind) - {SubqueryKind.ARRAY}
+    return _Rows(_counted, known, lateral=True, numbers=numbers_of(Pass.MADE_ROWS)).asked_for(plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A way of asking for the rows. `known`, `lateral`: where an engine has them by itself (M1)."""
+
+    way: Callable[[GroupBy, Iterator[int]], Plan]
+    known: frozenset[SubqueryKind]
+    lateral: bool
+    numbers: Iterator[int]
+
+    def asked_for(self, plan: Plan) -> Plan:
+        """The plan with its aggregates changed."""
+        return self._plan(plan) if plan_has_subquery(plan) or _has_lateral(plan) else plan
+
+    def _plan(self, plan: Plan, *, is_known: bool = False) -> Plan:
+        def below(part: Plan) -> Plan:
+            beside = self.lateral and isinstance(plan, Join) and plan.lateral and part is plan.right
+            return self._plan(part, is_known=beside or (is_known and isinstance(plan, Project)))
+
+        def subquery(expr: Subquery, within: Rewrite) -> Subquery:
+            inner = self._plan(expr.plan, is_known=expr.kind in self.known)
+            return replace(expr, args=tuple(map(within, expr.args)), plan=inner)
+
+        made = with_queries(plan, below, subquery)
+        if is_known or not isinstance(made, GroupBy) or made.keys or made.sets is not None:
+            return made
+        return self.way(made, self.numbers) if free_columns(made) else made
+
+
+def _has_lateral(plan: Plan) -> bool:
+    return (isinstance(plan, Join) and plan.lateral) or any(map(_has_lateral, inputs(plan)))
+
+
+def _in_case(plan: GroupBy, numbers: Iterator[int]) -> Plan:
+    found = tuple(
+        [
+            PlanColumn(ColumnId(next(numbers)), column.name, column.type)
+            for column in plan.aggregate_columns
+        ]
+    )
+    cases = [
+        Case(
+            ((Const(True, BOOL), ColumnRef(column.id, column.type)),),
+            Const(None, column.type),
+            column.type,
+        )
+        for column in found
+    ]
+    return Project(replace(plan, aggregate_columns=found), plan.aggregate_columns, tuple(cases))
+
+
+def _counted(plan: GroupBy, numbers: Iterator[int]) -> Plan:
+    column = PlanColumn(ColumnId(next(numbers)), "rows", INT8)
+    call = Aggregate(function_by_id("count()"), (), False, None, (), INT8)
+    return replace(
+        plan,
+        aggregate_columns=(*plan.aggregate_columns, column),
+        aggregates=(*plan.aggregates, call),
+    )

@@ -1,0 +1,84 @@
+"""The value of a subquery that refers to no row becomes a column, for functions that Spark lacks.
+
+    select f(t.a, (select max(b) from u)) from t
+      ─▶  select f(t.a, c) from t cross join (select (select max(b) from u) as c)
+
+Spark merges equal subqueries of a statement, and cannot compare those that stand in a function of
+its Python workers.
+
+INVARIANTS
+  V1  the columns of a node stay what they were, in their order; so does what is volatile.
+
+Not here: subqueries that refer to rows, which Spark makes joins of.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sql.plan.nodes import (
+    ColumnId,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    JoinKind,
+    Plan,
+    PlanColumn,
+    Project,
+    SetScan,
+    Subquery,
+    output_columns,
+)
+from sql.plan.projections import ONE_ROW, only, reference
+from sql.plan.renumbering import free_columns
+from sql.plan.traverse import (
+    has_subquery,
+    is_volatile_plan,
+    rewritten_node,
+    with_children,
+    with_inputs,
+    with_queries,
+)
+from sql.rewrite.column_ids import Pass, numbers_of
+
+
+def with_own_values(plan: Plan) -> Plan:
+    """The plan with such columns."""
+    return _plan(plan, numbers_of(Pass.OWN_VALUES))
+
+
+def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
+    made = with_queries(plan, lambda part: _plan(part, numbers))
+    if not isinstance(made, Project | Filter | GroupBy | Join | SetScan):
+        return made
+    values: dict[PlanColumn, Expr] = {}
+
+    def within(expr: Expr) -> Expr:
+        if isinstance(expr, Subquery) and not _is_own(expr):
+            return replace(expr, args=tuple(map(within, expr.args)))
+        if isinstance(expr, Subquery):
+            column = PlanColumn(ColumnId(next(numbers)), "value", expr.type)
+            values[column] = expr
+            return reference(column)
+        return with_children(expr, within) if has_subquery(expr) else expr
+
+    told = rewritten_node(made, within)
+    if not values:
+        return made
+    row = Project(ONE_ROW, tuple(values), tuple(values.values()))
+    return only(_beside(told, row), output_columns(made))
+
+
+def _beside(plan: Plan, row: Plan) -> Plan:
+    """The node over rows with the columns of this one, too."""
+    match plan:
+        case SetScan():
+            return Join(JoinKind.CROSS, row, plan, None, lateral=True)
+        case Join():
+            return replace(plan, left=Join(JoinKind.CROSS, plan.left, row, None))
+        case _:
+            return with_inputs(plan, lambda rows: Join(JoinKind.CROSS, rows, row, None))
+
+
+def _is_own(expr: Subquery) -> bool:
+    return not expr.args and not free_columns(expr.plan) and not is_volatile_plan(expr.plan)

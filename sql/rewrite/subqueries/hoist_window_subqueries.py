@@ -1,0 +1,85 @@
+"""Subqueries in the calls of windows, and in min() and max() of arrays, are columns of the rows
+below.
+
+    max(array(select ..)) over w  ─▶  max(c) over w  from (select .., array(select ..) as c from ..)
+
+DuckDB writes some calls twice, max() of a list for one, and cannot do so with a subquery. Spark
+has none in a window, nor in FILTER within a subquery that refers to the row outside.
+
+INVARIANTS
+  W1  the columns of a node stay what they were, in their order.
+  W2  what may fail for rows that FILTER leaves out is in a branch before it becomes a column
+      (`sql/rewrite/guards/guard_filtered_aggregates.py`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from sql.plan.nodes import (
+    Aggregate,
+    ColumnId,
+    ColumnRef,
+    Expr,
+    GroupBy,
+    Plan,
+    PlanColumn,
+    Window,
+    output_columns,
+)
+from sql.plan.projections import beside, only, reference
+from sql.plan.traverse import (
+    has_subquery,
+    plan_has_subquery,
+    rewritten_node,
+    with_inputs,
+    with_queries,
+)
+from sql.rewrite.column_ids import Pass, numbers_of
+
+
+def with_asked_windows(plan: Plan, *, filters: bool = False) -> Plan:
+    """The plan with no subquery in such a call; `filters`: nor in FILTER of an aggregate."""
+    if not plan_has_subquery(plan):
+        return plan
+    return _plan(plan, numbers_of(Pass.ASKED_WINDOWS), filters=filters)
+
+
+def _plan(plan: Plan, numbers: Iterator[int], *, filters: bool) -> Plan:
+    made = with_queries(plan, lambda part: _plan(part, numbers, filters=filters))
+    asked: dict[PlanColumn, Expr] = {}
+
+    def column(expr: Expr) -> ColumnRef:
+        found = PlanColumn(ColumnId(next(numbers)), "asked", expr.type)
+        asked[found] = expr
+        return reference(found)
+
+    told = made
+    if isinstance(made, Window):
+        told = rewritten_node(made, lambda part: column(part) if has_subquery(part) else part)
+    elif isinstance(made, GroupBy):
+        calls = [_of_columns(call, column) for call in made.aggregates]
+        if filters:
+            calls = [_filtered(call, column) for call in calls]
+        told = replace(made, aggregates=tuple(calls))
+    if not asked:
+        return made
+    below = _projected(told, asked)
+    return only(below, output_columns(made))
+
+
+def _of_columns(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggregate:
+    is_array = call.function.name in ("min", "max") and call.type.element is not None
+    if not is_array or not has_subquery(call.args[0]):
+        return call
+    return replace(call, args=(column(call.args[0]),))
+
+
+def _filtered(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggregate:
+    if call.filter is None or not has_subquery(call.filter):
+        return call
+    return replace(call, filter=column(call.filter))
+
+
+def _projected(plan: Plan, more: Mapping[PlanColumn, Expr]) -> Plan:
+    """The node over rows with more columns."""
+    return with_inputs(plan, lambda rows: beside(rows, more))

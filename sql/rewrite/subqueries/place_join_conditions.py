@@ -1,0 +1,64 @@
+"""Conditions of joins stand where Spark takes them.
+
+    t left join lateral (..) u on t.k = u.k
+      ─▶  t left join lateral (select * from (..) u where t.k = u.k) u on true
+    (select a.id + t.k from t join u on u.k = a.k and t.v = u.v)
+      ─▶  (select a.id + t.k from t join u on t.v = u.v where u.k = a.k)
+
+A WITH query that is read twice Spark copies, with new columns; those of a lateral side it does not
+tell to the join's condition, and fails with "Resolved attribute(s) missing". Nor does it know the
+row outside of a subquery there. In the condition of an inner join it leaves the row outside as it
+is where something else in the subquery refers to that, too: "Cannot evaluate expression: outer".
+
+INVARIANTS
+  L1  the rows are the same: a condition of a left join rules out rows of its right side only, one
+      of an inner join rules out pairs.
+
+Not here: lateral inner joins, whose conditions go to WHERE anyway (`emit/plans.py`).
+"""
+
+from dataclasses import replace
+
+from sql.plan.conditions import all_of, flat, rows_where
+from sql.plan.nodes import ColumnId, Const, Expr, Filter, Join, JoinKind, Plan, With, output_columns
+from sql.plan.renumbering import columns_of
+from sql.plan.traverse import has_subquery, with_queries
+from sql.rewrite.subqueries.lateral_set_functions import is_padded
+from sql.types.sql_type import BOOL
+
+
+def with_placed_conditions(plan: Plan, *, in_with: bool = False) -> Plan:
+    """The plan with such joins (L1). `in_with`: it is part of a WITH query."""
+
+    def below(part: Plan) -> Plan:
+        return with_placed_conditions(part, in_with=in_with)
+
+    if isinstance(plan, With):
+        definition = with_placed_conditions(plan.definition, in_with=True)
+        return replace(plan, definition=definition, input=below(plan.input))
+    made = with_queries(plan, below)
+    if not isinstance(made, Join) or made.condition is None:
+        return made
+    known = {column.id for side in (made.left, made.right) for column in output_columns(side)}
+    if made.kind is JoinKind.INNER and not made.lateral:
+        return _with_filter(made, made.condition, known)
+    is_inside = in_with or not known.issuperset(columns_of(made.condition))
+    if made.kind is JoinKind.LEFT and made.lateral and is_inside:
+        return _with_condition_inside(made, made.condition)
+    return made
+
+
+def _with_filter(plan: Join, condition: Expr, known: set[ColumnId]) -> Plan:
+    parts = flat(condition)
+    outside = [part for part in parts if not known.issuperset(columns_of(part))]
+    if not outside:
+        return plan
+    rest = [part for part in parts if part not in outside]
+    kind = JoinKind.INNER if rest else JoinKind.CROSS
+    return rows_where(replace(plan, kind=kind, condition=all_of(rest) if rest else None), outside)
+
+
+def _with_condition_inside(plan: Join, condition: Expr) -> Join:
+    if is_padded(plan) or has_subquery(condition):
+        return plan
+    return replace(plan, right=Filter(plan.right, condition), condition=Const(True, BOOL))

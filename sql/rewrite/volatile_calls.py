@@ -1,0 +1,273 @@
+"""A volatile function is called once where PostgreSQL calls it once, however often it is used.
+
+    case random(1, 2) when 1 then 'a' when 2 then 'b' end
+      ─▶  select case c9 when 1 .. when 2 .. end from (select .., random(1, 2) as c9 from ..)
+
+The binder writes the subject of CASE and of NULLIF once for each use, and an engine's template its
+arguments: each would be a value of its own, and a row neither of the cases.
+
+INVARIANTS
+  V1  what the binder has written several times has one number (`Call.instance`); two calls of a
+      statement's text have two.
+  V2  a call of columns that is made for some rows only is made under the conditions of these rows:
+      it may fail for the others. Behind conditions with subqueries it stays where it is, if
+      it is written once.
+
+Not here: ORDER BY, whose order is by chance anyway.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from sql.errors import not_supported
+from sql.functions.table import COMPARISONS
+from sql.plan.conditions import all_of, asked_behind
+from sql.plan.nodes import (
+    Call,
+    Case,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    JoinKind,
+    Plan,
+    PlanColumn,
+    Project,
+    SetScan,
+    Subquery,
+    Window,
+    output_columns,
+)
+from sql.plan.projections import beside, only
+from sql.plan.traverse import (
+    aggregate_parts,
+    children,
+    column_ids,
+    conjuncts,
+    has_subquery,
+    is_volatile_plan,
+    rewritten_aggregate,
+    rewritten_node,
+    rewritten_window,
+    window_parts,
+    with_children,
+    with_inputs,
+)
+
+_Found: TypeAlias = tuple[Call, tuple[Expr, ...]]
+"""A call, and the conditions that all hold where PostgreSQL makes it."""
+
+
+def repeated_calls(expr: Expr) -> Sequence[Call]:
+    """The calls that stand in an expression several times and are one (V1)."""
+    found = list(_numbered(expr))
+    times = Counter(call.instance for call in found)
+    once = {call.instance: call for call in found}
+    return [call for number, call in once.items() if times[number] > 1]
+
+
+def calls_at_once(expr: Expr) -> Sequence[Call]:
+    """Those of them that are made whenever the expression is computed."""
+    made = {call.instance for call, under in _calls(expr) if not under}
+    return [call for call in repeated_calls(expr) if call.instance in made]
+
+
+def with_columns(expr: Expr, calls: Sequence[Call]) -> Expr:
+    """The expression with columns, called as the calls are numbered, for these calls."""
+    return _replaced(expr, frozenset(call.instance for call in calls))
+
+
+def called_once(plan: Plan) -> Plan:
+    """The plan with a projection below what uses the value of a volatile call."""
+    if not is_volatile_plan(plan):
+        return plan
+    below = rewritten_node(with_inputs(plan, called_once), _within)
+    match below:
+        case Project():
+            found = _hoisted(below.exprs)
+            if not found:
+                return below
+            exprs = tuple([_of_columns(expr, found) for expr in below.exprs])
+            return replace(below, input=_with_calls(below.input, found), exprs=exprs)
+        case GroupBy():
+            return _group(below)
+        case Filter():
+            return _filter(below)
+        case Window():
+            return _window(below)
+        case Join() if below.condition is not None:
+            return _join(below, below.condition)
+        case SetScan():
+            if any(repeated_calls(arg) for call in below.calls for arg in call.args):
+                raise not_supported("a volatile function that is used several times, in FROM,")
+            return below
+        case _:
+            return below
+
+
+def _within(expr: Expr) -> Expr:
+    """The plans of subqueries."""
+    if isinstance(expr, Subquery):
+        args = tuple(map(_within, expr.args))
+        return replace(expr, args=args, plan=called_once(expr.plan))
+    return with_children(expr, _within)
+
+
+def _group(plan: GroupBy) -> Plan:
+    parts = [*plan.keys, *(part for call in plan.aggregates for part in aggregate_parts(call))]
+    found = _unique(made for part in parts for made in _safe(part))
+    if not found:
+        return plan
+    return replace(
+        plan,
+        input=_with_calls(plan.input, found),
+        keys=tuple([_of_columns(key, found) for key in plan.keys]),
+        aggregates=tuple(
+            [
+                rewritten_aggregate(call, lambda part: _of_columns(part, found))
+                for call in plan.aggregates
+            ]
+        ),
+    )
+
+
+def _filter(plan: Filter) -> Plan:
+    """Conditions that use such values stand behind the others."""
+    parts = conjuncts(plan.predicate)
+    # DuckDB takes conditions of equal texts for one.
+    several = sum(1 for part in parts if any(_numbered(part))) > 1
+    found = _unique(made for part in parts for made in _safe(part)) if several else _hoisted(parts)
+    if not found:
+        return plan
+    moved = [any(_numbered(part)) for part in parts]
+    rest = tuple([part for part, moves in zip(parts, moved, strict=True) if not moves])
+    behind = tuple(
+        [_of_columns(part, found) for part, moves in zip(parts, moved, strict=True) if moves]
+    )
+    below = Filter(plan.input, all_of(rest)) if rest else plan.input
+    return only(Filter(_with_calls(below, found), all_of(behind)), output_columns(plan))
+
+
+def _window(plan: Window) -> Plan:
+    found = _hoisted([part for call in plan.calls for part in window_parts(call)])
+    if not found:
+        return plan
+    made = tuple([rewritten_window(c, lambda part: _of_columns(part, found)) for c in plan.calls])
+    windows = replace(plan, input=_with_calls(plan.input, found), calls=made)
+    return only(windows, output_columns(plan))
+
+
+def _join(plan: Join, condition: Expr) -> Plan:
+    """Conditions with volatile calls stand behind an inner join."""
+    parts = conjuncts(condition)
+    moved = tuple([part for part in parts if any(_numbered(part))])
+    if not moved:
+        return plan
+    if plan.kind is not JoinKind.INNER:
+        if _hoisted(moved):
+            raise not_supported("a volatile function in such a condition of an outer join")
+        return plan
+    rest = tuple([part for part in parts if not any(_numbered(part))])
+    kind = JoinKind.INNER if rest else JoinKind.CROSS
+    below = replace(plan, kind=kind, condition=all_of(rest) if rest else None)
+    return _filter(Filter(below, all_of(moved)))
+
+
+def _of_columns(expr: Expr, found: Sequence[_Found]) -> Expr:
+    return with_columns(expr, [call for call, _ in found])
+
+
+def _with_calls(plan: Plan, found: Sequence[_Found]) -> Plan:
+    """The rows with a column for each call."""
+    made: list[tuple[PlanColumn, Expr]] = []
+    for number, (call, under) in enumerate(found):
+        expr: Expr = call
+        if under:
+            # Conditions may be of the values of calls before it.
+            guard = _of_columns(all_of(under), found[:number])
+            if not {column.id for column, _ in made}.isdisjoint(column_ids(guard)):
+                plan, made = _with_columns(plan, made), []
+            expr = Case(((guard, call),), Const(None, call.type), call.type)
+        made.append((PlanColumn(call.instance, call.function.name, call.type), expr))
+    return _with_columns(plan, made)
+
+
+def _with_columns(plan: Plan, made: Sequence[tuple[PlanColumn, Expr]]) -> Project:
+    return beside(plan, dict(made))
+
+
+def _hoisted(exprs: Sequence[Expr]) -> Sequence[_Found]:
+    """The calls whose values are used in more than one comparison."""
+    times = Counter(call.instance for expr in exprs for call in _numbered(expr))
+
+    def used(expr: Expr) -> bool:
+        return not _is_plain(expr) or any(times[call.instance] > 1 for call in _numbered(expr))
+
+    return _unique(found for expr in exprs if used(expr) for found in _safe(expr))
+
+
+def _unique(found: Iterable[_Found]) -> Sequence[_Found]:
+    """The first of each call: those behind it are made under its conditions, too."""
+    first: dict[ColumnId, _Found] = {}
+    for call, under in found:
+        first.setdefault(call.instance, (call, under))
+    return list(first.values())
+
+
+def _is_plain(expr: Expr) -> bool:
+    """Whether an engine writes it once as it stands."""
+    if isinstance(expr, Call) and expr.function.name in COMPARISONS:
+        sides = [side for side in expr.args if any(_numbered(side))]
+        return len(sides) == 1 and _is_bare(sides[0])
+    if isinstance(expr, Case) and len(expr.whens) == 1:
+        # As it stands in a column of V2.
+        when, then = expr.whens[0]
+        return _is_bare(then) and not any(_numbered(when)) and not any(_numbered(expr.otherwise))
+    return _is_bare(expr)
+
+
+def _is_bare(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.instance != 0
+
+
+def _safe(expr: Expr) -> Iterator[_Found]:
+    """The calls that may be made in a column, and the conditions under which they are (V2)."""
+    for call, under in _calls(expr):
+        if next(column_ids(call), None) is None:
+            yield call, ()
+        elif not any(map(has_subquery, under)):
+            yield call, under
+        elif any(call.instance == repeated.instance for repeated in repeated_calls(expr)):
+            raise not_supported(
+                "a volatile function that is used several times, behind a subquery,"
+            )
+
+
+def _calls(expr: Expr, under: tuple[Expr, ...] = ()) -> Iterator[_Found]:
+    if isinstance(expr, Call) and expr.instance:
+        yield expr, under
+        return
+    parts = asked_behind(expr) or [(part, ()) for part in children(expr)]
+    for part, conditions in parts:
+        yield from _calls(part, (*under, *conditions))
+
+
+def _numbered(expr: Expr) -> Iterator[Call]:
+    if isinstance(expr, Call) and expr.instance:
+        yield expr
+        return
+    for part in children(expr):
+        yield from _numbered(part)
+
+
+def _replaced(expr: Expr, numbers: frozenset[int]) -> Expr:
+    if isinstance(expr, Call) and expr.instance in numbers:
+        return ColumnRef(expr.instance, expr.type)
+    if isinstance(expr, Subquery):
+        return replace(expr, args=tuple([_replaced(arg, numbers) for arg in expr.args]))
+    return with_children(expr, lambda part: _replaced(part, numbers))

@@ -1,0 +1,1 @@
+"""statements: to be described."""

@@ -1,0 +1,16 @@
+"""The options of an EXPLAIN statement."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainOptions:
+    """What was asked for. `given`: the names that were written."""
+
+    analyze: bool = False
+    verbose: bool = False
+    settings: bool = False
+    timing: bool = False
+    summary: bool = False
+    json: bool = False
+    given: frozenset[str] = frozenset()

@@ -1,0 +1,58 @@
+"""Which types have an equality and an order: all but json, which is a text of many spellings."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sql.errors import SqlError
+from sql.types.records import check_typed
+from sql.types.sql_type import SqlType, display
+
+_INCOMPARABLE: Final = frozenset({"json", "_json", "jsonpath", "_jsonpath"})
+
+
+def check_equality(type_: SqlType, place: int | None) -> None:
+    """42883 for what cannot be grouped, made distinct or united."""
+    check_typed(type_, place)
+    if type_.name in _INCOMPARABLE:
+        shown = display(type_)
+        message = f"could not identify an equality operator for type {shown}"
+        raise SqlError("42883", message, place)
+
+
+def check_ordering(type_: SqlType, place: int | None) -> None:
+    """42883 for what cannot be sorted."""
+    check_typed(type_, place)
+    if type_.name in _INCOMPARABLE:
+        shown = display(type_)
+        message = f"could not identify an ordering operator for type {shown}"
+        hint = "Use an explicit ordering operator or modify the query."
+        raise SqlError("42883", message, place, hint=hint)
+
+
+_EQUAL: Final = frozenset({
+    "=", "<>", "@>", "<@", "&&", "array_remove", "array_replace", "array_position",
+    "array_positions",
+})  # fmt: skip
+_ORDERED: Final = frozenset({"<", "<=", ">", ">=", "array_sort"})
+
+
+def check_elements(name: str, types: Sequence[SqlType]) -> None:
+    """42883 for a function that would compare elements which cannot be: PostgreSQL looks for how
+    when it runs, so that no place is told.
+    """
+    elements = [type_.element for type_ in types if type_.element is not None]
+    if not any(element.name in _INCOMPARABLE for element in elements):
+        return
+    shown = display(elements[0])
+    if name in _EQUAL:
+        raise SqlError("42883", f"could not identify an equality operator for type {shown}")
+    if name in _ORDERED:
+        sqlstate = "0A000" if name == "array_sort" else "42883"
+        raise SqlError(sqlstate, f"could not identify a comparison function for type {shown}")
+
+
+def check_extreme(type_: SqlType) -> None:
+    """42883 for GREATEST and LEAST of what has no order."""
+    if type_.name in _INCOMPARABLE:
+        shown = display(type_)
+        raise SqlError("42883", f"could not identify a comparison function for type {shown}")

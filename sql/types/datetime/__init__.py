@@ -1,0 +1,1 @@
+"""datetime: to be described."""

@@ -1,0 +1,89 @@
+"""How many decimals a quotient has: select_div_scale of PostgreSQL's numeric.c, up to 18 decimals.
+
+A quotient has 16 significant digits at least, counted in groups of four, and not fewer decimals
+than an operand shows:
+
+    10 / 3.0         3.3333333333333333     16
+    1000000 / 3.0    333333.333333333333    12
+    1e19 / 2.000     5000000000000000000.000 what 2.000 shows; 0 without it
+    1 / 3.0          0.333333333333333333   20 in PostgreSQL, all that our numeric holds here
+
+INVARIANTS
+  Q1  the weight of a quotient is estimated as PostgreSQL does: the power of 10,000 of its first
+      group of digits, one less where the operands begin with the same group. `Level.weight` k
+      stands for quotients of this weight and more.
+  Q2  how many decimals PostgreSQL would show of an operand is known of its type, unless the type
+      says `trim`; then it is the least multiple of four that holds the value, 18 after 16. Only
+      zeros at the end, which such a value has lost, could be more.
+  Q3  the engines choose a level with comparisons (`sql/emit/quotient_levels.py`), the reference
+      evaluator with `decimals`: the same one.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from sql.types.sql_type import NUMERIC_SCALE_DEFAULT, SqlType
+
+SIGNIFICANT: Final = 16
+"""NUMERIC_MIN_SIG_DIGITS: as many as a double has."""
+GROUP: Final = 4
+"""DEC_DIGITS: digits that PostgreSQL keeps together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Quotients of a weight have so many decimals, if operands that are trimmed are multiples of
+    10^-`held` (Q1, Q2).
+    """
+
+    weight: int
+    held: int
+    decimals: int
+
+
+def weight_and_group(number: Decimal) -> tuple[int, int]:
+    """The power of 10,000 that a number begins at, and its first group of digits."""
+    if not number:
+        return 0, 0
+    weight, more = divmod(number.adjusted(), GROUP)
+    first = "".join(map(str, number.as_tuple().digits[: more + 1]))
+    return weight, int(first.ljust(more + 1, "0"))
+
+
+def estimated_weight(left: Decimal, right: Decimal) -> int:
+    """The weight of left / right (Q1); `right` is not 0."""
+    (weight1, first1), (weight2, first2) = weight_and_group(left), weight_and_group(right)
+    return weight1 - weight2 - (1 if first1 <= first2 else 0)
+
+
+def levels(left: SqlType, right: SqlType) -> tuple[Level, ...]:
+    """The levels of fewer than 18 decimals that quotients of these types may have, from weight 0
+    up.
+    """
+    shown = max((type_.scale or 0 for type_ in (left, right) if not type_.trim), default=0)
+    digits = (left.precision or 0) - (left.scale or 0) + (right.scale or 0)
+    found = []
+    for weight in range(SIGNIFICANT // GROUP + 1):
+        held = SIGNIFICANT - GROUP * weight
+        if GROUP * weight < digits and max(held, shown) < NUMERIC_SCALE_DEFAULT:
+            found.append(Level(weight, held, max(held, shown)))
+    return tuple(found)
+
+
+def decimals(left: Decimal, right: Decimal, types: tuple[SqlType, SqlType]) -> int:
+    """The decimals of left / right, 18 at most (Q3)."""
+    trimmed = [value for value, type_ in zip((left, right), types, strict=True) if type_.trim]
+    weight = estimated_weight(left, right)
+    for level in reversed(levels(*types)):
+        if level.weight <= weight and all(_holds(value, level.held) for value in trimmed):
+            return level.decimals
+    return NUMERIC_SCALE_DEFAULT
+
+
+def _holds(value: Decimal, places: int) -> bool:
+    """Whether the value has no more decimals, but for zeros at its end."""
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "numeric values are finite (sql/types/sql_type.py)"
+    beyond = -exponent - places
+    return beyond <= 0 or not any(digits[-beyond:])

@@ -1,0 +1,59 @@
+"""Enums as types: the name of such a type says all that is to be known of it.
+
+    CREATE TYPE mood AS ENUM ('sad', 'ok') ─▶ enum[16400,16401,"public","mood",["sad","ok"]]
+
+Types are told apart by their names everywhere (overloads, casts, caches, columns of tables). An
+enum's name is its whole definition, so whoever has the name needs no catalog to compare, to print
+or to check a value, and nothing that was made for one definition is ever used for another. Where
+users see the type its plain name is shown (`sql/types/sql_type.py` `display`).
+
+INVARIANTS
+  E1  a value of an enum is the text of its label, in plans, in engines and in files; equal labels
+      are equal values. Only its order is not that of the text: `sql/emit/enums.py`.
+  E2  a column's type is the definition that its catalog has (K5 of `coordinator/core/catalog.py`):
+      whoever changes an enum gives every table that has it another version.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, cast
+
+_PREFIX: Final = "enum["
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    """A definition: labels in their order, the oids of the type and of its arrays."""
+
+    oid: int
+    array: int
+    schema: str
+    name: str
+    labels: tuple[str, ...]
+
+    @property
+    def type_name(self) -> str:
+        """The name of the SqlType."""
+        parts = [self.oid, self.array, self.schema, self.name, self.labels]
+        return "enum" + json.dumps(parts, separators=(",", ":"))
+
+
+def is_enum(name: str) -> bool:
+    """Whether a type's name is that of an enum."""
+    return name.startswith(_PREFIX)
+
+
+@lru_cache(maxsize=2_000)
+def enum_of(name: str) -> EnumType:
+    """The definition behind the name of an enum."""
+    assert is_enum(name), f"{name} is no enum"
+    oid, array, schema, plain, labels = cast(
+        "tuple[int, int, str, str, list[str]]", json.loads(name.removeprefix("enum"))
+    )
+    return EnumType(oid, array, schema, plain, tuple(labels))
+
+
+def kept_as(name: str) -> str:
+    """The type that engines and files have for this one: text for an enum (E1)."""
+    return "text" if is_enum(name) else name

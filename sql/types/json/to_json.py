@@ -1,0 +1,104 @@
+"""Values of all types as JSON: to_json and what is built of it.
+
+INVARIANTS
+  V1  numbers and booleans are themselves, json and jsonb are embedded, arrays are arrays, dates and
+      timestamps are ISO 8601, everything else is a string of its text.
+"""
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TypeGuard
+
+from sql.errors import SqlError, not_supported
+from sql.types.json.parser import Tree, canonical, quoted, tree, unquoted
+from sql.types.sql_type import SqlType, Value
+from sql.types.text_output import format_text
+
+
+def is_list(value: object) -> TypeGuard[Sequence[Tree]]:
+    """Whether a tree is an array."""
+    return isinstance(value, list)
+
+
+def as_text(value: Tree) -> str | None:
+    """A part of a jsonb as text: a string without quotes, NULL for null."""
+    if value is None:
+        return None
+    return value if isinstance(value, str) else canonical(value)
+
+
+def raw_as_text(part: str | None) -> str | None:
+    """A part of a json as text."""
+    if part is None or part == "null":
+        return None
+    return unquoted(part) if part.startswith('"') else part
+
+
+def json_text(value: Value, type_: SqlType, timezone: str) -> str:
+    """A value as json (V1)."""
+    if value is None:
+        return "null"
+    if (element := type_.element) is not None:
+        assert isinstance(value, tuple), "an array"
+        return f"[{','.join(json_text(item, element, timezone) for item in value)}]"
+    match type_.name:
+        case "record":
+            raise not_supported("a row value as JSON")
+        case "bool":
+            return "true" if value else "false"
+        case "json" | "jsonb":
+            assert isinstance(value, str), "json is a str"
+            return value
+        case "int2" | "int4" | "int8":
+            return str(value)
+        case "float4" | "float8" | "numeric":
+            text = format_text(value, type_)
+            finite = not isinstance(value, float) or math.isfinite(value)
+            return text if finite else quoted(text)
+        case _:
+            return quoted(string_text(value, type_, timezone))
+
+
+def string_text(value: Value, type_: SqlType, timezone: str) -> str:
+    """The text of a value that is a string in JSON."""
+    text = format_text(value, type_, timezone=timezone)
+    if type_.name not in ("timestamp", "timestamptz") or not text[:1].isdigit():
+        return text
+    text, era, _ = text.replace(" ", "T", 1).partition(" BC")
+    if type_.name == "timestamptz" and text[-3:-2] in ("+", "-"):
+        text += ":00"
+    return text + era
+
+
+def json_tree(value: Value, type_: SqlType, timezone: str) -> Tree:
+    """A value as a tree (V1)."""
+    if value is None:
+        return None
+    if (element := type_.element) is not None:
+        assert isinstance(value, tuple), "an array"
+        return [json_tree(item, element, timezone) for item in value]
+    match value:
+        case bool():
+            return value
+        case str() if type_.name == "record":
+            raise not_supported("a row value as JSON")
+        case str() if type_.name in ("json", "jsonb"):
+            return tree(value)
+        case int() if type_.name in ("int2", "int4", "int8"):
+            return Decimal(value)
+        case float() if math.isfinite(value):
+            return Decimal(format_text(value, type_))
+        case Decimal():
+            return Decimal(format_text(value, type_))
+        case _:
+            return string_text(value, type_, timezone)
+
+
+def key_text(value: Value, type_: SqlType, timezone: str) -> str:
+    """A value as the key of an object. Raises 22023 for what has parts."""
+    if type_.element is not None or type_.name in ("json", "jsonb", "record"):
+        raise SqlError("22023", "key value must be scalar, not array, composite, or json")
+    if type_.name == "bool":
+        return "true" if value else "false"
+    return string_text(value, type_, timezone)

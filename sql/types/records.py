@@ -1,0 +1,117 @@
+"""Rows as values (`ROW(1, 'a')`, type record): a text that sorts and is equal as the row does.
+
+    the fields' keys ─ the row as the session's styles show it ─ the length of that, 8 digits
+
+INVARIANTS
+  R1  rows of the same types compare as their texts do, byte by byte (record_cmp): each field by its
+      type's order, NULL last and equal to itself.
+  R2  equal rows are one text: only types have a key whose equal values look the same.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Context, Decimal
+from itertools import zip_longest
+from typing import Final
+
+from sql.errors import SqlError, not_supported
+from sql.types.enums import enum_of, is_enum
+from sql.types.sql_type import REGISTERED, SqlType, Value, display
+from sql.types.styled_output import styled_text
+from sql.types.styles import PLAIN, Styles
+from sql.types.text_output import RECORD_LENGTH
+
+RECORD: Final = SqlType("record")
+UNTYPED_RECORD: Final = SqlType("record", precision=0)
+"""A row with a literal that has no type, or one of several kinds of rows: whether PostgreSQL fails
+to compare two of them depends on whether a field before that tells them apart.
+"""
+_INTEGERS: Final = frozenset(
+    {"int2", "int4", "int8", "oid", "date", "time", "timestamp", "timestamptz"}
+)
+_TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "char", "uuid", "record"})
+_EXACT: Final = Context(prec=120)
+_DIGITS: Final = 38
+_NEEDS_QUOTES: Final = re.compile(r'[\s"\\(),]')
+
+
+def check_field(type_: SqlType) -> None:
+    """0A000 for a type that has no key (R2)."""
+    name = type_.name
+    known = name in _INTEGERS or name in _TEXTS or name in ("bool", "numeric", "bytea")
+    if not (known or is_enum(name)) or name in REGISTERED:
+        raise not_supported(f"a field of type {display(type_.bare())} in a row value")
+
+
+def mixed(type_: SqlType) -> SqlType:
+    """The type of rows, or arrays of rows, of several kinds: they are shown, and not compared."""
+    return replace(type_, precision=0, fields=None)
+
+
+def check_typed(type_: SqlType, place: int | None) -> None:
+    """0A000 for rows of which nobody knows whether PostgreSQL compares them."""
+    if type_.name in ("record", "_record") and type_.precision == 0:
+        what = "comparing rows of several types, or with a literal that has no type"
+        raise not_supported(what, place)
+
+
+def check_similar(left: SqlType, right: SqlType) -> None:
+    """42804 for rows that PostgreSQL does not compare (record_eq), 0A000 if that is not known."""
+    check_typed(left, None)
+    check_typed(right, None)
+    if left.fields is None or right.fields is None:
+        return
+    for number, (one, other) in enumerate(zip_longest(left.fields, right.fields), start=1):
+        if one is None or other is None:
+            message = "cannot compare record types with different numbers of columns"
+            raise SqlError("42804", message)
+        if one.name == other.name == "numeric" and one.bare() != other.bare():
+            # They look different where they are equal (R2).
+            raise not_supported("comparing rows with numerics of several scales")
+        if one.name != other.name:
+            types = f"{display(one.bare())} and {display(other.bare())}"
+            message = f"cannot compare dissimilar column types {types} at record column {number}"
+            raise SqlError("42804", message)
+
+
+def encoded(
+    values: Sequence[Value], types: Sequence[SqlType], timezone: str, styles: Styles = PLAIN
+) -> str:
+    """The text of a row."""
+    fields = list(zip(values, types, strict=True))
+    keys = "".join("9" if v is None else f"1{_key(v, type_)}" for v, type_ in fields)
+    shown = ",".join(_shown(v, type_, timezone, styles) for v, type_ in fields)
+    text = f"({shown})"
+    return f"{keys}{text}{len(text):0{RECORD_LENGTH}d}"
+
+
+def _key(value: Value, type_: SqlType) -> str:
+    if is_enum(type_.name):
+        return f"{enum_of(type_.name).labels.index(str(value)):08d}"
+    match value:
+        case bool():
+            return "1" if value else "0"
+        case int():
+            return f"{value + (1 << 63):020d}"
+        case Decimal():
+            whole = int(_EXACT.scaleb(value, _DIGITS)) + 10 ** (2 * _DIGITS + 1)
+            return f"{whole:0{2 * _DIGITS + 2}d}"
+        case bytes():
+            return f"{value.hex()} "
+        case str():
+            value = value.rstrip(" ") if type_.has_blanks else value
+            # The end is below every character, also below those that it is made of.
+            return value.replace("\x01", "\x01\x02") + "\x01\x01"
+        case _:
+            raise AssertionError("R2: such a type has no key")
+
+
+def _shown(value: Value, type_: SqlType, timezone: str, styles: Styles) -> str:
+    if value is None:
+        return ""
+    text = styled_text(value, type_, styles, timezone=timezone)
+    if text and not _NEEDS_QUOTES.search(text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '""')
+    return f'"{escaped}"'

@@ -1,0 +1,327 @@
+"""PostgreSQL types, and how their values look in Python and in Arrow.
+
+    type                  Python value                           Arrow
+    bool                  bool                                   bool
+    int2 int4 int8 oid    int                                    int16 int32 int64 int64
+    float4 float8         float (float4: rounded to 32 bits)     float32 float64
+    numeric               decimal.Decimal (finite)               decimal128(precision, scale)
+    text varchar bpchar   str (bpchar: see Y5)                   string
+    name unknown          str                                    string
+    char                  str, one ASCII character; '' for 0     string
+    bytea                 bytes                                  binary
+    uuid                  str, canonical lower case              string
+    json                  str, as it was written                 string
+    enums                 str, the label (sql/types/enums.py)     string
+    jsonb                 str, canonical (sql/types/json/parser.py)      string
+    jsonpath              str, canonical (sql/types/json/path_parser.py)      string
+    record                str (sql/types/records.py)                   string
+    date                  int, days since 1970-01-01             date32
+    time                  int, microseconds since midnight       int64
+    timetz                int, see sql/types/datetime/timetz.py                 int64
+    timestamp             int, microseconds since 1970-01-01     timestamp[us]
+    timestamptz           int, microseconds since 1970-01-01 UTC timestamp[us, UTC]
+    interval              Interval                               struct months, days, micros
+    array of any of them  tuple                                  list of the element's type
+    NULL of any type      None                                   null
+
+Dates are integers because PostgreSQL's range is wider than Python's. The name of an array type is
+that of its elements behind an underline, `_int4`, as in pg_type; an array has one dimension and
+begins at 1: others are refused where they would be made.
+
+INVARIANTS
+  Y1  `typmod` is what PostgreSQL would report; `precision` and `scale` are what the value is
+      computed and stored with. Every numeric expression has both; of others see Y5.
+  Y2  `trim` of a numeric is true when the scale is not PostgreSQL's display scale (unconstrained
+      numeric, quotients): the value is printed without trailing zeros. False for others but bpchar.
+  Y3  an array type carries the modifier, precision, scale and `trim` of its elements.
+  Y4  a value of a reg type is an oid everywhere; only a result shows its name.
+  Y5  a value of bpchar is kept without the blanks at its end, and shown `length` characters wide.
+      The width is the modifier's, or `precision` where PostgreSQL has lost the modifier and not the
+      blanks (`max(c)`). With `trim` the value has its blanks, as many as it likes, and whoever
+      compares it trims them (`sql/plan/bpchar_calls.py`); such a type has no width.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Final, TypeAlias
+
+from pglast.keywords import COL_NAME_KEYWORDS, RESERVED_KEYWORDS, TYPE_FUNC_NAME_KEYWORDS
+
+from sql.types.enums import enum_of, is_enum
+
+_KEYWORDS: Final = COL_NAME_KEYWORDS | RESERVED_KEYWORDS | TYPE_FUNC_NAME_KEYWORDS
+
+NUMERIC_PRECISION_MAX: Final = 38
+NUMERIC_SCALE_DEFAULT: Final = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """PostgreSQL's interval: three fields that do not mix."""
+
+    months: int = 0
+    days: int = 0
+    micros: int = 0
+
+
+Value: TypeAlias = (
+    "bool | int | float | Decimal | str | bytes | Interval | tuple[Value, ...] | None"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A type with its modifier. `name` is pg_type.typname, e.g. `int4`, `varchar`."""
+
+    name: str
+    typmod: int = -1
+    precision: int | None = None
+    scale: int | None = None
+    trim: bool = False
+    fields: "tuple[SqlType, ...] | None" = field(default=None, repr=False)
+    """The types of a record's fields, if they are known."""
+
+    @property
+    def oid(self) -> int:
+        """pg_type.oid."""
+        known = OIDS.get(self.name) or VECTORS.get(self.name)
+        if known is not None:
+            return known
+        element = self.element
+        return enum_of(self.name).oid if element is None else enum_of(element.name).array
+
+    @property
+    def size(self) -> int:
+        """pg_type.typlen; -1 for variable length."""
+        return _ENUM_SIZE if is_enum(self.name) else SIZES.get(self.name, -1)
+
+    @property
+    def category(self) -> str:
+        """pg_type.typcategory."""
+        return category(self.name)
+
+    @property
+    def length(self) -> int | None:
+        """N of varchar(n) and char(n); the width of a bpchar (Y5)."""
+        if self.name not in ("varchar", "bpchar"):
+            return None
+        return self.typmod - 4 if self.typmod >= 4 else self.precision
+
+    @property
+    def has_blanks(self) -> bool:
+        """Whether values of a bpchar, or the elements of an array of them, have blanks (Y5)."""
+        return self.trim and self.name in ("bpchar", "_bpchar")
+
+    @property
+    def element(self) -> "SqlType | None":
+        """The type of an array's elements (Y3); None for what is no array."""
+        if self.name in VECTORS:
+            return SqlType(self.name.removesuffix("vector"))
+        return replace(self, name=self.name[1:]) if self.name.startswith("_") else None
+
+    def bare(self) -> "SqlType":
+        """The same type without modifier (numeric keeps its computed precision and scale, bpchar
+        its width).
+        """
+        if self.typmod >= 4 and self.name in ("bpchar", "_bpchar"):
+            return replace(self, typmod=-1, precision=self.typmod - 4)
+        return replace(self, typmod=-1)
+
+
+OIDS: Final[dict[str, int]] = {
+    "bool": 16, "bytea": 17, "char": 18, "name": 19, "int8": 20, "int2": 21, "int4": 23,
+    "text": 25, "oid": 26,
+    "float4": 700, "float8": 701, "unknown": 705, "bpchar": 1042, "varchar": 1043, "date": 1082,
+    "timestamp": 1114, "timestamptz": 1184, "interval": 1186, "numeric": 1700, "uuid": 2950,
+    "void": 2278, "record": 2249, "_record": 2287,
+    "regproc": 24, "regclass": 2205, "regtype": 2206, "regnamespace": 4089,
+    "regrole": 4096,
+    "regprocedure": 2202,
+    "_bool": 1000, "_bytea": 1001, "_char": 1002, "_name": 1003, "_int8": 1016, "_int2": 1005,
+    "_int4": 1007,
+    "_text": 1009, "_oid": 1028, "_float4": 1021, "_float8": 1022, "_bpchar": 1014,
+    "_varchar": 1015, "_date": 1182, "_timestamp": 1115, "_timestamptz": 1185, "_interval": 1187,
+    "_numeric": 1231, "_uuid": 2951, "json": 114, "jsonb": 3802,
+    "jsonpath": 4072, "_jsonpath": 4073, "_json": 199, "_jsonb": 3807,
+    "time": 1083, "_time": 1183, "timetz": 1266, "_timetz": 1270,
+}  # fmt: skip
+NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in OIDS.items()}
+
+VECTORS: Final[dict[str, int]] = {"int2vector": 22, "oidvector": 30}
+"""Arrays of catalogs that a result shows without braces; everywhere else they are `_int2`, `_oid`.
+"""
+
+SIZES: Final[dict[str, int]] = {
+    "bool": 1, "int8": 8, "int2": 2, "int4": 4, "oid": 4, "float4": 4, "float8": 8, "date": 4,
+    "timestamp": 8, "timestamptz": 8, "time": 8, "timetz": 12, "interval": 16, "uuid": 16,
+    "name": 64, "unknown": -2, "char": 1,
+    "void": 4,
+}  # fmt: skip
+
+CATEGORIES: Final[dict[str, str]] = {
+    "bool": "B", "bytea": "U", "name": "S", "int8": "N", "int2": "N", "int4": "N", "text": "S",
+    "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S",
+    "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
+    "void": "P", "record": "P", "json": "U", "jsonb": "U", "jsonpath": "U", "time": "D",
+    "timetz": "D", "char": "Z",
+} | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
+_ENUM_SIZE: Final = 4
+
+
+def category(name: str) -> str:
+    """pg_type.typcategory of the type of that name."""
+    known = CATEGORIES.get(name)
+    if known is not None:
+        return known
+    return "A" if name.startswith("_") else "E"
+
+
+def is_type(name: str) -> bool:
+    """Whether a type is called so, an array type by its underline."""
+    return name in OIDS or is_enum(name.removeprefix("_"))
+
+
+REGISTERED: Final = (
+    "regclass", "regtype", "regnamespace", "regrole", "regproc", "regprocedure",
+)  # fmt: skip
+"""Oids that are shown as the names of what they are (Y4)."""
+SIZES.update(dict.fromkeys(REGISTERED, 4))
+CATEGORIES.update(dict.fromkeys(REGISTERED, "N"))
+PREFERRED: Final = frozenset({"bool", "text", "oid", "float8", "timestamptz", "interval"})
+
+BOOL: Final = SqlType("bool")
+INT2: Final = SqlType("int2")
+INT4: Final = SqlType("int4")
+INT8: Final = SqlType("int8")
+OID: Final = SqlType("oid")
+FLOAT4: Final = SqlType("float4")
+FLOAT8: Final = SqlType("float8")
+TEXT: Final = SqlType("text")
+NAME: Final = SqlType("name")
+BYTEA: Final = SqlType("bytea")
+UUID: Final = SqlType("uuid")
+JSON: Final = SqlType("json")
+JSONB: Final = SqlType("jsonb")
+DATE: Final = SqlType("date")
+TIME: Final = SqlType("time")
+TIMETZ: Final = SqlType("timetz")
+TIMESTAMP: Final = SqlType("timestamp")
+TIMESTAMPTZ: Final = SqlType("timestamptz")
+INTERVAL: Final = SqlType("interval")
+BLANKED: Final = SqlType("bpchar", trim=True)
+"""Of values that have their blanks (Y5)."""
+UNKNOWN: Final = SqlType("unknown")
+VOID: Final = SqlType("void")
+NUMERIC: Final = SqlType("numeric", -1, NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT, trim=True)
+
+
+def plain_type(name: str) -> SqlType:
+    """The type of that name without modifier; numeric, and its array, as wide as it gets (Y1)."""
+    return (
+        array_of(NUMERIC) if name == "_numeric" else NUMERIC if name == "numeric" else SqlType(name)
+    )
+
+
+def array_of(element: SqlType) -> SqlType:
+    """The array type of these elements (Y3)."""
+    return replace(element, name=f"_{element.name}")
+
+
+def numeric(precision: int, scale: int) -> SqlType:
+    """`numeric(precision, scale)` as declared by a user."""
+    return SqlType("numeric", ((precision << 16) | scale) + 4, precision, scale)
+
+
+def computed_numeric(precision: int, scale: int, *, trim: bool) -> SqlType:
+    """The type of a numeric expression: no modifier, but what to compute with (Y1)."""
+    return SqlType("numeric", -1, precision, scale, trim)
+
+
+def varchar(length: int | None = None) -> SqlType:
+    """`varchar(length)`, or `varchar`."""
+    return SqlType("varchar", -1 if length is None else length + 4)
+
+
+def bpchar(length: int | None = None) -> SqlType:
+    """`char(length)`; PostgreSQL's name of the type is bpchar."""
+    return SqlType("bpchar", -1 if length is None else length + 4)
+
+
+DISPLAY_NAMES: Final[dict[str,
+str]] = {
+    "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real",
+    "float8": "double precision", "char": '"char"', "varchar": "character varying",
+    "bpchar": "character",
+    "time": "time without time zone", "timetz": "time with time zone",
+    "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
+}  # fmt: skip
+
+
+TIMED: Final = frozenset({"time", "timetz", "timestamp", "timestamptz", "interval"})
+"""Types whose modifier says how many digits a second has."""
+
+SECONDS_DIGITS_MAX: Final = 6
+NO_PRECISION: Final = 0xFFFF
+"""In place of digits in the modifier of an interval: all of them."""
+
+_YEAR, _MONTH, _DAY = 1 << 2, 1 << 1, 1 << 3
+_HOUR, _MINUTE, _SECOND = 1 << 10, 1 << 11, 1 << 12
+INTERVAL_FIELDS: Final = {
+    0x7FFF: "",
+    _YEAR: "year", _MONTH: "month", _DAY: "day", _HOUR: "hour", _MINUTE: "minute",
+    _SECOND: "second", _YEAR | _MONTH: "year to month", _DAY | _HOUR: "day to hour",
+    _DAY | _HOUR | _MINUTE: "day to minute", _DAY | _HOUR | _MINUTE | _SECOND: "day to second",
+    _HOUR | _MINUTE: "hour to minute", _HOUR | _MINUTE | _SECOND: "hour to second",
+    _MINUTE | _SECOND: "minute to second",
+}  # fmt: skip
+"""The fields in the modifier of an interval, as a declaration says them."""
+
+
+def sent_as(type_: SqlType) -> SqlType:
+    """What a parameter's value is: text for a reg type, whose name is looked up when it runs."""
+    return TEXT if type_.name in REGISTERED else type_
+
+
+def display(type_: SqlType) -> str:
+    """The type as format_type() writes it, e.g. `character varying(10)`; used in messages."""
+    if (element := type_.element) is not None:
+        return f"{display(element)}[]"
+    if is_enum(type_.name):
+        return user_type_name(enum_of(type_.name).schema, enum_of(type_.name).name)
+    name = DISPLAY_NAMES.get(type_.name, type_.name)
+    if type_.length is not None and type_.typmod >= 4:
+        return f"{name}({type_.length})"
+    if type_.name == "numeric" and type_.typmod >= 4:
+        return f"{name}({type_.precision},{type_.scale})"
+    return name if type_.typmod < 0 else _with_time_modifier(type_, name)
+
+
+def declaration(type_: SqlType) -> str:
+    """The type as a statement says it: `character` alone would be char(1)."""
+    plain = type_.name in ("bpchar", "_bpchar") and type_.typmod < 0
+    return type_.name.lstrip("_") + "[]" * (type_.name[0] == "_") if plain else display(type_)
+
+
+def _with_time_modifier(type_: SqlType, name: str) -> str:
+    if type_.name == "interval":
+        fields = INTERVAL_FIELDS[type_.typmod >> 16]
+        name = f"{name} {fields}" if fields else name
+        digits = type_.typmod & NO_PRECISION
+        return name if digits == NO_PRECISION else f"{name}({digits})"
+    if type_.name.removesuffix("tz") in ("time", "timestamp"):
+        word, _, zone = name.partition(" ")
+        return f"{word}({type_.typmod}) {zone}"
+    return name
+
+
+def user_type_name(schema: str, name: str) -> str:
+    """As format_type() has it for who has the usual search path."""
+    return quoted_name(name) if schema == "public" else f"{quoted_name(schema)}.{quoted_name(name)}"
+
+
+def quoted_name(name: str) -> str:
+    """In double quotes if it needs them (quote_identifier)."""
+    plain = re.fullmatch("[a-z_][a-z0-9_]*", name) is not None and name not in _KEYWORDS
+    return name if plain else '"' + name.replace('"', '""') + '"'

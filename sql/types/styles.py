@@ -1,0 +1,65 @@
+"""How a session writes and reads values: DateStyle, IntervalStyle, floats, bytea.
+
+INVARIANTS
+  L1  results, COPY, literals, parameters, rows as values and texts that expressions make of values
+      follow the styles (`styled_arguments.py`); what else functions and casts make inside of
+      expressions is computed in PostgreSQL's default styles, so where another one would matter they
+      are refused (0A000).
+  L2  what a table or a view keeps as text is read in the default styles, whoever uses it; literals
+      that mean something else there are written anew when it is defined (`setting_literals.py`).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+DATES: Final = frozenset({"date", "timestamp", "timestamptz"})
+FLOATS: Final = frozenset({"float4", "float8"})
+
+
+@dataclass(frozen=True, slots=True)
+class Styles:
+    """The settings. `dates` and `order` are DateStyle: ISO, SQL, Postgres, German; MDY, DMY, YMD.
+    `digits` 0 and below: a float with so many fewer than all of its digits, not its shortest text.
+    """
+
+    dates: str = "ISO"
+    order: str = "MDY"
+    intervals: str = "postgres"
+    digits: int = 1
+    bytea: str = "hex"
+
+    def writes(self, type_name: str) -> bool:
+        """Whether values of the type, or arrays of them, look otherwise than by default."""
+        name = type_name.removeprefix("_")
+        return (
+            (name in DATES and self.dates != "ISO")
+            or (name == "interval" and self.intervals != "postgres")
+            or (name in FLOATS and self.digits <= 0)
+            or (name == "bytea" and self.bytea != "hex")
+        )
+
+    def packed(self) -> str:
+        """As one text, which `unpacked` reads: a constant of a plan."""
+        return "/".join((self.dates, self.order, self.intervals, str(self.digits), self.bytea))
+
+    def reads(self, type_name: str) -> bool:
+        """Whether texts of the type may mean something else than by default."""
+        name = type_name.removeprefix("_")
+        return (name in DATES and self.order != "MDY") or (
+            name == "interval" and self.intervals == "sql_standard"
+        )
+
+
+PLAIN: Final = Styles()
+
+
+def unpacked(text: str) -> Styles:
+    """The inverse of `packed`."""
+    dates, order, intervals, digits, bytea = text.split("/")
+    return Styles(dates, order, intervals, int(digits), bytea)
+
+
+def styles_of(date_style: str, interval_style: str, digits: str, bytea: str) -> Styles:
+    """From the settings as SHOW prints them."""
+    dates, order = date_style.split(", ")
+    return Styles(dates, order, interval_style, 1 if int(digits) > 0 else int(digits), bytea)
