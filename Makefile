@@ -44,43 +44,43 @@ spark: setup ## only the tests that need the JVM
 	$(BIN)/pytest -m spark
 
 sim: setup ## simulate SEEDS=2000 runs with crashes and faults
-	$(BIN)/python -m tests.sim.many --seeds $(SEEDS) $(ARGS)
+	$(BIN)/python -m tests.resilience.sim.many --seeds $(SEEDS) $(ARGS)
 
 replay: setup ## simulate one run again and tell what happened: SEED=7
-	$(BIN)/python -m tests.sim.many --replay $(SEED) $(ARGS)
+	$(BIN)/python -m tests.resilience.sim.many --replay $(SEED) $(ARGS)
 
 crash: setup ## kill -9 under load, many times
-	$(BIN)/pytest -m "slow or not slow" tests/crash
+	$(BIN)/pytest -m "slow or not slow" tests/resilience/crash
 
 faults: setup ## strike the real server in many ways, judge what clients saw: FAULT_SEEDS=1
-	$(BIN)/pytest -m "slow or not slow" tests/faults
+	$(BIN)/pytest -m "slow or not slow" tests/resilience/faults
 
 readers: setup ## a thousand transactions with crashes, then every table and version by other Delta readers
-	$(BIN)/pytest -m "slow or not slow" tests/faults/test_readers_agree.py
+	$(BIN)/pytest -m "slow or not slow" tests/resilience/faults/test_readers_agree.py
 
 failover: setup ## several coordinators: paused, cut off, killed, one after the other
-	$(BIN)/pytest -m "slow or not slow" tests/failover
+	$(BIN)/pytest -m "slow or not slow" tests/resilience/failover
 
 docs: setup ## write docs/sql.md from the function table
 	$(BIN)/python -m sql.function_list > docs/sql.md
 
 sqldiff: setup ## every recorded answer of PostgreSQL and all hostile SQL, on both engines
-	$(BIN)/pytest -m "slow or not slow" tests/sqldiff tests/tpch tests/safety
+	$(BIN)/pytest -m "slow or not slow" tests/postgres/queries tests/postgres/tpch tests/security
 
 writing: setup ## statements that write, alone and in blocks, and WRITING_SEEDS=20 random sequences, beside PostgreSQL
-	$(BIN)/pytest -m "slow or not slow" tests/writing tests/blocks
+	$(BIN)/pytest -m "slow or not slow" tests/postgres/writing tests/postgres/transactions
 
 definitions: setup ## definitions: any two side by side, four clients at once, a crash at every write, foreign readers
-	$(BIN)/pytest -m "slow or not slow" tests/definitions tests/session/test_all_pairs.py tests/session/test_definition_races.py tests/session/test_statement_crashes.py
+	$(BIN)/pytest -m "slow or not slow" tests/postgres/ddl tests/session/ddl/test_all_pairs.py tests/session/ddl/test_definition_races.py tests/session/ddl/test_statement_crashes.py
 
 sqlfuzz: setup ## random queries beside a PostgreSQL: SECONDS=60 ENGINES=local,spark
-	$(BIN)/python -m tests.sqlfuzz --seconds $(SECONDS) --engines $(ENGINES) $(ARGS)
+	$(BIN)/python -m tests.postgres.fuzz --seconds $(SECONDS) --engines $(ENGINES) $(ARGS)
 
 bench: setup ## commits, reads and loads per second beside PostgreSQL
 	$(BIN)/python -m tests.bench $(ARGS)
 
 demo: setup ## load real flights, query, correct and time-travel
-	$(BIN)/python -m tests.demo $(ARGS)
+	$(BIN)/python -m tests.clients.demo $(ARGS)
 
 # The stamps are older than pyproject.toml when its dependencies may have changed.
 .venv/bin/python:

@@ -7,7 +7,8 @@ INVARIANTS
   M1  what a call wrote is durable when it returns, as with the real ones; only objects written by
       `write_unsynced` wait for `sync`, as files written by an engine do (W3).
   M2  no call awaits anything: a call is one step of the event loop, so a simulation's seed alone
-      decides what overlaps. Latency, lost calls and lost replies come from wrappers in `tests/sim`.
+      decides what overlaps. Latency, lost calls and lost replies come from wrappers in
+      `tests/resilience/sim`.
   M3  a twin that has crashed answers Indeterminate: whoever still holds it cannot know.
 
 Not here: more than one process at once needs no support; two coordinators share one twin.

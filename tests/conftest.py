@@ -4,7 +4,7 @@ import hypothesis
 import pytest
 
 from compute.spark.executor import SparkExecutor
-from tests.spark import shared_engine
+from tests.engines.spark import shared_engine
 
 # Timing is never asserted: a busy machine makes no example wrong.
 hypothesis.settings.register_profile("meridian", deadline=None)

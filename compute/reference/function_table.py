@@ -2,8 +2,9 @@
 
 INVARIANTS
   W1  every function, operator and cast of `sql/data/` that a plan can call has an implementation
-      here; `tests/emit/test_outside.py` says so. Aggregates: `reference/aggregates.py`, windows:
-      `reference/windows.py`, sets: `reference/set_returning.py`.
+      here; `tests/postgres/functions/test_python_functions.py` says so. Aggregates:
+      `reference/aggregates.py`, windows: `reference/windows.py`, sets:
+      `reference/set_returning.py`.
 """
 
 import hashlib

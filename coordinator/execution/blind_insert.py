@@ -9,7 +9,7 @@ INVARIANTS
   I1  it is taken only for what has been bound before and means the same; whatever else comes up (a
       value that fails, a definition that changed) goes the general way, from the beginning.
   I2  what a statement or a table may have beyond plain columns is looked at here, or keeps it from
-      being taken: `tests/session/test_blind_insert.py` knows all fields.
+      being taken: `tests/session/keys/test_blind_insert.py` knows all fields.
 """
 
 from collections.abc import Sequence

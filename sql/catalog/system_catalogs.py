@@ -14,7 +14,7 @@ INVARIANTS
   G2  what PostgreSQL's own types of catalogs hold is shown in the nearest type: node trees
       as text, vectors as arrays.
 
-The file is written by `tests/sql/postgresql_catalogs.py`, from a real server.
+The file is written by `tests/unit/sql/postgresql_catalogs.py`, from a real server.
 """
 
 from collections.abc import Mapping

@@ -17,7 +17,7 @@ INVARIANTS
       values of a type): nobody finds a function here that is refused for being a function.
   P2  the file is read when the first question comes, not at the start.
 
-`sql/data/pg_proc.txt` is written by `tests/sql/postgresql_functions.py`, from a real server.
+`sql/data/pg_proc.txt` is written by `tests/unit/sql/postgresql_functions.py`, from a real server.
 """
 
 from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@
 INVARIANTS
   N1  the file is read when the first unknown call comes, not at the start.
 
-`tests/sql/postgresql_names.py` writes it, from a real server. Not here: what fits a call
+`tests/unit/sql/postgresql_names.py` writes it, from a real server. Not here: what fits a call
 (`postgresql_functions.py`).
 """
 

@@ -4,7 +4,7 @@
 
 INVARIANTS
   G1  names and defaults are those of a real server; `sql/data/argument_names.txt` is written by
-      `tests/sql/postgresql_names.py`. A line is a function: its arguments in order, `=` and a
+      `tests/unit/sql/postgresql_names.py`. A line is a function: its arguments in order, `=` and a
       default, `*` after the name of one that repeats.
   G2  a call is put into order only if one of the function's lines has each of its names, and a
       default for every argument that is left out (PostgreSQL's MatchNamedCall).

@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.bench import report, restart, tpch_bench
 from tests.bench.sizes import Figures, Size
 from tests.bench.workloads import WORKLOADS
-from tests.servers import Meridian, meridian, postgres
+from tests.support.servers import Meridian, meridian, postgres
 
 # Not a workload: it starts and kills a server of its own, and PostgreSQL has no part in it.
 RESTART = "restart"

@@ -18,7 +18,7 @@ import duckdb
 import psycopg
 
 from tests.bench.pgbench import percentile, run_script
-from tests.servers import Meridian, meridian
+from tests.support.servers import Meridian, meridian
 
 ROWS = 1_000
 QUERIES = {

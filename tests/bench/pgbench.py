@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.servers import postgres_program
+from tests.support.servers import postgres_program
 
 # pgbench itself needs a core; more threads would take it from the server.
 THREADS_MAX = 2

@@ -28,8 +28,8 @@ from sql.plan.traverse import scans
 from sql.statements.bound import Query
 from sql.types.sql_type import DATE, INT4, INT8, SqlType, bpchar, numeric, varchar
 from tests.bench.pgbench import percentile
-from tests.sqldiff.statement_files import cases_of
-from tests.tpch.generate import SCHEMA
+from tests.postgres.queries.statement_files import cases_of
+from tests.postgres.tpch.generate import SCHEMA
 
 SIMPLE = (
     "select p_partkey, p_name from part where p_partkey = 42",
@@ -37,7 +37,7 @@ SIMPLE = (
     "select o_orderkey, c_name from orders join customer on o_custkey = c_custkey where o_orderkey = 7",
     "select s_name from supplier where s_nationkey = 3 order by s_acctbal desc limit 10",
 )  # fmt: skip
-QUERIES = Path(__file__).parents[1] / "tpch" / "testdata" / "queries.txt"
+QUERIES = Path(__file__).parents[1] / "postgres" / "tpch" / "testdata" / "queries.txt"
 _TYPES: dict[str, SqlType] = {"integer": INT4, "bigint": INT8, "date": DATE}
 
 

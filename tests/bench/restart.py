@@ -14,8 +14,8 @@ from pathlib import Path
 import psycopg
 
 from tests.bench.sizes import Figures
-from tests.crash.load import Load
-from tests.servers import meridian
+from tests.resilience.crash.load import Load
+from tests.support.servers import meridian
 
 REFERENCE = ("--spark-master", "reference")
 NAME = "kill -9 under load to the first strict answer: ms"

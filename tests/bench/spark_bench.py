@@ -24,8 +24,8 @@ from compute.spark.jvm import find_java
 from sql.plan.nodes import Plan
 from sql.types.sql_type import FLOAT8, INT8, TEXT, SqlType
 from storage.batch import ShardView
-from tests.spark import shared_engine
-from tests.spark.shared_engine import ARCHIVES, Shard, plan_of, rows_of, settings
+from tests.engines.spark import shared_engine
+from tests.engines.spark.shared_engine import ARCHIVES, Shard, plan_of, rows_of, settings
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("v", pa.float64())])
 COLUMNS: list[tuple[str, SqlType]] = [("id", INT8), ("name", TEXT), ("v", FLOAT8)]

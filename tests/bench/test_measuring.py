@@ -9,7 +9,7 @@ from tests.bench import report
 from tests.bench.pgbench import Throughput, percentile, summarize
 from tests.bench.sizes import Size
 from tests.bench.workloads import WORKLOADS
-from tests.servers import postgres
+from tests.support.servers import postgres
 
 
 def test_percentiles_are_values_that_occurred() -> None:

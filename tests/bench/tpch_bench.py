@@ -32,11 +32,11 @@ from deltalake.exceptions import TableNotFoundError
 
 from compute.spark.jvm import JvmSettings
 from tests.bench.sizes import Figures
-from tests.servers import meridian
-from tests.sqldiff.statement_files import cases_of
-from tests.tpch.generate import SCHEMA, tables
-from tests.tpch.loading import load
-from tests.tpch.test_tpch import QUERIES
+from tests.postgres.queries.statement_files import cases_of
+from tests.postgres.tpch.generate import SCHEMA, tables
+from tests.postgres.tpch.loading import load
+from tests.postgres.tpch.test_tpch import QUERIES
+from tests.support.servers import meridian
 
 WRITTEN_SECONDS_MAX = 120
 

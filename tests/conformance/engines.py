@@ -18,7 +18,7 @@ from compute.reference.executor import ReferenceExecutor
 from compute.spark.session import LaneName
 from storage.batch import DataFile
 from storage.types import ShardId, Source
-from tests.spark import shared_engine
+from tests.engines.spark import shared_engine
 
 
 class Files:

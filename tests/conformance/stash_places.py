@@ -11,7 +11,7 @@ from storage.memory import MemoryStash
 from storage.stash import Stash
 from storage.stash_postgres import PostgresStash
 from storage.stash_sqlite import SqliteStash
-from tests.sim.faults import FaultyStash
+from tests.resilience.sim.faults import FaultyStash
 
 
 class Place(Protocol):

@@ -11,7 +11,7 @@ from storage.errors import AlreadyExists, Determinate, NotFound
 from storage.local_store import LocalObjectStore
 from storage.memory import MemoryObjectStore
 from storage.object_store import ObjectStore
-from tests.sim.faults import FaultyObjectStore
+from tests.resilience.sim.faults import FaultyObjectStore
 
 
 class Place(Protocol):

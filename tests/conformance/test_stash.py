@@ -16,7 +16,7 @@ from tests.conformance.stash_places import (
     SharedSqlitePlace,
     SqlitePlace,
 )
-from tests.servers import fresh_database, postgres
+from tests.support.servers import fresh_database, postgres
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+"""Programs of others: drivers, object-relational mappers, psql, and the demo."""

@@ -1,0 +1,1 @@
+"""A Django project, played by `tests/clients/drivers/test_django.py`."""

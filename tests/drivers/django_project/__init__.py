@@ -1,1 +1,0 @@
-"""A Django project, played by `tests/drivers/test_django.py`."""

@@ -1,0 +1,1 @@
+"""Spark and DuckDB by themselves: relations, streaming, interruption, memory, security."""

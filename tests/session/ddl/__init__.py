@@ -1,0 +1,1 @@
+"""Definitions: side by side, in races, in crashes; temporary relations, types, catalogs."""

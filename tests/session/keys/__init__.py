@@ -1,0 +1,1 @@
+"""Primary keys, unique constraints, ON CONFLICT, and reads and writes by key."""

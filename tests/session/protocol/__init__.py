@@ -1,0 +1,1 @@
+"""Single messages, limits of time, interrupts, and COPY, over real sockets."""

@@ -1,0 +1,1 @@
+"""The command line, the configuration, session variables, `meridian check`."""

@@ -1,0 +1,1 @@
+"""Isolation, conflicts, locking, savepoints and timelines, as sessions see them."""

@@ -1,0 +1,1 @@
+"""Code that tests of several folders share: servers, proxies, transcripts, foreign readers."""

@@ -1,7 +1,0 @@
-"""`docs/types.md` says what the code does."""
-
-from tests.types.type_table import PAGE, table
-
-
-def test_the_table_is_true() -> None:
-    assert table() in PAGE.read_text(encoding="utf-8"), "python -m tests.types.type_table"

@@ -1,0 +1,170 @@
+"""Who leads a stash in PostgreSQL, and who takes over when."""
+
+import asyncio
+
+import pytest
+
+from storage.errors import Fenced
+from storage.postgres_lease import FREE_S, HELD_S, LeaderWatch, Sign
+from storage.stash_postgres import PostgresStash
+from storage.types import Epoch
+from tests.unit.storage.postgres_scene import (
+    A_WAITS,
+    backends,
+    blocked,
+    outcome,
+    put,
+    tell,
+    terminate,
+    until_led,
+)
+
+
+def test_a_take_over_waits_for_the_transaction_under_way(dsn: str) -> None:
+    async def story(stash: PostgresStash, dsn: str) -> None:
+        old = await stash.fence()
+        await put(stash, old, "a", b"older")
+        other = await PostgresStash.open(dsn)
+        try:
+            async with blocked(dsn, A_WAITS) as release, asyncio.TaskGroup() as tasks:
+                under_way = tasks.create_task(outcome(put(stash, old, "a", b"old")))
+                await backends(dsn, "meridian stash", waiting=1)
+                taking = tasks.create_task(other.fence())
+                await backends(dsn, "meridian stash", waiting=2)
+                assert not taking.done()
+                await release()
+                assert await under_way is None
+                assert await taking == old + 1
+            assert await other.read("c", "a") == b"old"
+            assert await outcome(put(stash, old, "a", b"late")) is Fenced
+            assert await outcome(stash.confirm(old)) is Fenced
+        finally:
+            await other.close()
+
+    tell(story, dsn)
+
+
+def test_a_transaction_that_waits_for_a_take_over_is_fenced(dsn: str) -> None:
+    async def story(stash: PostgresStash, dsn: str) -> None:
+        old = await stash.fence()
+        await put(stash, old, "a", b"old")
+        taking = "UPDATE meridian.stash SET epoch = epoch + 1, session = 1"
+        async with blocked(dsn, taking) as release, asyncio.TaskGroup() as tasks:
+            late = tasks.create_task(outcome(put(stash, old, "a", b"late")))
+            await backends(dsn, "meridian stash", waiting=1)
+            await release()
+            assert await late is Fenced
+        assert await stash.read("c", "a") == b"old"
+
+    tell(story, dsn)
+
+
+def test_of_two_who_stand_by_one_takes_over_from_a_leader_that_is_gone(dsn: str) -> None:
+    async def story(leader: PostgresStash, dsn: str) -> None:
+        first = await leader.fence()
+        await until_led(leader)
+        waiting = [await PostgresStash.open(dsn) for _ in range(2)]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                takers = [tasks.create_task(stash.stand_by()) for stash in waiting]
+                await backends(dsn, "meridian watch")
+                await leader.confirm(first)
+                assert not any(taker.done() for taker in takers)
+                await leader.close()
+                await asyncio.wait(takers, return_when=asyncio.FIRST_COMPLETED)
+                done = [taker.done() for taker in takers]
+                assert sum(done) == 1
+                new = waiting[done.index(True)]
+                await new.confirm(Epoch(first + 1))
+                second = await new.fence()
+                assert second == first + 2
+                for taker in takers:
+                    taker.cancel()
+            await new.confirm(second)
+        finally:
+            for stash in waiting:
+                await stash.close()
+
+    tell(story, dsn)
+
+
+def test_a_leader_takes_its_lock_again(dsn: str) -> None:
+    async def story(leader: PostgresStash, dsn: str) -> None:
+        await leader.fence()
+        for _ in range(3):
+            await until_led(leader)
+            await terminate(dsn, await backends(dsn, "meridian lease"))
+        await until_led(leader)
+
+    tell(story, dsn)
+
+
+def test_a_new_leader_takes_the_lock_from_one_that_only_seems_to_live(dsn: str) -> None:
+    """A paused process, or one behind a cut network: its connection stays, with the lock."""
+
+    async def story(leader: PostgresStash, dsn: str) -> None:
+        old = await leader.fence()
+        await until_led(leader)
+        (held_by,) = await backends(dsn, "meridian lease")
+        # It does not beat any more, and lets go of nothing.
+        assert leader._lease._beating is not None
+        leader._lease._beating.cancel()
+        other = await PostgresStash.open(dsn)
+        try:
+            new = await other.fence()
+            while held_by in await backends(dsn, "meridian lease"):
+                pass
+            await until_led(other)
+            await other.confirm(new)
+            assert await outcome(leader.confirm(old)) is Fenced
+        finally:
+            await other.close()
+
+    tell(story, dsn)
+
+
+def test_who_only_looks_is_told_that_somebody_leads(dsn: str) -> None:
+    async def story(leader: PostgresStash, dsn: str) -> None:
+        await leader.refuse_if_led()
+        await leader.fence()
+        other = await PostgresStash.open(dsn, make=False)
+        try:
+            await until_led(other)
+        finally:
+            await other.close()
+
+    tell(story, dsn)
+
+
+def sign(epoch: int, beat: int, *, held: bool) -> Sign:
+    return Sign(Epoch(epoch), beat, held)
+
+
+def test_a_leader_is_gone_after_a_silence() -> None:
+    watch = LeaderWatch()
+    assert not watch.is_vacant(sign(1, 1, held=True), 100.0)
+    assert not watch.is_vacant(sign(1, 1, held=False), 100.0 + FREE_S - 0.01)
+    assert watch.is_vacant(sign(1, 1, held=False), 100.0 + FREE_S)
+
+
+def test_a_lock_buys_time_but_not_for_ever() -> None:
+    watch = LeaderWatch()
+    assert not watch.is_vacant(sign(1, 1, held=True), 100.0)
+    assert not watch.is_vacant(sign(1, 1, held=True), 100.0 + HELD_S - 0.01)
+    assert watch.is_vacant(sign(1, 1, held=True), 100.0 + HELD_S)
+
+
+@pytest.mark.parametrize("alive", [sign(1, 2, held=False), sign(2, 1, held=False)])
+def test_a_beat_or_another_leader_begins_the_silence_anew(alive: Sign) -> None:
+    watch = LeaderWatch()
+    assert not watch.is_vacant(sign(1, 1, held=True), 100.0)
+    assert not watch.is_vacant(alive, 100.0 + 2 * HELD_S)
+    assert not watch.is_vacant(alive, 100.0 + 2 * HELD_S + FREE_S - 0.01)
+    assert watch.is_vacant(alive, 100.0 + 2 * HELD_S + FREE_S)
+
+
+def test_a_watcher_that_saw_nothing_for_a_while_begins_anew() -> None:
+    watch = LeaderWatch()
+    assert not watch.is_vacant(sign(1, 1, held=False), 100.0)
+    watch.blinded()
+    assert not watch.is_vacant(sign(1, 1, held=False), 100.0 + HELD_S)
