@@ -10,7 +10,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -29,7 +29,7 @@ from coordinator.pgwire.messages import Severity
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
-from sql.binder.state import BindContext
+from sql.binder.state import BindContext, Binding
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.meridian_schema import is_system, is_system_relation
 from sql.catalog.system_catalogs import is_catalog, system_catalog
@@ -147,6 +147,12 @@ class Execution:
     def catalog(self) -> Catalog:
         """What the statement was bound to."""
         return self.context().catalog
+
+    def stored_plan(self, table: Table, part: Hashable, make: Callable[[Binding], Plan]) -> Plan:
+        """The plan of an expression that the table stores, as `make` binds it for this statement;
+        `part` tells the table's expressions apart.
+        """
+        return self.services.plans.stored.plan(table, part, self.context(), make)
 
     def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
         """The plan with this statement's parameters."""

@@ -9,43 +9,19 @@ INVARIANTS
   L2  both caches are bounded; the least recently used entry goes first.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
 
 from coordinator.planning.planner import planned
+from coordinator.planning.recent import Recent
+from coordinator.planning.stored_plans import StoredPlans
 from sql.binder.bind import bind
 from sql.binder.state import BindContext
 from sql.parser.parse import Statement, parse
 from sql.statements.bound import Prepared
 from sql.types.sql_type import SqlType
 
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-
 CACHED_TEXT_MAX = 16_384
 """Characters. Longer texts are seldom sent twice, and would fill the cache with literals."""
-
-
-class Recent(Generic[K, V]):
-    """A bounded mapping that forgets what was used least recently (L2)."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._entries: OrderedDict[K, V] = OrderedDict()
-
-    def get(self, key: K) -> V | None:
-        """The value, now the most recent one."""
-        value = self._entries.get(key)
-        if value is not None:
-            self._entries.move_to_end(key)
-        return value
-
-    def put(self, key: K, value: V) -> None:
-        """Remember; forget the oldest at the limit."""
-        self._entries[key] = value
-        if len(self._entries) > self._limit:
-            self._entries.popitem(last=False)
 
 
 class PlanCache:
@@ -54,6 +30,7 @@ class PlanCache:
     def __init__(self, *, entries_max: int = 1_000) -> None:
         self._statements: Recent[str, tuple[Statement, ...]] = Recent(entries_max)
         self._plans: Recent[tuple[object, ...], Prepared] = Recent(entries_max)
+        self.stored = StoredPlans(entries_max=entries_max)
 
     def parse(self, text: str) -> Sequence[Statement]:
         """All statements of a query string. Raises SqlError."""

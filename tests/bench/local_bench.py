@@ -2,6 +2,7 @@
 
     point, aggregate, join, top 10   over 1,000 rows, through the server, by pgbench
     key                              the point by primary key: no engine is asked
+    checked                          an INSERT with a domain, two checks and a generated column
     fresh                            the same point, a new row before each: a read after a commit
     duckdb                           the point in DuckDB alone, in this process: the floor
 
@@ -27,6 +28,7 @@ QUERIES = {
     "aggregate": "select count(*), sum(v) from t where id > :n",
     "join": "select count(*), sum(a.v) from t a join t b on a.id = b.id where a.id > :n",
     "top 10": "select id, name from t where id > :n order by v desc limit 10",
+    "checked": "insert into c (a, b) values (:n + 1, :n)",
     "fresh": "insert into t values (1000 + :n, 'new', 1);\nselect id, name, v from t where id = :n",
 }
 
@@ -57,6 +59,11 @@ def main() -> None:
 def _prepare(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("create table t (id int8, name text, v float8)")
+        connection.execute("create domain positive as int check (value > 0)")
+        connection.execute(
+            "create table c (a positive, b int check (b >= 0), check (a > b),"
+            " d int generated always as (a + b) stored)"
+        )
         connection.execute("create table k (id int8 primary key, name text, v float8)")
         for table in ("t", "k"):
             with connection.cursor() as cursor, cursor.copy(f"copy {table} from stdin") as copy:

@@ -5,7 +5,8 @@ INVARIANTS
       that breaks any rule its domains come first (`row_constraints.py` L2), column by column.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 
 import pyarrow as pa
 
@@ -40,7 +41,7 @@ class DomainRules:
     async def first(
         self,
         batch: pa.RecordBatch,
-        bind: Callable[[Callable[[Binding], Plan]], Plan],
+        stored: Callable[[Hashable, Callable[[Binding], Plan]], Plan],
         run: Callable[[Plan, pa.RecordBatch], Awaitable[pa.Table]],
     ) -> Found | None:
         """The first row that breaks a rule, and the first rule that it breaks (D3)."""
@@ -52,7 +53,7 @@ class DomainRules:
                 found.append((row, ordinal, 0, null_violation(domain)))
         if self._checks and batch.num_rows:
             if self._plan is None:
-                self._plan = bind(lambda binding: rules_plan(binding, self._table))
+                self._plan = stored("domains", partial(rules_plan, table=self._table))
             verdicts = await run(self._plan, batch)
             for number, (ordinal, domain, name, _) in enumerate(self._checks, 1):
                 row = verdicts.column(number - 1).index(pa.scalar(False)).as_py()

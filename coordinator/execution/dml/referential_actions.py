@@ -26,7 +26,6 @@ from coordinator.execution.dml.updated_keys import Moved, MovedKeys
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.spill import buffer_rows
 from coordinator.pgwire.kernels import Column
-from sql.binder.bind import bind_with_context
 from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import default_value
 from sql.binder.stored.table_changes import with_computed
@@ -144,8 +143,6 @@ async def _replaced(
 
 async def _defaults(execution: Execution, child: Table, columns: Sequence[int]) -> Sequence[Column]:
     """The defaults of these columns, one row of them."""
-    context = execution.bind_context
-    assert context is not None, "a statement that writes knows what it is bound in"
 
     def make(binding: Binding) -> Plan:
         wanted = [child.columns[ordinal] for ordinal in columns]
@@ -155,7 +152,7 @@ async def _defaults(execution: Execution, child: Table, columns: Sequence[int]) 
         made = tuple([binding.new_column(column.name, column.type) for column in wanted])
         return Values(made, (exprs,))
 
-    plan = bind_with_context(context(), make)
+    plan = execution.stored_plan(child, ("set default", tuple(columns)), make)
     batches = [batch async for batch in run_plan(execution, plan, {})]
     schema = batch_schema(output_columns(plan))
     table = pa.Table.from_batches(batches) if batches else schema.empty_table()

@@ -10,7 +10,8 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -22,7 +23,6 @@ from coordinator.execution.context import Execution
 from coordinator.execution.dml.domain_constraints import DomainRules, Found
 from coordinator.execution.row_text import failing_row
 from coordinator.pgwire.kernels import Column
-from sql.binder.bind import bind_with_context
 from sql.binder.ddl.generated import generated_plan
 from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import NEW_ROWS, check_plan, filled_plan
@@ -108,7 +108,8 @@ class RowRules:
 
     async def _default(self, ordinal: int, text: str, taken: Sequence[Sequence[int]]) -> Column:
         column, calls = self._table.columns[ordinal], len(taken)
-        plan = self._bind(lambda binding: filled_plan(binding, column, text, calls))
+        part = "default", ordinal, text, calls
+        plan = self._stored(part, lambda binding: filled_plan(binding, column, text, calls))
         arrays = [pa.array(values, pa.int64()) for values in taken]
         values = pa.RecordBatch.from_arrays(arrays, [f"value{at}" for at in range(calls)])
         return (await self._run_pieces(plan, values)).column(0).combine_chunks()
@@ -135,7 +136,8 @@ class RowRules:
 
     async def _with_generated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._generated is None:
-            self._generated = self._bind(lambda binding: generated_plan(binding, self._table))
+            make = partial(generated_plan, table=self._table)
+            self._generated = self._stored("generated", make)
         pieces = [
             await self._run(self._generated, batch.slice(start, PIECE_ROWS))
             for start in range(0, batch.num_rows, PIECE_ROWS)
@@ -155,7 +157,7 @@ class RowRules:
             return
         broken: Found | None = None
         if self._domains.exist:
-            broken = await self._domains.first(batch, self._bind, self._run_pieces)
+            broken = await self._domains.first(batch, self._stored, self._run_pieces)
             batch = batch if broken is None else batch.slice(0, broken[0])
         await self._check_rows(batch)
         if broken is not None:
@@ -229,13 +231,12 @@ class RowRules:
 
     def _bound(self) -> Plan:
         if self._plan is None:
-            self._plan = self._bind(lambda binding: check_plan(binding, self._table, self._checks))
+            make = partial(check_plan, table=self._table, checks=self._checks)
+            self._plan = self._stored("checks", make)
         return self._plan
 
-    def _bind(self, make: Callable[[Binding], Plan]) -> Plan:
-        context = self._execution.bind_context
-        assert context is not None, "a statement that writes knows what it is bound in"
-        return bind_with_context(context(), make)
+    def _stored(self, part: Hashable, make: Callable[[Binding], Plan]) -> Plan:
+        return self._execution.stored_plan(self._table, part, make)
 
 
 def _input(table: Table, batch: pa.RecordBatch) -> dict[RelationId, ShardView]:

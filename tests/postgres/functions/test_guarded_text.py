@@ -1,6 +1,6 @@
 """What guards the parts of a statement that may fail, as text: it does not grow by itself.
 
-What the guarded statements answer: areas `demanded_*` and `subqueries_*` of `tests/postgres/queries/`.
+What the guarded statements answer: areas `demanded_*`, `subqueries_*` of `tests/postgres/queries/`.
 """
 
 from collections.abc import Callable

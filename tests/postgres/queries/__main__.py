@@ -1,9 +1,9 @@
 """Run statement files by hand, record them, list what is refused: `-m tests.postgres.queries`.
 
-    python -m tests.postgres.queries                          all files on the local engine
-    python -m tests.postgres.queries --engine spark joins     one file on Spark
-    python -m tests.postgres.queries --record joins           PostgreSQL's answers into the file
-    python -m tests.postgres.queries --refusals               write the lists of what is refused
+python -m tests.postgres.queries                          all files on the local engine
+python -m tests.postgres.queries --engine spark joins     one file on Spark
+python -m tests.postgres.queries --record joins           PostgreSQL's answers into the file
+python -m tests.postgres.queries --refusals               write the lists of what is refused
 """
 
 import argparse

@@ -1,0 +1,73 @@
+"""Plans of the expressions that tables store as text, bound once: checks, defaults, domain rules.
+
+    table, which of its texts, settings ─▶ plan, and the look-ups that its meaning depends on
+
+INVARIANTS
+  R1  a cached plan is the one that binding would make now: the table is equal to the one it was
+      bound for (its columns' types and domains are part of it), every name that binding looked up
+      still means the same by oid and version, and the settings that binding reads are the key.
+  R2  a plan that depends on the clock or the session is not cached.
+  R3  the cache is bounded; the least recently used entry goes first.
+
+Not here: running the plans (`coordinator/execution/dml/row_constraints.py`).
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from coordinator.core.catalog import still_means
+from coordinator.planning.recent import Recent
+from sql.binder.bind import bind_with_context
+from sql.binder.state import BindContext, Binding
+from sql.catalog.catalog import Catalog, LookUp, Table
+from sql.plan.nodes import Plan
+
+_Key: TypeAlias = tuple[Hashable, ...]
+
+
+@dataclass(slots=True)
+class _Stored:
+    """A plan, what it was bound for, and the newest catalog that was seen to agree."""
+
+    table: Table
+    catalog: Catalog
+    look_ups: frozenset[LookUp]
+    plan: Plan
+
+    def is_valid(self, table: Table, catalog: Catalog) -> bool:
+        """Whether binding would make this plan under that catalog (R1)."""
+        if catalog is self.catalog and table is self.table:
+            return True
+        if table != self.table:
+            return False
+        if not all(still_means(catalog, name) for name in self.look_ups):
+            return False
+        self.catalog, self.table = catalog, table
+        return True
+
+
+class StoredPlans:
+    """See the module."""
+
+    def __init__(self, *, entries_max: int = 1_000) -> None:
+        self._plans: Recent[_Key, _Stored] = Recent(entries_max)
+
+    def plan(
+        self,
+        table: Table,
+        part: Hashable,
+        context: BindContext,
+        make: Callable[[Binding], Plan],
+    ) -> Plan:
+        """What `make` binds for that part of the table's definition, or made before (R1)."""
+        settings = context.timezone, context.styles, context.user
+        key: _Key = (table.oid, part, tuple(context.search_path), settings)
+        known = self._plans.get(key)
+        if known is not None and known.is_valid(table, context.catalog):
+            return known.plan
+        plan, binding = bind_with_context(context, lambda binding: (make(binding), binding))
+        if not (binding.uses_now or binding.read_clock or binding.uses_session):
+            look_ups = frozenset(binding.look_ups)
+            self._plans.put(key, _Stored(table, context.catalog, look_ups, plan))
+        return plan
