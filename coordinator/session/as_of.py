@@ -33,6 +33,8 @@ def as_of_timestamp(
         assert isinstance(bound, Query), "a SELECT is bound to a query"
     if bound.columns[0].type.name not in ("timestamptz", "int8", "int4", "int2"):
         raise SqlError("42804", "argument of AS OF must be type timestamp with time zone or bigint")
+    if bound.tables:
+        raise not_supported("reading tables in AS OF")
     if not execution.services.in_process.can_run(bound.plan):
         raise not_supported("this expression in AS OF")
     table = execution.services.in_process.evaluate(execution.run(bound.plan, {}))
