@@ -1,7 +1,6 @@
 """The binder: a statement's syntax tree to a typed bound statement, by PostgreSQL's rules.
 
     Statement ─▶ bind ─▶ session, ddl, dml, queries ─▶ expressions ─▶ stored, resolve ─▶ Prepared
-       (parser)     every name, type, overload and conversion resolved           (statements)
 
 `bind.bind` is the entry point. It dispatches on the kind of syntax node and returns a `Prepared`,
 whose plan names columns by number and needs no catalog any more. The packages, low to high:
