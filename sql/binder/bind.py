@@ -1,12 +1,12 @@
-"""The typed binder: statements of the parser to bound statements, by PostgreSQL's rules.
+"""Bind a parsed statement: dispatch it by kind and return a typed, engine-neutral `Prepared`.
 
-Entry point of `sql/` together with `sql/parser/parse.py`; the real work is in the modules around
-it.
+The entry point of `sql/` together with `sql/parser/parse.py`; the packages around it do the work.
 
-    bind ─▶ bind_queries ─▶ bind_from, bind_targets, bind_grouping ─▶ bind_expressions
-        ├▶ bind_insert, bind_update, bind_merge ─▶ bind_returning         └▶ bind_operators,
-        └▶ bind_definitions, bind_copy, bind_session                 bind_functions, bind_subqueries
-                                                                            └▶ overloads, coerce
+    bind ─▶ queries: select ─▶ from_clause, target_list ─▶ expressions: expression
+        ├▶ dml: insert, update_delete, merge ─▶ returning       └▶ operators, function_calls,
+        └▶ ddl, session                                            subqueries, windows
+                                                                        └▶ resolve: overloads,
+                                                                           coercion
 """
 
 from collections.abc import Callable, Sequence
@@ -154,7 +154,7 @@ def bind(
 
 
 def bind_with_context(context: BindContext, make: Callable[[Binding], T]) -> T:
-    """Bind something that is no statement, as if it were part of one."""
+    """Bind something that is not a statement, such as a stored expression."""
     try:
         return make(Binding(context, expression, bind_query, bind_part, []))
     except RecursionError:

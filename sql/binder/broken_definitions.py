@@ -1,7 +1,7 @@
-"""Definitions without a meaning: a kept text that names what is not there, or not so any more, a
-foreign key whose columns do not compare.
+"""Find stored definitions that no longer bind: missing names, incompatible foreign key columns.
 
-Nothing of a session is known here, so a text that asks for a setting finds any.
+No session exists here. A stored expression that reads a setting therefore finds every setting, with
+an empty value.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,8 +22,9 @@ from sql.errors import SqlError
 
 
 def unbound(catalog: Catalog) -> Iterator[tuple[Table | CatalogObject, str]]:
-    """What would be refused if it were defined now, and why. The catalog must fit together (F1 of
-    `coordinator/core/catalog_references.py`).
+    """The definitions that would be refused today, each with the error message.
+
+    The catalog must be consistent (F1 of `coordinator/core/catalog_references.py`).
     """
     context = BindContext(catalog, ("public",), 0, settings=_AnySetting())
     for thing in (*catalog.tables.values(), *catalog.objects.values()):

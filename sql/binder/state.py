@@ -1,9 +1,9 @@
-"""What binding one statement carries along: identifiers, parameters, places, what was read.
+"""State of one `bind` call: column ids, parameters, scopes, positions, and names looked up.
 
 INVARIANTS
-  B1  column ids are given out once in a statement (P1 of `nodes.py`).
-  B2  a parameter has one type in a statement; the first use that needs a type decides (42P08 after
-      it).
+  B1  a column id is given out once in a statement (P1 of `nodes.py`).
+  B2  a parameter has one type in a statement. The first use that needs a type decides; a later
+      conflicting use is 42P08.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,20 +40,20 @@ from sql.types.styles import PLAIN, Styles
 PARAMETERS_MAX: Final = 65_535
 
 SUPPLIED_BASE: Final = 1 << 20
-"""Parameters above it are supplied by the session; they are numbered at the end."""
+"""Parameters above it are runtime parameters; they get their final numbers at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class BindContext:
-    """What a statement's meaning depends on besides its text.
+    """Everything that a statement's meaning depends on besides its text.
 
     `now`: microseconds, the transaction's start: now() and its kin become constants, so a statement
-    that uses it must be bound again in every transaction (`Prepared.uses_now`). `settings`: what
-    `current_setting(name)` of a constant name answers, lower-case names. `parameters_fixed`: the
-    statement runs now, so it has the parameters whose types were given and no others.
-    `logical_now`: the timestamp that the statement reads at. `started_at`: when the server was
-    started. `ports`: the client's and the server's end of the connection. `exported`: what
-    pg_export_snapshot() answers, None in a subtransaction.
+    that uses it must be bound again in every transaction (`Prepared.uses_now`). `settings`: the
+    answers of `current_setting(name)` for a constant name, by lower-case name. `parameters_fixed`:
+    the statement runs now, so it has the parameters whose types were given and no others.
+    `logical_now`: the timestamp that the statement reads at. `started_at`: the server's start time.
+    `ports`: the client's and the server's end of the connection. `exported`: the answer of
+    pg_export_snapshot(), None in a subtransaction.
     """
 
     catalog: Catalog
@@ -65,7 +65,7 @@ class BindContext:
     database: str = "meridian"
     session_user: str | None = None
     login: str = ""
-    """The name that the client connected under, if that is not `user`."""
+    """The name that the client connected under, if it is not `user`."""
     backend_pid: int = 0
     version: str = "PostgreSQL 18.0 (Meridian)"
     statement_now: int | None = None
@@ -76,20 +76,22 @@ class BindContext:
     ports: tuple[int | None, int | None] = (None, None)
     exported: str | None = ""
     temporary: str = ""
-    """The schema of the session's temporary relations, whether it is there or not."""
+    """The schema of the session's temporary relations, whether it exists yet or not."""
     temporary_first: bool = False
-    """It stands at the beginning of `search_path` without being named there."""
+    """The temporary schema stands first in `search_path` although the setting does not name it."""
 
     @property
     def creation_path(self) -> Sequence[str]:
-        """Where what is not temporary may be made."""
+        """The search path for creating relations that are not temporary."""
         return self.search_path[1:] if self.temporary_first else self.search_path
 
 
 @dataclass(frozen=True, slots=True)
 class Collation:
-    """The collation of an expression. `place`: of the COLLATE that names it there. `of_names`: it
-    is "C" because something in it is a `name`.
+    """The collation of an expression.
+
+    `place`: position of the COLLATE clause that names it, if one does. `of_names`: it is "C"
+    because a part of the expression is of type `name`.
     """
 
     name: str
@@ -116,91 +118,102 @@ class Binding:
     )
     """Columns that are a plain column of a table: its oid and number."""
     domains: dict[ColumnId, Domain] = field(default_factory=dict[ColumnId, Domain])
-    """Columns of a domain that are no plain column of a table (`expression_domain.py`)."""
+    """The domains of columns that are not plain columns of a table (`expression_domain.py`)."""
     row_asked: "Node | None" = None
-    """The target whose row a subquery yields as json; None once it does (`bind_row_subqueries`)."""
+    """The target whose row a subquery yields as JSON (`json_row_subqueries.py`), until it does."""
     rows: dict[int, Expr] = field(default_factory=dict[int, Expr])
-    """The json of rows that are arguments of aggregates, by identity: json_agg() tells them from
-    what row_to_json(t) has made, which is json like any other."""
+    """The JSON of rows that are arguments of aggregates, by identity: json_agg() tells them from
+    the result of row_to_json(t), which is JSON like any other.
+    """
     casts: dict[int, tuple[Expr, Domain | None]] = field(
         default_factory=dict[int, tuple[Expr, Domain | None]]
     )
-    """The domain of what a cast has made, by its identity; the expression is kept alive."""
+    """The domain of a cast's result, by its identity; the expression is kept alive."""
     collated: dict[int, tuple[Expr, Collation | None]] = field(
         default_factory=dict[int, tuple[Expr, Collation | None]]
     )
-    """The collation of what COLLATE, or a call of it, has made (`collations.py`), by its identity;
-    the expression is kept alive."""
+    """The collation of an expression under COLLATE, or of a call over one (`collations.py`), by its
+    identity; the expression is kept alive.
+    """
     collations: dict[ColumnId, Collation] = field(default_factory=dict[ColumnId, Collation])
-    """Columns of another collation than the default one."""
+    """Columns whose collation is not the default one."""
     inexact: set[ColumnId] = field(default_factory=set[ColumnId])
     """Numeric columns that were rounded already (N2 of `numeric.py`)."""
     beside: set[Expr] = field(default_factory=set[Expr])
-    """Operands of ANY and ALL, of the query outside, that are compared in the subquery."""
+    """Operands of ANY and ALL that belong to the outer query and are compared inside the
+    subquery.
+    """
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict[int, tuple[Expr, int]])
     """Where an expression stands in the text, by its identity; the expression is kept alive."""
     look_ups: set[LookUp] = field(default_factory=set[LookUp])
-    """Names that the meaning rests on (`catalog_lookup.py`)."""
+    """Name dependencies: the names that the statement's meaning depends on
+    (`catalog_lookup.py`).
+    """
     top_with: "Node | None" = None
     """The WITH clause of the statement itself: only there a query may modify data."""
     parts: "list[Part]" = field(default_factory=list[Any])
-    """Data-modifying WITH queries, as they come (`modifying_ctes.py`)."""
+    """Data-modifying WITH queries, in the order of the text (`modifying_ctes.py`)."""
     locked: set[int] = field(default_factory=set[int])
     """Tables under FOR UPDATE and its kin, by oid."""
     work_tables: set[CteId] = field(default_factory=set[CteId])
-    """The recursions whose steps are being bound."""
+    """The recursive queries whose recursive terms are being bound."""
     outer_bound: set[CteId] = field(default_factory=set[CteId])
-    """WITH queries that refer to an outer query or a recursion, or to another one that does."""
+    """WITH queries that refer to an outer query or a recursion, directly or through another one."""
     substitutes: list[tuple[Expr, ...]] = field(default_factory=list[tuple[Expr, ...]])
-    """What $1, $2 .. are in an expression that stands for a call (`sql_functions.py`)."""
+    """The values of $1, $2 .. in the body of a SQL-bodied function (`sql_functions.py`)."""
     supplied: list[Supplied] = field(default_factory=list[Supplied])
-    """What the session finds before the statement runs."""
+    """Runtime parameters: values that the session computes before the statement runs."""
     filled: dict[int, dict[int, Filled]] = field(default_factory=dict[int, dict[int, Filled]])
-    """Columns of tables, by oid, that get the next values of sequences when rows are written, or
-    what their default makes of them."""
+    """Per-row defaults, by table oid and ordinal: columns that get sequence values, or what a
+    default computes from them, when rows are written.
+    """
     taken: list[ColumnRef] | None = None
-    """What the calls of nextval() to come are, in their order (`filled_plan`)."""
+    """The columns that stand for the next calls of nextval(), in their order (`filled_plan`)."""
     inserted: set[int] = field(default_factory=set[int])
     """Tables, by oid, that the statement inserts into."""
     pinned: Mapping[tuple[str, str], tuple[int, tuple[str, ...], tuple[int, ...]]] | None = None
-    """In the text of a view: what names of relations mean, by schema as written and name."""
+    """While a view's text is bound: the relation of each name, by schema as written and name."""
     recorded: dict[tuple[str, str], tuple[int, tuple[str, ...], tuple[int, ...]]] | None = None
-    """For CREATE VIEW: the same, as it is found."""
+    """For CREATE VIEW: the same mapping, filled as names are resolved."""
     kept: bool = False
-    """What is bound is a table's kept text, in the default styles."""
+    """The text being bound is stored with a table and is read in the default styles."""
     literals: "dict[int, tuple[Const, Node]]" = field(default_factory=dict[int, Any])
-    """The node of each unknown literal, by its identity; the literal is kept alive."""
+    """The node of each untyped literal, by its identity; the literal is kept alive."""
     read: "list[tuple[Node, Const]]" = field(default_factory=list[Any])
-    """Literals that settings or the clock have decided about (`setting_literals.py`)."""
+    """Literals whose value depended on settings or on the clock (`setting_literals.py`)."""
     read_clock: bool = False
-    """The clock has decided about a literal."""
+    """The value of some literal depended on the clock."""
     makes_rows: bool = False
-    """Rows are being bound one by one: a default is of one row."""
+    """Rows are bound one by one, so a default belongs to exactly one row."""
     acts_in: "Node | None" = None
-    """The SELECT whose target list may call what acts for each row (`row_calls.py`)."""
+    """The SELECT whose target list may call per-row functions such as nextval()
+    (`row_calls.py`).
+    """
     acts: bool = False
-    """Something is called so."""
+    """The statement contains such a per-row call."""
     undetermined: dict[int, int] = field(default_factory=dict[int, int])
-    """Where a parameter stands whose type was not known and not asked for (B2)."""
+    """The positions of parameters whose type was unknown and not needed there (B2)."""
 
     @property
     def of_kept_text(self) -> bool:
-        """What is being bound is no text of the client's, but a table's or a view's."""
+        """Whether the text being bound is that of a table or view, not the client's."""
         return self.kept or self.pinned is not None
 
     def clock(self) -> tuple[int, tzinfo]:
-        """The transaction's start, for a literal that asks for it, and the session's zone."""
+        """The transaction's start and the session's time zone, for a literal that needs them."""
         self.read_clock = True
         zone = find_zone(self.context.timezone)
         assert zone is not None, "SET has looked the zone up"
         return self.context.now, zone
 
     def expression(self, scope: "Scope", node: "Node") -> Expr:
-        """`bind_expressions.expression`, reached from the modules that it calls."""
+        """Bind an expression: `expressions/expression.py`, reached from the modules that it
+        calls.
+        """
         return self.bind_expression(self, scope, node)
 
     def fresh(self, context: BindContext) -> "Binding":
-        """Another one, for a statement of its own under that context."""
+        """A new binding for a separate statement under that context."""
         return Binding(context, self.bind_expression, self.bind_query, self.bind_modifying, [])
 
     def new_id(self) -> ColumnId:
@@ -221,13 +234,13 @@ class Binding:
         return made
 
     def reference(self, column: PlanColumn, place: int) -> ColumnRef:
-        """An expression for a column, remembered with its place."""
+        """An expression for a column, recorded with its position."""
         ref = ColumnRef(column.id, column.type)
         self.places[id(ref)] = (ref, place)
         return ref
 
     def origin(self, id_: ColumnId) -> Column | None:
-        """The column of a table that this is, if it is one as it stands."""
+        """The table column that this plan column passes through unchanged, if it does."""
         oid, number = self.origins.get(id_, (0, 0))
         table = self.context.catalog.by_oid(oid) if oid else None
         # A table that is just being altered has columns that the catalog's does not have.
@@ -240,7 +253,7 @@ class Binding:
         return known if origin is None else origin.domain
 
     def follow(self, made: ColumnId, column: ColumnId) -> None:
-        """A column that is another one by a name of its own."""
+        """Copy what is known of `column` to `made`, which is the same column under another id."""
         if column in self.origins:
             self.origins[made] = self.origins[column]
         if column in self.domains:
@@ -251,12 +264,12 @@ class Binding:
             self.inexact.add(made)
 
     def place(self, expr: Expr) -> int | None:
-        """Where the expression was written, as a position."""
+        """The position of the expression in the statement's text."""
         found = self.places.get(id(expr))
         return None if found is None else at(found[1])
 
     def parameter(self, index: int, place: int) -> Param:
-        """`$index` as far as its type is known."""
+        """`$index`, with its type as far as it is known."""
         limit = len(self.parameters) if self.context.parameters_fixed else PARAMETERS_MAX
         if not 1 <= index <= limit:
             raise SqlError("42P02", f"there is no parameter ${index}", at(place))
@@ -282,8 +295,10 @@ class Binding:
         return Param(param.index, known)
 
     def parameter_types(self) -> tuple[SqlType, ...]:
-        """All parameters' types. Raises 42P18 for one that nothing decided, 42P08 for one that also
-        stands where nothing does.
+        """The types of all parameters.
+
+        Raises 42P18 for a parameter whose type nothing decided. Raises 42P08 for one that also
+        stands where nothing decides it.
         """
         types: list[SqlType] = []
         for index, type_ in enumerate(self.parameters, 1):
@@ -298,39 +313,41 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class WindowDefinition:
-    """What stands in the parentheses of OVER or WINDOW."""
+    """The contents of the parentheses of OVER or WINDOW."""
 
     partition: tuple[Expr, ...]
     order: tuple[SortKey, ...]
     frame: Frame
     framed: bool
-    """Whether its frame was written, in another way than the default's."""
+    """Whether the statement writes a frame, other than by spelling out the default."""
 
 
 @dataclass(slots=True, eq=False)
 class Side:
-    """A side of an outer join whose rows may be made up. `ids`: the columns of its level."""
+    """The null-supplying side of an outer join. `ids`: the columns of its query level."""
 
     plan: Plan
     ids: set[ColumnId]
     there: PlanColumn | None = None
-    """True in a row that is there, once somebody has asked."""
+    """A column that is true in real rows and NULL in null-extended ones; None until it is
+    demanded.
+    """
 
     def asked(self, binding: Binding, place: int) -> ColumnRef:
-        """The column, which is NULL in a row that was made up."""
+        """The column that is NULL in a null-extended row, created on first demand."""
         if self.there is None:
             self.there = binding.new_column("there", BOOL)
             self.ids.add(self.there.id)
         return binding.reference(self.there, place)
 
     def is_of(self, column: ColumnId) -> bool:
-        """Whether it is this column that tells."""
+        """Whether the column is this side's presence column."""
         return self.there is not None and self.there.id == column
 
 
 @dataclass(frozen=True, slots=True)
 class GroupingCall:
-    """The column of a GROUPING call, where its arguments stand, and whether that is HAVING."""
+    """A GROUPING call: its column, its arguments' positions, and whether HAVING contains it."""
 
     column: PlanColumn
     places: tuple[int | None, ...]
@@ -339,9 +356,10 @@ class GroupingCall:
 
 @dataclass(slots=True)
 class Item:
-    """Something in FROM. `columns` are expressions over the plan's columns: a merged column of
-    FULL JOIN USING is a COALESCE. A join without alias has no name; its parts then lend their names
-    only.
+    """An entry of FROM (a range table entry).
+
+    `columns` are expressions over the plan's columns: a merged column of FULL JOIN USING is a
+    COALESCE. A join without an alias has no name; it only exposes the names of its parts.
     """
 
     name: str | None
@@ -350,8 +368,7 @@ class Item:
     relation: str | None = None
     """The table's own name, when an alias hides it."""
     declared: Sequence[str] = ()
-    """What the columns are called in the type of its rows, where an alias may call them otherwise.
-    """
+    """The column names in its row type, where an alias may rename them."""
     names_visible: bool = True
     columns_visible: bool = True
     lateral_only: bool = False
@@ -360,17 +377,17 @@ class Item:
     joins.
     """
     unexpanded: Sequence[tuple[str, Expr]] = ()
-    """Columns that a name finds, and a star does not show."""
+    """Columns that a name finds, but `*` does not show."""
     whole: Expr | None = None
-    """What the name itself means as a value."""
+    """The value of the bare name, where it is not a whole row."""
     is_target: bool = False
     """The table that an UPDATE or DELETE changes, which its FROM cannot see."""
     nullable: bool = False
-    """Whether an outer join may have made its row up, of NULLs."""
+    """Whether an outer join may null-extend it."""
     side: Side | None = None
-    """The innermost such join's side; None where its plan is not at hand."""
+    """The innermost such join's side; None if its plan is not available."""
     again: bool = False
-    """Another name for what an item has already: OLD and NEW, a join's own."""
+    """A second name for another item: OLD and NEW, or a join's alias."""
 
     @property
     def is_lateral(self) -> bool:
@@ -390,9 +407,9 @@ class Scope:
     aggregates: dict[Aggregate, PlanColumn] = field(default_factory=dict[Aggregate, PlanColumn])
     in_aggregate: bool = False
     acts: bool = False
-    """What is being bound is computed once for each row that the statement yields."""
+    """The expression being bound is computed once for each row that the statement yields."""
     reads_itself: bool = False
-    """Whether FROM has the rows of a recursion whose step this is."""
+    """Whether this level is a recursive term, with its own recursive query in FROM."""
     windows: dict[WindowCall, PlanColumn] = field(default_factory=dict[WindowCall, PlanColumn])
     named_windows: "dict[str, WindowDefinition]" = field(
         default_factory=dict[str, "WindowDefinition"]
@@ -404,21 +421,21 @@ class Scope:
     set_calls: dict[SetCall, PlanColumn] = field(default_factory=dict[SetCall, PlanColumn])
     """Set-returning functions of the target list, a column each."""
     grouped_sets: dict[ColumnId, SetCall] = field(default_factory=dict[ColumnId, SetCall])
-    """Those that are grouped by, by their columns."""
+    """Set-returning functions that are GROUP BY keys, by their columns."""
     without_sets: str | None = None
-    """Where a set-returning function must not stand: CASE or COALESCE."""
+    """The construct around that forbids set-returning functions: CASE or COALESCE."""
     set_ordinality: PlanColumn | None = None
     window_part: str | None = None
     """`arguments` or `definition`, while such a part of a window is bound."""
     sides: list[Side] = field(default_factory=list[Side])
-    """Those of outer joins in FROM whose rows may be made up."""
+    """The null-supplying sides of outer joins in FROM."""
     lateral_active: bool = False
     lateral_used: bool = False
     merge_action: Expr | None = None
-    """What MERGE_ACTION() answers, in RETURNING of MERGE."""
+    """The value of MERGE_ACTION() in RETURNING of MERGE."""
 
     def levels(self) -> Iterator["Scope"]:
-        """This level, then those around it."""
+        """This level, then the outer levels."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
@@ -447,9 +464,7 @@ def _distinct(left: Item, right: Item) -> bool:
 
 
 def check_conflicts(left: Sequence[Item], right: Sequence[Item]) -> None:
-    """42712 when both sides have an item of one name (two tables of different schemas may share
-    it).
-    """
+    """42712 when both sides have an item of one name; tables of different schemas may share it."""
     for item in right:
         if not item.names_visible or item.name is None:
             continue
@@ -467,12 +482,12 @@ class SelectResult:
     nodes: list[Node]
     unknown: dict[int, Expr] = field(default_factory=dict[int, Expr])
     returns: bool = True
-    """Whether there are rows to read: not of a data-modifying WITH query without RETURNING."""
+    """Whether it returns rows: false for a data-modifying WITH query without RETURNING."""
     shared: CteId | None = None
-    """The rows that a use of this WITH query scans; None: a use is its plan."""
+    """The shared WITH query that a use scans; None if each use inlines its plan."""
 
     unexpanded: tuple[PlanColumn, ...] = ()
-    """Further columns of what is scanned, which a star does not show."""
+    """Further columns of the scanned relation, which `*` does not show."""
 
     volatile_uses: int = 0
-    """How often it was read, if it is volatile and not shared."""
+    """How often it is read, if it is volatile and not shared."""

@@ -1,1 +1,20 @@
-"""ddl: to be described."""
+"""Data definition: CREATE, ALTER, DROP, COMMENT, GRANT to bound changes of the catalog.
+
+    node ─▶ checks in PostgreSQL's order ─▶ CreateTable, AlterTable, ChangeObjects .. ─▶ coordinator
+                                            (definitions before and after, validations, notices)
+
+The binder changes nothing. Stored expressions are bound once for their errors and returned as text.
+Dependents are found in the catalog: they raise 2BP01, or CASCADE lists them.
+
+    `create`, `create_table_as`, `schemas`, `schema_elements`      CREATE TABLE, CREATE SCHEMA
+    `columns`, `like`, `generated`, `storage_options`, `deferral`  parts of CREATE TABLE
+    `keys`, `foreign_keys`, `checks`, `row_validations`, `delta_invariants`     constraints
+    `indexes`, `views`                                             CREATE INDEX, CREATE VIEW
+    `sequences`, `sequence_options`                                sequences
+    `domains`, `enums`, `user_types`                               types
+    `drop`, `drop_absent`, `drop_sequences`, `dropped_domains`     DROP
+    `comments`                                                     COMMENT ON
+    `alter`, `roles`                                               ALTER; roles and privileges
+
+Imports `dml` and all packages below it; `session`, `bind` and `broken_definitions` import it.
+"""

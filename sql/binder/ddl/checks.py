@@ -1,7 +1,7 @@
-"""CHECK of CREATE and ALTER TABLE: the condition, and the name that PostgreSQL would give it.
+"""CHECK constraints of CREATE and ALTER TABLE: bind the conditions, and choose PostgreSQL's names.
 
 INVARIANTS
-  E1  a constraint's name is used by no other constraint of its table.
+  E1  the name of a constraint is unique in its table.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -25,8 +25,9 @@ from sql.parser.syntax import Node, at
 def bind_checks(
     binding: Binding, table: Table, nodes: Sequence[Node], *, altered: bool = False
 ) -> tuple[Check, ...]:
-    """More checks of a table, which has its columns, keys and older checks. `altered`: by ALTER
-    TABLE, where PostgreSQL has no text that errors of a condition could point at.
+    """Additional checks of a table that has its columns, keys and older checks.
+
+    `altered`: by ALTER TABLE, for which PostgreSQL reports no position in a condition.
     """
     if not nodes:
         return ()

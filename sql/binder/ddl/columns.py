@@ -1,4 +1,4 @@
-"""A column of CREATE TABLE or ADD COLUMN, and what its definition brings along.
+"""A column of CREATE TABLE or ADD COLUMN: its type, default, constraints, identity and serial.
 
 ColumnDef ─▶ Column, and in Parts: keys, checks, the sequences of serial and identity columns
 """
@@ -31,7 +31,7 @@ from sql.types.sql_type import INT2, INT4, INT8, REGISTERED, SqlType
 CONSTRAINTS: Final = {
     ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
 }
-"""What is refused by its name."""
+"""Unsupported kinds of constraints, by the name that the error shows."""
 
 _SERIALS: Final = {
     "serial": INT4, "serial4": INT4, "bigserial": INT8, "serial8": INT8, "smallserial": INT2,
@@ -41,7 +41,7 @@ _SERIALS: Final = {
 
 @dataclass(slots=True)
 class Parts:
-    """What stands at columns and is not of them alone."""
+    """The parts of column definitions that belong to the table: keys, checks, sequences."""
 
     schema: str
     table: str
@@ -49,11 +49,11 @@ class Parts:
     foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
     checks: list[Node] = field(default_factory=list[Node])
     not_nulls: list[Node] = field(default_factory=list[Node])
-    """NOT NULL that stands beside the columns and names one."""
+    """NOT NULL constraints that stand beside the columns and name one."""
     taken: list[SequenceDefinition] = field(default_factory=list[SequenceDefinition])
-    """Sequences that the same statement makes for other columns."""
+    """Sequences that the same statement creates for other columns."""
     altered: bool = False
-    """By ALTER TABLE."""
+    """Whether the statement is ALTER TABLE."""
     freed: list[str] = field(default_factory=list[str])
     """Names of sequences that the same statement drops."""
     sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
@@ -70,7 +70,7 @@ class _Making:
 
 
 def column_of(binding: Binding, node: Node, found: Parts) -> Column:
-    """A column; what stands at it is added to `found`."""
+    """Bind a column definition; its table-level parts are added to `found`."""
     serial = _serial(node.typeName)
     type_, domain = declared(binding, node.typeName) if serial is None else (serial, None)
     refuse_type(node, type_)
@@ -102,7 +102,7 @@ def _serial(type_name: Node) -> SqlType | None:
 
 
 def refuse_type(node: Node, type_: SqlType) -> None:
-    """0A000 for a type that no table stores."""
+    """0A000 for a type that tables cannot store."""
     if type_.name != "void":
         refuse_pseudo_type(node.colname, type_)
     if type_.name in ("void", "jsonpath", *REGISTERED):
@@ -221,7 +221,7 @@ def _add_sequence(
 def sequence_name(
     binding: Binding, found: Parts, column: str, options: Collection[Node] = ()
 ) -> str:
-    """The name of the sequence of a serial or identity column; `options` may say it."""
+    """The name of the sequence of a serial or identity column; `options` may give it."""
     taken = {found.table, *relation_names(binding.context.catalog, found.schema)}
     taken -= {*found.freed}
     taken |= {other.name for other in (*found.taken, *found.sequences.values())}
@@ -255,7 +255,7 @@ def _refuse_own_sequence(found: Parts, node: Node) -> None:
 
 
 def altered_default(binding: Binding, column: Column, node: Node) -> Column:
-    """The same of ALTER TABLE, where PostgreSQL has no text that an error could point at."""
+    """The column with this DEFAULT of ALTER TABLE, for which PostgreSQL reports no position."""
     return placeless(partial(column_default, binding, column, node))
 
 

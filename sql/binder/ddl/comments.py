@@ -1,7 +1,8 @@
-"""COMMENT ON relations, columns, constraints, types, schemas, roles, the database.
+"""COMMENT ON relations, columns, constraints, types, schemas, roles and the database.
 
-A comment lies beside the definition (`Subject`), so it follows what gets another name and goes with
-what is dropped; only what is known by its name (a schema, a constraint) takes it along by itself.
+A comment is stored beside the definition (`Subject`). It survives renaming and is dropped with its
+object. Only comments on objects that are identified by name (a schema, a constraint) must be moved
+when that name changes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +43,7 @@ _ARTICLES: Final = {"index": "an index"}
 
 
 def comment(binding: Binding, node: Node) -> ChangeObjects:
-    """COMMENT ON .. IS; an empty text is none, as in PostgreSQL."""
+    """COMMENT ON .. IS; an empty text removes the comment, as in PostgreSQL."""
     if node.objtype == ObjectType.OBJECT_DATABASE and node.object.sval != binding.context.database:
         # No more than a warning, so that a dump can be restored under another name.
         missing = ("3D000", f'database "{node.object.sval}" does not exist', None)
@@ -140,7 +141,10 @@ def _constraints(table: Table) -> Iterator[str]:
 
 
 def found_relation(binding: Binding, names: Sequence[str], *, of_system: bool = False) -> Relation:
-    """The relation of that name, whatever it is, or 42P01. One of the system is 42501, or found."""
+    """The relation of that name, of any kind, or 42P01.
+
+    A system relation raises 42501, unless `of_system` allows it.
+    """
     schema, name = relation_name(binding, names)
     known = (*SYSTEM_SCHEMAS, *binding.context.catalog.schemas)
     if schema is not None and schema not in known:
@@ -163,7 +167,7 @@ def found_relation(binding: Binding, names: Sequence[str], *, of_system: bool = 
 
 
 def schema_renamed(catalog: Catalog, old: str, new: str) -> tuple[Comment, ...]:
-    """The comment of a schema that gets another name."""
+    """The comment of a schema, moved to its new name."""
     text = catalog.comments.get(Subject("schema", old))
     return () if text is None else (Comment(Subject("schema", new), text),)
 
@@ -171,7 +175,7 @@ def schema_renamed(catalog: Catalog, old: str, new: str) -> tuple[Comment, ...]:
 def constraint_renamed(
     catalog: Catalog, of: Table | DomainDefinition, old: str, new: str
 ) -> tuple[Comment, ...]:
-    """The comments of a constraint that gets another name, and of its index."""
+    """The comments of a constraint and of its index, moved to the new name."""
     said = [Subject(kind, of.oid, old) for kind in ("constraint", "index")]
     return tuple(
         Comment(replace(subject, part=new), catalog.comments[subject])

@@ -1,4 +1,4 @@
-"""CREATE and DROP of tables and schemas."""
+"""CREATE TABLE and CREATE SCHEMA: bind columns, constraints, keys, indexes and options."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ def create_table(
     *,
     columns: Sequence[Column] = (),
 ) -> CreateTable:
-    """CREATE TABLE [IF NOT EXISTS]. `columns`: those of CREATE TABLE AS."""
+    """CREATE TABLE [IF NOT EXISTS]. `columns`: the columns of a query, for CREATE TABLE AS."""
     relation = node.relation
     _refuse_table_forms(node)
     options, key = storage_options(without_oids(node.options or ())), partition_key(node)
@@ -201,7 +201,7 @@ def create_schema(binding: Binding, node: Node) -> CreateSchema:
 
 
 def check_schema_name(name: str) -> None:
-    """42939 for a name that only the system may give."""
+    """42939 for a reserved schema name."""
     if name.startswith("pg_"):
         detail = 'The prefix "pg_" is reserved for system schemas.'
         raise SqlError("42939", f'unacceptable schema name "{name}"', detail=detail)

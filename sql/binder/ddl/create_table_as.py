@@ -1,4 +1,4 @@
-"""CREATE TABLE AS and SELECT INTO: a table whose columns are those of a query, with its rows."""
+"""CREATE TABLE AS and SELECT INTO: a table with the columns and rows of a query."""
 
 from dataclasses import replace
 

@@ -1,7 +1,7 @@
-"""DEFERRABLE, ENFORCED and their kin behind a column's constraint, and SET CONSTRAINTS.
+"""DEFERRABLE, INITIALLY DEFERRED and ENFORCED of column constraints, and SET CONSTRAINTS.
 
-A constraint beside the columns has them from the parser; at a column each is a node of its own,
-behind the one that it is about (transformConstraintAttrs).
+The parser attaches these clauses to a table constraint. At a column, each clause is a node of its
+own after the constraint that it modifies (transformConstraintAttrs).
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,15 +35,16 @@ _MAY_BE_IDLE: Final = frozenset({ConstrType.CONSTR_CHECK, ConstrType.CONSTR_FORE
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Whether a constraint may wait for the commit, and whether it does so unasked."""
+    """Whether a constraint may be deferred to the commit, and whether it is by default."""
 
     deferrable: bool = False
     deferred: bool = False
 
 
 def timed(nodes: Sequence[Node]) -> list[tuple[Node, When]]:
-    """The constraints at a column, each with what the clauses behind it say. Raises 42601, and
-    0A000 for NOT ENFORCED.
+    """The constraints at a column, each with the clauses that follow it.
+
+    Raises 42601, and 0A000 for NOT ENFORCED.
     """
     found: list[tuple[Node, When]] = []
     said: list[list[ConstrType]] = []

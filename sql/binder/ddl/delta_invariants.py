@@ -1,17 +1,17 @@
-"""CHECK as Delta has it: the invariants of a table's columns, for foreign readers and writers.
+"""Publish CHECK constraints as Delta column invariants, for foreign readers and writers.
 
     check (price > 0)  ─▶  "delta.invariants" of the field price: coalesce(`price` > 0, true)
 
-Delta's are in Spark's SQL, and a row that makes one NULL breaks it, other than in PostgreSQL.
-A check over several columns stands at the first of them. Source: Delta's protocol, Column
+Delta's invariants are Spark SQL. A row for which one is NULL violates it, unlike in PostgreSQL. A
+check over several columns is published at the first of them. Source: Delta's protocol, Column
 Invariants.
 
 INVARIANTS
-  J1  what is told means what the CHECK does, to every row that Delta can hold: comparisons of
-      whole numbers, decimals, texts and dates, lists of them, IS NULL, AND, OR, NOT, length().
-      Whatever else a CHECK says is not told; it is enforced by us alone.
-  J2  it names columns as they are called now: whoever changes names, types or checks of a table
-      tells it anew.
+  J1  a published invariant means the same as its CHECK, for every row that Delta can hold. It
+      consists of comparisons of integers, decimals, texts and dates, lists of them, IS NULL, AND,
+      OR, NOT, and length(). Other CHECKs are not published; only Meridian enforces them.
+  J2  an invariant names columns by their current names. Every change of names, types or checks of a
+      table publishes its invariants again.
 """
 
 import re
@@ -45,7 +45,7 @@ class _Untold(Exception):
 
 
 def with_invariants(binding: Binding, table: Table) -> Table:
-    """The table, whose columns have the invariants that its checks are (J2)."""
+    """The table, whose columns carry its CHECKs as Delta invariants (J2)."""
     told = _invariants(binding, table) if table.checks else {}
     columns = [
         replace(column, invariant=" AND ".join(told.get(place, ())))

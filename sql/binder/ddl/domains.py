@@ -1,7 +1,8 @@
-"""CREATE and ALTER DOMAIN; DROP DOMAIN is `ddl/enums.py`, which drops types.
+"""CREATE DOMAIN and ALTER DOMAIN; `ddl/user_types.py` drops domains.
 
-A domain's rules are part of every column of it (K5 of `coordinator/core/catalog.py`), so changing
-them changes the tables; new rules are looked for in all rows first.
+The constraints of a domain are stored with every column of it (K5 of
+`coordinator/core/catalog.py`). Changing them therefore changes the tables, after new constraints
+have been validated against all rows.
 """
 
 from collections.abc import Callable
@@ -136,7 +137,7 @@ def _with_check(binding: Binding, made: DomainDefinition, node: Node) -> DomainD
 
 
 def alter_domain(binding: Binding, node: Node) -> ChangeObjects:
-    """ALTER DOMAIN, but for RENAME and SET SCHEMA."""
+    """ALTER DOMAIN, except RENAME and SET SCHEMA."""
     found = found_domain(binding, strings(node.typeName))
     match node.subtype:
         case "T":
@@ -189,7 +190,7 @@ def rename_constraint(binding: Binding, node: Node) -> ChangeObjects:
 
 
 def redefined(binding: Binding, old: DomainDefinition, new: DomainDefinition) -> ChangeObjects:
-    """Another definition, of the domain and of all columns of it."""
+    """A new definition of the domain, and of all columns of it."""
     made = replace(new, version=old.version + 1)
     return ChangeObjects(
         _TAG,
@@ -276,7 +277,7 @@ def _validation(
 
 
 def column_validations(binding: Binding, table: Table, ordinal: int) -> list[Validation]:
-    """That the rows which are there fit the domain of a column that has become one of it."""
+    """Validate the existing rows of a column against the domain that it now has."""
     domain = table.columns[ordinal].domain
     if domain is None:
         return []

@@ -1,4 +1,4 @@
-"""DROP of tables, views, schemas, types and other objects (RemoveObjects)."""
+"""DROP TABLE, VIEW, SCHEMA, TYPE ..: check dependents, and expand CASCADE (RemoveObjects)."""
 
 from collections.abc import Collection, Sequence
 
@@ -180,7 +180,7 @@ def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:
 
 
 def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects:
-    """DROP of any kind of thing."""
+    """DROP of any kind of object."""
     match node.removeType:
         case ObjectType.OBJECT_TABLE:
             return _drop_tables(binding, node)

@@ -1,7 +1,7 @@
-"""DROP of the kinds of which there are none here: what PostgreSQL says of what does not exist.
+"""DROP FUNCTION, TRIGGER and other kinds that never exist here: PostgreSQL's errors and notices.
 
-Migration scripts and `pg_dump --clean --if-exists` name functions, triggers and extensions that may
-be there. What PostgreSQL brings along (its functions, languages, collations) is refused.
+Migration scripts and `pg_dump --clean --if-exists` drop functions, triggers and extensions that may
+exist. Dropping PostgreSQL's own functions, languages and collations is refused.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""DROP SEQUENCE, and what CASCADE takes along: defaults, views, and domains with their columns."""
+"""DROP SEQUENCE, with the dependents that CASCADE drops: defaults, views, domains with columns."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace

@@ -1,6 +1,6 @@
-"""Domains that go with a relation which their default names, and their columns with them.
+"""Domains that CASCADE drops together with a relation that their default names, with their columns.
 
-So it is in PostgreSQL: there a domain depends on what its default depends on.
+PostgreSQL does the same: a domain depends on the objects that its default depends on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,16 @@ from sql.types.sql_type import user_type_name
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """The domains that go, and what is told of each, by its oid: what goes along, with what."""
+    """The dropped domains. `told`, by oid: the objects dropped with each, and what they depend
+    on.
+    """
 
     types: tuple[DomainDefinition, ...]
     told: Mapping[int, Sequence[tuple[str, str]]]
 
 
 def domains_going(catalog: Catalog, used: Sequence[Use]) -> Domains:
-    """Those whose default is one of these uses."""
+    """The domains whose default is one of these uses."""
     found: dict[int, DomainDefinition] = {}
     for use in used:
         of = use.kept.of

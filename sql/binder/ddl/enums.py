@@ -1,14 +1,14 @@
-"""CREATE and ALTER TYPE of enums.
+"""CREATE TYPE .. AS ENUM, and ALTER TYPE .. ADD VALUE and RENAME VALUE.
 
-A change of an enum is one of every table that has columns of it (K5 of
-`coordinator/core/catalog.py`): they get another version with the type's new definition. Values are
-labels, so a label that gets another name gets it in every row, too.
+A change of an enum changes every table that has columns of it (K5 of
+`coordinator/core/catalog.py`): they get a new version with the type's new definition. Values are
+stored as labels, so renaming a label rewrites the rows.
 
     ADD VALUE, RENAME TO, SET SCHEMA ─▶ definitions      RENAME VALUE ─▶ definitions and rows
 
 INVARIANTS
-  M1  what a kept text says of a type or a label is not changed behind its back: RENAME TO, SET
-      SCHEMA and RENAME VALUE are refused while one names the type, or has the label in it.
+  M1  a stored text never changes its meaning through a type or label that it names. RENAME TO, SET
+      SCHEMA and RENAME VALUE are refused while a stored text names the type or contains the label.
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ def _place(found: EnumDefinition, label: str) -> int:
 
 
 def redefined(binding: Binding, old: EnumDefinition, new: EnumDefinition) -> ChangeObjects:
-    """Another definition whose values stay."""
+    """A new definition of the enum that leaves stored values unchanged."""
     tables: list[Redefinition] = []
     for table in tables_with(binding.context.catalog, old):
         after = replace(table, version=table.version + 1)

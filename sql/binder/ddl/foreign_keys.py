@@ -1,9 +1,10 @@
-"""FOREIGN KEY of CREATE and ALTER TABLE, and what depends on one.
+"""FOREIGN KEY of CREATE and ALTER TABLE: bind, validate, and drop with the key that they need.
 
 INVARIANTS
-  F1  a foreign key refers to all columns of a key of the other table, of types whose values compare
-      as they are stored; either side's may be wider.
-  F2  whoever adds one touches the other table, too: what was bound without it does not commit.
+  F1  a foreign key refers to all columns of a key of the other table. Values of both
+      types must compare as they are stored; either type may be wider.
+  F2  adding a foreign key changes the other table's version, too. Statements that were bound
+      without the foreign key then fail to commit.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -60,18 +61,20 @@ _TEXTS: Final = frozenset({"text", "varchar"})
 
 @dataclass(frozen=True, slots=True)
 class ForeignNode:
-    """A foreign key as it was written; `column`: of the column that it stands at."""
+    """A foreign key in the statement; `column`: the column whose definition contains it."""
 
     node: Node
     column: str | None = None
     when: When | None = None
-    """Said by clauses behind it, if it stands at a column."""
+    """The deferral clauses that follow it in a column definition."""
 
 
 def bind_foreign_keys(
     binding: Binding, table: Table, nodes: Sequence[ForeignNode]
 ) -> tuple[tuple[ForeignKey, ...], tuple[Table, ...]]:
-    """More foreign keys of a table that has everything else, and the other tables."""
+    """Additional foreign keys of a table that is otherwise complete, and the tables they refer
+    to.
+    """
     made: list[ForeignKey] = []
     parents: dict[int, Table] = {}
     taken = {*constraint_names(table)}
@@ -231,7 +234,7 @@ def _deferrable(what: str, parent: Table) -> SqlError:
 def check_types(
     table: Table, parent: Table, name: str, columns: Sequence[int], references: Sequence[int]
 ) -> None:
-    """42804 for a foreign key of other types than the columns of these numbers (F1)."""
+    """42804 if the types of these columns do not compare with the referenced ones (F1)."""
     for own, number in zip(columns, references, strict=True):
         one, two = table.columns[own], parent.columns[parent.ordinal_of(number)]
         if one.type.has_blanks or two.type.has_blanks:
@@ -257,7 +260,7 @@ def _same_family(one: SqlType, two: SqlType) -> bool:
 
 
 def without_keys(found: Sequence[tuple[Table, ForeignKey, Table]]) -> tuple[Redefinition, ...]:
-    """The children without these foreign keys."""
+    """The referencing tables without these foreign keys."""
     gone: dict[int, tuple[Table, set[str]]] = {}
     for child, key, _ in found:
         gone.setdefault(child.oid, (child, set()))[1].add(key.name)
@@ -277,8 +280,9 @@ def without_keys(found: Sequence[tuple[Table, ForeignKey, Table]]) -> tuple[Rede
 def losing(
     catalog: Catalog, parent: Table, now: Mapping[int, Table]
 ) -> list[tuple[Table, ForeignKey]]:
-    """The foreign keys that find no key of `parent` to rest on. `now`: tables as a statement has
-    left them so far, by oid.
+    """The foreign keys to `parent` that no key of it supports any more.
+
+    `now`: tables as the statement has changed them so far, by oid.
     """
     found: list[tuple[Table, ForeignKey]] = []
     for oid in dict.fromkeys(child.oid for child, _ in children(catalog, parent.oid)):
@@ -298,14 +302,14 @@ def without_key(table: Table, foreign: ForeignKey) -> Table:
 
 
 def told_keys(rest: str, lost: Sequence[tuple[Table, ForeignKey]]) -> list[str]:
-    """What foreign keys rest on, for the detail of 2BP01."""
+    """Lines of the detail of 2BP01, for foreign keys that depend on an object."""
     return [
         f"constraint {key.name} on table {child.shown} depends on {rest}" for child, key in lost
     ]
 
 
 def lost_notices(lost: Sequence[tuple[Table, ForeignKey]]) -> list[str]:
-    """What CASCADE says of them."""
+    """The notices of CASCADE for these foreign keys."""
     return [f"drop cascades to constraint {key.name} on table {child.shown}" for child, key in lost]
 
 
@@ -315,7 +319,7 @@ def lost_notices(lost: Sequence[tuple[Table, ForeignKey]]) -> list[str]:
 def foreign_validation(
     binding: Binding, table: Table, parent: Table, key: ForeignKey
 ) -> Validation:
-    """Rows whose key is not in the other table."""
+    """Find rows whose key is missing in the other table."""
     child, other = scan(binding, table), scan(binding, parent)
     own = _refs(child, key.columns)
     theirs = _refs(other, [parent.ordinal_of(number) for number in key.references])
@@ -341,7 +345,7 @@ def foreign_validation(
 
 
 def full_validation(binding: Binding, table: Table, key: ForeignKey) -> list[Validation]:
-    """Rows whose key is NULL in part, of MATCH FULL."""
+    """Find rows whose key is partly NULL, for MATCH FULL."""
     if not key.match_full or len(key.columns) == 1:
         return []
     child = scan(binding, table)

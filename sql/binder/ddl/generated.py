@@ -1,8 +1,8 @@
-"""GENERATED ALWAYS AS (..) STORED: bound when all columns are known, computed for every row.
+"""GENERATED ALWAYS AS (..) STORED: bind the expressions, and the plan that computes them.
 
 INVARIANTS
-  G1  the expression is over ordinary columns of its row, and immutable: whoever reads the row later
-      would compute the same.
+  G1  the expression reads ordinary columns of its row only, and is immutable: every later reader
+      would compute the same value.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ _PRINTING: Final = frozenset({"||", "quote_literal", "quote_nullable"})
 
 
 def with_generated(binding: Binding, table: Table, nodes: Mapping[str, Node]) -> tuple[Column, ...]:
-    """The table's columns, with the expressions of those that are generated."""
+    """The table's columns, with the expressions of its generated columns."""
     made: list[Column] = []
     for column in table.columns:
         node = nodes.get(column.name)
@@ -75,7 +75,7 @@ def _check(binding: Binding, table: Table, column: Column, node: Node) -> None:
 
 
 def immutable(binding: Binding, bind: Callable[[], Expr], message: str) -> Expr:
-    """What is bound, which must mean the same at any time and to everybody: else 42P17."""
+    """Run a binding step whose result must depend on no setting and no time, or raise 42P17."""
     moved = binding.uses_now, binding.uses_session
     binding.uses_now = binding.uses_session = False
     expr = bind()
@@ -115,7 +115,7 @@ def _is_of_labels(cast: Call) -> bool:
 
 
 def generated_plan(binding: Binding, table: Table) -> Plan:
-    """Rows of `new` with their generated columns computed: all columns of the table."""
+    """All columns of the table over rows of `new`, with the generated columns computed."""
     scanned, scope = check_scope(binding, table)
     exprs: list[Expr] = []
     for made, column in zip(scanned.columns, table.columns, strict=True):

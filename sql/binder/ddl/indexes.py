@@ -1,7 +1,6 @@
-"""CREATE and DROP INDEX.
+"""CREATE INDEX and DROP INDEX: a unique index over columns becomes a key, others are definitions.
 
-A unique index over columns is a key like any other. Every other index is a definition: it is kept,
-checked and shown, and no row is found by it.
+Definitions are stored, checked and shown in the catalogs; queries never use them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -100,7 +99,7 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
 
 
 def index_name(table: str, elements: Sequence[str], taken: set[str], label: str = "idx") -> str:
-    """As PostgreSQL's ChooseIndexName; the name is taken then."""
+    """Choose an index name as PostgreSQL's ChooseIndexName, and add it to `taken`."""
     number, names = 0, list[str]()
     for element in elements:
         names.append(_other_than(names, element))
@@ -120,7 +119,7 @@ def _other_than(names: Sequence[str], name: str) -> str:
 
 
 def element_name(node: Node) -> str:
-    """What an index calls a column or expression."""
+    """The name of an index column or expression."""
     shown = column_name(node)
     return "expr" if shown == "?column?" else shown
 
@@ -225,7 +224,7 @@ def _check_class(binding: Binding, names: Sequence[str], type_: SqlType, method:
 
 
 def recheck_index(binding: Binding, table: Table, index: IndexDefinition) -> None:
-    """What an index says must have a meaning for a table whose columns have other types now."""
+    """Bind an index again after columns of its table changed their types."""
     for place, text in enumerate(index.elements):
         _, plan = _expression(binding, table, expression_of(text))
         said = index.options[place].split() if index.options else []

@@ -1,9 +1,8 @@
-"""PRIMARY KEY and UNIQUE of CREATE and ALTER TABLE: which columns, and the name that PostgreSQL
-would give.
+"""PRIMARY KEY and UNIQUE of CREATE and ALTER TABLE: their columns and PostgreSQL's names.
 
 INVARIANTS
   E1  a table has at most one primary key, and it comes first; its columns are NOT NULL.
-  E2  a key's name is used by no relation and no other key of its schema.
+  E2  the name of a key is unique among the relations and keys of its schema.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,29 +20,30 @@ from sql.parser.syntax import Node, at, strings
 from sql.types.limits import check_key_columns
 
 KEY_KINDS: Final = frozenset({ConstrType.CONSTR_PRIMARY, ConstrType.CONSTR_UNIQUE})
-"""What this module binds."""
+"""The kinds of constraints that this module binds."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyNode:
-    """A key as it was written; `column`: of the column that it stands at."""
+    """A key in the statement; `column`: the column whose definition contains it."""
 
     node: Node
     column: str | None = None
     when: When | None = None
-    """Said by clauses behind it, if it stands at a column."""
+    """The deferral clauses that follow it in a column definition."""
 
     @property
     def primary(self) -> bool:
-        """PRIMARY KEY, not UNIQUE."""
+        """Whether it is PRIMARY KEY."""
         return bool(self.node.contype == ConstrType.CONSTR_PRIMARY)
 
 
 def bind_keys(
     names: Collection[str], table: str, columns: Sequence[Column], nodes: Sequence[KeyNode]
 ) -> tuple[tuple[Column, ...], tuple[Key, ...]]:
-    """The columns, NOT NULL where a primary key says so, and the keys (E1). `names`: those of the
-    table's schema that are taken.
+    """The columns, NOT NULL in a primary key, and the keys (E1).
+
+    `names`: the names that are taken in the table's schema.
     """
     ordered = sorted(nodes, key=lambda node: not node.primary)
     if sum(node.primary for node in nodes) > 1:
@@ -80,7 +80,7 @@ def bind_keys(
 
 
 def relation_names(catalog: Catalog, schema: str) -> set[str]:
-    """Names of a schema that no new relation may have."""
+    """The names in a schema that no new relation may have."""
     things = {thing.name for thing in catalog.objects.values() if thing.schema == schema}
     here = [table for (where, _), table in catalog.tables.items() if where == schema]
     return (

@@ -1,15 +1,14 @@
-"""LIKE in CREATE TABLE: columns as another table or view has them, and what INCLUDING names.
+"""LIKE in CREATE TABLE: copy the columns of a table or view, and the parts that INCLUDING names.
 
     LIKE s INCLUDING ..  ─▶ columns, where the clause stands
-                         └▶ Copied: checks, keys, indexes and comments, once the table has its own
+                         └▶ Copied: checks, keys, indexes and comments, after the table's own
 
-A column's type and NOT NULL are always copied, nothing else is unasked. STORAGE, COMPRESSION and
-STATISTICS are accepted: no table has any of its own. Names of checks and NOT NULLs are copied;
-keys, indexes and the sequences of identity columns get the names that they would have if they were
-written out.
+A column's type and NOT NULL are always copied, other parts on request. STORAGE, COMPRESSION and
+STATISTICS are accepted, but tables have none. Names of checks and NOT NULLs are copied; keys,
+indexes and the sequences of identity columns get the names that CREATE TABLE would choose.
 
 INVARIANTS
-  L1  what is copied is a new object: only a default that calls nextval() shares its sequence.
+  L1  each copy is a new object. Only a default that calls nextval() shares its sequence.
 """
 
 from collections.abc import Sequence
@@ -43,13 +42,13 @@ _PLURALS: Final = {"index": "indexes", "sequence": "sequences"}
 
 @dataclass(slots=True)
 class Copied:
-    """What LIKE brings besides columns. `indexes`: with their comments."""
+    """The parts that LIKE copies besides columns. `indexes`: each with its comment."""
 
     checks: list[Check] = field(default_factory=list[Check])
     keys: list[tuple[Key, tuple[str, ...], str | None]] = field(
         default_factory=list[tuple[Key, tuple[str, ...], str | None]]
     )
-    """With the names of their columns, and the comment on the index."""
+    """Each with the names of its columns, and the comment on its index."""
     indexes: list[tuple[IndexDefinition, str | None]] = field(
         default_factory=list[tuple[IndexDefinition, str | None]]
     )
@@ -59,8 +58,9 @@ class Copied:
     """Comments of checks and NOT NULLs, by name."""
 
     def comments(self, table: Table, names: Sequence[str]) -> tuple[Comment, ...]:
-        """The comments of a table whose oid is not known yet: 0. `names`: those of `keys`. An
-        index that is made with it is -1, -2 ..
+        """The comments of a table whose oid is not known yet: 0.
+
+        `names`: those of `keys`. The oids of indexes created with the table are -1, -2 ..
         """
         places = {column.name: place for place, column in enumerate(table.columns, 1)}
         said = [
@@ -77,7 +77,7 @@ class Copied:
 
 
 def like(binding: Binding, node: Node, parts: Parts, copied: Copied) -> list[Column]:
-    """The columns of a LIKE clause; what else it copies is added to `parts` and `copied`."""
+    """The columns of a LIKE clause; its other copies are added to `parts` and `copied`."""
     source = _source(binding, node.relation)
     if isinstance(source, ViewDefinition):
         columns = _view_columns(binding, source)

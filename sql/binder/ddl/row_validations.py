@@ -1,6 +1,6 @@
-"""What must be true of the rows that a table has already, when a rule is added: as plans.
+"""Validate existing rows against new constraints: plans that must find no row.
 
-NOT NULL   rows with NULL                   23502     one row of the plan is one too many
+NOT NULL   rows with NULL                   23502     a single row of the plan is a violation
 CHECK      rows for which it is false       23514
 a key      keys that several rows have      23505
 """
@@ -39,7 +39,7 @@ def validations(
     checks: Sequence[str],
     keys: Sequence[Key],
 ) -> tuple[Validation, ...]:
-    """For columns that became NOT NULL, checks and keys of a table."""
+    """Validations of new NOT NULL columns, checks and keys of a table."""
     made = [_not_null(binding, table, name) for name in dict.fromkeys(required)]
     made += [_check(binding, table, name) for name in dict.fromkeys(checks)]
     made += [_key(binding, table, key) for key in keys]
@@ -64,7 +64,7 @@ def _not_null(binding: Binding, table: Table, name: str) -> Validation:
 
 
 def first_row(binding: Binding, plan: Plan) -> Plan:
-    """Whether there are such rows: one of them, if so."""
+    """One of the plan's rows, if there are any."""
     return _first(_one(binding, plan))
 
 

@@ -1,6 +1,7 @@
-"""CREATE SCHEMA with elements: what is made in the new schema, as statements of their own.
+"""CREATE SCHEMA with elements: split them into statements of their own, in PostgreSQL's order.
 
-The session runs them after it has made the schema, each bound to what those before have left.
+The session runs them after it has created the schema, each bound against the results of those
+before.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ _NAMES: Final[dict[type, str]] = {
 
 
 def schema_elements(schema: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """The statements, in PostgreSQL's order. 42P15 for what would be in another schema."""
+    """The statements in execution order. 42P15 for an object of another schema."""
     order = [*_NAMES, ast.GrantStmt]
     for node in nodes:
         if type(node) not in order:

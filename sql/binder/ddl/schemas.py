@@ -1,4 +1,4 @@
-"""The schema in which CREATE makes an object (RangeVarGetCreationNamespace)."""
+"""Choose the schema in which CREATE puts an object (RangeVarGetCreationNamespace)."""
 
 from sql.binder.resolve.catalog_lookup import (
     check_database,
@@ -12,7 +12,7 @@ from sql.parser.syntax import Node, at
 
 
 def creation_schema(binding: Binding, relation: Node) -> str:
-    """The schema that a new relation comes to. Raises 3F000, 42501."""
+    """The schema of a new relation. Raises 3F000, 42501."""
     context, place = binding.context, at(relation.location)
     check_database(binding, relation)
     schema: str | None = relation.schemaname
@@ -37,7 +37,7 @@ def creation_schema(binding: Binding, relation: Node) -> str:
 
 
 def temporary_schema(binding: Binding) -> str:
-    """The schema of what the session makes for itself; it may not be there yet."""
+    """The session's schema for temporary objects, which may not exist yet."""
     if not binding.context.temporary:
         raise not_supported("a temporary relation without a session")
     # T3 of `temporary_tables.py`: it is another one in every session.

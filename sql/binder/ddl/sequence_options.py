@@ -1,4 +1,4 @@
-"""The options of CREATE and ALTER SEQUENCE, and of identity columns (init_params)."""
+"""Options of CREATE and ALTER SEQUENCE and of identity columns, with defaults (init_params)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -116,7 +116,7 @@ def _owned(binding: Binding, sequence: SequenceDefinition, option: Node) -> Sequ
 
 
 def check_restart(made: SequenceDefinition, value: int) -> None:
-    """22023 if a sequence cannot stand at a value."""
+    """22023 for a restart value outside the sequence's range."""
     for wrong, bound in (
         (value < made.least, f"less than MINVALUE ({made.least})"),
         (value > made.greatest, f"greater than MAXVALUE ({made.greatest})"),
@@ -126,7 +126,7 @@ def check_restart(made: SequenceDefinition, value: int) -> None:
 
 
 def integer_of(option: Node) -> int:
-    """The bigint of an option (defGetInt64)."""
+    """The bigint value of an option (defGetInt64)."""
     value = option.arg
     if is_a(value, ast.Integer):
         return int(value.ival or 0)
@@ -137,7 +137,7 @@ def integer_of(option: Node) -> int:
 
 
 def plain_nextval(binding: Binding, node: Node) -> SequenceDefinition | None:
-    """The sequence, if an expression is nextval() of it and nothing else."""
+    """The sequence, if an expression is just nextval() of it."""
     if not is_a(node, ast.FuncCall) or strings(node.funcname)[-1] != "nextval":
         return None
     if len(node.args or ()) != 1:
@@ -151,7 +151,7 @@ def plain_nextval(binding: Binding, node: Node) -> SequenceDefinition | None:
 
 
 def restart_of(made: SequenceDefinition, options: Iterable[Node]) -> int | None:
-    """The value that RESTART names, if it is said. Raises 22023."""
+    """The value of RESTART, if given. Raises 22023."""
     for option in options:
         if option.defname != "restart":
             continue
@@ -164,7 +164,7 @@ def restart_of(made: SequenceDefinition, options: Iterable[Node]) -> int | None:
 def sequence_of(
     binding: Binding, bare: SequenceDefinition, options: Sequence[Node], *, created: bool
 ) -> SequenceDefinition:
-    """A definition with options, and PostgreSQL's defaults for the others (init_params)."""
+    """The definition with these options, and PostgreSQL's defaults for the others (init_params)."""
     given = options_by_name(options)
     _check_options(options, of_identity=created and bare.identity)
     type_ = bare.type

@@ -1,4 +1,4 @@
-"""CREATE and ALTER SEQUENCE; DROP SEQUENCE is `drop_sequences.py`."""
+"""CREATE SEQUENCE and ALTER SEQUENCE; DROP SEQUENCE is in `drop_sequences.py`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,7 +53,7 @@ def alter_sequence(binding: Binding, node: Node) -> ChangeObjects | AlterTable:
 def altered_sequence(
     binding: Binding, found: SequenceDefinition, options: Sequence[Node]
 ) -> tuple[SequenceDefinition, frozenset[int]]:
-    """A sequence with other options, and its oid if it begins anew."""
+    """A sequence with other options, and its oid if it restarts."""
     made = sequence_of(binding, found, options, created=False)
     fresh: frozenset[int] = frozenset()
     if made.start != found.start and found.first is None:

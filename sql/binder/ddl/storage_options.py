@@ -1,16 +1,16 @@
-"""Storage parameters of a table, and PARTITION BY, which is one of them here.
+"""Storage parameters of a table, including PARTITION BY, which becomes a clustering key.
 
     WITH (history = '7 days')          how far back the table stays readable
-    WITH (cluster_by = 'day, region')  columns by which rows of large writes are laid down in order
+    WITH (cluster_by = 'day, region')  the columns by which large writes sort their rows
     PARTITION BY RANGE (day, region)   the same as cluster_by
     PARTITION BY LIST (region)         the same as cluster_by
 
-A table keeps all of its rows itself: there are no partitions to make, attach or drop. What they are
-for, reading few files, comes from the statistics of files whose rows are in order.
+A table holds all of its rows itself, so partitions cannot be created, attached or dropped. Their
+purpose, reading few files, is served by file statistics over sorted rows.
 
 INVARIANTS
-  O1  columns are kept by their numbers, so that renaming them changes nothing.
-  O2  only types are clustered by that every engine orders as PostgreSQL does.
+  O1  clustering columns are stored by number, so that renaming them changes nothing.
+  O2  a clustering column has a type that every engine orders as PostgreSQL does.
 """
 
 import re
@@ -36,7 +36,7 @@ _HISTORY_US_MAX: Final = 100 * 366 * _DAY_US
 """A hundred years: longer than anybody keeps a table, and far from the ends of int8."""
 
 CLUSTERED_MAX: Final = 32
-"""Columns of a partition key, as PostgreSQL limits them."""
+"""The maximum number of columns of a partition key, as in PostgreSQL."""
 
 
 _OF_POSTGRESQL: Final = re.compile(
@@ -51,12 +51,12 @@ _HINT: Final = (
 
 
 Named = tuple[str, int | None]
-"""A column by its name, and the position of it in the statement."""
+"""The name of a column, and its position in the statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class StorageOptions:
-    """What a list of parameters says; None where it says nothing."""
+    """A parsed list of storage parameters; None for those not given."""
 
     history_us: int | None = None
     cluster_by: tuple[Named, ...] | None = None
@@ -80,7 +80,7 @@ def storage_options(options: Sequence[Node]) -> StorageOptions:
 
 
 def without_oids(options: Sequence[Node]) -> list[Node]:
-    """The parameters of CREATE TABLE: what dumps of old say of OIDs is read, and is never true."""
+    """The parameters of CREATE TABLE without OIDS, which old dumps contain; true is refused."""
     for option in options:
         if _is_oids(option) and option_boolean(option):
             raise SqlError("0A000", "tables declared WITH OIDS are not supported")
@@ -105,7 +105,7 @@ def reset_options(table: Table, options: Sequence[Node]) -> Table:
 
 
 def with_options(table: Table, options: StorageOptions) -> Table:
-    """The table with what the parameters say."""
+    """The table with these parameters set."""
     if options.history_us is not None:
         table = replace(table, history_us=options.history_us)
     if options.cluster_by is not None:
@@ -114,7 +114,7 @@ def with_options(table: Table, options: StorageOptions) -> Table:
 
 
 def shown_options(table: Table) -> tuple[str, ...] | None:
-    """As pg_class and psql show them, and as WITH takes them."""
+    """The parameters as pg_class and psql show them, and as WITH accepts them."""
     shown: list[str] = []
     if table.history_us is not None:
         days, micros = divmod(table.history_us, _DAY_US)
@@ -166,7 +166,7 @@ def _history(option: Node) -> int:
 
 
 def partition_key(node: Node) -> tuple[Named, ...] | None:
-    """The columns of PARTITION BY RANGE or LIST, or None. Raises for what has no meaning here."""
+    """The columns of PARTITION BY RANGE or LIST, or None. Raises for unsupported forms."""
     if node.partbound is not None:
         raise not_supported("PARTITION OF", at(node.relation.location), hint=_HINT)
     spec = node.partspec
@@ -222,7 +222,7 @@ def _check_column(column: Column, place: int | None) -> None:
 
 
 def refuse_clustered(table: Table, ordinal: int, what: str, place: int | None = None) -> None:
-    """A column that rows are clustered by keeps its type, and stays."""
+    """Refuse to drop or retype a clustering column."""
     if table.number_of(ordinal) in table.clustered:
         name = table.columns[ordinal].name
         message = (

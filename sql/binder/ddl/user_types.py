@@ -1,4 +1,4 @@
-"""What is said of every type that users have made alike: RENAME TO, SET SCHEMA, DROP."""
+"""RENAME TO, SET SCHEMA and DROP of user-defined types: enums and domains alike."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -135,7 +135,7 @@ def _told_views(dropped: Sequence[CatalogObject]) -> list[str]:
 
 
 def told_columns(catalog: Catalog, types: Sequence[UserType], tables: Collection[int]) -> list[str]:
-    """What a refusal says of columns of these types, but for those of `tables`."""
+    """Lines of the detail of 2BP01, for columns of these types outside `tables`."""
     return [
         f"column {c.name} of table {t.shown} depends on type {_named_of(c, of)}"
         for of in types
@@ -146,8 +146,10 @@ def told_columns(catalog: Catalog, types: Sequence[UserType], tables: Collection
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What tables lose with types: the tables after, what goes with their columns, what is
-    redefined without them, and the catalog that is left.
+    """The consequences of dropped types for other objects.
+
+    `tables`: without the columns of these types; `dropped`: objects of those columns; `objects`:
+    those redefined without the types; `left`: the catalog that remains.
     """
 
     tables: tuple[Redefinition, ...]
@@ -163,8 +165,9 @@ def columns_of_dropped(
     objects: Sequence[CatalogObject],
     what: str,
 ) -> tuple[Lost, list[str]]:
-    """What tables that stay lose with types which go with `tables` and `objects`, and what is told
-    of it. `what`: the statement.
+    """Drop the columns of dropped types from the remaining tables, and return the notices.
+
+    The types are dropped together with `tables` and `objects`. `what`: the statement.
     """
     catalog = binding.context.catalog
     using = [
@@ -295,7 +298,7 @@ def _table(catalog: Catalog, oid: int) -> Table:
 
 
 def shown(found: UserType) -> str:
-    """A type as messages name it."""
+    """A type's name as messages show it."""
     return user_type_name(found.schema, found.name)
 
 

@@ -1,12 +1,12 @@
-"""Views: their definitions, and what stands behind their names in a query.
+"""CREATE [OR REPLACE] VIEW and DROP VIEW: store a view's text with the meaning of its names.
 
-A view is kept as its text, with what every name in it meant when it was made: the oids of its
-relations, and their columns by number. It is bound anew by every query that uses it, so it follows
-relations and columns that get other names, and does not see columns that came later.
+A view is stored as text, together with the oids of the relations that its names meant, and their
+columns by number. Every query that uses it binds the text again. The view thus follows relations
+and columns that are renamed, and does not see columns that are added later.
 
 INVARIANTS
-  V1  a view shows the columns that it was made with, whatever is added or renamed below it.
-  V2  what a view uses is not dropped without it.
+  V1  a view keeps the columns that it was created with, whatever is added or renamed below it.
+  V2  an object that a view uses is never dropped without the view.
 """
 
 from collections.abc import Sequence

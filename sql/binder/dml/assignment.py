@@ -1,4 +1,4 @@
-"""Values on their way into columns: defaults, assignment casts, SET lists."""
+"""Assign values to columns: defaults, assignment casts, column lists and SET lists."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,7 +24,7 @@ DEFAULT = ast.SetToDefault
 
 
 def assigned(binding: Binding, expr: Expr, node: Node, column: Column) -> Expr:
-    """A value as its column stores it; 42804 if there is no assignment cast."""
+    """A value in its column's type; 42804 if there is no assignment cast."""
     # The commonest case by far: a constant that is already what the column wants.
     if expr.type == column.type and type(expr) is Const:
         return expr
@@ -39,7 +39,7 @@ def assigned(binding: Binding, expr: Expr, node: Node, column: Column) -> Expr:
 
 
 def assigned_value(binding: Binding, scope: Scope, node: Node, column: Column) -> Expr:
-    """An expression of VALUES or SET, DEFAULT too, as its column stores it."""
+    """An expression of VALUES or SET, or DEFAULT, in its column's type."""
     if type(node) is DEFAULT:
         return default_value(binding, column)
     literal: Expr | None = float_literal(binding, node, column.type)
@@ -48,7 +48,7 @@ def assigned_value(binding: Binding, scope: Scope, node: Node, column: Column) -
 
 
 def insert_columns(written: Written, nodes: Sequence[Node] | None) -> list[int]:
-    """The places of columns that values are given for, in the statement's order."""
+    """The positions of the columns that receive values, in the statement's order."""
     if not nodes:
         return list(range(len(written.columns)))
     by_name = _places(written)

@@ -1,8 +1,8 @@
-"""WITH CHECK OPTION: what views demand of the rows that are written through them.
+"""WITH CHECK OPTION: the view conditions that rows written through views must meet.
 
 INVARIANTS
-  H1  a view's condition is asked if it has the option, or a view over it has it CASCADED; those of
-      lower levels come first.
+  H1  a view's condition is checked if the view has the option, or a view over it has it CASCADED.
+      Conditions of lower views are checked first.
 """
 
 from sql.binder.dml.returning import NEW_ROWS, tables_read

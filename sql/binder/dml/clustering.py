@@ -1,4 +1,4 @@
-"""The order in which a statement writes the rows of a clustered table."""
+"""Sort the rows that a statement writes to a clustered table."""
 
 from typing import Final
 
@@ -13,8 +13,8 @@ CLUSTERING_TYPES: Final = frozenset(
 
 
 def in_order(table: Table, plan: Project) -> Plan:
-    """The rows of a query as a table stores them, in the order of its clustering, unless the query
-    has an order of its own.
+    """The rows of a query in the order of the table's clustering, unless the query has its own
+    order.
     """
     if not table.clustered or isinstance(plan.input, Sort | Limit):
         return plan

@@ -1,4 +1,4 @@
-"""COPY: both option grammars, checked as PostgreSQL checks them (ProcessCopyOptions)."""
+"""COPY: bind both directions, and check the options of both grammars (ProcessCopyOptions)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,6 @@
-"""INSERT: values, a query or defaults to a source plan of the table's columns
-(`sql/statements/bound.py`).
+"""INSERT: turn VALUES, a query or DEFAULT VALUES into a source plan of the table's columns.
+
+The result is described in `sql/statements/bound.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,9 @@ _CLAUSES: Final = ("sortClause", "limitCount", "limitOffset", "lockingClause", "
 
 
 def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
-    """INSERT INTO .. VALUES | SELECT | DEFAULT VALUES. `known`: WITH queries around it."""
+    """INSERT INTO .. VALUES | SELECT | DEFAULT VALUES. `known`: WITH queries of the whole
+    statement.
+    """
     scope = Scope(ctes=dict(known or {}))
     if node.withClause is not None:
         bind_with(binding, scope, node.withClause)
@@ -72,7 +75,10 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
 
 
 def check_filled(binding: Binding, table: Table) -> None:
-    """Values of sequences are filled in by table: of two parts it would not be known whose."""
+    """Refuse per-row defaults that two parts of a statement would compute for one table.
+
+    They are recorded by table, so they could not be told apart.
+    """
     if table.oid in binding.inserted and table.oid in binding.filled:
         raise not_supported("several INSERTs into one table with a sequence in one statement")
     binding.inserted.add(table.oid)
@@ -125,7 +131,7 @@ def _values(
 
 
 def one_row(binding: Binding, table: Table, given: dict[int, Expr]) -> Plan:
-    """A row of these values and defaults."""
+    """A single row of these values, and defaults for the other columns."""
     made = tuple([binding.table_column(column) for column in table.columns])
     row = [
         given.get(ordinal) or default_value(binding, column)

@@ -1,14 +1,14 @@
-"""MERGE: one join of source and target, whose rows are told what to do (transformMergeStmt).
+"""MERGE: join source and target once, and choose an action for each row (transformMergeStmt).
 
     source ⟗ target ─▶ clause: the first WHEN that applies ─▶ identity, action, new, old, extras
 
-The join keeps what a WHEN clause asks for: rows of the source without a match, of the target
-without one, both or neither.
+The kind of the join depends on the WHEN clauses: it preserves unmatched rows of the source, of the
+target, of both or of neither.
 
 INVARIANTS
-  M1  an expression of a clause is computed for the rows of that clause alone.
-  M2  a row of the target that is NULL throughout is told from one that is not there by its
-      identity, a row of the source by a column of ours.
+  M1  an expression of a clause is evaluated only for the rows of that clause.
+  M2  a target row whose columns are all NULL differs from a missing one by its identity, a source
+      row by a column that the join adds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -140,7 +140,9 @@ class _Sides:
 
 
 def merge(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
-    """MERGE INTO .. USING .. ON .. WHEN .. [RETURNING ..]. `known`: WITH queries around it."""
+    """MERGE INTO .. USING .. ON .. WHEN .. [RETURNING ..]. `known`: WITH queries of the whole
+    statement.
+    """
     sides = _sides(binding, node, Scope(ctes=dict(known or {})))
     _check_reachable(node.mergeWhenClauses)
     scope = sides.scope

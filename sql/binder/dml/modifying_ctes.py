@@ -1,11 +1,11 @@
-"""Data-modifying WITH queries: parts of a statement that write, and hand over what they return.
+"""Data-modifying WITH queries: bind each as a part of the statement, and order their effects.
 
     WITH x AS (INSERT .. RETURNING ..) SELECT .. FROM x
            └─▶ Part, relation `with 1` ◀── Scan ──┘
 
 INVARIANTS
-  D1  a part takes effect before whoever reads what it returns; the statement itself comes before
-      parts that nobody reads, and of those the last comes first: PostgreSQL's order.
+  D1  a part takes effect before the parts and the statement that read its rows. The statement comes
+      before parts that nothing reads; of those the last comes first, as in PostgreSQL.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ _BINDERS: Final[dict[type, Binder]] = {
 
 
 def bind_part(binding: Binding, scope: Scope, cte: Node, clause: Node) -> SelectResult:
-    """One data-modifying query of a WITH clause, which knows those before it."""
+    """Bind one data-modifying WITH query, which sees those before it."""
     if binding.top_with is not clause:
         if binding.top_with is None:
             raise not_supported("a data-modifying statement in WITH here", at(cte.location))

@@ -1,5 +1,6 @@
-"""ON CONFLICT: which keys decide, and what becomes of the row that is there already
-(transformOnConflictClause, infer_arbiter_indexes).
+"""ON CONFLICT: infer the arbiter keys, and bind the update of the existing row.
+
+Follows PostgreSQL's transformOnConflictClause and infer_arbiter_indexes.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ CONFLICTS = RelationId("conflicts")
 
 
 def on_conflict(binding: Binding, outer: Scope, written: Written, node: Node) -> Conflict:
-    """The clause of an INSERT that has one."""
+    """Bind the ON CONFLICT clause of an INSERT."""
     clause = node.onConflictClause
     updates = clause.action == OnConflictAction.ONCONFLICT_UPDATE
     if updates and clause.infer is None:

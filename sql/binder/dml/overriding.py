@@ -1,4 +1,4 @@
-"""Values for columns that make their own: identity and generated columns, and OVERRIDING."""
+"""Identity and generated columns: whether a statement may give them values, and OVERRIDING."""
 
 from pglast.enums import OverridingKind
 
@@ -8,7 +8,7 @@ from sql.parser.syntax import Node
 
 
 def takes_value(column: Column, override: Node, *, default: bool) -> bool:
-    """Whether an INSERT stores a value that it gives for the column, and not its own.
+    """Whether an INSERT stores the given value instead of the column's identity or generated value.
 
     `override`: the statement's OVERRIDING; `default`: the value is DEFAULT. Raises 428C9.
     """
@@ -33,7 +33,7 @@ def _not_default(column: Column, detail: str, hint: str | None) -> SqlError:
 
 
 def check_assigned(column: Column, *, default: bool) -> None:
-    """428C9 for an UPDATE of a column that makes its own values."""
+    """428C9 for an UPDATE of an identity or generated column to anything but DEFAULT."""
     if default or (column.generated is None and column.identity != "always"):
         return
     what = (

@@ -1,13 +1,13 @@
-"""RETURNING: a plan over the rows that a statement has just made (transformReturningClause).
+"""RETURNING: a plan over the rows that a statement has written (transformReturningClause).
 
-    relation `new`:  the table's columns │ as they were before │ columns of other tables
+    relation `new`:  the table's columns │ their old values │ columns of other tables
 
-What stands behind a name: the row as it is now (of DELETE, as it was); `new.` and `old.`, or the
-aliases that WITH gives, one or the other, NULL if there is none; items of FROM, USING and MERGE's
-source, whose columns the source plan hands over.
+A column name means the row's current value, in DELETE the deleted value. `new.` and `old.`, or
+their aliases of WITH, name the two versions, which are NULL if missing. Columns of FROM, USING and
+MERGE's source come from the source plan.
 
 INVARIANTS
-  T1  what RETURNING does not name is not handed over.
+  T1  the source plan hands over only columns that RETURNING names.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ NEW_ROWS = RelationId("new")
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """RETURNING as it is bound. `extras`: columns of the source plan that it needs (T1)."""
+    """A bound RETURNING. `extras`: columns of the source plan that it needs (T1)."""
 
     plan: Plan | None = None
     columns: tuple[OutputColumn, ...] = ()
@@ -55,9 +55,11 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a statement has to show. `others`: items of the source plan, whose columns are
-    `offered`; `old`: it knows what a row was before, beside what it is now. `was_deleted`: whether
-    a row of MERGE was; `action`: what was done to it. `others_first`: in `*`.
+    """The rows that RETURNING sees.
+
+    `others`: items of the source plan, whose columns are `offered`; `others_first`: `*` begins with
+    them. `old`: rows have an old version beside the new one. `was_deleted`: whether MERGE deleted
+    the row; `action`: the action of MERGE.
     """
 
     kind: ModifyKind

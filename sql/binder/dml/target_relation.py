@@ -1,13 +1,13 @@
-"""What a statement writes to: a table, or views that stand for one (rewriteTargetView).
+"""The target of a statement that writes: a table, or updatable views over one (rewriteTargetView).
 
     UPDATE outer ─▶ levels: outer ─▶ inner ─▶ table
                      each: its columns over those of the relation below, and a condition
 
 INVARIANTS
-  G1  what is written are rows of `table`; a view lends the names of its columns, and lets only the
-      rows be seen, changed and deleted that it shows.
-  G2  a view's columns may be read like those of the query that it is; written are those that are
-      a column of the relation below, at every level.
+  G1  a statement writes rows of `table`. A view maps column names, and only rows that it shows can
+      be read, updated or deleted through it.
+  G2  all columns of a view can be read. A column can be written if it is a plain column of the
+      relation below, at every level.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,7 +68,9 @@ class _Level:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`columns`: as the statement sees and names them. `levels`: innermost first."""
+    """The target relation. `columns`: as the statement names them. `levels`: innermost view
+    first.
+    """
 
     table: Table
     schema: str
@@ -76,20 +78,20 @@ class Written:
     columns: tuple[Column, ...]
     levels: tuple[_Level, ...] = ()
     lent: Table | None = None
-    """The table with the defaults that the views give its columns, if they give any."""
+    """The table with the defaults that views set for its columns, if they set any."""
 
     @property
     def defaults(self) -> Table:
-        """The table, as new rows have its defaults."""
+        """The table, with the defaults that apply to new rows."""
         return self.table if self.lent is None else self.lent
 
     @property
     def is_view(self) -> bool:
-        """Whether it is not the table itself."""
+        """Whether the statement names a view."""
         return bool(self.levels)
 
     def ordinals(self, places: Sequence[int], event: Event) -> list[int]:
-        """Where the table has these columns. 0A000 for one that is not to be written (G2)."""
+        """The ordinals of these columns in the table. 0A000 for one that cannot be written (G2)."""
         self.check(places, event)
         found = list(places)
         for level in reversed(self.levels):
@@ -102,14 +104,14 @@ class Written:
         return found
 
     def ordinal(self, place: int) -> int | None:
-        """Where the table has this column, if it is one of it."""
+        """The ordinal of this column in the table, if it is a table column."""
         found: int | None = place
         for level in reversed(self.levels):
             found = None if found is None else level.place(found)
         return found
 
     def check(self, places: Iterable[int], event: Event) -> None:
-        """0A000 if one of these columns is not to be written (G2)."""
+        """0A000 if one of these columns cannot be written (G2)."""
         numbers = sorted(set(places))
         for level in reversed(self.levels):
             below: list[int] = []
@@ -121,14 +123,15 @@ class Written:
             numbers = sorted(set(below))
 
     def mapped(self, values: Mapping[int, Expr], event: Event) -> dict[int, Expr]:
-        """New values of these columns, as ones of the table's."""
+        """New values of these columns, by their ordinals in the table."""
         if not self.levels:
             return dict(values)
         return dict(zip(self.ordinals(list(values), event), values.values(), strict=True))
 
     def default(self, binding: Binding, place: int, *, acts: bool) -> Expr:
-        """What SET .. = DEFAULT gives a column: of a view only what that has itself, or NULL.
-        `acts`: where sequences may be called for each row.
+        """The value of SET .. = DEFAULT; in a view only a default of the view itself counts.
+
+        `acts`: sequences may be called for each row.
         """
         column = self.columns[place]
         if self.levels and all(place != at for at, _ in self.levels[-1].view.defaults):
@@ -136,7 +139,7 @@ class Written:
         return default_value(binding, column, acts=acts)
 
     def item(self, binding: Binding, columns: Sequence[PlanColumn], alias: Node | None) -> Item:
-        """What a row of the table makes visible, whose values these columns have."""
+        """The FROM item over a row of the table with these columns."""
         if not self.levels:
             return table_item(Scan(_ROWS, self.name, tuple(columns), ()), self.table, alias)
         shown = self.shown(columns)
@@ -150,17 +153,17 @@ class Written:
         return Item(alias.aliasname, named, schema=self.schema, relation=self.name)
 
     def shown(self, columns: Sequence[PlanColumn]) -> list[Expr]:
-        """The columns of a row."""
+        """The target's columns, computed from a row of the table."""
         return self._through(columns)[0]
 
     def seen(self, plan: Plan, columns: Sequence[PlanColumn]) -> Plan:
-        """Those rows of the table that the views show (G1)."""
+        """The rows of the table that the views show (G1)."""
         for asked in self.conditions(columns):
             plan = plan if asked is None else Filter(plan, asked)
         return plan
 
     def conditions(self, columns: Sequence[PlanColumn]) -> list[Expr | None]:
-        """What the levels ask of a row, innermost first."""
+        """The conditions of the views on a row, innermost first."""
         return self._through(columns)[1]
 
     def _through(self, columns: Sequence[PlanColumn]) -> tuple[list[Expr], list[Expr | None]]:
@@ -180,8 +183,9 @@ class Written:
 def relation_written(
     binding: Binding, relation: Node, event: Event, actions: Sequence[Event] = ()
 ) -> Written:
-    """What a RangeVar names. Raises 55000 for a view that is not written through. `actions`: what
-    a MERGE may do.
+    """The target that a RangeVar names. Raises 55000 for a view that is not updatable.
+
+    `actions`: the actions of a MERGE.
     """
     view = find_view(binding, relation)
     if view is None:
@@ -199,7 +203,7 @@ def relation_written(
 def view_written(
     binding: Binding, view: ViewDefinition, events: Sequence[Event], *, merge: bool = False
 ) -> Written:
-    """The same of a view. `events`: what is done to it."""
+    """The same for a view. `events`: the kinds of modification."""
     views, table = _views(binding, view, events, merge=merge)
     levels: list[_Level] = []
     columns = table.columns
@@ -238,7 +242,7 @@ def _with_default(column: Column, text: str) -> Column:
 
 
 def writable_columns(binding: Binding, view: ViewDefinition) -> list[bool] | None:
-    """Which columns of a view can be written; None: nor can its rows be deleted."""
+    """Which columns of a view can be written; None if not even its rows can be deleted."""
     try:
         written = view_written(binding, view, (Event.DELETE,))
     except SqlError:

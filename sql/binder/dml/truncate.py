@@ -1,4 +1,4 @@
-"""TRUNCATE: the tables to empty, and the sequences that begin anew."""
+"""TRUNCATE: the tables to empty, and the sequences to restart."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which views are not written through, and why (view_query_is_auto_updatable)."""
+"""Refuse writes through views that are not updatable (view_query_is_auto_updatable)."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -14,7 +14,7 @@ from sql.parser.syntax import Node, at, is_a, strings
 
 
 class Event(StrEnum):
-    """What a statement does to a view."""
+    """The kind of modification of a view."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -36,8 +36,9 @@ NO_COLUMNS: Final = "Views that have no updatable columns are not automatically 
 
 
 def refuse_query(view: ViewDefinition, tree: Node, events: Sequence[Event], *, merge: bool) -> None:
-    """55000 if PostgreSQL writes through no such view. `events`: what is done, or, of MERGE, may
-    be.
+    """55000 if the view is not updatable in PostgreSQL.
+
+    `events`: the modifications, or those that a MERGE may make.
     """
     reason = next(query_reasons(tree), None)
     if reason is not None:
@@ -47,7 +48,7 @@ def refuse_query(view: ViewDefinition, tree: Node, events: Sequence[Event], *, m
 def not_updatable(
     view: ViewDefinition, reason: str, events: Sequence[Event], *, merge: bool
 ) -> SqlError:
-    """55000 with PostgreSQL's advice, which knows no rules for MERGE."""
+    """55000 with PostgreSQL's hint, which differs for MERGE."""
     verb, doing = _WORDS[events[0]]
     event = events[0].value.upper()
     hint = f"To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional"
@@ -58,7 +59,7 @@ def not_updatable(
 
 
 def check_option(node: Node, *, has_columns: bool) -> str:
-    """What CREATE VIEW says of WITH CHECK OPTION. `has_columns`: some can be written."""
+    """The WITH CHECK OPTION of CREATE VIEW. `has_columns`: some columns can be written."""
     said = {
         ViewCheckOption.LOCAL_CHECK_OPTION: [LOCAL],
         ViewCheckOption.CASCADED_CHECK_OPTION: [CASCADED],
@@ -76,7 +77,7 @@ def check_option(node: Node, *, has_columns: bool) -> str:
 
 
 def refuse_checked(query: Node, *, has_columns: bool) -> None:
-    """0A000 for WITH CHECK OPTION of a view that is not written through."""
+    """0A000 for WITH CHECK OPTION of a view that is not updatable."""
     reason = next(query_reasons(query), None if has_columns else NO_COLUMNS)
     if reason is not None:
         message = "WITH CHECK OPTION is supported only on automatically updatable views"
@@ -84,7 +85,7 @@ def refuse_checked(query: Node, *, has_columns: bool) -> None:
 
 
 def named_check_option(option: Node) -> str:
-    """The value of the parameter check_option."""
+    """The value of the view parameter check_option."""
     arg = option.arg
     value = ""
     if is_a(arg, ast.String):

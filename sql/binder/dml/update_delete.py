@@ -1,5 +1,6 @@
-"""UPDATE and DELETE: the target's rows with their identities, joined with FROM or USING
-(`sql/statements/bound.py`).
+"""UPDATE and DELETE: join the target's rows and identities with FROM or USING.
+
+The result is described in `sql/statements/bound.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +57,7 @@ class _Target:
 
 
 def update(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
-    """UPDATE .. SET .. [FROM ..] [WHERE ..]. `known`: WITH queries around it."""
+    """UPDATE .. SET .. [FROM ..] [WHERE ..]. `known`: WITH queries of the whole statement."""
     target = _target(binding, node, node.fromClause or (), Scope(ctes=dict(known or {})))
     scope, table = target.scope, target.table
     old = {column.name: ColumnRef(column.id, column.type) for column in target.scan.columns}
@@ -73,7 +74,7 @@ def update(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
 
 
 def delete(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
-    """DELETE FROM .. [USING ..] [WHERE ..]. `known`: WITH queries around it."""
+    """DELETE FROM .. [USING ..] [WHERE ..]. `known`: WITH queries of the whole statement."""
     target = _target(binding, node, node.usingClause or (), Scope(ctes=dict(known or {})))
     _filter(binding, target, node)
     returned = _returned(binding, target, node, ModifyKind.DELETE)

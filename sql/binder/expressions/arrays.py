@@ -1,8 +1,8 @@
 """Array syntax: ARRAY[..], ARRAY(SELECT ..), subscripts and slices, ANY and ALL over an array.
 
 INVARIANTS
-  R1  an array has one dimension and begins at 1 (sql/types/sql_type.py); what would make another is
-      refused with 0A000.
+  R1  an array has one dimension and begins at 1 (sql/types/sql_type.py); an expression that would
+      make another array is refused with 0A000.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ def no_array_type(element: SqlType, place: int | None) -> SqlError:
 
 
 def cast_constructor(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Expr | None:
-    """`ARRAY[..]::type[]`: every element is cast by itself; None if it is nothing like that."""
+    """`ARRAY[..]::type[]`: every element is cast by itself; None for any other node."""
     element = target.element
     if element is None or not is_a(node, ast.A_ArrayExpr):
         return None
@@ -106,7 +106,7 @@ def _items(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[Expr]:
 
 
 def built(items: Sequence[Expr], type_: SqlType) -> Expr:
-    """An array of these elements; of constants, a constant."""
+    """An array of these elements; a constant if all of them are."""
     values = [item.value for item in items if isinstance(item, Const)]
     if len(values) == len(items):
         return Const(tuple(values), type_)

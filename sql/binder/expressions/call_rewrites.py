@@ -1,4 +1,4 @@
-"""Calls that are another call in PostgreSQL too: rewritten before they are bound."""
+"""Rewrite calls before binding: named to positional arguments, age(x) to its two-argument form."""
 
 from collections.abc import Sequence
 

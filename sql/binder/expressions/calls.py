@@ -1,6 +1,4 @@
-"""Calls of operators, functions and aggregates: overload, conversions of arguments, type of the
-result.
-"""
+"""Bind a call of an operator, function or aggregate: overload, conversions, result type."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -46,12 +44,12 @@ _PRINTED: Final = frozenset({"any", "anyelement", "anynonarray"})
 
 
 def type_called(name: str) -> SqlType:
-    """The type of that name, one that users define too."""
+    """The built-in or user-defined type of that internal name."""
     return TYPES.get(name) or plain_type(name)
 
 
 def operator_name(binding: Binding, names: Sequence[Node], place: int | None) -> str:
-    """The operator of `OPERATOR(schema.+)`: users have none. Raises 42883 and its kin."""
+    """The operator of `OPERATOR(schema.+)`; users define none. Raises 42883 and similar errors."""
     parts = strings(names)
     if qualifying_schema(binding, parts, place) not in (None, "pg_catalog"):
         raise undefined_function(".".join(parts), at(place), operator=True)
@@ -117,7 +115,7 @@ def _applied(
 
 
 def refuse_aggregate_forms(node: Node, name: str) -> None:
-    """42809 for a plain call with what only aggregates take."""
+    """42809 for aggregate-only syntax in the call of a plain function."""
     forms = (
         (node.agg_star, f"{name}(*) specified, but {name} is not an aggregate function"),
         (node.agg_distinct, f"DISTINCT specified, but {name} is not an aggregate function"),
@@ -130,14 +128,17 @@ def refuse_aggregate_forms(node: Node, name: str) -> None:
 
 
 def is_drawn(row: Function) -> bool:
-    """Whether each call answers a value of its own; what is volatile may also be there to fail."""
+    """Whether each call returns a value of its own, as random() does.
+
+    Some functions are marked volatile only because they may fail.
+    """
     return row.volatility == "volatile" and not row.name.startswith(("meridian_", "pg_"))
 
 
 def converted(
     binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]
 ) -> tuple[Expr, ...]:
-    """The arguments as the overload wants them."""
+    """The arguments, converted to the overload's parameter types."""
     args: list[Expr] = []
     for expr, node, want in zip(exprs, nodes, choice.args, strict=True):
         if want == "any":
@@ -175,7 +176,7 @@ def _shown(binding: Binding, arg: Expr, node: Node, row: Function, declared: str
 
 
 def as_shown(binding: Binding, arg: Expr, node: Node) -> Expr:
-    """What documents show of a value of a reg type: a name."""
+    """A value of a reg type as JSON displays it: by name."""
     if arg.type.name not in REGISTERED:
         return arg
     return coerce(binding, arg, node, TEXT, EXPLICIT) or arg
@@ -184,8 +185,10 @@ def as_shown(binding: Binding, arg: Expr, node: Node) -> Expr:
 def polymorphic_shapes(
     binding: Binding, choice: Choice, args: tuple[Expr, ...]
 ) -> tuple[tuple[Expr, ...], SqlType]:
-    """The arguments and the result of a row with pseudo-types: numerics get one shape, a
-    bpchar its width. Only a cast, or an internal row that is part of one, passes a modifier on.
+    """The arguments and the result type of a function with pseudo-types.
+
+    Numerics get one precision and scale, a bpchar its width. Only a cast, or an internal function
+    that is part of one, passes a modifier on.
     """
     row, type_ = choice.function, type_called(choice.result)
     if not any(map(is_null, args)):
@@ -214,7 +217,9 @@ def polymorphic_shapes(
 def numeric_call(
     binding: Binding, row: Function, args: tuple[Expr, ...], result: str
 ) -> tuple[tuple[Expr, ...], SqlType, bool]:
-    """Apply the row's numeric rule: arguments reshaped, the result's type, whether it is exact."""
+    """Apply the function's numeric rule: converted arguments, result type, and whether it is
+    exact.
+    """
     assert row.numeric is not None, f"no numeric rule: {row.id}"
     types = _shapes(args) if row.numeric == "unify" else [arg.type for arg in args]
     operands = [
@@ -255,7 +260,7 @@ def _word(expr: Expr) -> str | None:
 
 
 def check_array(choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]) -> None:
-    """42804 for an argument that is marked VARIADIC, for elements of any type, and is no array."""
+    """42804 for a VARIADIC argument of a parameter "any" that is not an array."""
     row = choice.function
     anything = row.name.endswith(ARRAY_FORM) and row.args[-1] == "any"
     if anything and exprs[-1].type.element is None:
@@ -265,7 +270,7 @@ def check_array(choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]) ->
 def cast_by_name(
     binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node]
 ) -> Expr | None:
-    """`int4('5')`: a function call that is a cast, when no function fits exactly
+    """`int4('5')`: a function call that is a cast, when no function matches exactly
     (func_get_detail).
     """
     if len(exprs) != 1 or name not in OIDS or name in ("unknown", "void"):

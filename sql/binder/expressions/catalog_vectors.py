@@ -1,7 +1,7 @@
-"""int2vector and oidvector: arrays of the catalogs that begin at 0, and are shown without braces.
+"""int2vector and oidvector: catalog arrays that begin at 0 and are displayed without braces.
 
-A column of such a type is bound as an array like any other, which begins at 1; what counts from the
-beginning is told apart here, as long as it is a column that is asked.
+Such a column is bound as an ordinary array, which begins at 1. This module corrects the operations
+that depend on the lower bound or on the display, as long as they apply to the column itself.
 """
 
 from sql.binder.expressions.calls import operator
@@ -14,8 +14,8 @@ from sql.types.sql_type import INT4, SqlType
 
 
 def is_vector(binding: Binding, expr: Expr) -> bool:
-    """Whether it is a column that PostgreSQL calls a vector, or that cast to an array, which begins
-    where it did.
+    """Whether it is a column of a vector type, or that column cast to an array, which keeps its
+    bound.
     """
     if isinstance(expr, Coalesce) and len(expr.args) == 1:
         expr = expr.args[0]
@@ -23,19 +23,19 @@ def is_vector(binding: Binding, expr: Expr) -> bool:
 
 
 def cast_vector(binding: Binding, vector: Expr, target: SqlType) -> Expr:
-    """What a cast is made of: a text has no braces, and an array gets them."""
+    """A cast of a vector: text without braces, an array with them."""
     if target.name not in ("text", "varchar", "bpchar"):
         return Coalesce((vector,), vector.type)
     return stand_in(binding, "pg_catalog.array_to_string($1, ' ')", (vector,))
 
 
 def place_in_array(binding: Binding, index: Expr) -> Expr:
-    """The subscript of the array that a vector's subscript means."""
+    """The array subscript that corresponds to a vector subscript."""
     return operator(binding, "+", (index, Const(1, INT4)), [None, None], None)
 
 
 def subscripts(binding: Binding, vector: Expr, dimension: Expr) -> SetCall:
-    """generate_subscripts(vector, dimension): it has one."""
+    """generate_subscripts(vector, dimension); a vector has one dimension."""
     one = Const(1, INT4)
     first = operator(binding, "=", (dimension, one), [None, None], None)
     count = Call(function_by_id("cardinality(anyarray)"), (vector,), INT4)

@@ -1,9 +1,11 @@
-"""Expressions: syntax trees to typed expressions (transformExpr).
+"""Bind an expression: dispatch a syntax node to its binder and return a typed expression.
+
+Follows PostgreSQL's transformExpr.
 
     expression(binding, scope, node) ──▶ Expr, every name resolved, every conversion explicit
 
-Operators, functions and subqueries have modules of their own; `_BINDERS` says which node goes
-where.
+Operators, functions and subqueries have modules of their own; `_BINDERS` maps each node type to its
+binder.
 """
 
 from collections.abc import Callable
@@ -75,7 +77,7 @@ NULL_NODE: Final = ast.A_Const(isnull=True)
 
 
 def expression(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """Bind one expression. An unknown literal and an untyped parameter stay what they are."""
+    """Bind one expression. An untyped literal or parameter stays untyped."""
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise unsupported(_describe(node), node)

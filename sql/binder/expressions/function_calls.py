@@ -1,6 +1,4 @@
-"""Function calls: session functions as constants, aggregates at the level they belong to, the rest
-by table.
-"""
+"""Bind a FuncCall: a plain function, an aggregate at its query level, or a session constant."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

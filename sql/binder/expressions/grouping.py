@@ -1,8 +1,8 @@
-"""Grouping: keys of GROUP BY, aggregates as columns, and the check that nothing else is used.
+"""GROUP BY: make keys and aggregates columns, and rewrite the expressions above them (parse_agg.c).
 
-Expressions are bound over the columns below the grouping; afterwards `Grouping.rewrite` replaces
-what equals a key by the key's column and refuses any other column of this level (42803), as
-parse_agg.c does.
+Expressions are bound over the columns below the grouping. Afterwards `Grouping.rewrite` replaces
+each expression that equals a key by the key's column, and refuses any other column of this level
+(42803).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from sql.types.comparability import check_equality
 
 @dataclass(slots=True)
 class Grouping:
-    """The keys of one query level, and the rewrite of what stands above them."""
+    """The keys of one query level, and the rewrite of expressions above them."""
 
     binding: Binding
     scope: Scope
@@ -50,8 +50,9 @@ class Grouping:
         return tuple([tuple([numbers[key] for key in one]) for one in self.sets])
 
     def target(self, expr: Expr, *, is_key: bool) -> Expr:
-        """A column of the result, or one to sort by, over keys and aggregates. A constant is no key
-        but there, where GROUP BY has found it.
+        """A target or sort expression over keys and aggregates.
+
+        Only there a constant may match a key, where GROUP BY has found it.
         """
         if self.sets is None or not _is_constant(expr):
             return self.rewrite(expr)

@@ -1,5 +1,6 @@
-"""GROUP BY: plain keys, GROUPING SETS, ROLLUP and CUBE as sets of keys, and GROUPING()
-(transformGroupClause, expand_grouping_sets).
+"""GROUPING SETS, ROLLUP and CUBE: expand GROUP BY to sets of keys, and bind GROUPING().
+
+Source: PostgreSQL's transformGroupClause and expand_grouping_sets.
 
     GROUP BY a, ROLLUP (b, c)  ─▶  (a, b, c), (a, b), (a)
 """
@@ -32,7 +33,7 @@ _Set: TypeAlias = tuple[Expr, ...]
 
 @dataclass(frozen=True, slots=True)
 class GroupClause:
-    """The keys, each once, and the sets of them; None without any of the three words."""
+    """The keys, each once, and the sets of them; None for plain keys."""
 
     keys: tuple[Expr, ...]
     sets: tuple[tuple[Expr, ...], ...] | None
@@ -61,7 +62,7 @@ def group_clause(nodes: Sequence[Node], key: _Key, *, distinct: bool) -> GroupCl
 
 
 def is_set(node: Node) -> bool:
-    """GROUPING SETS, ROLLUP, CUBE, or the set of no keys."""
+    """Whether it is GROUPING SETS, ROLLUP, CUBE, or the empty set."""
     return is_a(node, ast.GroupingSet)
 
 
@@ -130,7 +131,7 @@ def grouping_call(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 
 def shown_clause(level: Scope, scope: Scope) -> str:
-    """What PostgreSQL calls the clause of a level that is being bound; `scope` is inside of it."""
+    """The name of the clause that a level is binding; `scope` is inside it."""
     if level.clause == "FROM":
         return "functions in FROM" if level is scope else "FROM clause of their own query level"
     return _SHOWN_CLAUSES.get(level.clause, level.clause)
@@ -147,9 +148,7 @@ def innermost_level(scope: Scope, parts: Iterable[Expr]) -> Scope:
 
 
 def refuse_groupings(binding: Binding, level: Scope, parts: Iterable[Expr]) -> None:
-    """42803 for arguments of an aggregate that ask for the groups of its own level, or for another
-    aggregate of it.
-    """
+    """42803 for a GROUPING call or an aggregate of the same level in an aggregate's arguments."""
     made = _columns(level)
     for part in parts:
         for column in references(part):
@@ -165,8 +164,9 @@ def _columns(level: Scope) -> set[ColumnId]:
 
 
 def check_groupings(scope: Scope, keys: Sequence[Expr], *, having: bool) -> None:
-    """42803 for an argument of a GROUPING call that is no key: of the calls in HAVING, or of the
-    others (finalize_grouping_exprs).
+    """42803 for an argument of GROUPING() that is no key (finalize_grouping_exprs).
+
+    Checks either the calls in HAVING or all others.
     """
     places = dict.fromkeys(keys)
     for args, call in scope.groupings.items():
@@ -184,7 +184,7 @@ def check_groupings(scope: Scope, keys: Sequence[Expr], *, having: bool) -> None
 def grouping_columns(
     scope: Scope, keys: Sequence[Expr]
 ) -> tuple[tuple[PlanColumn, ...], tuple[tuple[int, ...], ...]]:
-    """The columns of GROUPING calls and the numbers of the keys that each looks at."""
+    """The columns of GROUPING calls, and the numbers of each call's keys."""
     places = {expr: number for number, expr in enumerate(keys)}
     columns: list[PlanColumn] = []
     numbers: list[tuple[int, ...]] = []
@@ -197,7 +197,7 @@ def grouping_columns(
 
 
 def matching_key(expr: Expr, keys: Collection[Expr]) -> Expr | None:
-    """The key that an expression is the same as. Each text of a subquery has columns of its own."""
+    """The key that an expression equals; subqueries are compared without regard to column ids."""
     if expr in keys:
         return expr
     if has_subquery(expr):

@@ -1,6 +1,6 @@
-"""Hypothetical-set aggregates: where a row would stand, `rank(3) WITHIN GROUP (ORDER BY x)`.
+"""Hypothetical-set aggregates such as `rank(3) WITHIN GROUP (ORDER BY x)`, rewritten as counts.
 
-They are counts of the rows that would stand before it, so that every engine has them:
+They count the rows that would precede the hypothetical one, so every engine can compute them:
 
     rank          1 + count(*) FILTER (WHERE row < hypothetical)
     dense_rank    1 + the same of different keys (of rows, if there are several keys)
@@ -8,8 +8,7 @@ They are counts of the rows that would stand before it, so that every engine has
     cume_dist     (1 + count(*) FILTER (WHERE row <= hypothetical)) / (1 + count(*))
 
 INVARIANTS
-  H1  the conditions of the counts are true or not; NULL is as good as false, for no NOT is around
-      them.
+  H1  the conditions of the counts never stand below a NOT, so NULL may count as false.
 """
 
 from collections.abc import Callable, Sequence

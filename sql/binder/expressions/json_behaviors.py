@@ -1,8 +1,9 @@
-"""ON EMPTY and ON ERROR of SQL/JSON: what to do, and the value of a DEFAULT
-(transformJsonBehavior of parse_expr.c).
+"""ON EMPTY and ON ERROR of SQL/JSON functions: the behaviour, and the value of DEFAULT.
+
+Source: transformJsonBehavior of parse_expr.c.
 
 INVARIANTS
-  Q1  a default is computed before the path is followed, so it is made of constants.
+  Q1  a default is computed before the path is evaluated, so it must be constant.
 """
 
 from typing import Final
@@ -42,7 +43,7 @@ _NO_CONSTANTS: Final = (
 
 
 def behavior_of(node: Node, behavior: Node | None, clause: str, absent: str) -> str:
-    """The word for it; 42601 for one that the function does not know."""
+    """The keyword of a behaviour; 42601 for one that the function does not support."""
     if behavior is None:
         return absent
     word = _WORDS[behavior.btype]
@@ -54,7 +55,7 @@ def behavior_of(node: Node, behavior: Node | None, clause: str, absent: str) -> 
 def answer_of(
     binding: Binding, scope: Scope, node: Node, behavior: Node | None, clause: str, target: SqlType
 ) -> tuple[Expr, Expr]:
-    """What to do, and the default (Q1). `target`: the type of the answer."""
+    """The behaviour and its default (Q1). `target`: the type of the result."""
     word = behavior_of(node, behavior, clause, "null")
     if word in ("empty array", "empty object"):
         return Const("default", TEXT), Const("[]" if word == "empty array" else "{}", target)

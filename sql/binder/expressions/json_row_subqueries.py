@@ -1,7 +1,7 @@
-"""Rows that a subquery yields, as JSON: row_to_json((SELECT e FROM (SELECT t.a, t.b) AS e)).
+"""Bind a subquery that yields a row as JSON: row_to_json((SELECT e FROM (SELECT t.a, t.b) AS e)).
 
-The subquery is bound as one that yields the row's json, so that its fields may be of any type. One
-over nothing but a row of expressions, as Hasura writes it for every object, is the expression.
+The subquery is bound so that it returns the row's JSON; its fields may then be of any type. If it
+selects a mere row of expressions, as Hasura writes it for every object, the expression replaces it.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from sql.types.sql_type import JSON
 
 
 def row_of_subquery(binding: Binding, scope: Scope, node: Node) -> Expr | None:
-    """The json of the row that a subquery yields; None for any other expression."""
+    """The JSON of the row that a subquery yields; None for any other expression."""
     row = _row_named(node)
     if row is None:
         return None

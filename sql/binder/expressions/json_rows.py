@@ -1,7 +1,7 @@
-"""Whole rows as JSON: row_to_json(t), to_jsonb(t), json_agg(t), and in their place ROW(..) or
-a subquery that yields a row (`json_row_subqueries.py`).
+"""Whole rows as JSON: row_to_json(t), to_jsonb(t), json_agg(t), also over ROW(..) or a subquery.
 
-Such a call is bound as what it makes of the columns (`whole_rows.py`).
+Subqueries that yield a row are in `json_row_subqueries.py`. The call is bound as a JSON object of
+the row's columns (`whole_rows.py`).
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ TAKING_ROWS: Final = frozenset({
     "jsonb_object_agg", "json_build_array", "jsonb_build_array", "json_build_object",
     "jsonb_build_object",
 })  # fmt: skip
-"""An argument of theirs may be a row."""
+"""Functions that accept a row as an argument."""
 _ROW: Final = "json_row(_text,any)"
 
 
 def json_of_row(binding: Binding, scope: Scope, node: Node, name: str) -> Expr | None:
-    """A call that makes JSON of a row, None if it is none."""
+    """A call that makes JSON of a row; None if it is none."""
     args: Sequence[Node] = node.args or ()
     if name in _OF_ARRAYS and args and _collects_rows(binding, scope, args[0]):
         rows = changed(args[0], args=(_row_to_json(args[0].args[0]),))
@@ -60,7 +60,7 @@ def _row_to_json(row: Node) -> Node:
 
 
 def row_argument(binding: Binding, scope: Scope, node: Node) -> Expr | None:
-    """A row as json; None for any other expression."""
+    """A row as JSON; None for any other expression."""
     if is_a(node, ast.RowExpr):
         exprs = [settled(binding, scope, part) for part in row_parts(binding, scope, node)]
         return _row(binding, node, [f"f{place}" for place in range(1, len(exprs) + 1)], exprs)

@@ -1,4 +1,4 @@
-"""Operator syntax: plain operators, rows, IN, BETWEEN, LIKE, NULLIF, IS DISTINCT FROM, = ANY."""
+"""Bind operator syntax: operators, row comparison, IN, BETWEEN, LIKE, NULLIF, IS DISTINCT FROM."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -305,7 +305,7 @@ def _check_copied(expr: Expr) -> None:
 
 
 def check_subject(subject: Expr, node: Node) -> None:
-    """0A000 for what PostgreSQL evaluates once and we cannot (`volatile_calls.py`)."""
+    """0A000 for a subject that PostgreSQL evaluates once and we cannot (`volatile_calls.py`)."""
     _check_copied(subject)
     if is_volatile_anywhere(subject) and not is_volatile_expression(subject):
         raise not_supported("comparing a subquery that has a volatile function", position(node))
@@ -368,7 +368,7 @@ def _one_between(
 def case_condition(
     binding: Binding, _scope: Scope, subject: Expr, subject_node: Node, when: Node
 ) -> Expr:
-    """`CASE subject WHEN value`: `subject = value`, at the place of WHEN."""
+    """`CASE subject WHEN value`: `subject = value`, at the position of WHEN."""
     value = binding.expression(_scope, when.expr)
     return compared(binding, "=", [subject, value], [subject_node, when.expr], when.location)
 

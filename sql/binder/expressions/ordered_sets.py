@@ -1,6 +1,6 @@
 """Ordered-set aggregates: `f(direct arguments) WITHIN GROUP (ORDER BY keys)`.
 
-The rows of the function table have the keys first, then the direct arguments (`Function.within`).
+In the function table the keys come first, then the direct arguments (`Function.within`).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from sql.plan.traverse import column_ids
 
 
 def check_within(node: Node, name: str) -> None:
-    """WITHIN GROUP where it must be, and nowhere else (42809), if a row takes so many arguments."""
+    """42809 for WITHIN GROUP that is missing or not allowed, if the number of arguments fits."""
     place = at(node.location)
     rows = functions(name)
     within = any(row.within for row in rows)
@@ -42,7 +42,7 @@ def sorted_nodes(node: Node) -> Sequence[Node]:
 
 
 def keys_within(node: Node, args: Sequence[Expr], order: list[SortKey]) -> list[SortKey]:
-    """The keys with their arguments as the aggregate takes them."""
+    """The sort keys, with the expressions that the aggregate takes."""
     if not node.agg_within_group:
         return order
     if any(list(column_ids(arg)) for arg in args[len(order) :]):

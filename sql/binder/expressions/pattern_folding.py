@@ -1,4 +1,4 @@
-"""Functions of constants that are computed at once, so that engines see the pattern they make."""
+"""Fold LIKE ESCAPE and SIMILAR TO patterns of constants, so that engines get a constant pattern."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,7 +13,7 @@ _FOLDED: Final[dict[str, Callable[..., str]]] = {
 
 
 def folded(expr: Expr) -> Expr:
-    """The value of a call that makes a pattern of constants; anything else as it is."""
+    """The constant value of a pattern-making call; any other expression unchanged."""
     if not isinstance(expr, Call) or expr.function.name not in _FOLDED:
         return expr
     values: list[object] = []

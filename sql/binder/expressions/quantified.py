@@ -4,8 +4,8 @@
                              ELSE false END FROM (SELECT x < c AS m FROM q))
 
 INVARIANTS
-  Q1  any operator that yields boolean may stand there, over any number of columns; `= ANY` and
-      `<> ALL` have kinds of their own (`SubqueryKind`).
+  Q1  any operator that returns boolean is allowed, over any number of columns; `= ANY` and `<> ALL`
+      have kinds of their own (`SubqueryKind`).
 """
 
 from collections.abc import Sequence

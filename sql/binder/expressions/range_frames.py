@@ -1,15 +1,15 @@
-"""RANGE with an interval over dates and times, as RANGE with a number.
+"""Rewrite RANGE frames with an interval offset to numeric offsets in seconds.
 
     order by d range '7 days' preceding
       ─▶  order by extract(epoch from d) range 604800.000000 preceding
 
-An interval with months has no length of its own, one with days none in a time zone: over a
-timestamptz the offset is computed for each row, `epoch(t) - epoch(t - offset)`; over the others
-engines know months.
+An interval with months has no fixed length, and one with days has none in a time zone. Over a
+timestamptz the offset is therefore computed for each row, `epoch(t) - epoch(t - offset)`. Over the
+other types engines understand months.
 
 INVARIANTS
-  F1  both ends are rewritten, or none: they have one key.
-  F2  what fails for its offset alone (NULL, below zero) fails in the same words.
+  F1  both ends are rewritten, or neither, because they share one sort key.
+  F2  an invalid offset (NULL, negative) fails with the same error as before the rewrite.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ _BEHIND: Final = (
 def counted_in_seconds(
     binding: Binding, order: tuple[SortKey, ...], frame: Frame
 ) -> tuple[tuple[SortKey, ...], Frame]:
-    """The key and the frame, by numbers where they say the same."""
+    """The sort key and the frame, with numeric offsets where that is equivalent."""
     ends = (frame.start, frame.end)
     offsets = [end.offset for end in ends if end.offset is not None]
     if frame.mode is not FrameMode.RANGE or not offsets or order[0].expr.type.name not in _KEYS:

@@ -1,11 +1,11 @@
-"""Functions in FROM whose columns the query names: json_to_record, json_populate_record, their kin.
+"""Record-returning JSON functions in FROM: json_to_record, json_populate_record and their kin.
 
     json_to_recordset(j) AS x(a int, b text)  ─▶  unnest(json_records(j, ..)) as row
                                                   record_field(row, 1), record_field(row, 2)
 
 INVARIANTS
-  R1  all fields of all rows are converted by the one call, whichever of them is read: what is
-      wrong with a value is found as in PostgreSQL.
+  R1  one call converts all fields of all rows, whether they are read or not. An invalid value is
+      therefore reported as in PostgreSQL.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ POPULATING: Final = frozenset({
     "json_populate_record", "json_populate_recordset", "jsonb_populate_record",
     "jsonb_populate_recordset",
 })  # fmt: skip
-"""Their columns are those of the row type of the first argument, which is NULL here."""
+"""Their columns are those of the first argument's row type; the argument must be NULL here."""
 RECORDS: Final = POPULATING | {
     "json_to_record", "json_to_recordset", "jsonb_to_record", "jsonb_to_recordset"
 }  # fmt: skip
@@ -58,7 +58,7 @@ def definitions_of(node: Node) -> list[Sequence[Node]]:
 
 
 def check_allowed(name: str, definitions: Sequence[Node]) -> None:
-    """42601 for a list behind a function that has columns of its own."""
+    """42601 for a column definition list on a function that has columns of its own."""
     if not definitions:
         return
     if name in _OUT_PARAMETERS:
@@ -71,7 +71,7 @@ def check_allowed(name: str, definitions: Sequence[Node]) -> None:
 def rows_of_record(
     binding: Binding, scope: Scope, node: Node, definitions: Sequence[Node]
 ) -> tuple[Call, list[tuple[str, SqlType]]]:
-    """The rows as an array of texts, for `field`, and the columns."""
+    """The rows as an array of texts, from which `field` extracts, and the columns."""
     name = node.funcname[-1].sval
     if name in POPULATING:
         document, columns = _populating(binding, scope, node, definitions)
@@ -140,7 +140,7 @@ def _is_null(node: Node) -> bool:
 
 
 def field(binding: Binding, row: Expr, number: int, type_: SqlType) -> Expr:
-    """A field of a row that `rows_of_record` gives, counted from 1."""
+    """A field of a row of `rows_of_record`, counted from 1."""
     function = function_by_id("record_field(text,int4)")
     return Call(function, (row, Const(number, INT4), *zone_arguments(binding, function)), type_)
 

@@ -1,4 +1,4 @@
-"""Aggregates of whole rows, json_agg(t) and count(t), as they are and over windows."""
+"""Aggregates whose argument is a whole row: json_agg(t), count(t), plain or over a window."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,9 @@ _OF_ROWS: Final = "json_agg.rows"
 
 
 def aggregated(binding: Binding, scope: Scope, call: Node, arg: Node) -> Expr:
-    """An argument of an aggregate's call; rows with DISTINCT are refused as any other row is."""
+    """An argument of an aggregate; a row with DISTINCT is bound, and refused, like any other
+    row.
+    """
     row = None
     name = call.funcname[-1].sval
     if name in TAKING_ROWS and not call.agg_distinct:
@@ -27,6 +29,6 @@ def aggregated(binding: Binding, scope: Scope, call: Node, arg: Node) -> Expr:
 
 
 def chosen_name(binding: Binding, call: Node, exprs: Sequence[Expr]) -> str:
-    """By which name the rows of the function table are looked for."""
+    """The name to look up in the function table: json_agg() of rows has a name of its own."""
     name: str = call.funcname[-1].sval
     return _OF_ROWS if name == "json_agg" and exprs and id(exprs[0]) in binding.rows else name

@@ -1,15 +1,15 @@
-"""Calls that act for each row of a statement: nextval() and its kin beside rows of tables.
+"""Calls that act once per result row: split nextval() and its kin off the engine's plan.
 
     select a, 'x' || nextval('s') from t      Project(a, 'x' || nextval('s'))
       ─▶ plan: Project(a)    calls: c1 = nextval('s')    after: Project(a, 'x' || c1) over `called`
 
-An engine makes the rows of the plan; the session calls, row by row and from left to right, and what
-follows from that is computed over rows that it has made itself.
+An engine computes the rows of the plan. The session then makes the calls, row by row and from left
+to right. Expressions that depend on the calls are evaluated over the resulting rows in process.
 
 INVARIANTS
-  W1  a call is made once for each row that the statement yields, in the order of the rows: it
-      stands above everything that leaves rows out or sorts them. Anything else is refused.
-  W2  a call behind a condition (CASE, COALESCE, AND, OR) is made where the condition holds.
+  W1  a call is made once for each row that the statement yields, in the order of the rows. It must
+      stand above everything that filters or sorts rows; any other position is refused.
+  W2  a call under a condition (CASE, COALESCE, AND, OR) is made where the condition holds.
 """
 
 from collections.abc import Sequence
@@ -68,13 +68,13 @@ from sql.statements.bound import (
 from sql.types.sql_type import BOOL
 
 CALLED: Final = RelationId("called")
-"""The rows with what was called."""
+"""The relation of result rows, with the values of the calls."""
 
 S = TypeVar("S", Query, Modify, Query | Modify, Query | Modify | CreateTableAs)
 
 
 def with_calls(binding: Binding, bound: Bound) -> Bound:
-    """The statement, whose calls stand beside its plan."""
+    """The statement, with its per-row calls separated from the plan."""
     if not binding.acts:
         return bound
     match bound:

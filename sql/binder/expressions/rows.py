@@ -1,4 +1,4 @@
-"""Rows where values stand: ROW(..), whole rows as values, their comparison and their fields.
+"""Row values: ROW(..), whole rows as records, row comparison, and field selection.
 
 ROW(a, 'x'), and q of a subquery   a record (`records.py`)
 t = u, t IS DISTINCT FROM u        column by column
@@ -43,7 +43,7 @@ def record(binding: Binding, values: Sequence[Expr]) -> Call:
 
 
 def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """A RowExpr that is a value; a literal in it is text."""
+    """A RowExpr as a value; an untyped literal in it becomes text."""
     values: list[Expr] = []
     untyped = False
     for part in row_parts(binding, scope, node):
@@ -61,7 +61,7 @@ def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 
 def cast_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
-    """A whole row that is cast, as a record; None for any other expression."""
+    """A whole row to be cast, as a record; None for any other expression."""
     whole = whole_row(binding, scope, node)
     return None if whole is None else row_record(binding, whole)
 
@@ -74,9 +74,10 @@ def row_record(binding: Binding, whole: WholeRow) -> Expr:
 def compared_rows(
     binding: Binding, scope: Scope, node: Node, *, equal: bool, null_safe: bool
 ) -> Expr | None:
-    """Whether two whole rows are equal, or differ, NULLs in them being equal (record_eq); None for
-    other operands. `null_safe`: a row that is not there is distinct from one that is; otherwise
-    the answer is NULL.
+    """Whether two whole rows are equal, or differ, with NULLs equal to each other (record_eq).
+
+    None for other operands. `null_safe`: a null-extended row is distinct from a real one; otherwise
+    the result is NULL.
     """
     left, right = (whole_row(binding, scope, side) for side in (node.lexpr, node.rexpr))
     if left is None or right is None:
@@ -109,9 +110,7 @@ def _type_of(whole: WholeRow) -> SqlType:
 
 
 def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """`(t).a`, `(ROW(..)).f1`; of what is no row, `(x).f` is `f(x)`
-    (ParseFuncOrColumn).
-    """
+    """`(t).a`, `(ROW(..)).f1`; if x is not a row, `(x).f` is `f(x)` (ParseFuncOrColumn)."""
     name = node.indirection[0].sval
     if len(node.indirection) > 1:
         raise not_supported("selecting a part of a field", position(node))
@@ -156,7 +155,7 @@ def _field(binding: Binding, scope: Scope, row: Node, name: str) -> Expr:
 
 
 def counted_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
-    """What count() counts of a whole row of this level; None for any other expression."""
+    """The argument of count() for a whole row of this level; None for any other expression."""
     whole = whole_row(binding, scope, node)
     if whole is None or whole.item not in scope.items:
         return None
@@ -164,6 +163,6 @@ def counted_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
 
 
 def there(binding: Binding, scope: Scope, node: Node) -> Expr | None:
-    """True, or NULL where a whole row is not there; None for any other expression."""
+    """True, or NULL in a null-extended row; None if the expression is not a whole row."""
     whole = whole_row(binding, scope, node)
     return None if whole is None else whole.or_null(binding, Const(True, BOOL))

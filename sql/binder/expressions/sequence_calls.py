@@ -1,13 +1,12 @@
-"""Sequences: their definitions, and nextval() and its kin in expressions.
+"""Bind nextval(), currval(), lastval() and setval() as per-row calls or runtime parameters.
 
-A call of nextval() and its kin in a target list of the statement itself, or in SET of UPDATE, is
-made for each row (`row_calls.py`). Elsewhere it is bound to a parameter of its own, after those of
-the client: the session finds its value before the statement runs (`Prepared.supplied`). That is
-what PostgreSQL does where the call is evaluated once, as in VALUES; in a query over rows it is
-refused. A column whose default is nextval() gets its values when rows are written, one for each
-(`Prepared.filled`).
+In a target list of the statement itself, or in SET of UPDATE, the call is made for each row
+(`row_calls.py`). Elsewhere it is bound to a runtime parameter, numbered after those of the client:
+the session computes its value before the statement runs (`Prepared.supplied`). PostgreSQL does the
+same where the call is evaluated once, as in VALUES; in a query over rows it is refused. A column
+whose default is nextval() gets its values when rows are written, one for each (`Prepared.filled`).
 
-The relation is an oid where a constant names it, and is found by its text where that is computed.
+A constant name becomes the relation's oid. A computed name is resolved when it is evaluated.
 """
 
 from collections.abc import Sequence

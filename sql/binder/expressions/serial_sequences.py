@@ -1,7 +1,7 @@
-"""pg_get_serial_sequence(): the sequence that belongs to a column, by names of table and column.
+"""pg_get_serial_sequence(): find the sequence that a column owns, by the names of table and column.
 
-of constants      known when the statement is bound
-of parameters     found by the session before it runs
+of constants      known at binding time
+of parameters     computed by the session before the statement runs
 of columns        an expression over the catalogs (`sql/data/catalog_functions.txt`)
 """
 
@@ -22,7 +22,7 @@ NAME = "pg_get_serial_sequence"
 
 
 def serial_call(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr | None:
-    """What the call is; None if its arguments are computed for each row."""
+    """The bound call; None if its arguments are computed for each row."""
     if not all(isinstance(expr, Const | Param) for expr in exprs):
         return None
     if not all(expr.type.name in ("unknown", "text", "varchar", "name") for expr in exprs):
@@ -36,7 +36,7 @@ def serial_call(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) 
 
 
 def serial_sequence(binding: Binding, named: str, column_name: str) -> str | None:
-    """Its name with its schema, or None. Raises for a table or column that is not there."""
+    """The sequence's qualified name, or None. Raises the errors of a missing table or column."""
     parts = relation_parts(named, binding.context.database, None)
     schema = parts[0] if len(parts) > 1 else None
     known = schema is None or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)

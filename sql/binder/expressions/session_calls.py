@@ -1,14 +1,16 @@
-"""Functions that act on the session (`sql/data/session.txt`) and settings whose names are computed.
+"""Functions that the session evaluates before a statement runs: set_config(), pg_sleep() and more.
+
+They are listed in `sql/data/session.txt`. current_setting() of a computed name is one of them, too.
 
     select set_config('a.b', $1, true), pg_sleep(1)
            └─▶ Supplied: the session does it before the statement runs, in this order ─▶ a parameter
 
 INVARIANTS
-  S1  what acts is called once and always: it stands in the list of a SELECT without FROM, with
-      nothing around it that might leave it out; anything else is refused.
-  S2  arguments are computed from constants and parameters alone.
-  S3  a statement is bound under the settings from before it. One that changes what binding depends
-      on (DateStyle, TimeZone, search_path ..) computes nothing beside.
+  S1  a function with a side effect is called exactly once. It must stand in the target list of a
+      SELECT without FROM, under nothing that could skip it; any other position is refused.
+  S2  its arguments are computed from constants and parameters alone.
+  S3  a statement is bound under the settings that hold before it runs. If it changes a setting that
+      binding depends on (DateStyle, TimeZone, search_path ..), it must not compute anything else.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +28,7 @@ ACTING: Final = frozenset({"pg_sleep", "pg_sleep_for", "pg_sleep_until", "set_co
 
 
 NUMBERS: Final = frozenset({"txid_current", "txid_current_if_assigned"})
-"""What numbers the transaction. Only who asks gets a number."""
+"""Functions that return the transaction's number, which is assigned on first demand."""
 _RULES: Final = frozenset(
     {
         "check constraints",
@@ -42,7 +44,7 @@ _RULES: Final = frozenset(
 def session_value(
     binding: Binding, name: str, args: Sequence[Expr], type_: SqlType, place: int | None
 ) -> Param:
-    """What the session will answer to the call."""
+    """A runtime parameter for the session's result of the call."""
     for arg in args:
         if next(iter(column_ids(arg)), None) is not None or any(_is_supplied(e) for e in _all(arg)):
             raise not_supported(f"{name}() of a computed argument", place)
@@ -64,12 +66,14 @@ def transaction_number(binding: Binding, name: str, scope: Scope, place: int | N
 
 
 def sets_something(binding: Binding) -> bool:
-    """Whether a setting changes while the statement's values are found."""
+    """Whether one of the statement's calls changes a setting."""
     return any(supplied.kind == "set_config" for supplied in binding.supplied)
 
 
 def check_acting(bound: Bound, supplied: Sequence[Supplied]) -> None:
-    """0A000 for a function that acts where it may be left out, or called for every row (S1)."""
+    """0A000 for a side effect in a position that may be skipped, or evaluated for every row
+    (S1).
+    """
     wanted = {
         SUPPLIED_BASE + number: call.kind
         for number, call in enumerate(supplied, 1)
@@ -88,8 +92,8 @@ def check_acting(bound: Bound, supplied: Sequence[Supplied]) -> None:
 
 
 def computes_beside(bound: Bound) -> bool:
-    """Whether a query computes more than it is supplied with: it was bound before a setting
-    changed (S3).
+    """Whether a query computes more than its runtime parameters, under the settings from before
+    (S3).
     """
     if not isinstance(bound, Query):
         return False

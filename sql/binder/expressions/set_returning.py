@@ -1,11 +1,11 @@
-"""Functions that return sets: in FROM, and in target lists (transformRangeFunction, ProjectSet).
+"""Set-returning functions in FROM and in target lists (transformRangeFunction, ProjectSet).
 
     FROM f(x) WITH ORDINALITY, ROWS FROM (f(x), g(y))  ─▶  SetScan, lateral to what stands before it
     SELECT f(x), g(y) FROM t                           ─▶  t CROSS JOIN LATERAL SetScan(f(x), g(y))
     SELECT f(x), count(*) FROM t GROUP BY 1            ─▶  the same, below the groups
 
 INVARIANTS
-  S1  calls of one SetScan run side by side; what ends first is padded with NULLs.
+  S1  calls of one SetScan run side by side; the shorter ones are padded with NULLs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ def _of_text(binding: Binding, text: Expr, node: Node) -> Expr:
 
 
 def with_sets(binding: Binding, scope: Scope, plan: Plan) -> Plan:
-    """The rows below a target list, each as often as its sets have rows."""
+    """Expand the sets of a target list: each row is repeated for the elements of its sets."""
     if not scope.set_calls:
         return plan
     calls, columns = tuple(scope.set_calls), tuple(scope.set_calls.values())
@@ -119,7 +119,7 @@ def with_sets(binding: Binding, scope: Scope, plan: Plan) -> Plan:
 
 
 def with_grouped_sets(binding: Binding, scope: Scope, plan: Plan, keys: Sequence[Expr]) -> Plan:
-    """The rows below the groups, each as often as the sets that are grouped by have rows."""
+    """Expand the sets that are GROUP BY keys, below the grouping."""
     used = {column for key in keys for column in column_ids(key)}
     found = {call: column for call, column in scope.set_calls.items() if column.id in used}
     if not found:

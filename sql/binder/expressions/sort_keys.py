@@ -18,14 +18,14 @@ def sort_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
 
 
 def argument_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
-    """An entry that is an argument, too: a literal has no type yet."""
+    """An entry that is also an argument of the aggregate: a literal stays untyped."""
     expr = binding.expression(scope, item.node)
     check_ordering(expr.type, position(item.node))
     return SortKey(expr, *sort_direction(item))
 
 
 def sort_direction(item: Node) -> tuple[bool, bool]:
-    """DESC and NULLS FIRST of a SortBy, PostgreSQL's defaults filled in."""
+    """DESC and NULLS FIRST of a SortBy, with PostgreSQL's defaults."""
     if item.sortby_dir == SortByDir.SORTBY_USING:
         raise not_supported("ORDER BY .. USING", at(item.location))
     descending = item.sortby_dir == SortByDir.SORTBY_DESC

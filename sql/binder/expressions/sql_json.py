@@ -4,7 +4,7 @@
     JSON_VALUE(j, path ..)     ─▶ sql_json_value(j, path, variables, on empty, value, on error ..)
 
 INVARIANTS
-  Q1  a value is converted as text is that comes in; under other styles than the default that is
+  Q1  an extracted value is converted by its type's input function; under non-default styles that is
       refused.
 """
 
@@ -306,7 +306,7 @@ _KINDS: Final = {
 
 
 def is_json(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """`value IS JSON ..`; NOT stands around it."""
+    """`value IS JSON ..`; the caller adds NOT."""
     expr = settled(binding, scope, node.expr)
     if expr.type.name == "bytea":
         raise not_supported("IS JSON of bytea", at(node.location))
@@ -322,7 +322,7 @@ def is_json(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 
 def json_function(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """One of the three functions over a path."""
+    """JSON_EXISTS, JSON_VALUE or JSON_QUERY."""
     if binding.context.styles != PLAIN:
         raise not_supported("SQL/JSON under this DateStyle or IntervalStyle", at(node.location))
     document = document_of(binding, scope, node.context_item)
@@ -367,7 +367,7 @@ def document_of(binding: Binding, scope: Scope, value: Node) -> Expr:
 
 
 def path_of(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """An expression as a path."""
+    """A path expression as jsonpath."""
     expr = binding.expression(scope, node)
     done = coerce(binding, expr, node, _JSONPATH, EXPLICIT)
     if done is None:
@@ -377,7 +377,7 @@ def path_of(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 
 def variables_of(binding: Binding, scope: Scope, passing: Sequence[Node]) -> Expr:
-    """What PASSING gives, as an object."""
+    """The variables of PASSING, as a JSON object."""
     if not passing:
         return Const("{}", JSONB)
     parts: list[Expr] = []

@@ -1,6 +1,4 @@
-"""Subqueries in expressions: EXISTS, scalar, IN, NOT IN and what is written with ANY and ALL
-(SubLink).
-"""
+"""Bind subqueries in expressions (SubLink): EXISTS, scalar, IN, NOT IN, ANY and ALL."""
 
 from collections.abc import Sequence
 

@@ -1,9 +1,9 @@
-"""Parameters that the session supplies: numbered behind the client's, once these are known.
+"""Runtime parameters of the session: number them after the client's, and check where they stand.
 
 INVARIANTS
-  N1  a parameter has one value in a statement, so nextval() stands only where PostgreSQL evaluates
-      it once: not in what refers to the rows of a query around it. A subquery that refers to none
-      is evaluated once, wherever it stands.
+  N1  a parameter has one value in a statement. nextval() is therefore allowed only where PostgreSQL
+      evaluates it once, and not in an expression that refers to rows of an outer query. An
+      uncorrelated subquery is evaluated once, wherever it stands.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def numbered(value: T, own: int) -> T:
-    """A bound statement whose supplied parameters follow its `own` ones."""
+    """The bound statement, with its runtime parameters numbered after its `own` ones."""
     return _numbered(value, own)  # type: ignore[return-value] # parts keep their types
 
 
@@ -47,7 +47,7 @@ def _numbered(value: object, own: int) -> object:
 
 
 def check_once(bound: Bound, supplied: Sequence[Supplied]) -> None:
-    """0A000 for nextval() in a subquery that is evaluated for each row around it (N1)."""
+    """0A000 for nextval() in a correlated subquery, which is evaluated for each outer row (N1)."""
     wanted = {
         SUPPLIED_BASE + number for number, call in enumerate(supplied, 1) if call.kind == "nextval"
     }

@@ -1,4 +1,4 @@
-"""Functions of the session and of types that are constants once their arguments are bound."""
+"""Bind pg_typeof(), current_schemas() and similar functions that the binder itself can answer."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -26,7 +26,7 @@ _NAMES: Final = SqlType("_name")
 def system_call(
     binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node], place: int | None
 ) -> Expr | None:
-    """What the call is, or None if it is none of these."""
+    """The bound call, or None if it is not one of these functions."""
     key = (name, len(exprs))
     if key in _TYPES:
         exprs = arguments_of(binding, name, exprs, nodes, _TYPES[key], place)

@@ -1,4 +1,4 @@
-"""A point in time as a statement names it: AS OF, AT, TO."""
+"""Bind the point in time of AS OF, AT and TO, as a timeline's timestamp or a timestamptz."""
 
 from sql.binder.resolve.coercion import IMPLICIT, coerce
 from sql.binder.state import Binding, Scope
@@ -12,7 +12,7 @@ _INTEGERS = ("int2", "int4", "int8")
 
 
 def time_expression(binding: Binding, node: Node, clause: str) -> Expr:
-    """int8 (a timestamp as the timeline counts), or timestamptz. Constants, parameters, calls of
+    """int8 (a timestamp of the timeline), or timestamptz, over constants, parameters and calls of
     them.
     """
     expr = binding.expression(Scope(clause=clause), node)

@@ -1,17 +1,17 @@
-"""A table's name in place of a value: its whole row.
+"""Whole-row references: a table's name in place of a value (whole-row Var).
 
-    to_jsonb(t), count(t), t::text   the row as json, whether there is one, its text
-    t IS NULL, t IS DISTINCT FROM u  asked of the columns
+    to_jsonb(t), count(t), t::text   the row as JSON, whether there is one, its text
+    t IS NULL, t IS DISTINCT FROM u  evaluated on the columns
     (t).a, (t).*, ROW(t.*)           the columns themselves
 
-Named row types are no types here, so that a whole row stands only where it is used up at once.
+Named row types do not exist here, so a whole row is allowed only where it is consumed at once.
 
 INVARIANTS
-  O1  a row that an outer join may have made up is NULL as a whole, and not a row of NULLs. Whether
-      it is there is known by a column of its table that is NOT NULL, or by one that its side of
-      the join gets for it (`outer_join_presence.py`).
-  O2  the row of a table or a view grows and shrinks with it, also where a definition names it: no
-      definition may.
+  O1  a row that an outer join null-extends is NULL as a whole, not a row of NULLs. A NOT NULL
+      column of its table tells the two apart, or else a presence column that is added to its side
+      of the join (`outer_join_presence.py`).
+  O2  the whole row of a table gains and loses columns with the table, even inside a stored
+      definition. No stored definition may therefore contain one.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _KEPT: Final = frozenset({_GENERATED, _CHECK})
 
 @dataclass(frozen=True, slots=True)
 class WholeRow:
-    """A row, column by column."""
+    """A whole row, column by column."""
 
     columns: Sequence[tuple[str, Expr]]
     place: int
@@ -42,12 +42,12 @@ class WholeRow:
 
     @property
     def of_table(self) -> bool:
-        """Whether its type has a name in PostgreSQL, that of its table or view."""
+        """Whether its type has a name in PostgreSQL: that of its table or view."""
         return self.item.schema is not None or self.item.again
 
     @property
     def names(self) -> list[str]:
-        """What the columns are called."""
+        """The column names."""
         return [name for name, _ in self.columns]
 
     @property
@@ -56,7 +56,7 @@ class WholeRow:
         return [expr for _, expr in self.columns]
 
     def present(self, binding: Binding) -> Expr | None:
-        """Whether there is one, None if there always is. 0A000 where that is not known (O1)."""
+        """Whether it is a real row; None if it always is. 0A000 where that is unknown (O1)."""
         if not self.item.nullable:
             return None
         known = _required(binding, self.item)
@@ -68,7 +68,7 @@ class WholeRow:
         return IsTest(Test.IS_NOT_NULL, known, BOOL)
 
     def or_null(self, binding: Binding, value: Expr) -> Expr:
-        """What is made of the row, NULL where there is none."""
+        """The value, which is NULL for a null-extended row."""
         present = self.present(binding)
         if present is None:
             return value
@@ -137,7 +137,7 @@ def _required(binding: Binding, item: Item) -> Expr | None:
 
 
 def row_parts(binding: Binding, scope: Scope, row: Node) -> list[Node]:
-    """The fields of a ROW(..), each `t.*` in it written out (transformExpressionList)."""
+    """The fields of a ROW(..), with each `t.*` expanded (transformExpressionList)."""
     return [part for node in row.args or () for part in _expanded(binding, scope, node)]
 
 

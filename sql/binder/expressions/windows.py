@@ -1,10 +1,11 @@
-"""Window functions: calls with OVER, named windows, frames (transformWindowFuncCall,
-transformWindowDefinitions).
+"""Window functions: calls with OVER, named windows, frames (transformWindowFuncCall).
+
+Definitions follow transformWindowDefinitions.
 
     f(args) FILTER (..) OVER (PARTITION BY .. ORDER BY .. frame) ─▶ WindowCall, a column
 
-A window is of the level it is written in; its parts are bound over the rows below, and rewritten
-over the groups if the level groups (`grouping.py`).
+A window belongs to the level that contains it. Its parts are bound over the rows below, and
+rewritten over the groups if the level groups (`grouping.py`).
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -91,7 +92,7 @@ _EXCLUSIONS: Final = (
 
 
 def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """A FuncCall with OVER: registered with its query level, where it is a column."""
+    """A FuncCall with OVER: registered with its query level as a column."""
     name = node.funcname[-1].sval
     _check_place(scope, node)
     _check_forms(node, name)

@@ -1,12 +1,10 @@
-"""WITH queries: their order, what recursion may look like, and where their rows are made
-(parse_cte.c).
+"""WITH queries: order them, check recursion, and share or inline each (parse_cte.c).
 
 INVARIANTS
-  C1  a WITH query that is read twice, or that may answer in two ways, is made once (`With`), unless
-      it refers to an outer query or to the rows of a recursion: then every use is a plan of its
-      own.
-  C2  the binder never sees a recursion of another form than `base UNION [ALL] step` with one
-      reference to itself, in the FROM of the step.
+  C1  a WITH query that is read twice, or that is volatile, is computed once (`With`). If it refers
+      to an outer query or to the rows of a recursion, each use is a plan of its own instead.
+  C2  a recursive query always has the form `base UNION [ALL] step` with one reference to itself, in
+      the FROM of the step. Other forms are refused before binding.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +37,7 @@ from sql.types.sql_type import NUMERIC, TEXT, SqlType, display, plain_type
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A WITH query that its uses scan (`CteScan`), until it is known how often they do."""
+    """A WITH query that its uses scan (`CteScan`), until the number of its uses is known."""
 
     cte: CteId
     name: str
@@ -47,14 +45,14 @@ class Shared:
 
 
 def note_shared(binding: Binding, query: Shared) -> None:
-    """A WITH query is known now, to those behind it and those within the query around it."""
+    """Record whether a new WITH query refers to an outer query or to a recursion."""
     reads = {scan.cte for scan in cte_scans(query.definition)}
     if free_columns(query.definition) or reads & (binding.work_tables | binding.outer_bound):
         binding.outer_bound.add(query.cte)
 
 
 def with_shared(binding: Binding, plan: Plan, shared: Sequence[Shared]) -> Plan:
-    """The plan of a query with its WITH queries around it, or in their places (C1)."""
+    """Put the WITH queries around the plan, or inline them at their uses (C1)."""
     for query in reversed(shared):
         uses = sum(scan.cte == query.cte for scan in cte_scans(plan))
         if not uses:
@@ -100,7 +98,7 @@ class Entry:
 
 
 def entries(clause: Node) -> list[Entry]:
-    """The queries of a WITH clause in an order in which each knows those that it reads."""
+    """The queries of a WITH clause, ordered so that each follows those that it reads."""
     names: dict[str, Node] = {}
     for cte in clause.ctes:
         if cte.ctename in names:
@@ -238,7 +236,10 @@ _SETS: Final = {
 
 
 def in_all_rounds(type_: SqlType) -> SqlType:
-    """A column of the base, for the values of all rounds: the widest, if it has no modifier."""
+    """The type of a base column that holds the values of all iterations.
+
+    It is the widest numeric if the base has no modifier.
+    """
     return NUMERIC if type_.name == "numeric" and type_.typmod < 0 else column_type(type_)
 
 
@@ -261,8 +262,9 @@ def check_domain(
 def check_literal(
     binding: Binding, name: str, index: int, sides: tuple[Expr, SelectResult], node: Node
 ) -> None:
-    """42804 if the base is a literal without a type, which is text by then, and the step has
-    another type. A literal that is no value of that type fails first, as in PostgreSQL.
+    """42804 if the base is an untyped literal, which becomes text, and the step has another type.
+
+    A literal that is no value of that type fails first, as in PostgreSQL.
     """
     literal, step = sides
     overall = step.columns[index].type
@@ -282,7 +284,7 @@ def _mismatch_overall(name: str, index: int, base: str, overall: str, node: Node
 
 
 def check_step(binding: Binding, scope: Scope) -> None:
-    """42P19 for aggregates over the rows of the last round."""
+    """42P19 for an aggregate over the recursive reference."""
     if not scope.reads_itself or not scope.aggregates:
         return
     ids = {column.id for column in scope.aggregates.values()}

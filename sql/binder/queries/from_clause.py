@@ -1,5 +1,6 @@
-"""FROM: tables, subqueries, CTEs and joins to a plan and the items that it makes visible
-(parse_clause.c).
+"""FROM: bind tables, subqueries, CTE references, functions and joins to a plan and its FROM items.
+
+Source: PostgreSQL's parse_clause.c (transformFromClause).
 """
 
 from collections.abc import Callable, Sequence
@@ -108,7 +109,7 @@ _GONE: Final = Const(None, UNKNOWN)
 
 
 def as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item: Item) -> Item:
-    """The item by its alias; in the text of a view with the columns and names of its time."""
+    """The item under its alias; in a view's text with the column names of the view's creation."""
     columns, name, schema = list(item.columns), found.name, found.schema
     key = (node.schemaname or "", node.relname)
     if binding.pinned is not None and key in binding.pinned:

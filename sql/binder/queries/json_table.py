@@ -1,12 +1,12 @@
-"""JSON_TABLE: rows of the items that a path finds (parse_jsontable.c).
+"""JSON_TABLE: rewrite it to lateral unnests and SQL/JSON functions (parse_jsontable.c).
 
     JSON_TABLE(j, path COLUMNS (..))  ─▶  unnest of the items, lateral, and over each of them
                                           JSON_VALUE, JSON_QUERY or JSON_EXISTS for every column
     NESTED PATH path COLUMNS (..)     ─▶  left join of the items in each item
 
 INVARIANTS
-  T1  nested paths side by side are one list of items, those of the first one first: a row is of
-      one of them, and the others' item is NULL in it, as is everything over it.
+  T1  sibling nested paths form one list of items, in the order of the paths. A row belongs to one
+      of them; the items of the others, and the columns computed from them, are NULL in it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ _ITEMS: Final = "sql_json_items(jsonb,jsonpath,jsonb,text)"
 
 
 def json_table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
-    """The rows, and the columns by their names."""
+    """The rows, and the columns with their names."""
     _check_names(node)
     active, clause = scope.lateral_active, scope.clause
     scope.lateral_active, scope.clause = True, "FROM"

@@ -1,5 +1,6 @@
-"""LIMIT, OFFSET, FETCH FIRST .. WITH TIES and DISTINCT ON (transformLimitClause,
-transformDistinctOnClause).
+"""Bind LIMIT, OFFSET, FETCH FIRST .. WITH TIES (transformLimitClause) and DISTINCT ON.
+
+DISTINCT ON follows transformDistinctOnClause.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ def limited(plan: Plan, parts: tuple[Expr | None, Expr | None, bool]) -> Plan:
 def limit_parts(
     binding: Binding, scope: Scope, node: Node
 ) -> tuple[Expr | None, Expr | None, bool]:
-    """LIMIT and OFFSET as int8 expressions, and whether ties count."""
+    """LIMIT and OFFSET as int8 expressions, and whether WITH TIES is given."""
     offset = _part(binding, scope, node.limitOffset, "OFFSET", "2201X")
     ties = node.limitOption == LimitOption.LIMIT_OPTION_WITH_TIES
     count = node.limitCount
@@ -78,7 +79,7 @@ def distinct_on(
     nodes: Sequence[Node],
     order: Sequence[tuple[Target, bool, bool]],
 ) -> list[Target]:
-    """The targets that DISTINCT ON compares; they must be the first that ORDER BY names."""
+    """The targets that DISTINCT ON compares; they must be the leading ones of ORDER BY."""
     scope.clause = "DISTINCT ON"
     keys: list[tuple[Target, Node]] = []
     for node in nodes:
@@ -108,8 +109,10 @@ def distinct_before_sets(
     distinct: Sequence[Target] | None,
     order: Sequence[tuple[Target, bool, bool]],
 ) -> tuple[Plan, Sequence[Target] | None]:
-    """DISTINCT ON with ORDER BY chooses among the rows before their sets are returned, unless one
-    of its keys is a set (make_sort_input_target). What is still to be made distinct comes back.
+    """Apply DISTINCT ON with ORDER BY below the set-returning functions (make_sort_input_target).
+
+    If one of its keys is a set, or there is no ORDER BY, the plan stays, and the keys are returned
+    for the caller to apply later.
     """
     if not distinct or not order:
         return plan, distinct

@@ -1,4 +1,4 @@
-"""What stands on top of the rows of a query: projection, DISTINCT, ORDER BY and LIMIT."""
+"""Put projection, DISTINCT, ORDER BY and LIMIT on top of the rows of a query."""
 
 from collections.abc import Sequence
 
@@ -21,8 +21,9 @@ def finished(
     distinct: Sequence[Target] | None,
     number: Target | None = None,
 ) -> SelectResult:
-    """Projection, DISTINCT, ORDER BY, LIMIT on top of the rows. `number`: what rows that are equal
-    are ordered by; they are ties all the same.
+    """Projection, DISTINCT, ORDER BY and LIMIT on top of the rows.
+
+    `number`: the order of rows with equal sort keys; for WITH TIES they are ties all the same.
     """
     columns = tuple([_target_column(binding, target) for target in targets])
     made = {id(target): column for target, column in zip(targets, columns, strict=True)}

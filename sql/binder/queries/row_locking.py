@@ -1,7 +1,7 @@
-"""FOR UPDATE, FOR SHARE and their kin: which tables they mean (transformLockingClause).
+"""FOR UPDATE and FOR SHARE: find the tables that they lock (transformLockingClause).
 
-Nobody is locked out: what is read under such a clause is validated when the transaction commits, at
-every isolation level. NOWAIT and SKIP LOCKED find no lock, so they change nothing.
+No transaction waits. Rows that are read under such a clause are validated when the transaction
+commits, at every isolation level. NOWAIT and SKIP LOCKED never meet a lock and have no effect.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -30,18 +30,18 @@ _WORDS: Final = {
 
 
 def check_locking(clauses: Sequence[Node] | None, what: str) -> None:
-    """0A000 where rows of a table do not come through."""
+    """0A000 for a locking clause on a query whose result is not rows of tables."""
     if clauses:
         raise SqlError("0A000", f"{_words(clauses[0])} {what}")
 
 
 def lock_words(clauses: Sequence[Node]) -> str:
-    """What is said of rows that several clauses name: the strongest."""
+    """The name of the strongest of several locking clauses."""
     return _WORDS[max(clause.strength for clause in clauses)]
 
 
 def lock(binding: Binding, scope: Scope, node: Node) -> None:
-    """Note the tables of a SELECT whose rows are to be validated."""
+    """Record the tables of a SELECT whose rows the commit must validate."""
     clauses = node.lockingClause or ()
     if not clauses:
         return
@@ -169,7 +169,7 @@ def _not_lockable(ctes: Collection[str], item: Node) -> str | None:
 
 
 def check_locked(binding: Binding, bound: Bound) -> None:
-    """0A000 for statements that write and lock others than the tables that they write to."""
+    """0A000 for a statement that writes to some tables and locks rows of others."""
     match bound:
         case Query():
             return

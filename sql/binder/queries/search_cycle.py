@@ -1,15 +1,15 @@
 """SEARCH and CYCLE of WITH RECURSIVE, rewritten as PostgreSQL does (rewriteSearchCycle.c).
 
-    SEARCH DEPTH FIRST BY a SET o     o: the rows on the way, array[row(a)], then o || row(a)
+    SEARCH DEPTH FIRST BY a SET o     o: the path of rows, array[row(a)], then o || row(a)
     SEARCH BREADTH FIRST BY a SET o   o: row(depth, a)
-    CYCLE a SET m USING p             p: the rows on the way; m: whether row(a) is one of them, and
+    CYCLE a SET m USING p             p: the path of rows; m: whether row(a) is one of them, and
                                       then nothing follows that row
 
 INVARIANTS
-  S1  a row of the recursion has the query's columns, the added ones in this order, and the depth;
-      the step reads the added ones by name, a star does not show them.
-  S2  the step's rows come from one row each of the round before: what the rewritten step adds is
-      carried up from the scan of that round through joins, filters and projections only.
+  S1  a row of the recursion has the query's columns, then the added ones in this order, then the
+      depth. The step may read the added columns by name; a star does not show them.
+  S2  each row of the step comes from exactly one row of the previous iteration. The added columns
+      are carried up from the scan of that iteration through joins, filters and projections only.
 """
 
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ class SearchCycle:
 
 
 def search_cycle(binding: Binding, scope: Scope, cte: Node) -> SearchCycle | None:
-    """What the clauses of a recursive query add; None without any."""
+    """The columns that SEARCH and CYCLE of a recursive query add; None without these clauses."""
     if cte.search_clause is None and cte.cycle_clause is None:
         return None
     found = SearchCycle(cte)
@@ -96,7 +96,7 @@ def search_cycle(binding: Binding, scope: Scope, cte: Node) -> SearchCycle | Non
 
 
 def check_not_recursive(cte: Node) -> None:
-    """42601 for a clause of a query that does not refer to itself."""
+    """42601 for such a clause on a query that does not refer to itself."""
     if cte.search_clause is not None or cte.cycle_clause is not None:
         raise SqlError("42601", "WITH query is not recursive", at(cte.location))
 
@@ -163,7 +163,7 @@ def _reads(item: Node, name: str) -> bool:
 
 
 def with_clauses(binding: Binding, found: SearchCycle, plan: Recursive) -> Recursive:
-    """The recursion with what the clauses add (S1)."""
+    """The recursion with the columns that its clauses add (S1)."""
     _check_clauses(found, plan.columns)
     return replace(
         plan,

@@ -1,10 +1,10 @@
-"""Queries: SELECT, VALUES, set operations, WITH, ORDER BY and LIMIT (transformSelectStmt).
+"""Bind queries: SELECT, VALUES, set operations, WITH, ORDER BY and LIMIT (transformSelectStmt).
 
     FROM ─▶ WHERE ─▶ GroupBy ─▶ HAVING ─▶ Window ─▶ Project(targets, sort keys) ─▶ Distinct ─▶ Sort
          ─▶ Limit ─▶ drop sort keys
 
-Unknown literals in a target list stay unknown until someone decides: the other side of a UNION, the
-column of an INSERT, or `SelectResult.settle`, which makes them text.
+Untyped literals in a target list stay untyped until their use decides: the other side of a UNION,
+the column of an INSERT, or `query_result.settle`, which makes them text.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ _SET_KINDS: Final = {
 
 
 def bind_query(binding: Binding, node: Node, parent: Scope | None) -> SelectResult:
-    """Bind a query below `parent`; unknown columns may remain."""
+    """Bind a query below `parent`; some of its columns may remain untyped."""
     if not is_a(node, ast.SelectStmt):
         raise not_supported("a data-modifying statement here", None)
     scope = Scope(parent)
@@ -109,7 +109,7 @@ def bind_with(
 ) -> Sequence[Shared]:
     """Bind the CTEs of a WITH clause into the scope, each seeing those before it.
 
-    With `share` the caller puts what is returned around the query (`with_shared`).
+    With `share` the caller must wrap its query in the returned ones (`with_shared`).
     """
     shared: list[Shared] = []
     share = share and all(is_a(cte.ctequery, ast.SelectStmt) for cte in node.ctes)

@@ -1,7 +1,7 @@
-"""TABLESAMPLE: each row of the table with the same probability, whatever the method is called.
+"""TABLESAMPLE: filter each row with the same probability, for BERNOULLI and SYSTEM alike.
 
-PostgreSQL's SYSTEM takes whole pages; what a page is here, nobody promises. A sample that can be
-had again (REPEATABLE) is refused: the places of rows change when files are compacted.
+PostgreSQL's SYSTEM takes whole pages, but Meridian has no pages. REPEATABLE is refused: the
+positions of rows change when files are compacted, so the same sample cannot be drawn again.
 """
 
 from decimal import Decimal
@@ -20,7 +20,7 @@ _METHODS: Final = frozenset({"bernoulli", "system"})
 
 
 def check_sample(node: Node) -> None:
-    """What PostgreSQL says of the clause before it looks at the table's rows."""
+    """Raise PostgreSQL's errors that do not depend on the table's rows."""
     *qualifier, name = names = strings(node.method)
     if name not in _METHODS or qualifier not in ([], ["pg_catalog"]):
         name = ".".join(names)

@@ -1,4 +1,7 @@
-"""Target lists, and how ORDER BY and GROUP BY refer to them (findTargetlistEntry)."""
+"""Bind target lists, and resolve the ORDER BY and GROUP BY entries that refer to them.
+
+Source: PostgreSQL's findTargetlistEntry.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ from sql.types.sql_type import TEXT, display
 
 @dataclass(slots=True)
 class Target:
-    """An entry of a target list. `junk`: only there to sort by; `is_key`: GROUP BY has found it."""
+    """An entry of a target list. `junk`: only for sorting; `is_key`: a GROUP BY key."""
 
     name: str
     expr: Expr
@@ -87,7 +90,7 @@ def _check_composite(binding: Binding, scope: Scope, call: Node) -> None:
 
 
 def settled(binding: Binding, target: Target) -> Expr:
-    """The target's expression; an unknown literal becomes text now."""
+    """The target's expression; an untyped literal becomes text."""
     if target.expr.type.name == "unknown":
         target.expr = implicit(binding, target.expr, target.node, TEXT)
     return target.expr
@@ -96,7 +99,7 @@ def settled(binding: Binding, target: Target) -> Expr:
 def sort_target(
     binding: Binding, scope: Scope, targets: list[Target], node: Node, *, computed: bool
 ) -> Target:
-    """What an ORDER BY entry sorts by: a target, or a junk one added to the list.
+    """The target that an ORDER BY entry sorts by; a junk one is added if needed.
 
     `computed`: an expression over input columns is allowed (not after UNION).
     """
@@ -127,7 +130,7 @@ def sort_target(
 def bound_groups(
     binding: Binding, scope: Scope, targets: list[Target], select: Node
 ) -> GroupClause:
-    """GROUP BY."""
+    """Bind GROUP BY."""
     entries: Sequence[Node] = select.groupClause or ()
     known = dict[Expr, Target]() if any(map(is_set, entries)) else None
     return group_clause(
@@ -224,5 +227,5 @@ def _by_name(targets: list[Target], name: str, node: Node, clause: str) -> Targe
 
 
 def is_unsettled(expr: Expr) -> bool:
-    """An unknown literal or an untyped parameter."""
+    """Whether it is an untyped literal or parameter."""
     return expr.type.name == "unknown" and isinstance(expr, Const | Param)

@@ -1,9 +1,9 @@
-"""Sets of a target list that PostgreSQL does not return, because it knows the value beside them.
+"""Drop set-returning functions whose result cannot matter, as PostgreSQL's planner does.
 
     select unnest(a) + null from t      one row of NULL for each row of t
 
-A strict function of a NULL constant is NULL when the query is planned (evaluate_function), and the
-set in its other argument is gone before it is looked for.
+A strict function of a NULL constant folds to NULL at planning time (evaluate_function). The
+set-returning function in its other argument is then removed before sets are expanded.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from sql.plan.traverse import column_ids, with_children
 
 
 def drop_lost_sets(scope: Scope, targets: Collection[Target]) -> None:
-    """Forget the sets that no target needs."""
+    """Remove the set-returning functions that no target needs."""
     if not scope.set_calls:
         return
     sets = {column.id for column in scope.set_calls.values()}

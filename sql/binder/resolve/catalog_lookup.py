@@ -1,15 +1,16 @@
-"""Finding a table by its name, and remembering what the answer rests on.
+"""Look up relations, types and schemas by name, and record the name dependencies of a statement.
 
-A name that resolves to a table of a later schema of the search path, or that is found missing, says
-something about names that do not exist. A transaction that writes commits only if that still holds
-(`coordinator/core/validation.py`), so it is written down here. What is found is watched by the
-table's definition; only who decides by a name alone (IF NOT EXISTS) asks to have it written down.
+If a name resolves to a later schema of the search path, or to nothing, the answer depends on names
+that do not exist. A transaction that writes commits only if that still holds
+(`coordinator/core/validation.py`), so the lookup is recorded. A relation that was found is watched
+through its definition. A found name is recorded only for statements that need nothing else of it
+(IF NOT EXISTS).
 
 INVARIANTS
-  Q1  relations of pg_catalog come before the search path; a statement that reads one rests on the
+  Q1  relations of pg_catalog come before the search path; a statement that reads one depends on the
       whole catalog.
-  Q2  system relations are found with their schema's name; without it only if the search path names
-      the schema, and behind every table of users.
+  Q2  Meridian's system relations are found with their schema's name. Without it they are found only
+      if the search path names the schema, and after every user table.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,13 +31,13 @@ from sql.errors import SqlError, duplicate_table, undefined_schema, undefined_ta
 from sql.parser.syntax import Node, at
 
 Relation: TypeAlias = Table | CatalogObject | tuple[Table, Key]
-"""What may have a name among relations; an index of a key is known by both."""
+"""Anything that has a name among relations; the index of a key is its table and the key."""
 
 
 def look_up(
     binding: Binding, name: str, *, schema: str | None, decides: bool = False
 ) -> Table | None:
-    """The table of that name, or None. `decides`: the statement needs no more than the name."""
+    """The table of that name, or None. `decides`: the statement depends on the name alone."""
     if schema == SYSTEM_SCHEMA and name in SYSTEM_RELATIONS:
         return SYSTEM_RELATIONS[name]
     found = _system_catalog(binding, name, PG_CATALOG if schema is None else schema)
@@ -58,8 +59,10 @@ def look_up(
 
 
 def existing_schemas(context: BindContext, path: Sequence[str]) -> Iterator[str]:
-    """Those of a search path that are there, as PostgreSQL has them: without our own (Q2); the
-    session's own is made when it is asked for.
+    """The schemas of a search path that exist for PostgreSQL's purposes.
+
+    Meridian's own schema is left out (Q2). The session's temporary one counts, as it is created on
+    demand.
     """
     known = (PG_CATALOG, INFORMATION_SCHEMA, context.temporary)
     for name in path:
@@ -68,7 +71,7 @@ def existing_schemas(context: BindContext, path: Sequence[str]) -> Iterator[str]
 
 
 def check_may_create(schema: str, name: str) -> None:
-    """42501 for something new in a schema of the system."""
+    """42501 for a new object in a system schema."""
     if schema in SYSTEM_SCHEMAS:
         message = f'permission denied to create "{schema}.{name}"'
         detail = "System catalog modifications are currently disallowed."
@@ -86,7 +89,7 @@ def _system_catalog(binding: Binding, name: str, schema: str) -> Table | None:
 def look_up_sequence(
     binding: Binding, name: str, *, schema: str | None
 ) -> SequenceDefinition | None:
-    """The sequence of that name, or None. 42809 if something else is called so."""
+    """The sequence of that name, or None. 42809 if another relation has the name."""
     for candidate in binding.context.search_path if schema is None else (schema,):
         table = binding.context.catalog.tables.get((candidate, name))
         found = binding.context.catalog.relation(candidate, name)
@@ -100,7 +103,7 @@ def look_up_sequence(
 
 
 def named_relation(catalog: Catalog, schema: str, name: str) -> Relation | None:
-    """What is called so, an index of a key included."""
+    """The relation of that name, including the index of a key."""
     found = catalog.tables.get((schema, name)) or catalog.relation(schema, name)
     if found is not None:
         return found
@@ -113,7 +116,7 @@ def named_relation(catalog: Catalog, schema: str, name: str) -> Relation | None:
 
 
 def named(binding: Binding, relation: Node) -> Relation | None:
-    """What a name stands for, of whatever kind. Raises 0A000 for another database."""
+    """The relation that a RangeVar names, of any kind. Raises 0A000 for another database."""
     check_database(binding, relation, placed=False)
     schema, catalog = relation.schemaname, binding.context.catalog
     path = binding.context.search_path if schema is None else (schema,)
@@ -122,7 +125,7 @@ def named(binding: Binding, relation: Node) -> Relation | None:
 
 
 def kind_of(found: Relation) -> str:
-    """What PostgreSQL calls it."""
+    """The kind of a relation in PostgreSQL's words."""
     match found:
         case Table():
             return "table"
@@ -133,7 +136,7 @@ def kind_of(found: Relation) -> str:
 
 
 def relation_exists(binding: Binding, schema: str, name: str) -> bool:
-    """Whether a table, sequence, view or index is called so; the statement rests on the answer."""
+    """Whether a relation or index has that name; the statement depends on the answer."""
     found = named_relation(binding.context.catalog, schema, name)
     if isinstance(found, tuple):
         # No object says when the index of a key goes.
@@ -144,7 +147,7 @@ def relation_exists(binding: Binding, schema: str, name: str) -> bool:
 
 
 def look_up_type(binding: Binding, name: str, *, schema: str | None) -> UserType | None:
-    """The type of that name that users have made, or None; the statement rests on the answer."""
+    """The user-defined type of that name, or None; the statement depends on the answer."""
     for candidate in binding.context.search_path if schema is None else (schema,):
         found = binding.context.catalog.type_named(candidate, name)
         binding.look_ups.add(LookUp(candidate, name, state_of(found), TYPE))
@@ -154,7 +157,7 @@ def look_up_type(binding: Binding, name: str, *, schema: str | None) -> UserType
 
 
 def row_type(binding: Binding, name: str, *, schema: str | None) -> Table | ViewDefinition | None:
-    """The table or view whose rows have a type of that name; the statement rests on the answer."""
+    """The table or view whose row type has that name; the statement depends on the answer."""
     for candidate in binding.context.search_path if schema is None else (schema,):
         found = named_relation(binding.context.catalog, candidate, name)
         if relation_exists(binding, candidate, name) and isinstance(found, Table | ViewDefinition):
@@ -163,7 +166,7 @@ def row_type(binding: Binding, name: str, *, schema: str | None) -> Table | View
 
 
 def row_type_exists(binding: Binding, schema: str, name: str) -> bool:
-    """Whether a type is called so, or a relation whose rows are of a type so called."""
+    """Whether a type or row type of that name exists."""
     relation = named_relation(binding.context.catalog, schema, name)
     found = look_up_type(binding, name, schema=schema)
     taken = relation_exists(binding, schema, name) and isinstance(relation, Table | ViewDefinition)
@@ -171,7 +174,7 @@ def row_type_exists(binding: Binding, schema: str, name: str) -> bool:
 
 
 def refuse_type_name(binding: Binding, schema: str, name: str) -> None:
-    """42710 for a table or view that is called like a type: its rows would have that type."""
+    """42710 for a new table or view whose row type would have the name of a type."""
     if look_up_type(binding, name, schema=schema) is not None:
         hint = (
             "A relation has an associated type of the same name, so you must use a name that "
@@ -181,20 +184,20 @@ def refuse_type_name(binding: Binding, schema: str, name: str) -> None:
 
 
 def refuse_renamed(binding: Binding, schema: str, name: str, *, where: str = "") -> None:
-    """The same for one that is to be called so."""
+    """42710 for a relation that is renamed to, or moved onto, the name of a type."""
     if look_up_type(binding, name, schema=schema) is not None:
         raise SqlError("42710", f'type "{name}" already exists{where}')
 
 
 def schema_exists(binding: Binding, name: str) -> bool:
-    """Whether users have a schema of that name; the statement rests on the answer."""
+    """Whether a user schema of that name exists; the statement depends on the answer."""
     exists = name in binding.context.catalog.schemas
     binding.look_ups.add(LookUp(name, None, 0 if exists else None))
     return exists
 
 
 def undefined_relation(binding: Binding, relation: Node) -> SqlError:
-    """What a command says that finds none: of the schema, if that is missing (RangeVarGetRelid)."""
+    """The error for a relation that does not exist, or whose schema does not (RangeVarGetRelid)."""
     schema: str | None = relation.schemaname
     known = schema is None or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
     if schema is not None and not known:
@@ -203,7 +206,7 @@ def undefined_relation(binding: Binding, relation: Node) -> SqlError:
 
 
 def qualifying_schema(binding: Binding, names: Sequence[str], place: int | None) -> str | None:
-    """The schema that a qualified name stands in. Raises 3F000, and as `check_qualified`."""
+    """The schema of a qualified name. Raises 3F000, and the errors of `check_qualified`."""
     check_qualified(binding, names, at(place))
     schema = names[-2] if len(names) > 1 else None
     if schema is not None and schema not in SYSTEM_SCHEMAS and not schema_exists(binding, schema):
@@ -212,7 +215,7 @@ def qualifying_schema(binding: Binding, names: Sequence[str], place: int | None)
 
 
 def check_qualified(binding: Binding, names: Sequence[str], place: int | None = None) -> None:
-    """0A000 for the name of something in another database, 42601 for what is longer
+    """0A000 for a name in another database, 42601 for one with too many parts
     (DeconstructQualifiedName).
     """
     shown = ".".join(names)
@@ -225,8 +228,9 @@ def check_qualified(binding: Binding, names: Sequence[str], place: int | None = 
 
 
 def relation_name(binding: Binding, names: Sequence[str]) -> tuple[str | None, str]:
-    """Schema and name of a relation (makeRangeVarFromNameList). Raises 0A000 for another database,
-    42601 for what is longer.
+    """Schema and name of a relation (makeRangeVarFromNameList).
+
+    Raises 0A000 for another database, 42601 for a name with too many parts.
     """
     *qualifier, name = names
     if len(names) > 3:
@@ -242,7 +246,9 @@ def relation_name(binding: Binding, names: Sequence[str]) -> tuple[str | None, s
 def not_there(
     binding: Binding, kind: str, schema: str | None, name: str, *, missing_ok: bool
 ) -> str:
-    """What IF EXISTS says that finds none. Raises 3F000, 42P01, 42704 without it."""
+    """The notice of IF EXISTS for a missing object. Without IF EXISTS it raises 3F000, 42P01,
+    42704.
+    """
     known = schema is None or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
     if schema is not None and not known:
         if not missing_ok:
@@ -255,14 +261,14 @@ def not_there(
 
 
 def wrong_kind(name: str, wanted: str, kind: str) -> SqlError:
-    """42809 of DROP for what is called so and is something else."""
+    """42809 of DROP for an object of that name but of another kind."""
     one, other = (f"{'an' if word[0] in 'aeiou' else 'a'} {word}" for word in (wanted, kind))
     hint = f"Use DROP {kind.upper()} to remove {other}."
     return SqlError("42809", f'"{name}" is not {one}', hint=hint)
 
 
 def check_database(binding: Binding, relation: Node, *, placed: bool = True) -> None:
-    """0A000 for a RangeVar of another database. `placed`: the error says where it stands."""
+    """0A000 for a RangeVar of another database. `placed`: the error carries its position."""
     catalog = relation.catalogname
     if catalog is None or catalog == binding.context.database:
         return
@@ -287,6 +293,6 @@ def refuse_system_write(table: Table) -> None:
 
 
 def refuse_taken(binding: Binding, schema: str, name: str) -> None:
-    """42P07 for a name that a relation has, the index of a key included."""
+    """42P07 for a name that a relation or the index of a key has already."""
     if relation_exists(binding, schema, name):
         raise duplicate_table(name)

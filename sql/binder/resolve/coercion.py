@@ -1,6 +1,6 @@
-"""Conversions: which are allowed where, and expressions that perform them.
+"""Type conversions: which are allowed in which context, and the expressions that perform them.
 
-    unknown literal   parsed here and now into a constant of the target type
+    unknown literal   parsed at once into a constant of the target type
     untyped $n        gets the target type
     anything else     a `Call` of the cast's row; casts of constants that cannot fail are folded
 
@@ -8,12 +8,12 @@ Follows parse_coerce.c: contexts (implicit, assignment, explicit). Not here: com
 (`unified_types.py`).
 
 INVARIANTS
-  K1  what `coerce` returns has the target's type name and, if the target has a modifier, its
+  K1  the result of `coerce` has the target's type name and, if the target has a modifier, its
       modifier.
-  K2  a numeric keeps its computed precision and scale unless the target has a modifier; `store`
-      alone gives it the exact shape of a column.
-  K3  folding never raises for a typed constant: what would fail is left to run time, as in
-      PostgreSQL.
+  K2  a numeric keeps its computed precision and scale unless the target has a modifier; only
+      `stored` gives it the exact precision and scale of a column.
+  K3  folding never raises for a typed constant: a conversion that would fail is left to run time,
+      as in PostgreSQL.
 """
 
 from collections.abc import Iterable
@@ -98,14 +98,14 @@ def coerce(
 
 
 def implicit(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
-    """`coerce` where an overload or a common type has already been found to fit."""
+    """`coerce` for a conversion that overload or common-type resolution has already allowed."""
     done = coerce(binding, expr, node, target, IMPLICIT)
     assert done is not None, f"no implicit cast from {expr.type.name} to {target.name}"
     return done
 
 
 def settled(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """An expression whose type is not unknown: a literal that nothing gives a type is text."""
+    """Bind an expression; an untyped literal becomes text."""
     expr = binding.expression(scope, node)
     return implicit(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
 
@@ -128,8 +128,9 @@ def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
 
 
 def named_parameter(binding: Binding, param: Param, node: Node) -> Expr:
-    """A parameter of one of the reg types: the client sends a name, or a number as text, which is
-    looked up when the statement runs. Any other parameter as it is.
+    """A parameter of a reg type, for which the client sends a name, or a number as text.
+
+    The name is looked up when the statement runs. Any other parameter is returned unchanged.
     """
     type_ = param.type
     if type_.name not in REGISTERED:
@@ -172,7 +173,7 @@ def _held(value: Value, type_: SqlType, place: int | None) -> Value:
 
 
 def float_literal(binding: Binding, node: Node, target: SqlType) -> Const | None:
-    """A numeric literal that becomes a float, if no numeric of ours holds it: 1e300 (no place)."""
+    """A numeric literal as a float, if it exceeds our numeric (1e300); without a position."""
     is_float = target.name in ("float4", "float8")
     if not is_float or not is_a(node, ast.A_Const) or not is_a(node.val, ast.Float):
         return None
@@ -187,7 +188,7 @@ def float_literal(binding: Binding, node: Node, target: SqlType) -> Const | None
 
 
 def decimal_constant(value: Decimal, place: int | None) -> Const:
-    """A numeric constant with exactly its own digits."""
+    """A numeric constant with the precision and scale of its own digits."""
     if value.as_tuple().exponent > 0:  # type: ignore[operator] # finite values have an integer
         value = Decimal(int(value))
     if not value:
@@ -234,7 +235,7 @@ def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> 
 
 
 def zone_arguments(binding: Binding, row: Function) -> tuple[Const, ...]:
-    """The session's zone for a row that depends on it (F3 of `functions/table.py`)."""
+    """The session's time zone, for a function that depends on it (F3 of `functions/table.py`)."""
     return (Const(binding.context.timezone, TEXT),) if row.zone else ()
 
 
@@ -284,7 +285,7 @@ def _in_range(value: int, name: str) -> bool:
 
 
 def bare_name(type_: SqlType) -> str:
-    """The type as messages name it, without a modifier."""
+    """The type's name in messages, without its modifier."""
     return display(SqlType(type_.name))
 
 
@@ -346,14 +347,16 @@ def _fitted_text(value: str, length: int, target: SqlType, context: CastContext)
 
 
 def same_shape(left: SqlType, right: SqlType) -> bool:
-    """Whether two types are stored alike."""
+    """Whether two types have the same storage representation."""
     return left.name == right.name and (
         "numeric" not in left.name or (left.precision, left.scale) == (right.precision, right.scale)
     )
 
 
 def reshaped(binding: Binding, expr: Expr, target: SqlType) -> Expr:
-    """A numeric as another precision and scale, losing no exact digit (N2 of `numeric.py`)."""
+    """A numeric in another precision and scale, without loss of exact digits (N2 of
+    `numeric.py`).
+    """
     if same_shape(expr.type, target):
         return expr
     if isinstance(expr, Const):
@@ -387,7 +390,7 @@ def _moved(value: Value, target: SqlType) -> Const | None:
 
 
 def is_exact(binding: Binding, expr: Expr) -> bool:
-    """Whether a numeric value has not been rounded by the engine yet (N2 of `numeric.py`)."""
+    """Whether an engine has not rounded the numeric value yet (N2 of `numeric.py`)."""
     match expr:
         case Call():
             if expr.function.numeric in ("divide", "inexact"):
@@ -408,14 +411,14 @@ def is_exact(binding: Binding, expr: Expr) -> bool:
 
 
 def stored(binding: Binding, expr: Expr, target: SqlType) -> Expr:
-    """Give an assigned value the exact shape of its column (K2)."""
+    """An assigned value in exactly its column's type and modifier (K2)."""
     if char_blanks_bpchar.is_char(target):
         return char_blanks.as_width(expr, target)
     return reshaped(binding, expr, target) if "numeric" in target.name else expr
 
 
 def to_boolean(binding: Binding, expr: Expr, node: Node, what: str) -> Expr:
-    """A condition, or 42804."""
+    """A boolean condition, or 42804."""
     if expr.type.name == "bool":
         return expr
     done = coerce(binding, expr, node, SqlType("bool"), ASSIGNMENT)

@@ -1,17 +1,21 @@
-"""COLLATE: all collations on offer order text by code points; which letters they know differs.
+"""COLLATE: which collation an expression has, and calls whose result depends on it.
 
-    upper('é' collate "C")          é: its letters are those of ASCII
+All supported collations order text by code points. They differ in the characters that they treat as
+letters:
+
+    upper('é' collate "C")          é: only ASCII letters
     upper('é' collate "default")    É
 
 INVARIANTS
-  L1  an expression has the collation of its arguments, one that COLLATE names before others
-      (assign_collations_walker): two different ones are 42P21. `name` is of the collation "C".
-  L2  what asks for letters is computed for ASCII's under "C" and its kin (`lower`, `upper`, ILIKE)
-      or refused; all else is the same under every collation.
+  L1  an expression has the collation of its arguments; one that COLLATE names wins
+      (assign_collations_walker). Two different explicit collations are 42P21. The type `name` has
+      the collation "C".
+  L2  under "C" and similar collations, operations on letters (`lower`, `upper`, ILIKE) are computed
+      for ASCII letters or refused. All other operations are the same under every collation.
 
-Not here: conflicts between collations that nobody named where they meet (42P22 in PostgreSQL):
-they order alike, and the first is as good as the other. The letters of names in patterns
-(`compute/reference/functions/text.py`), where a pattern is over a `name` itself.
+Not here: conflicts between implicit collations (42P22 in PostgreSQL). They order alike, so the
+first one is used. Nor the letters in patterns that match a `name`
+(`compute/reference/functions/text.py`).
 """
 
 import string
@@ -59,7 +63,7 @@ _OF_NAMES: Final = Collation("C", of_names=True)
 
 
 def check_collation(binding: Binding, node: Node, type_: SqlType) -> Collation:
-    """A COLLATE clause at values of a type: 0A000 for another order, 42804 for no texts."""
+    """A COLLATE clause on a type: 0A000 for another order, 42804 for a type that is not text."""
     *_, name = names = strings(node.collname)
     if qualifying_schema(binding, names, node.location) not in (None, "pg_catalog"):
         message = f'collation "{".".join(names)}" for encoding "UTF8" does not exist'
@@ -73,14 +77,14 @@ def check_collation(binding: Binding, node: Node, type_: SqlType) -> Collation:
 
 
 def column_collation(binding: Binding, node: Node | None, type_: SqlType) -> str:
-    """What a column keeps of its COLLATE clause: nothing, if that names its type's own."""
+    """The collation that a column stores: empty if COLLATE names the default of its type."""
     if node is None:
         return ""
     return _unless_own(check_collation(binding, node, type_), type_)
 
 
 def shown_collation(binding: Binding, column: PlanColumn) -> str:
-    """What a column of a table or view keeps that is made of this one."""
+    """The collation to store for a table or view column that is derived from this one."""
     collation = binding.collations.get(column.id)
     return "" if collation is None else _unless_own(collation, column.type)
 
@@ -91,41 +95,41 @@ def _unless_own(collation: Collation, type_: SqlType) -> str:
 
 
 def note(binding: Binding, expr: Expr, collation: Collation | None) -> Expr:
-    """Say of which collation an expression is, so that nobody looks into it again."""
+    """Record the collation of an expression, so that it is not computed again."""
     if collation is not None or _is_collatable(expr.type):
         binding.collated[id(expr)] = (expr, collation)
     return expr
 
 
 def note_all(binding: Binding, made: list[Expr], exprs: Sequence[Expr]) -> list[Expr]:
-    """Say of which collation all of these are: that of the expressions they were made of."""
+    """Record for converted expressions the collation of the originals."""
     collation = merged(binding, exprs)
     return [note(binding, expr, collation) for expr in made]
 
 
 def note_column(binding: Binding, column: PlanColumn, expr: Expr) -> None:
-    """Say of which collation a column is that shows this expression: nobody names it there."""
+    """Record the collation of a column that passes this expression through."""
     note_computed(binding, column, (expr,))
 
 
 def note_computed(binding: Binding, column: PlanColumn, exprs: Sequence[Expr]) -> None:
-    """The same of a column that is computed of these."""
+    """Record the collation of a column that is computed from these expressions."""
     collation = merged(binding, exprs) if _is_collatable(column.type) else None
     if collation is not None:
         binding.collations[column.id] = replace(collation, place=None)
 
 
 def note_united(binding: Binding, column: PlanColumn, sides: Sequence[PlanColumn]) -> None:
-    """The same of a column of a set operation."""
+    """Record the collation of a column of a set operation."""
     for side in sides:
         if side.id in binding.collations:
             binding.collations.setdefault(column.id, binding.collations[side.id])
 
 
 def ascii_rewrite(row: Function, args: Sequence[Expr], collation: Collation | None) -> str | None:
-    """What stands for a call under a collation of ASCII's letters; 0A000 if nothing does (L2).
+    """The SQL that replaces a call under an ASCII-only collation; 0A000 if there is none (L2).
 
-    What is made of a `name` is asked as it is for ASCII, of which names are: tools do so.
+    Pattern matching over a `name` is allowed if its constants are ASCII, because tools rely on it.
     """
     if collation is None or collation.name not in _ASCII_LETTERS:
         return None
@@ -145,7 +149,7 @@ def _asks_letters(row: Function) -> bool:
 
 
 def merged(binding: Binding, exprs: Sequence[Expr]) -> Collation | None:
-    """The collation of what is made of these (L1); None: the default one, of which nobody spoke."""
+    """The collation of an expression over these (L1); None for the default that nobody named."""
     found = [one for expr in exprs if (one := collation_of(binding, expr)) is not None]
     named = sorted((one for one in found if one.place is not None), key=_place)
     for one in named[1:]:

@@ -1,4 +1,4 @@
-"""What a user may have meant by a column that does not exist.
+"""Suggest columns with a similar name for an undefined column (searchRangeTableForCol).
 
 Source: PostgreSQL's parse_relation.c (searchRangeTableForCol, updateFuzzyAttrMatchState).
 """
@@ -12,8 +12,10 @@ _DISTANCE_MAX: Final = 3
 def similar_columns(
     relations: Iterable[tuple[str, Sequence[str]]], qualifier: str | None, name: str
 ) -> Sequence[str]:
-    """The one column, or the two, most like `name`, each as `relation.column`; none if nothing is
-    like it, or more than two are. `relations`: those of a query, with their columns.
+    """The one or two columns most like `name`, each as `relation.column`.
+
+    The answer is empty if no column is similar, or more than two are. `relations`: those of the
+    query, with their columns.
     """
     best, found = _DISTANCE_MAX + 1, list[str]()
     for relation, columns in relations:

@@ -1,10 +1,10 @@
-"""Names in a query: what a FROM clause makes visible, and how a column reference finds it.
+"""Resolve column references against the FROM items of a query and its outer queries.
 
-    Scope (one per query level) ──parent──▶ Scope of the query around it
+    Scope (one per query level) ──parent──▶ Scope of the outer query
       └ items: one per table, subquery, join; each has named columns
 
-Follows parse_relation.c: lookup goes outwards level by level, the first level that knows a name
-decides, two matches in one level are 42702.
+Follows parse_relation.c: the search goes outwards level by level; the first level that has the name
+decides, and two matches in one level are 42702.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tabl
 
 
 def hidden_target(item: Item) -> Item:
-    """The target of an UPDATE or DELETE, as its FROM knows it: not to be referred to."""
+    """The target of an UPDATE or DELETE inside its own FROM, where it must not be referenced."""
     return replace(item, lateral_only=True, is_target=True)
 
 
@@ -77,7 +77,7 @@ def _use(level: Scope, item: Item, name: str, place: int) -> None:
 
 
 def referred(binding: Binding, expr: Expr, place: int) -> Expr:
-    """An item's column as an expression of its own, with its place."""
+    """A copy of an item's column, recorded with the position of the reference."""
     if isinstance(expr, ColumnRef):
         ref = ColumnRef(expr.id, expr.type)
         binding.places[id(ref)] = (ref, place)
@@ -141,7 +141,7 @@ def _check_database(binding: Binding, names: Sequence[str], place: int) -> None:
 
 
 def missing_item(scope: Scope, name: str, place: int) -> SqlError:
-    """42P01, with a word about an item that is there but hidden (errorMissingRTE)."""
+    """42P01, with a hint if the item exists but is not visible here (errorMissingRTE)."""
     for level in scope.levels():
         for item in level.items:
             if name not in (item.name, item.relation):
@@ -161,7 +161,7 @@ def missing_item(scope: Scope, name: str, place: int) -> SqlError:
 
 
 def missing_column(scope: Scope, name: str, place: int) -> SqlError:
-    """42703 for an unqualified name, or 0A000 for a system column of a table in sight."""
+    """42703 for an unqualified name; 0A000 for a system column of a visible table."""
     if name in SYSTEM_COLUMNS and any(
         item.schema is not None for level in scope.levels() for item in level.visible()
     ):

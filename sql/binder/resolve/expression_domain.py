@@ -1,12 +1,12 @@
-"""The domain that an expression is of, as PostgreSQL's exprType() tells it.
+"""Find the domain of an expression, as PostgreSQL's exprType() does.
 
-To everything that computes, a value of a domain is one of its base type. That an expression is of a
-domain matters where something is made of it: a column of CREATE TABLE AS, LIKE or a view, whose
-rows keep the rules, and `pg_typeof()`.
+A domain value behaves as a value of its base type in every computation. The domain matters only
+where a definition is derived from the expression (CREATE TABLE AS, LIKE, views), whose columns keep
+the constraints, and for `pg_typeof()`.
 
 INVARIANTS
-  D5  what chooses among values of one domain is of that domain, calls that do it too; what
-      computes is of none.
+  D5  an expression that chooses among values of one domain has that domain, and so has a call that
+      does. An expression that computes has none.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def domain_of(binding: Binding, expr: Expr) -> Domain | None:
 
 
 def domain_of_call(binding: Binding, function: Function, exprs: Sequence[Expr]) -> Domain | None:
-    """The domain of a call whose result is of the type of its arguments, whatever that is."""
+    """The domain of a call whose result type is its arguments' type (anyelement)."""
     if function.result not in ("anyelement", "anycompatible"):
         return None
     given = [
@@ -63,7 +63,7 @@ def domain_of_call(binding: Binding, function: Function, exprs: Sequence[Expr]) 
 
 
 def type_of_domain(binding: Binding, domain: Domain) -> SqlType:
-    """What its values are of, with its modifier."""
+    """The base type of a domain, with its modifier."""
     found = binding.context.catalog.type_named(domain.schema, domain.name)
     assert isinstance(found, DomainDefinition), "a domain in use is there"
     return found.type
@@ -82,7 +82,9 @@ def _checked(binding: Binding, call: Call) -> Domain | None:
 
 
 def note_domain(binding: Binding, column: PlanColumn, expr: Expr) -> None:
-    """Say of what a column is that shows this expression: its domain, and a table's column."""
+    """Record the origin of a column that passes this expression through: domain and table
+    column.
+    """
     domain = domain_of(binding, expr)
     if domain is not None:
         binding.domains[column.id] = domain

@@ -31,7 +31,7 @@ def arguments_of(
     types: Sequence[SqlType],
     place: int | None,
 ) -> list[Expr]:
-    """The arguments of a function that the binder alone knows, as of these types, or 42883."""
+    """Convert the arguments of a function that only the binder knows to these types, or 42883."""
     found = zip(exprs, types, strict=True)
     if not all(can_coerce(expr.type.name, type_.name, IMPLICIT) for expr, type_ in found):
         raise undefined_function(function_signature(name, exprs), place)
@@ -42,8 +42,9 @@ def arguments_of(
 def find_function(
     name: str, exprs: Sequence[Expr], shown: str, place: int | None, *, variadic: bool = False
 ) -> Choice:
-    """The function or aggregate of that name for these arguments; 42883, 42725. `variadic`: the
-    last of them is marked so.
+    """The function or aggregate of that name for these arguments; 42883, 42725.
+
+    `variadic`: the last argument is marked VARIADIC.
     """
     types = tuple([expr.type.name for expr in exprs])
     try:
@@ -73,7 +74,7 @@ def operator_signature(name: str, exprs: Sequence[Expr]) -> str:
 
 
 def refuse_names(binding: Binding, scope: Scope, node: Node) -> None:
-    """42883 for arguments by name that are left: no function has such names."""
+    """42883 for remaining named arguments: no function has parameters of such names."""
     args = node.args or ()
     if not has_names(args):
         return
@@ -83,13 +84,13 @@ def refuse_names(binding: Binding, scope: Scope, node: Node) -> None:
 
 
 def undetermined() -> SqlError:
-    """42804: nothing says what anyelement stands for."""
+    """42804: no argument decides the type of anyelement."""
     message = "could not determine polymorphic type because input has type unknown"
     return SqlError("42804", message)
 
 
 RECORD_PAIRS: Final = frozenset({"json_each", "json_each_text", "jsonb_each", "jsonb_each_text"})
-"""Sets of two columns, which are two arrays side by side."""
+"""Set-returning functions with two columns, bound as two arrays side by side."""
 
 
 SPLITTING: Final = {

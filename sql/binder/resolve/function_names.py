@@ -1,6 +1,6 @@
-"""Names of functions in literals and values of regproc and regprocedure (regproc.c).
+"""Resolve function names in literals and values of type regproc and regprocedure (regproc.c).
 
-All are PostgreSQL's own, so that what a name means depends on no catalog.
+All functions are PostgreSQL's own, so the result depends on no catalog.
 """
 
 from collections.abc import Iterator
@@ -14,8 +14,10 @@ from sql.parser.type_names import type_in, type_of
 
 
 def function_named(text: str, place: int | None) -> int | None:
-    """The oid of the only function of that name; None if there is none. Raises 42602 for no name,
-    42725 if there are several, 0A000 for what PostgreSQL alone has.
+    """The oid of the only function of that name; None if there is none.
+
+    Raises 42602 for an invalid name, 42725 if there are several functions, 0A000 for a function of
+    PostgreSQL that is missing here.
     """
     *schema, name = name_parts(text, place)
     if len(schema) > 1:
@@ -33,9 +35,10 @@ def function_named(text: str, place: int | None) -> int | None:
 
 
 def function_called(text: str, place: int | None) -> int | None:
-    """The oid of the function with that name and these types of arguments, as `lower(text)`; None
-    if there is none. Raises 42602, 22P02, 42601 for what is no such text, 42704 for a type that is
-    not there, 0A000 for what PostgreSQL alone has.
+    """The oid of the function with that signature, such as `lower(text)`; None if there is none.
+
+    Raises 42602, 22P02, 42601 for an invalid text, 42704 for an undefined type, 0A000 for a
+    function of PostgreSQL that is missing here.
     """
     name, inside = _split(text, place)
     *schema, name = name_parts(name, place)

@@ -1,4 +1,4 @@
-"""Which types have a default btree operator class, as keys and indexes need."""
+"""Check which types have a default btree operator class, as keys and indexes need."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from sql.types.sql_type import OIDS, SqlType, declaration, display
 
 
 def is_own_class(binding: Binding, names: Sequence[str], type_: SqlType) -> bool:
-    """Whether an operator class that is named is the type's own. Raises 42704, 3F000."""
+    """Whether a named operator class is the default one of the type. Raises 42704, 3F000."""
     *schemas, name = names
     known = name in TEXT_CLASSES or any(name == f"{other}_ops" for other in OIDS)
     if schemas and schemas[-1] not in SYSTEM_SCHEMAS and not schema_exists(binding, schemas[-1]):
@@ -27,11 +27,13 @@ def is_own_class(binding: Binding, names: Sequence[str], type_: SqlType) -> bool
 
 
 CLASSLESS: Final = frozenset({"json", "jsonpath", "unknown"})
-"""Types that no index is over."""
+"""Types without any operator class, which no index may contain."""
 
 
 def check_key_type(type_: SqlType, place: int | None) -> None:
-    """Keys are looked up by equal values: refused where equal values may look otherwise."""
+    """Refuse key types whose equal values may differ in representation, as keys are looked up by
+    value.
+    """
     if type_.name in CLASSLESS:
         raise no_class(type_, "btree")
     if type_.element is not None or type_.name in ("interval", "jsonb") or type_.has_blanks:
@@ -39,7 +41,7 @@ def check_key_type(type_: SqlType, place: int | None) -> None:
 
 
 def no_class(type_: SqlType, method: str) -> SqlError:
-    """42704 for an index over what has no order."""
+    """42704 for an index over a type without an order."""
     shown = display(type_)
     message = f'data type {shown} has no default operator class for access method "{method}"'
     hint = (

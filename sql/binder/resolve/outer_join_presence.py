@@ -1,13 +1,13 @@
-"""Whether the row of an outer join's side is there, or was made up of NULLs, as a column.
+"""Add a column that tells a real row from a null-extended one of an outer join, on demand.
 
-    t LEFT JOIN q ON ..        row_to_json(q) asks
+    t LEFT JOIN q ON ..        row_to_json(q) demands it
       ─▶  t LEFT JOIN (the columns of q, true AS there) ON ..
 
-The join is bound before anybody asks, and nobody else is to pay for the column: who binds the
-level puts it into the plan at its end.
+The join is bound before any expression demands the column, and other queries should not pay for it.
+The binder of the query level therefore adds the demanded columns to the plan at the end.
 
 INVARIANTS
-  T1  what was asked for is put in before the level's plan is handed on.
+  T1  every demanded column is added before the level's plan is returned.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from sql.types.sql_type import BOOL
 
 
 def with_presence(plan: Plan, sides: Sequence[Side]) -> Plan:
-    """The plan of a level with the columns that were asked of its outer joins (T1)."""
+    """The plan of a level with the presence columns that its outer joins need (T1)."""
     asked = {id(side.plan): side.there for side in sides if side.there is not None}
     if not asked:
         return plan

@@ -1,7 +1,7 @@
-"""Choosing an overload: which function or operator a call means (manual chapter 10, parse_func.c,
-parse_oper.c).
+"""Overload resolution: which function or operator a call means (parse_func.c, parse_oper.c).
 
-All functions here are pure over type names, so their answers are cached.
+Follows chapter 10 of PostgreSQL's manual. All functions here are pure over type names, so their
+answers are cached.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ class Ambiguous(Exception):
 
 
 class Undetermined(Exception):
-    """Nothing says what anyelement and its kin stand for (42804)."""
+    """No argument decides the type of anyelement and similar pseudo-types (42804)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An overload and the types its arguments must have; `any` leaves an argument as it is."""
+    """An overload and the types to convert its arguments to; `any` leaves an argument unchanged."""
 
     function: Function
     args: tuple[str, ...]
@@ -58,8 +58,9 @@ def _exact_operator(candidates: Sequence[Function], args: tuple[str, ...]) -> Fu
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def choose_function(name: str, args: tuple[str, ...], *, variadic: bool = False) -> Choice | None:
-    """The function or aggregate for these argument types, or None. `variadic`: the last of them is
-    marked VARIADIC, so that nothing repeats. Raises Ambiguous.
+    """The function or aggregate for these argument types, or None. Raises Ambiguous.
+
+    `variadic`: the last argument is marked VARIADIC, so no parameter repeats.
     """
     if variadic:
         candidates = [array_form(row) for row in functions(name) if len(row.args) == len(args)]
@@ -211,8 +212,9 @@ def _polymorphic(row: Function, args: tuple[str, ...]) -> _Elements | None:
 
 
 def polymorphic_elements(wanted: Sequence[str], args: Sequence[str]) -> _Elements | None:
-    """What pseudo-types stand for; None if they cannot (check_generic_type_consistency). `wanted`:
-    the declared types of the arguments, and perhaps the result.
+    """The types of pseudo-types; None if they conflict (check_generic_type_consistency).
+
+    `wanted`: the declared types of the arguments, and perhaps of the result.
     """
     elements: _Elements = {True: None, False: None}
     for want, arg in zip(wanted, args, strict=False):

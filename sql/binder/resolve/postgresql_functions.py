@@ -1,12 +1,10 @@
-"""What PostgreSQL 18 has: names and argument types of its functions, operators, casts, and its
-settings.
+"""Tell calls that PostgreSQL 18 knows and Meridian lacks from those that are undefined in both.
 
-A call that our own table has no overload for is refused (0A000) where PostgreSQL has one, and does
-not exist (42883) where PostgreSQL says the same.
+A call that matches no overload of our function table is unsupported (0A000) if PostgreSQL has one,
+and undefined (42883) if PostgreSQL has none either.
 
 INVARIANTS
-  R1  nothing is chosen here: whether several overloads would be ambiguous does not matter for what
-      cannot run anyway.
+  R1  no overload is chosen here. Ambiguity does not matter for a call that cannot run anyway.
 """
 
 from collections.abc import Sequence
@@ -23,8 +21,9 @@ _ANYTHING: Final = frozenset(
 
 
 def has_function(name: str, args: Sequence[str], *, variadic: bool = False) -> bool:
-    """Whether some function or aggregate takes arguments of these types. `variadic`: the last is
-    marked so; all functions whose last argument repeats are in our own table.
+    """Whether some function or aggregate takes arguments of these types.
+
+    `variadic`: the last one is marked VARIADIC; all variadic functions are in our own table.
     """
     return any(
         _takes(overload, args) and not (variadic and overload[-1:] and overload[-1].endswith("*"))
@@ -33,17 +32,17 @@ def has_function(name: str, args: Sequence[str], *, variadic: bool = False) -> b
 
 
 def has_operator(name: str, args: Sequence[str]) -> bool:
-    """Whether some operator stands between (or before) arguments of these types."""
+    """Whether some binary or prefix operator takes these types."""
     return any(_takes(overload, args) for overload in postgresql_names().operators.get(name, ()))
 
 
 def is_aggregate(name: str) -> bool:
-    """Whether that is the name of an aggregate."""
+    """Whether an aggregate has that name."""
     return name in postgresql_names().aggregates
 
 
 def is_plain(name: str) -> bool:
-    """Whether that is the name of functions, none of them an aggregate."""
+    """Whether functions, but no aggregate, have that name."""
     known = postgresql_names()
     return name in known.functions and name not in known.aggregates
 

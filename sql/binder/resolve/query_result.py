@@ -1,4 +1,4 @@
-"""A bound query on its way to whoever uses it; its literals may still wait for a type."""
+"""Give types to the untyped output columns of a bound query (resolveTargetListUnknowns)."""
 
 from dataclasses import replace
 
@@ -21,13 +21,13 @@ from sql.types.sql_type import TEXT, SqlType
 
 
 def settle(binding: Binding, result: SelectResult) -> None:
-    """Make what is still unknown text (resolveTargetListUnknowns)."""
+    """Make all columns that are still untyped text."""
     for index in tuple(result.unknown):
         retype(binding, result, index, TEXT)
 
 
 def retype(binding: Binding, result: SelectResult, index: int, target: SqlType) -> None:
-    """Give an unknown column a type, down where its literal stands."""
+    """Give an untyped column a type, at its literal."""
     expr = implicit(binding, result.unknown.pop(index), result.nodes[index], target)
     column = result.columns[index]
     made = replace(column, type=expr.type)

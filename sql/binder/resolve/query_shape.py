@@ -1,4 +1,4 @@
-"""Which queries are too complex to write through (view_query_is_auto_updatable)."""
+"""Find out why a view's query is not updatable (view_query_is_auto_updatable)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -32,7 +32,7 @@ def _own_parts(node: Node) -> Iterator[Node]:
 
 
 def query_reasons(tree: Node) -> Iterator[str]:
-    """What keeps a view from being written through, in PostgreSQL's order; its columns apart."""
+    """The reasons, except those of single columns, in PostgreSQL's order."""
     if tree.distinctClause:
         yield _containing("DISTINCT")
     if tree.groupClause:
@@ -56,7 +56,7 @@ def query_reasons(tree: Node) -> Iterator[str]:
 
 
 def special_calls(tree: Node) -> Iterator[str]:
-    """The kinds of functions in the list of a SELECT whose rows are not those that it reads."""
+    """The kinds of target-list calls that change the number of rows: aggregates, windows, sets."""
     calls = [part for part in _own_parts(tree.targetList or ()) if is_a(part, ast.FuncCall)]
     if any(_is_aggregate(call) for call in calls):
         yield "aggregate functions"

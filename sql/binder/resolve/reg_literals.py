@@ -1,10 +1,10 @@
-"""Literals of the reg types: a name becomes an oid where it stands (regclassin and its kin).
+"""Literals of the reg types: resolve a name to an oid at binding time (regclassin and its kin).
 
     't'::regclass ─▶ the table that t means here      '16384'::regclass, '-' ─▶ the number, 0
 
 INVARIANTS
-  G1  a statement with such a literal rests on the name (`catalog_lookup.py`): it is bound again, or
-      validated, when the name comes to mean something else.
+  G1  a statement with such a literal depends on the name (`catalog_lookup.py`). It is bound again,
+      or validated at commit, when the name comes to mean something else.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _OID_MAX: Final = (1 << 32) - 1
 
 
 def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -> Const:
-    """The literal as an oid of the type. Raises what the type's input function does."""
+    """The literal as an oid of the type. Raises the errors of the type's input function."""
     if text == "-":
         return Const(0, type_)
     if text.isdecimal() and text.isascii():
@@ -55,8 +55,9 @@ def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -
 
 
 def resolved(binding: Binding, row: Function, args: Sequence[Expr]) -> Const | None:
-    """The oid that a call with a constant name gives, if the name is known now; else its rewriting
-    says what PostgreSQL would when the statement runs.
+    """The oid that a call with a constant name returns, if the name is known at binding time.
+
+    Otherwise the call is rewritten and raises PostgreSQL's error when the statement runs.
     """
     type_ = SqlType(row.result)
     if type_.name not in _KINDS or len(args) != 1 or not isinstance(args[0], Const):
@@ -94,7 +95,7 @@ def _of_plain_name(binding: Binding, row: Function, name: str) -> Const | None:
 
 
 def shown_type(constant: Const) -> str | None:
-    """What a constant regtype shows: the names of types are nobody's to change."""
+    """The display text of a constant regtype of a built-in type, whose name cannot change."""
     oid = constant.value
     if constant.type.name != "regtype" or not isinstance(oid, int) or oid not in NAMES_BY_OID:
         return None

@@ -1,4 +1,4 @@
-"""Look up relations by name, and make the scan and the range table entry of one."""
+"""Look up the relations of FROM, and build their scans and range table entries."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ from sql.types.sql_type import INT8, TEXT
 def aliased_item(
     columns: Sequence[tuple[str, Expr]], alias: Node, schema: str, relation: str
 ) -> Item:
-    """A table or a view by another name."""
+    """The FROM item of a table or view, with its alias."""
     shown = renamed(columns, alias, alias.aliasname)
     declared = tuple([name for name, _ in columns])
     return Item(alias.aliasname, shown, schema=schema, relation=relation, declared=declared)
@@ -45,8 +45,9 @@ def _recorded(
 def find_table(
     binding: Binding, node: Node, not_a_table: Callable[[str, str], SqlError] | None = None
 ) -> Table:
-    """The table of a RangeVar, or 42P01; where any relation will do also a sequence.
-    `not_a_table`: what PostgreSQL says of another one there, by its name and kind.
+    """The table of a RangeVar, or 42P01; a sequence where any relation is allowed.
+
+    `not_a_table`: makes PostgreSQL's error for another relation from its name and kind.
     """
     place = at(node.location)
     check_database(binding, node)
@@ -76,7 +77,7 @@ def find_table(
 
 
 def find_view(binding: Binding, node: Node) -> ViewDefinition | None:
-    """The view of a RangeVar, if no table comes before it in the search path."""
+    """The view of a RangeVar, if no table precedes it in the search path."""
     check_database(binding, node)
     catalog = binding.context.catalog
     if not catalog.objects:
@@ -98,7 +99,9 @@ def find_view(binding: Binding, node: Node) -> ViewDefinition | None:
 
 
 def relation_of(binding: Binding, node: Node) -> Table | ViewDefinition:
-    """The table or view of a RangeVar; in the text of a view what it meant when that was made."""
+    """The table or view of a RangeVar; in a view's text the one that it meant when the view was
+    created.
+    """
     key = (node.schemaname or "", node.relname)
     if binding.pinned is not None and key in binding.pinned:
         oid = binding.pinned[key][0]
@@ -111,7 +114,7 @@ def relation_of(binding: Binding, node: Node) -> Table | ViewDefinition:
 
 
 def renamed(columns: Sequence[tuple[str, Expr]], alias: Node, shown: str) -> list[tuple[str, Expr]]:
-    """The columns by the names that an alias gives them."""
+    """The columns under the names that an alias gives them."""
     names = strings(alias.colnames)
     if len(names) > len(columns):
         message = (
@@ -145,7 +148,7 @@ def scan(
 
 
 def sequence_named(binding: Binding, node: Node) -> Table | None:
-    """The sequence of a RangeVar, if no table comes before it in the search path."""
+    """The sequence of a RangeVar, if no table precedes it in the search path."""
     catalog = binding.context.catalog
     for schema in (node.schemaname,) if node.schemaname else binding.context.search_path:
         found = catalog.relation(schema, node.relname)
@@ -158,7 +161,7 @@ def sequence_named(binding: Binding, node: Node) -> Table | None:
 
 
 def table_item(scan_: Scan, table: Table, alias: Node | None) -> Item:
-    """What a scanned table makes visible."""
+    """The FROM item of a scanned table."""
     columns = [(column.name, reference(column)) for column in scan_.columns]
     if alias is None:
         return Item(table.name, columns, schema=table.schema)

@@ -1,4 +1,4 @@
-"""Which role a name means, in a statement and to a session."""
+"""Resolve role names in a statement, including CURRENT_USER, SESSION_USER and PUBLIC."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def roles_of(context: BindContext) -> Roles:
 
 
 def current_role(context: BindContext) -> Role:
-    """Who acts: what he makes is his."""
+    """The role that executes the statement and will own new objects."""
     roles = roles_of(context)
     found = roles.named(context.user) or roles.by_oid(OWNER)
     assert found is not None, "U2 of `catalog/roles.py`: the first superuser has always been there"
@@ -57,13 +57,13 @@ def spec_name(binding: Binding, spec: Node) -> str:
 
 
 def role_of(binding: Binding, roles: Roles, spec: Node) -> Role:
-    """The role that a RoleSpec means, or 42704. What it means is the session's: it is not kept."""
+    """The role that a RoleSpec means, or 42704. The plan is then specific to the session."""
     binding.uses_session = True
     return role_named(roles, spec_name(binding, spec))
 
 
 def grantees(binding: Binding, roles: Roles, specs: Sequence[Node]) -> tuple[int, ...]:
-    """The oids of those who are granted something; PUBLIC may be among them."""
+    """The oids of the grantees; PUBLIC may be among them."""
     return tuple(
         PUBLIC
         if spec.roletype == RoleSpecType.ROLESPEC_PUBLIC
@@ -73,5 +73,5 @@ def grantees(binding: Binding, roles: Roles, specs: Sequence[Node]) -> tuple[int
 
 
 def owner_of(catalog: Catalog, subject: Subject) -> int:
-    """Who owns something."""
+    """The owner of an object."""
     return catalog.rights.get(subject, Rights()).owner

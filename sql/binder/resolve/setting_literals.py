@@ -1,21 +1,21 @@
-"""Literals of times as they were read, once: for what is used later, under other settings.
+"""Rewrite time literals as the values they have under the current settings and clock.
 
     'tomorrow 10:00' in a view  ─ CREATE, in Berlin ─▶ CAST('2025-06-02 08:00:00+00' AS
                                                        timestamp with time zone)
     the same in a statement     ─ PREPARE, in Berlin ─▶ '2025-06-02 08:00:00+00'
 
-PostgreSQL reads such a literal when it analyses the statement, by the settings (TimeZone,
-DateStyle, IntervalStyle) and the clock of that moment, and keeps the value. We keep text, so its
-literals are written anew.
+PostgreSQL parses such a literal when it analyses the statement, by the settings (TimeZone,
+DateStyle, IntervalStyle) and the clock of that moment, and stores the value. Meridian stores text,
+so the literals in it are rewritten.
 
 INVARIANTS
-  R1  what is written anew means the same under all settings and at any time: an ISO text, with its
+  R1  a rewritten literal means the same under all settings and at any time: an ISO text, with its
       zone if the type has one.
-  R2  the literals of a text that is kept have their types written out, so that they keep them
-      whatever becomes of the columns beside them. A name that its column had is kept.
+  R2  literals of a stored text have explicit types, so that they keep them whatever becomes of
+      neighbouring columns. An output column keeps the name that it had.
 
-Not here: texts that become times when the statement runs (`'..'::text::timestamptz`), which are
-read by whoever runs it, as in PostgreSQL.
+Not here: texts that are converted to times when the statement runs (`'..'::text::timestamptz`).
+Their value depends on the running session, as in PostgreSQL.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,9 @@ _OWN_NAMES: Final = frozenset({"date"})
 
 
 def remember(binding: "Binding", literal: Const, value: Const) -> None:
-    """Note what a literal of the statement's own was read as, if that may become another value."""
+    """Record the value of a literal of the statement's own text, if another session may read it
+    otherwise.
+    """
     if value.type.name.removeprefix("_") not in _READ or binding.of_kept_text:
         return
     _, node = binding.literals.get(id(literal), (None, None))
@@ -50,8 +52,9 @@ def remember(binding: "Binding", literal: Const, value: Const) -> None:
 
 
 def as_kept(read: Sequence[ReadLiteral], written: Node, tree: Node) -> bool:
-    """Write the literals of a tree anew (R1, R2); whether there were any. `written`: the tree that
-    was bound, of which the other is a copy.
+    """Rewrite the literals of a tree for storing (R1, R2); returns whether there were any.
+
+    `written`: the tree that was bound, of which `tree` is a copy.
     """
     if not read:
         return False
@@ -113,7 +116,9 @@ def _type_name(value: Const) -> Node:
 
 
 def as_read(statement: Statement, read: ReadLiterals) -> Statement:
-    """The statement with its literals as they were read (R1), but for those of two types."""
+    """The statement with its literals at their recorded values (R1), except literals used as two
+    types.
+    """
     values = _values(read.literals)
     node, as_of = deepcopy((statement.node, statement.as_of))
     texts: list[str] = []

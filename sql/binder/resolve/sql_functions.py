@@ -1,10 +1,10 @@
-"""Calls that are shorthand for an expression: those that look something up in the catalogs.
+"""SQL-bodied functions: inline the body of a catalog look-up function as an expression.
 
     pg_get_userbyid(x) ─▶ (select .. from pg_catalog.pg_roles r where r.oid = x)
 
 INVARIANTS
-  R1  the arguments are bound where the call stands, before the expression is; nothing of the
-      expression's names can capture theirs, and nothing of theirs can be meant by it.
+  R1  the arguments are bound at the call, before the body is. Names in the body cannot capture
+      names in the arguments, nor the other way round.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ from sql.plan.nodes import Expr
 
 
 def stand_in(binding: Binding, text: str, args: tuple[Expr, ...]) -> Expr:
-    """The expression with these arguments (R1)."""
+    """The body, bound with these arguments as $1, $2 .. (R1)."""
     binding.substitutes.append(args)
     try:
         return binding.expression(Scope(), _tree(text))

@@ -1,14 +1,14 @@
-"""What expressions make of values in another style than PostgreSQL's default.
+"""Convert arguments to text in the session's styles, where a function prints them.
 
     SET DateStyle = 'German';  d || ' x'  ─▶  styled(d) || ' x'
 
 INVARIANTS
-  Y1  a value that a function makes a text of stands there as the text that the session's style
-      makes of it, and so does an interval or a bytea of which it makes JSON.
-  Y2  what remains is refused: floats in JSON, which are numbers there; texts that are read; what is
-      to be DISTINCT, as values are that look different.
+  Y1  if a function makes text of a value, the value is passed as its text in the session's style.
+      So are an interval and a bytea of which a function makes JSON.
+  Y2  other uses are refused: floats in JSON, where they are numbers; functions that parse text; and
+      DISTINCT, because equal values may be displayed differently.
 
-Not here: rows as values (`expressions/rows.py`), and results (`styled_output.py`).
+Not here: row values (`expressions/rows.py`), and results (`styled_output.py`).
 """
 
 from collections.abc import Sequence
@@ -33,8 +33,8 @@ def styled_arguments(
     *,
     distinct: bool = False,
 ) -> tuple[Expr, ...]:
-    """The arguments of a call as the session's styles have them (Y1); 0A000 for what cannot be
-    styled (Y2).
+    """The arguments of a call in the session's styles (Y1); 0A000 for a use that is refused
+    (Y2).
     """
     styles = binding.context.styles
     if styles == PLAIN:
@@ -47,7 +47,7 @@ def styled_arguments(
 
 
 def styled(binding: Binding, expr: Expr) -> Call:
-    """The text of a value, the texts of an array's elements, in the session's style."""
+    """The text of a value, or of an array's elements, in the session's style."""
     how = Const(binding.context.styles.packed(), TEXT)
     zone = Const(binding.context.timezone, TEXT)
     type_ = TEXT if expr.type.element is None else array_of(TEXT)

@@ -1,4 +1,4 @@
-"""Functions and casts whose text depends on DateStyle, IntervalStyle or bytea_output."""
+"""Know the functions and casts whose text depends on DateStyle, IntervalStyle or bytea_output."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -26,7 +26,7 @@ def _depends(type_name: str) -> SqlError:
 
 
 def check_style(styles: Styles, row: Function, args: Sequence[str], result: str) -> None:
-    """0A000 for a call whose answer depends on a style that is not the default (L1)."""
+    """0A000 for a call whose result depends on a non-default style (L1)."""
     in_json = shows_texts(row, result)
     if in_json is not None:
         for name in args:
@@ -39,8 +39,9 @@ def check_style(styles: Styles, row: Function, args: Sequence[str], result: str)
 
 
 def shows_texts(row: Function, result: str) -> bool | None:
-    """Whether a call makes JSON of its arguments' texts, false if it makes text of them; None if
-    it makes neither, or in a form of its own.
+    """Whether a call makes JSON of its arguments' texts; false if it makes text of them.
+
+    None if it does neither, or in a format of its own.
     """
     made = result.removeprefix("_")
     if made not in _TEXTS | _JSON or row.name in _OWN_FORMAT:

@@ -1,18 +1,18 @@
-"""Temporary relations: ordinary ones in a schema that belongs to one session.
+"""Temporary relations: ordinary relations in a schema that belongs to one session.
 
-    session ─▶ its schema, `pg_temp_..`, made with its first temporary relation
-            ─▶ names: that schema comes before the search path; `pg_temp` is another name of it
+    session ─▶ its schema, `pg_temp_..`, created with its first temporary relation
+            ─▶ names: that schema comes before the search path; `pg_temp` is an alias of it
 
-A temporary table is stored, locked, written and read like any other, so transactions, savepoints,
-keys, sequences and both engines know nothing of it. What makes it temporary is its schema: nobody
-else finds it there, and it is dropped at the session's end, or, if that was not to be, before the
-server accepts anybody (`coordinator/session/temporary_tables.py`).
+A temporary table is stored, locked, written and read like any other. Transactions, savepoints,
+keys, sequences and engines need no special case. Only its schema makes it temporary: no other
+session finds it there. It is dropped at the session's end, or after a crash before the server
+accepts connections (`coordinator/session/temporary_tables.py`).
 
 INVARIANTS
-  T1  a session's schema has a name that no other session has ever had: not now, and not in a past
-      that AS OF may read.
-  T2  no name leads into the schema of another session.
-  T3  a plan that depends on whose session it is, is not shared with others.
+  T1  no two sessions ever have a temporary schema of the same name, also not in the past that AS OF
+      may read.
+  T2  no name resolves into the temporary schema of another session.
+  T3  a plan that depends on the session's temporary schema is not shared with other sessions.
 """
 
 from dataclasses import replace
@@ -36,13 +36,14 @@ _NAMES: Final[dict[type, str]] = {
 
 
 def mentions(text: str) -> bool:
-    """Whether a statement may name a temporary schema, by that name or another."""
+    """Whether a statement's text may name a temporary schema, by its name or by `pg_temp`."""
     return ALIAS in text or ALIAS in text.lower()
 
 
 def localized(node: Node, own: str) -> Node:
-    """The tree as this session means it: `pg_temp` is its own schema. Raises 0A000 for another
-    session's (T2).
+    """The tree with `pg_temp` replaced by the session's own schema.
+
+    Raises 0A000 for another session's schema (T2).
     """
     if is_a(node, tuple):
         return tuple([localized(part, own) for part in node])

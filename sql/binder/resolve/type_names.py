@@ -1,6 +1,6 @@
-"""Names of types as a catalog knows them.
+"""Resolve type names: PostgreSQL's built-in types, then user types along the search path.
 
-    TypeName ─▶ a type of PostgreSQL ─ or, along the search path, one that users have made
+    TypeName ─▶ a built-in type ─ or, along the search path, a user-defined one
 
 INVARIANTS
   N1  PostgreSQL's own types come before the search path, as pg_catalog does.
@@ -29,7 +29,7 @@ _DOMAINS: Final = frozenset(
 
 
 def declared(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]:
-    """The type that a TypeName gives to values, and the domain that they are of, if it is one."""
+    """The value type of a TypeName, and its domain if it is one."""
     found = user_type(binding, node)
     if not isinstance(found, DomainDefinition):
         return type_named(binding, node), None
@@ -55,7 +55,7 @@ def type_named(binding: Binding, node: Node) -> SqlType:
 
 
 def user_type(binding: Binding, node: Node) -> UserType | None:
-    """What users have made under this name; None if it is PostgreSQL's, or nobody's."""
+    """The user-defined type of that name; None if the type is built in or undefined."""
     *qualifier, name = strings(node.names)
     if node.setof or node.pct_type or not name:
         return None
@@ -80,9 +80,10 @@ def user_type(binding: Binding, node: Node) -> UserType | None:
 
 
 def as_now(context: BindContext, type_: SqlType | None) -> SqlType | None:
-    """A type that a client has declared, as it is defined now. Raises 42704.
+    """A type that a client declared, as it is defined now. Raises 42704.
 
-    It comes as an oid (`unresolved`), as a name, or as it was when the statement was prepared.
+    The client's type arrives as an oid (`unresolved`), as a name, or as defined when the statement
+    was prepared.
     """
     if type_ is None:
         return None
@@ -99,7 +100,7 @@ def as_now(context: BindContext, type_: SqlType | None) -> SqlType | None:
 
 
 def latest(catalog: Catalog, types: Sequence[SqlType]) -> Sequence[SqlType]:
-    """Types as the catalog has them now; those that it does not know as they are."""
+    """Types as the catalog defines them now; types that it does not know are unchanged."""
     known = {found.oid: found.type for found in catalog.enums()}
     return [
         _replaced(type_, known) if is_enum(type_.name.removeprefix("_")) else type_
@@ -118,7 +119,7 @@ _UNRESOLVED: Final = "oid "
 
 
 def unresolved(oid: int) -> SqlType:
-    """A type that is known by its oid alone; `as_now` finds it."""
+    """A type known only by its oid; `as_now` resolves it."""
     return SqlType(f"{_UNRESOLVED}{oid}")
 
 
@@ -126,8 +127,9 @@ _NAMED: Final = "named "
 
 
 def declared_by_name(node: Node) -> SqlType:
-    """The type of a TypeName where there is no catalog; `as_now` finds what users have made.
-    Without modifier, as PostgreSQL takes the types of PREPARE.
+    """The type of a TypeName where no catalog is available; `as_now` resolves user-defined types.
+
+    It has no modifier, as for PostgreSQL's PREPARE.
     """
     *qualifier, name = strings(node.names)
     if qualifier[:1] == ["pg_catalog"] or (not qualifier and is_builtin(name)):
@@ -156,6 +158,6 @@ def _with_oid(catalog: Catalog, oid: int) -> SqlType:
 
 
 def refuse_pseudo_type(name: str, type_: SqlType) -> None:
-    """42P16 for the type of a column that no relation can have."""
+    """42P16 for a pseudo-type as the type of a column."""
     if type_.name in ("void", "record", "_record"):
         raise SqlError("42P16", f'column "{name}" has pseudo-type {display(type_)}')

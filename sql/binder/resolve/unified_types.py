@@ -1,8 +1,10 @@
-"""Common types of CASE, COALESCE, VALUES, UNION and arrays (select_common_type of parse_coerce.c),
-and the one shape that numerics have where they come together.
+"""Common types of CASE, COALESCE, VALUES, UNION and arrays (select_common_type of parse_coerce.c).
+
+Numerics also get a common precision and scale.
 
 INVARIANTS
-  T1  a constant NULL widens nothing: what is beside it keeps its digits, but not its modifier.
+  T1  a constant NULL widens nothing: the other values keep their precision and scale, but lose
+      their modifier.
 """
 
 from collections.abc import Sequence
@@ -51,7 +53,7 @@ def select_common_type(
 def to_common_type(
     binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node], what: str
 ) -> tuple[list[Expr], SqlType]:
-    """All expressions with one type, numerics with one shape, and that type."""
+    """All expressions in one type, numerics with one precision and scale, and that type."""
     chosen = select_common_type(exprs, nodes, what)
     assert chosen is not None, "with `what` a mismatch raises"
     done, type_ = as_common_type(binding, exprs, nodes, chosen, what)
@@ -61,7 +63,7 @@ def to_common_type(
 def as_common_type(
     binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node], chosen: SqlType, what: str
 ) -> tuple[list[Expr], SqlType]:
-    """All expressions as the chosen type; the modifier survives if all have it."""
+    """All expressions in the chosen type; a modifier survives if all have it."""
     target = chosen.bare() if "numeric" not in chosen.name else plain_type(chosen.name)
     typmods = {expr.type.typmod if expr.type.name == chosen.name else -1 for expr in exprs}
     done = [
@@ -80,7 +82,9 @@ def as_common_type(
 
 
 def common_numeric(exprs: Sequence[Expr]) -> SqlType:
-    """One numeric type for values of all; a NULL has no digits to hold, and no modifier."""
+    """A numeric type that holds the values of all; a NULL adds no digits, and removes the
+    modifier.
+    """
     types = [expr.type for expr in exprs if not is_null(expr)]
     common = numeric.unify(types or [expr.type for expr in exprs])
     return common if len(types) == len(exprs) else common.bare()
@@ -94,7 +98,7 @@ def _shown_alike(exprs: Sequence[Expr], common: SqlType) -> SqlType:
 
 
 def convert_common(binding: Binding, expr: Expr, node: Node, target: SqlType, what: str) -> Expr:
-    """One expression as the common type; 42846 if there is no implicit way."""
+    """One expression in the common type; 42846 if there is no implicit conversion."""
     done = coerce(binding, expr, node, target, IMPLICIT)
     if done is None:
         names = f"{bare_name(expr.type)} to {bare_name(target)}"

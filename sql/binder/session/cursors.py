@@ -1,4 +1,4 @@
-"""DECLARE CURSOR: which queries, with which options (transformDeclareCursorStmt)."""
+"""DECLARE CURSOR: check the options and return the query (transformDeclareCursorStmt)."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ HOLD: Final = 32
 
 
 def declared_query(node: Node) -> Node:
-    """The query of DECLARE. Raises 42P11, 42601, 0A000 for what is not to be declared."""
+    """The query of DECLARE. Raises 42P11, 42601, 0A000 for queries that no cursor may have."""
     options, query = node.options, node.query
     for one, other, words in (
         (SCROLL, _NO_SCROLL, "SCROLL and NO SCROLL"),

@@ -1,4 +1,4 @@
-"""Arguments of EXECUTE: expressions that are assigned to the parameters of what was prepared."""
+"""Bind the arguments of EXECUTE, each assigned to the type of its parameter."""
 
 from sql.binder.resolve.coercion import ASSIGNMENT, coerce
 from sql.binder.state import Binding, Scope
@@ -14,7 +14,7 @@ from sql.types.sql_type import display
 
 
 def argument(binding: Binding, node: ArgumentNode) -> Query:
-    """One argument, as a query of its value in the parameter's type."""
+    """One argument, as a query that computes it in the parameter's type."""
     refuse_subqueries(node.value, "EXECUTE parameter")
     expr = binding.expression(Scope(clause="EXECUTE parameters"), node.value)
     value = coerce(binding, expr, node.value, node.type, ASSIGNMENT)

@@ -1,8 +1,8 @@
-"""The options of EXPLAIN, by PostgreSQL's rules.
+"""Parse and check the options of EXPLAIN (ParseExplainOptionList).
 
 INVARIANTS
-  X1  what PostgreSQL refuses is refused in its words; an option that has nothing to tell here
-      (COSTS, BUFFERS, WAL, MEMORY, SERIALIZE) is checked and then changes nothing.
+  X1  an option that PostgreSQL refuses is refused in the same words. An option that has nothing to
+      report here (COSTS, BUFFERS, WAL, MEMORY, SERIALIZE) is checked and has no effect.
 """
 
 from typing import Final

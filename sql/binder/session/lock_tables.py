@@ -1,4 +1,4 @@
-"""LOCK TABLE: the tables that nobody else may write to, or use, before the transaction commits."""
+"""LOCK TABLE: the tables to lock, and whether against writers or against other lockers."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Meridian's own statements: timelines, read holds, EXPLAIN TIMESTAMP, maintenance."""
+"""Meridian's extension statements: timelines, read holds, OPTIMIZE and VACUUM."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -54,7 +54,7 @@ def create_timeline(binding: Binding, node: CreateTimelineNode) -> CreateTimelin
 
 
 def drop_timeline(binding: Binding, node: DropTimelineNode) -> DropTimeline:
-    """DROP TIMELINE [IF EXISTS]; 2BP01 while something is in it."""
+    """DROP TIMELINE [IF EXISTS]; 2BP01 while it has tables."""
     names: list[str] = []
     missing: list[str] = []
     for name in node.names:
@@ -87,7 +87,7 @@ def _check_unused(binding: Binding, timeline: str) -> None:
 
 
 def advance_timeline(binding: Binding, node: AdvanceTimelineNode) -> AdvanceTimeline:
-    """ADVANCE TIMELINE; 55000 for one that follows a clock."""
+    """ADVANCE TIMELINE; 55000 for a timeline that follows a clock."""
     timeline = _timeline(binding, node.name)
     if not timeline.manual:
         hint = "Only a timeline that was created MANUAL can be advanced."
@@ -119,7 +119,7 @@ def _undefined_timeline(name: Name) -> SqlError:
 
 
 def create_read_hold(binding: Binding, node: CreateReadHoldNode) -> CreateReadHold:
-    """CREATE READ HOLD; without a timeline in `system`."""
+    """CREATE READ HOLD; the default timeline is `system`."""
     if node.name.text in binding.context.catalog.read_holds:
         raise SqlError("42710", f'read hold "{node.name.text}" already exists')
     timeline = SYSTEM_TIMELINE if node.timeline is None else _timeline(binding, node.timeline)
@@ -155,8 +155,8 @@ def optimize(binding: Binding, node: OptimizeNode) -> Maintenance:
 def vacuum(binding: Binding, node: Node) -> Maintenance:
     """VACUUM and ANALYZE, of all tables or some.
 
-    ANALYZE has nothing to do: statistics are made with each file. It is accepted, alone and as an
-    option of VACUUM, because scripts end with it.
+    ANALYZE is a no-op, because statistics are written with each file. It is accepted, alone and as
+    an option of VACUUM, because scripts end with it.
     """
     kind = MaintenanceKind.VACUUM if node.is_vacuumcmd else MaintenanceKind.ANALYZE
     analyzes = _analyzes(kind, node.options or ())

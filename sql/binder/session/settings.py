@@ -1,4 +1,4 @@
-"""Statements about the session: transactions, settings, DISCARD and what behaves like it."""
+"""Session statements: BEGIN, COMMIT, SAVEPOINT, SET, RESET, SHOW, DISCARD and the like."""
 
 from collections.abc import Sequence
 from dataclasses import replace

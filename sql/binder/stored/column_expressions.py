@@ -1,16 +1,16 @@
-"""Expressions that a table keeps: defaults, and the conditions of CHECK; as text, bound when used.
+"""Expressions that a table stores as text: DEFAULT and CHECK, bound again at every use.
 
     CREATE TABLE .. DEFAULT e ─▶ bound once, for its errors ─▶ a constant, or its text
-    INSERT, UPDATE, COPY ──────▶ text ─parse─▶ bound as if it stood in the statement
+    INSERT, UPDATE, COPY ──────▶ text ─parse─▶ bound as part of the statement
 
 INVARIANTS
-  X1  the text of an expression parses to the very tree that the user wrote, but for what X3 and X4
-      say; what our printer cannot write so is refused.
-  X2  errors of a kept expression carry no position: it stands in no text that the client has sent.
-  X3  a name in an expression is a column of its table, PostgreSQL's own, that of a type with its
-      schema, or a relation's oid (`stored_names.py`): nothing of it depends on the search path of
-      who writes a row.
-  X4  a literal of a time means what it did to him who wrote it, and then (`setting_literals.py`).
+  X1  the text of an expression parses to the tree that the user wrote, except for the changes of
+      X3 and X4. An expression that the printer cannot reproduce is refused.
+  X2  errors of a stored expression carry no position, because the client did not send its text.
+  X3  a name in an expression is a column of its table, a name of PostgreSQL's own, a type with its
+      schema, or a relation's oid (`stored_names.py`). None of them depends on a search path.
+  X4  a time literal has the value that it had at the definition, for its author
+      (`setting_literals.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -39,15 +39,16 @@ from sql.types.sql_type import BOOL, INT8, SqlType, Value, display
 T = TypeVar("T")
 
 NEW_ROWS = "new"
-"""The relation of rows that a statement makes."""
+"""The relation of rows that a statement is about to write."""
 
 
 # --- text --------------------------------------------------------------------------------------
 
 
 def text_of(binding: Binding, node: Node) -> str:
-    """An expression that was bound as SQL text (X1, X3). 42P02 for a parameter: no later statement
-    has it.
+    """The SQL text of an expression that was bound (X1, X3).
+
+    42P02 for a parameter, because later statements do not have it.
     """
     refuse_parameters(node)
     text = str(RawStream()(node))
@@ -62,7 +63,7 @@ def text_of(binding: Binding, node: Node) -> str:
 
 @lru_cache(maxsize=2_000)
 def expression_of(text: str) -> Node:
-    """The tree of a text that `text_of` has made."""
+    """Parse a text that `text_of` made."""
     return _tree(text)
 
 
@@ -77,7 +78,7 @@ def _tree(text: str) -> Node:
 
 
 def column_names(node: Node) -> tuple[str, ...]:
-    """The names of columns in an expression over one table, each once, as they come."""
+    """The names of columns in an expression over one table, each once, in order of appearance."""
     found = [part.fields for part in parts(node) if is_a(part, ast.ColumnRef)]
     return tuple(dict.fromkeys(fields[-1].sval for fields in reversed(found)))
 
@@ -86,11 +87,11 @@ def column_names(node: Node) -> tuple[str, ...]:
 
 
 def default_value(binding: Binding, column: Column, *, acts: bool = False) -> Expr:
-    """What a column gets that is given no value. Every use is an expression of its own. `acts`:
-    where sequences may be called for each row.
+    """The default of a column, a fresh expression at every use.
 
-    A column that is generated has no value before all others are known. 0A000 for the next value
-    of a sequence where rows are not bound one by one; `row_default` has it filled in.
+    `acts`: sequences may be called for each row. A generated column has no value before all others
+    are known. 0A000 for a sequence's next value unless rows are bound one by one; elsewhere
+    `row_default` records it as a per-row default.
     """
     if column.sequence or column.identity:
         return _next_value(binding, column, acts=acts)
@@ -104,7 +105,9 @@ def default_value(binding: Binding, column: Column, *, acts: bool = False) -> Ex
 
 
 def row_default(binding: Binding, table: Table, ordinal: int) -> Expr:
-    """The same for each row of a query or of COPY; sequences give values when rows are written."""
+    """The default for each row of a query or of COPY; sequences yield values when rows are
+    written.
+    """
     column = table.columns[ordinal]
     sequence, before = _sequence_of(binding, column), len(binding.supplied)
     sequences: tuple[SequenceDefinition, ...] = () if sequence is None else (sequence,)
@@ -126,7 +129,9 @@ def row_default(binding: Binding, table: Table, ordinal: int) -> Expr:
 
 
 def filled_plan(binding: Binding, column: Column, text: str, calls: int) -> Plan:
-    """Rows of `new`, the values of the sequences that `row_default` has found, as the default."""
+    """Compute a default over rows of `new`, whose columns are the sequence values of
+    `row_default`.
+    """
     taken = tuple(Column(f"value{at}", INT8) for at in range(calls))
     scanned = scan(binding, Table(0, "", NEW_ROWS, "", taken), relation=NEW_ROWS)
     binding.taken = [ColumnRef(made.id, made.type) for made in scanned.columns]
@@ -178,7 +183,7 @@ def _next_value(binding: Binding, column: Column, *, acts: bool) -> Expr:
 
 
 def bound_default(binding: Binding, column: Column, node: Node) -> Expr:
-    """A DEFAULT as its column stores it. Raises what PostgreSQL does at its definition."""
+    """A DEFAULT in its column's type. Raises the errors of PostgreSQL at its definition."""
     refuse_subqueries(node, "DEFAULT expression")
     expr = binding.expression(Scope(clause="DEFAULT"), node)
     done = coerce(binding, expr, node, column.type, ASSIGNMENT)
@@ -192,7 +197,7 @@ def bound_default(binding: Binding, column: Column, node: Node) -> Expr:
 
 
 def checked_default(binding: Binding, column: Column, node: Node) -> Expr:
-    """A DEFAULT that is defined, and not used: it takes no values of sequences."""
+    """Bind a DEFAULT at its definition, without taking values from sequences."""
     before = len(binding.supplied)
     expr = bound_default(binding, column, node)
     del binding.supplied[before:]
@@ -200,7 +205,7 @@ def checked_default(binding: Binding, column: Column, node: Node) -> Expr:
 
 
 def defined_default(binding: Binding, column: Column, node: Node) -> Column:
-    """The column with this DEFAULT: a constant if it is one, else its text."""
+    """The column with this DEFAULT: a constant if possible, otherwise its text."""
     moved = binding.uses_now, binding.uses_session
     binding.uses_now = binding.uses_session = False
     expr = checked_default(binding, column, node)
@@ -232,7 +237,7 @@ def _as_written(node: Node, value: Value) -> Value:
 def check_scope(
     binding: Binding, table: Table, relation: str | None = NEW_ROWS
 ) -> tuple[Scan, Scope]:
-    """Rows of `new`, or the table's own, and the names that a constraint of it may use."""
+    """A scan of `new` or of the table itself, and the names that its constraints may use."""
     scanned = scan(binding, table, relation=relation)
     items = [table_item(scanned, table, None)]
     return scanned, Scope(clause="check constraints", items=items)
@@ -245,7 +250,7 @@ def bound_check(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 
 def check_plan(binding: Binding, table: Table, checks: Sequence[Check]) -> Plan:
-    """Rows of `new` as one boolean a constraint: false where it is violated."""
+    """One boolean column per constraint over rows of `new`: false where a row violates it."""
     scanned, scope = check_scope(binding, table)
     nodes = [expression_of(check.expression) for check in checks]
     exprs = tuple([unplaced(binding, partial(bound_check, binding, scope, node)) for node in nodes])
@@ -254,7 +259,7 @@ def check_plan(binding: Binding, table: Table, checks: Sequence[Check]) -> Plan:
 
 
 def refuse_subqueries(node: Node, where: str) -> None:
-    """0A000 for a subquery where none may be."""
+    """0A000 for a subquery where none is allowed."""
     found = [part for part in parts(node) if is_a(part, ast.SubLink)]
     if found:
         place = min(part.location for part in found)
@@ -262,7 +267,7 @@ def refuse_subqueries(node: Node, where: str) -> None:
 
 
 def unplaced(binding: Binding, bind: Callable[[], T]) -> T:
-    """What is bound from kept text: its errors have no place (X2)."""
+    """Bind an expression from stored text: its errors have no position (X2)."""
     before, binding.kept = binding.kept, True
     try:
         return placeless(bind)
@@ -271,7 +276,7 @@ def unplaced(binding: Binding, bind: Callable[[], T]) -> T:
 
 
 def placeless(bind: Callable[[], T]) -> T:
-    """What is bound, with errors that have no place."""
+    """Run a binding step whose errors lose their position."""
     try:
         return bind()
     except SqlError as error:

@@ -1,14 +1,16 @@
-"""The rules of domains: what a value must be, wherever it becomes one.
+"""Domain constraints: check a value against NOT NULL and CHECK wherever it becomes a domain value.
 
-    CAST (e AS d) ─▶ e, checked in the query          INSERT, UPDATE, COPY .. ─▶ rows, checked by
-                                                      `coordinator/execution/dml/domain_constraints.py`
+    CAST (e AS d) ─▶ e, checked in the query
+    INSERT, UPDATE, COPY .. ─▶ rows, checked by `coordinator/execution/dml/domain_constraints.py`
 
-A domain's values are values of its base type: functions, operators, engines and files see nothing
-else of it. A column knows its domain (`Column.domain`), an expression does not.
+A domain's values are values of its base type: functions, operators, engines and files see only the
+base type. A column records its domain (`Column.domain`), an expression does not.
 
 INVARIANTS
-  D1  a value is checked where it becomes one of the domain, and nowhere else: what is stored was.
-  D2  NOT NULL comes before the checks, and these in the order of their names, as in PostgreSQL.
+  D1  a value is checked when it becomes a domain value, and nowhere else: stored values have been
+      checked before.
+  D2  NOT NULL is checked before the CHECK constraints, which follow in the order of their names, as
+      in PostgreSQL.
 """
 
 from collections.abc import Iterator
@@ -51,18 +53,18 @@ def ordered_checks(domain: Domain) -> list[tuple[str, str]]:
 
 
 def value_scope(value: Expr) -> Scope:
-    """Where VALUE is this expression."""
+    """A scope in which VALUE means this expression."""
     return Scope(clause="domain constraints", items=[Item(None, [("value", value)])])
 
 
 def bound_rule(binding: Binding, value: Expr, text: str) -> Expr:
-    """A check of this value."""
+    """A CHECK of the domain, applied to this value."""
     node = expression_of(text)
     return unplaced(binding, partial(bound_check, binding, value_scope(value), node))
 
 
 def checked_value(binding: Binding, value: Expr, domain: Domain) -> Expr:
-    """A value of the base type as one of the domain (D2)."""
+    """A value of the base type with the checks that make it a domain value (D2)."""
     rules: list[tuple[Expr, SqlError]] = []
     if domain.not_null:
         rules.append((IsTest(Test.IS_NOT_NULL, value, BOOL), null_violation(domain)))
@@ -78,7 +80,7 @@ def checked_value(binding: Binding, value: Expr, domain: Domain) -> Expr:
 
 
 def with_default(binding: Binding, column: Column) -> Column:
-    """A column without a default of its own has its domain's."""
+    """The column; without a default of its own it gets its domain's."""
     domain = column.domain
     taken = column.has_default or column.sequence or column.identity or column.generated
     if domain is None or not domain.default or taken:
@@ -89,7 +91,9 @@ def with_default(binding: Binding, column: Column) -> Column:
 
 
 def rules_of(table: Table) -> Iterator[tuple[int, Domain, str, str]]:
-    """Ordinal, domain, name and text of every check of a table's columns, in their order."""
+    """Ordinal, domain, name and text of every domain CHECK of a table's columns, in checking
+    order.
+    """
     for ordinal, column in enumerate(table.columns):
         if column.domain is not None:
             for name, text in ordered_checks(column.domain):
@@ -97,7 +101,7 @@ def rules_of(table: Table) -> Iterator[tuple[int, Domain, str, str]]:
 
 
 def rules_plan(binding: Binding, table: Table) -> Plan:
-    """Rows of `new` as one boolean a rule: false where it is violated."""
+    """One boolean column per domain CHECK over rows of `new`: false where a row violates it."""
     scanned = scan(binding, table, relation=NEW_ROWS)
     exprs: list[Expr] = []
     for ordinal, _, _, text in rules_of(table):

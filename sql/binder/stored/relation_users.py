@@ -1,8 +1,8 @@
-"""Who uses a relation by name in what he keeps, sequences before all: defaults, and other texts.
+"""Find stored expressions that depend on a relation, mostly defaults that call nextval().
 
     DEFAULT nextval('s')            Column.sequence         'x' || nextval('s')    in its text
 
-Views are told by `views.py`, foreign keys by `ddl/foreign_keys.py`.
+Dependent views are in `views.py`, foreign keys in `ddl/foreign_keys.py`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,7 +22,10 @@ _HINT = "Use DROP ... CASCADE to drop the dependent objects too."
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One of them. `on`: what is used, as messages say it; `kept.column`: whose default it is."""
+    """A stored expression that depends on a relation.
+
+    `on`: the relation, as messages name it. `kept.column`: the column whose default it is.
+    """
 
     on: str
     kept: Kept
@@ -31,7 +34,10 @@ class Use:
 def uses_of(
     catalog: Catalog, oids: Collection[int], path: Sequence[str] | None = None
 ) -> list[Use]:
-    """Who uses these relations; views apart. `path`: only what it finds is named without schema."""
+    """The stored expressions that depend on these relations; view queries apart.
+
+    `path`: relations outside these schemas are named with their schema.
+    """
     found = [
         (oid, kept)
         for oid, kept in resting_on(catalog, oids)
@@ -52,12 +58,12 @@ def _names(catalog: Catalog, oids: Collection[int], path: Sequence[str] | None) 
 
 
 def told_name(thing: Table | CatalogObject, path: Sequence[str] | None) -> str:
-    """A relation's name as messages have it."""
+    """A relation's name as messages show it."""
     return thing.shown if path is None or thing.schema in path else thing.qualified
 
 
 def users_of(catalog: Catalog, sequence: SequenceDefinition) -> Sequence[tuple[Table, Column]]:
-    """The columns whose default is its next value and nothing else."""
+    """The columns whose default is just the sequence's next value."""
     return [
         (table, column)
         for table in catalog.tables.values()
@@ -67,12 +73,12 @@ def users_of(catalog: Catalog, sequence: SequenceDefinition) -> Sequence[tuple[T
 
 
 def with_owned(catalog: Catalog, tables: Collection[int]) -> set[int]:
-    """Tables, and the sequences that go with them."""
+    """The tables, and the sequences that they own."""
     return {*tables, *(s.oid for s in catalog.sequences() if s.owner in tables)}
 
 
 def uses_elsewhere(catalog: Catalog, tables: Collection[int]) -> list[Use]:
-    """What others use of these tables, and of the sequences that go with them."""
+    """Dependencies of other objects on these tables and on the sequences that they own."""
     return [
         use
         for use in uses_of(catalog, with_owned(catalog, tables))
@@ -81,11 +87,13 @@ def uses_elsewhere(catalog: Catalog, tables: Collection[int]) -> list[Use]:
 
 
 Along: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]
-"""What goes along with domains, by their oids: what, and what that depends on."""
+"""The objects dropped together with a domain, by its oid: each with the object that it depends
+on.
+"""
 
 
 def told_uses(used: Sequence[Use], along: Along = MappingProxyType({})) -> Iterator[str]:
-    """For the detail of 2BP01."""
+    """The lines of DETAIL of 2BP01."""
     for use in used:
         yield f"{use.kept.what} depends on {use.on}"
         yield from (f"{what} depends on {on}" for what, on in along.get(use.kept.of.oid, ()))
@@ -94,8 +102,10 @@ def told_uses(used: Sequence[Use], along: Along = MappingProxyType({})) -> Itera
 def cascaded_uses(
     used: Sequence[Use], *, views: bool = False, along: Along = MappingProxyType({})
 ) -> Iterator[str]:
-    """For the notice of CASCADE. 0A000 for anything but a default, of tables, or also of `views`
-    and domains that something goes `along` with.
+    """The lines of the notice of CASCADE.
+
+    0A000 for anything but a table's default. `views`: view defaults are allowed too; `along`: so
+    are domains that are dropped with their columns.
     """
     told: list[str] = []
     for use in used:
@@ -109,7 +119,7 @@ def cascaded_uses(
 
 
 def still_used(dropped: Sequence[str], told: Sequence[str]) -> SqlError:
-    """2BP01. `dropped`: as messages say them."""
+    """2BP01 for objects that others depend on. `dropped`: their descriptions in messages."""
     message = f"cannot drop {dropped[0]} because other objects depend on it"
     if len(dropped) > 1:
         message = "cannot drop desired object(s) because other objects depend on them"
@@ -119,7 +129,9 @@ def still_used(dropped: Sequence[str], told: Sequence[str]) -> SqlError:
 def without_defaults(
     catalog: Catalog, gone: Collection[int], changed: Sequence[Redefinition] = ()
 ) -> tuple[Redefinition, ...]:
-    """The tables without the defaults that use these; others are `changed` already."""
+    """The tables without the defaults that use these relations; some tables are `changed`
+    already.
+    """
     found = {change.before.oid: change for change in changed}
     for table in catalog.tables.values() if gone else ():
         if any(uses(column, gone) for column in table.columns):
@@ -134,7 +146,7 @@ def without_defaults(
 
 
 def views_without(catalog: Catalog, gone: Collection[int]) -> tuple[ViewDefinition, ...]:
-    """The views without the defaults that use these."""
+    """The views without the defaults that use these relations."""
     changed: list[ViewDefinition] = []
     for view in catalog.views():
         left = tuple(d for d in view.defaults if {*gone}.isdisjoint(named_relations(d[1])))

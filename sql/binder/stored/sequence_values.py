@@ -1,4 +1,4 @@
-"""nextval(), currval(), lastval() and setval() as runtime parameters of a statement."""
+"""Bind nextval(), currval(), lastval() and setval() as runtime parameters of a statement."""
 
 from typing import Final
 
@@ -21,13 +21,15 @@ REGCLASS: Final = SqlType("regclass")
 
 
 def unsupported(kind: str) -> str:
-    """The detail of what is no sequence."""
+    """The detail of an error about a relation that is not a sequence."""
     kinds = "indexes" if kind == "index" else f"{kind}s"
     return f"This operation is not supported for {kinds}."
 
 
 def constant_sequence(binding: Binding, named: Expr) -> SequenceDefinition | None:
-    """The sequence that a constant names by its oid. Raises what opening anything else does."""
+    """The sequence that a constant names by its oid. Raises the error of opening another
+    relation.
+    """
     if not isinstance(named, Const) or not isinstance(named.value, int):
         return None
     found = sequence_of_oid(binding.context.catalog, named.value)
@@ -36,7 +38,7 @@ def constant_sequence(binding: Binding, named: Expr) -> SequenceDefinition | Non
 
 
 def next_value_of_row(binding: Binding, sequence: SequenceDefinition) -> Expr:
-    """nextval(), called for each row where `sequence_call` would be: a default in SET of UPDATE."""
+    """nextval(), called for each row as by `sequence_call`: for a default in SET of UPDATE."""
     named = Const(sequence.oid, REGCLASS)
     binding.acts = True
     function = find_function("nextval", [named], "nextval", None).function
@@ -44,12 +46,12 @@ def next_value_of_row(binding: Binding, sequence: SequenceDefinition) -> Expr:
 
 
 def not_opened(name: str, kind: str) -> SqlError:
-    """42809 for another relation in the place of a sequence."""
+    """42809 for another relation in place of a sequence."""
     return SqlError("42809", f'cannot open relation "{name}"', detail=unsupported(kind))
 
 
 def sequence_now(binding: Binding, named: Expr) -> SequenceDefinition:
-    """The sequence that a constant text names while this statement is bound."""
+    """The sequence that a constant text names at binding time."""
     if not isinstance(named, Const) or not isinstance(named.value, str):
         raise not_supported("a default of a computed sequence here")
     oid = registered(binding, named.value, REGCLASS, None)
@@ -76,6 +78,6 @@ def sequence_of_oid(catalog: Catalog, oid: int) -> SequenceDefinition:
 def supplied(
     binding: Binding, name: str, sequence: SequenceDefinition | None, args: tuple[Expr, ...] = ()
 ) -> Param:
-    """A value that the session finds before the statement runs."""
+    """A runtime parameter: the session computes its value before the statement runs."""
     binding.supplied.append(Supplied(name, sequence, args))
     return Param(SUPPLIED_BASE + len(binding.supplied), INT8)

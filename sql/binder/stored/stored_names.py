@@ -1,15 +1,16 @@
-"""What a kept text names: types of users by their schemas, relations by their oids.
+"""Canonical names in stored SQL text: types with their schemas, relations by their oids.
 
-    nextval('s')   's'::regclass  ─▶ CAST('16423' AS regclass), as PostgreSQL keeps it
-    shown: 'x' || nextval('s'::regclass), by what the oid is called now
+    nextval('s')   's'::regclass  ─▶ CAST('16423' AS regclass), as PostgreSQL stores it
+    displayed: 'x' || nextval('s'::regclass), with the relation's current name
 
 INVARIANTS
-  N1  a relation that a text names by a constant stands in it by its oid: another name or schema
-      changes no text, and what rests on a relation is told by `named_relations` alone. A type that
-      is named so ('e'::regtype) stands in it with its schema, like one that is cast to.
+  N1  a relation that a constant names is stored by its oid. Renaming it or moving it to another
+      schema changes no text, and `named_relations` finds every dependency on a relation. A type
+      that a constant names ('e'::regtype) is stored with its schema, like the type of a cast.
 
-Not here: names that are found when the text is evaluated, as with `nextval('s'::text)`; PostgreSQL
-knows nothing of those either. Columns are named by name, and follow (`table_changes.py`).
+Not here: names that are resolved when the expression is evaluated, as in `nextval('s'::text)`;
+PostgreSQL records no dependency for them either. Columns are stored by name and renamed in the text
+(`table_changes.py`).
 """
 
 import re
@@ -40,14 +41,14 @@ _KEPT: Final = re.compile(
 
 
 def next_value(sequence: int) -> str:
-    """DEFAULT nextval() of a sequence, as it would be kept."""
+    """DEFAULT nextval() of a sequence, as stored text."""
     return f"nextval(CAST('{sequence}' AS regclass))"
 
 
 def for_everybody(binding: Binding, text: str, written: Node, parse: Callable[[str], Node]) -> str:
-    """A text to be kept, whose names (N1) and literals of times mean the same to everybody.
+    """The text to store: its names (N1) and time literals mean the same to every later reader.
 
-    `written`: its tree, as it was bound. `parse` makes one that is nobody else's.
+    `written`: its tree, as it was bound. `parse` makes a tree that may be modified.
     """
     tree = parse(text)
     found = as_kept(binding.read, written, tree)
@@ -95,7 +96,7 @@ def _is_called(name: Node, wanted: str) -> bool:
 
 
 def regtype(part: Node) -> Node | None:
-    """The name of the type that a constant regtype names, if the node is one."""
+    """The type name that a regtype constant holds, if the node is such a constant."""
     text = _constant(part, "regtype") if is_a(part, ast.TypeCast) else None
     return None if text is None or text == "-" or text.isdecimal() else type_in(text, None)
 
@@ -145,12 +146,12 @@ def _by_oid(binding: Binding, cast: Node) -> bool:
 
 @lru_cache(maxsize=2_000)
 def named_relations(text: str) -> Sequence[int]:
-    """The oids of the relations that a kept text names (N1), each once."""
+    """The oids of the relations that a stored text names (N1), each once."""
     return tuple(dict.fromkeys(int(found[1]) for found in _KEPT.finditer(text) if found[1]))
 
 
 def shown(text: str, name_of: Callable[[int], str | None]) -> str:
-    """A kept text with the names of now."""
+    """A stored text with the current names of its relations."""
 
     def named(found: "re.Match[str]") -> str:
         name = name_of(int(found[1])) if found[1] else None

@@ -1,8 +1,8 @@
-"""What is kept as text, and what it names: defaults, checks, indexes, views.
+"""Iterate over all SQL text that the catalog stores: defaults, checks, indexes, views.
 
 INVARIANTS
-  N2  a kept text names types of users with their schemas and relations by oid (N1 of
-      `stored_names.py`), so what it depends on can be read off it.
+  N2  a stored text names user types with their schemas and relations by oid (N1 of
+      `stored_names.py`), so its dependencies can be read off it.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -28,29 +28,29 @@ from sql.types.sql_type import UNKNOWN
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A text, what it belongs to as messages say it, and what that is of."""
+    """A stored text. `what`: its description in messages; `of`: the object that stores it."""
 
     what: str
     text: str
     of: Table | CatalogObject
     column: Column | None = None
-    """Whose default it is."""
+    """The column whose default it is."""
 
     @property
     def tree(self) -> Node:
-        """Nobody's to change."""
+        """Its syntax tree, which is shared: callers must not modify it."""
         is_query = isinstance(self.of, ViewDefinition) and self.column is None
         return expression_of(f"({self.text})" if is_query else self.text)
 
 
 def kept_texts(catalog: Catalog) -> Iterator[Kept]:
-    """Everything that is kept as text."""
+    """Every stored text of a catalog."""
     for thing in (*catalog.tables.values(), *catalog.objects.values()):
         yield from texts_of(thing)
 
 
 def texts_of(thing: Table | CatalogObject) -> Iterator[Kept]:
-    """What one of them keeps as text."""
+    """The texts that one object stores."""
     match thing:
         case Table():
             yield from _texts_of_table(thing)
@@ -71,8 +71,9 @@ def texts_of(thing: Table | CatalogObject) -> Iterator[Kept]:
 
 
 def refuse_temporary(catalog: Catalog, thing: Table | CatalogObject) -> None:
-    """0A000 for what outlives a session and names something of it in a text that would have to go
-    along, and here would be left behind: anything but a column's default (E2 of
+    """0A000 for a permanent object whose stored text names a temporary object.
+
+    It would have to be dropped at the session's end. Only a column's default may name one (E2 of
     `coordinator/session/temporary_tables.py`).
     """
     if is_temporary(thing.schema):
@@ -102,13 +103,13 @@ def _texts_of_table(table: Table) -> Iterator[Kept]:
 
 
 def default_of(table: Table, column: Column, text: str) -> Kept:
-    """A column's default."""
+    """A column's default, as a stored text."""
     what = f"default value for column {column.name} of table {table.shown}"
     return Kept(what, text, table, column)
 
 
 def resting_on(catalog: Catalog, oids: Collection[int]) -> Sequence[tuple[int, Kept]]:
-    """What has a kept text that names one of these relations, and which (N2)."""
+    """The stored texts that name one of these relations, each with the relation (N2)."""
     return [
         (oid, kept)
         for kept in kept_texts(catalog)
@@ -118,14 +119,14 @@ def resting_on(catalog: Catalog, oids: Collection[int]) -> Sequence[tuple[int, K
 
 
 def naming(catalog: Catalog, found: UserType) -> list[str]:
-    """What has a kept text that names this type (N2)."""
+    """Descriptions of the stored texts that name this type (N2)."""
     return [
         kept.what for kept in kept_texts(catalog) if (found.schema, found.name) in named_types(kept)
     ]
 
 
 def named_types(kept: Kept) -> Iterator[tuple[str, str]]:
-    """Schemas and names of the types of users that a text names (N2), and of some others."""
+    """Schemas and names of the user types that a text names (N2), and of some other types."""
     for part in parts(kept.tree):
         found = part if is_a(part, ast.TypeName) else regtype(part)
         if found is not None and len(found.names) == 2:
@@ -134,7 +135,7 @@ def named_types(kept: Kept) -> Iterator[tuple[str, str]]:
 
 
 def quoting(catalog: Catalog, label: str) -> list[str]:
-    """What has a kept text with this string in it, of whatever type it is there."""
+    """Descriptions of the stored texts that contain this string constant, whatever its type."""
     return [
         kept.what
         for kept in kept_texts(catalog)

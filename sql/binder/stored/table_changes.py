@@ -1,13 +1,13 @@
-"""A table with one column more, less, or of another name or type: pure changes of definitions.
+"""Pure edits of a table definition: add, drop, rename or retype a column.
 
-    not altered     a field is called as its column; numbers are places
+    unmapped        a stored field has the name of its column; numbers are positions
     mapped          columns have numbers and fields of their own (Delta's column mapping by name)
 
-A table is mapped when it first needs it: when a column gets another name, leaves, or gets other
-values under the same name. Adding a column needs no mapping.
+A table becomes mapped on its first change that needs it: when a column is renamed, dropped, or gets
+other values under the same name. Adding a column needs no mapping.
 
 INVARIANTS
-  C1  a field's name is given once in a table's life, and so is a column's number.
+  C1  the name of a field is used once in a table's life, and so is a column's number.
   C2  ordinals in keys follow their columns.
 """
 
@@ -35,13 +35,13 @@ def mapped(table: Table) -> Table:
 
 
 def with_column(table: Table, column: Column) -> Table:
-    """One more column, the last."""
+    """The table with one more column, the last."""
     added = _fresh(table, column)
     return replace(table, columns=(*table.columns, added), numbers=added.number)
 
 
 def with_other_values(table: Table, ordinal: int, column: Column) -> Table:
-    """A column whose values are made anew: the same name and number, another field."""
+    """Replace a column whose values are rewritten: the same name and number, another field."""
     table = mapped(table)
     fresh = _fresh(table, column)
     kept = replace(fresh, number=table.columns[ordinal].number)
@@ -49,12 +49,12 @@ def with_other_values(table: Table, ordinal: int, column: Column) -> Table:
 
 
 def with_definition(table: Table, ordinal: int, column: Column) -> Table:
-    """A column with other properties and the same values."""
+    """Replace a column's properties; its values stay."""
     return _with(table, ordinal, column)
 
 
 def without_column(table: Table, ordinal: int) -> Table:
-    """Without a column, and without the constraints that it is part of."""
+    """The table without a column, and without the constraints that include it."""
     table = mapped(table)
     name = table.columns[ordinal].name
     return replace(
@@ -71,7 +71,7 @@ def without_column(table: Table, ordinal: int) -> Table:
 
 
 def with_name(table: Table, ordinal: int, name: str) -> Table:
-    """A column by another name; the constraints that name it follow."""
+    """Rename a column, also in the constraints that name it."""
     table = mapped(table)
     column = table.columns[ordinal]
     checks = tuple(
@@ -98,7 +98,7 @@ def generated_from(table: Table, name: str) -> Sequence[Column]:
 
 
 def with_computed(table: Table, assigned: Collection[int]) -> tuple[int, ...]:
-    """These columns, and the generated ones that are computed from any of them."""
+    """These columns, and the generated columns that are computed from any of them."""
     names = {table.columns[ordinal].name for ordinal in assigned}
     computed = [
         ordinal
@@ -115,12 +115,12 @@ def names_in(check: Check) -> Sequence[str]:
 
 
 def unqualified(text: str) -> str:
-    """An expression over one table that names columns by their own names only."""
+    """An expression over one table, its column names without qualifiers."""
     return _rewritten(text, lambda name: name)
 
 
 def index_with_name(index: IndexDefinition, old: str, new: str) -> IndexDefinition:
-    """An index whose table calls a column otherwise."""
+    """An index after a column of its table was renamed."""
     changed = replace(
         index,
         elements=tuple(_renamed(text, old, new) for text in index.elements),

@@ -1,4 +1,4 @@
-"""Types that users have made: where a new one comes to, which one a name means, what has it."""
+"""User-defined types: the schema of a new one, name resolution, and the columns that use one."""
 
 from collections.abc import Sequence
 
@@ -20,8 +20,10 @@ from sql.types.sql_type import SqlType, display, is_type, quoted_name
 
 
 def creation_place(binding: Binding, qualifier: Sequence[str], name: str) -> str:
-    """The schema that a new type comes to. Raises 3F000, 42501; 0A000 for a temporary one, which
-    columns of permanent tables would lose with the session.
+    """The schema in which to create a new type.
+
+    Raises 3F000, 42501; 0A000 for a temporary type, because permanent tables would lose their
+    columns of it when the session ends.
     """
     if not qualifier:
         for schema in existing_schemas(binding.context, binding.context.creation_path):
@@ -55,7 +57,7 @@ def tables_with(catalog: Catalog, found: UserType) -> list[Table]:
 
 
 def columns_of(catalog: Catalog, found: UserType) -> list[tuple[Table, Column]]:
-    """The columns of a type in PostgreSQL's order: arrays first, in a table the last one."""
+    """The columns of a type in PostgreSQL's order: arrays first, a table's last column first."""
     columns = [
         (table, column)
         for table in sorted(tables_with(catalog, found), key=lambda table: table.oid)
@@ -73,8 +75,9 @@ def is_of(column: Column, found: UserType) -> bool:
 
 
 def found_type(binding: Binding, names: Sequence[str], wanted: str = "") -> UserType:
-    """The type that a statement changes. Raises 42704, 3F000, and 42809 for what is of another
-    kind than `wanted`, or the type of a relation's rows.
+    """The type that a statement changes.
+
+    Raises 42704, 3F000. Raises 42809 for a type of another kind than `wanted`, and for a row type.
     """
     check_qualified(binding, names)
     *qualifier, name = names

@@ -1,11 +1,11 @@
-"""The query of a view as it may be run again: with the names that everything has now.
+"""Display the query of a view with the current names of its relations and columns (pg_get_viewdef).
 
-    kept: SELECT a FROM t           t is called u now, its column a is b
-    shown: SELECT a FROM u AS t(a)
+    stored:    SELECT a FROM t           t has been renamed to u, its column a to b
+    displayed: SELECT a FROM u AS t(a)
 
 INVARIANTS
-  W1  what is shown means what the view means: a name that a relation or a column had when the view
-      was made becomes an alias of what it is called now, and columns that came later stay hidden.
+  W1  the displayed text means the same as the view. The old name of a relation or column becomes an
+      alias of its current name, and columns that were added later stay hidden.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -48,7 +48,9 @@ _Relations: TypeAlias = Mapping[tuple[str, str], _Named]
 
 
 def shown_query(catalog: Catalog, path: Collection[str], view: ViewDefinition) -> str:
-    """The text; `path`: schemas whose relations need none."""
+    """The text of the view's query; relations in the schemas of `path` are shown without their
+    schema.
+    """
     bare = named_query(view.text, view.columns)
     found = {
         (schema, name): _named(catalog, path, schema, oid, dict(zip(numbers, names, strict=True)))

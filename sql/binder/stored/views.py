@@ -1,4 +1,4 @@
-"""Views as stored: bind the query behind a view's name, and find the views over a table."""
+"""Views as stored: bind the query behind a view's name, and find the views over a relation."""
 
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ def _is_star(target: Node) -> bool:
 
 
 def can_be_bound(binding: Binding, view: ViewDefinition) -> bool:
-    """Whether a view finds all that it rests on in this binding's catalog."""
+    """Whether a view still binds in this binding's catalog."""
     try:
         view_rows(binding, view)
     except SqlError:
@@ -31,7 +31,9 @@ def can_be_bound(binding: Binding, view: ViewDefinition) -> bool:
 
 @contextmanager
 def inside(binding: Binding, view: ViewDefinition) -> Generator[None, None, None]:
-    """While the text of a view is bound: names mean what they did, and errors have no place."""
+    """While a view's text is bound: names resolve as at its creation, and errors have no
+    position.
+    """
     binding.look_ups.add(LookUp(view.schema, view.name, view.oid, version=view.version))
     before = binding.pinned, binding.recorded, binding.parameters
     binding.pinned = {
@@ -50,7 +52,7 @@ def inside(binding: Binding, view: ViewDefinition) -> Generator[None, None, None
 
 @lru_cache(maxsize=500)
 def named_query(text: str, names: Sequence[str]) -> str:
-    """The query of a view whose columns are called so: CREATE VIEW v (a, b), RENAME COLUMN."""
+    """The query of a view whose columns have these names: CREATE VIEW v (a, b), RENAME COLUMN."""
     tree = view_tree(text)
     first = tree
     while first.larg is not None:
@@ -68,7 +70,7 @@ def named_query(text: str, names: Sequence[str]) -> str:
 def told_views(
     catalog: Catalog, views: Sequence[ViewDefinition], oids: Collection[int]
 ) -> list[str]:
-    """`view v depends on table t`, for the detail of 2BP01."""
+    """Lines such as `view v depends on table t`, for the detail of 2BP01."""
     shown: dict[int, str] = {table.oid: f"table {table.shown}" for table in catalog.tables.values()}
     shown |= {thing.oid: f"{thing.kind} {thing.shown}" for thing in catalog.objects.values()}
     inside = {*oids, *(view.oid for view in views)}
@@ -81,7 +83,7 @@ def told_views(
 
 
 def view_item(view: ViewDefinition, columns: Sequence[PlanColumn]) -> Item:
-    """What a view makes visible."""
+    """The FROM item of a view."""
     named: list[tuple[str, Expr]] = [
         (name, ColumnRef(column.id, column.type))
         for name, column in zip(view.columns, columns, strict=True)
@@ -100,13 +102,13 @@ def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[Pl
 
 
 def view_tree(text: str) -> Node:
-    """The query of a view."""
+    """Parse the query of a view."""
     (tree,) = parser.parse_sql(text)
     return tree.stmt
 
 
 def views_over(catalog: Catalog, oids: Collection[int]) -> list[ViewDefinition]:
-    """The views that use these relations, and those that use them, each once."""
+    """The views over these relations, directly or through other views, each once."""
     found: dict[int, ViewDefinition] = {}
     waiting = set(oids)
     while waiting:
@@ -121,7 +123,7 @@ def views_over(catalog: Catalog, oids: Collection[int]) -> list[ViewDefinition]:
 
 
 def views_reading(catalog: Catalog, oid: int, number: int) -> list[ViewDefinition]:
-    """The views that read a column of a table themselves, not through others."""
+    """The views that read a table's column directly, not through other views."""
     return [
         view
         for view in catalog.views()

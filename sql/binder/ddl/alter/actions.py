@@ -1,16 +1,16 @@
-"""The actions of ALTER TABLE: columns, their properties, constraints; several at once.
+"""The actions of ALTER TABLE: add, drop and change columns and constraints, several at once.
 
     actions, in PostgreSQL's order ─▶ the table after ─┬─▶ rewrite: old rows with new values, if any
-                                                       └─▶ validations: rows that must not be there
+                                                       └─▶ validations: rows that must not exist
 
-A column without values is added, dropped and renamed by definition alone; a column with a default
-gets its values, and one of another type gets them converted, by rows that take the place of the
-old ones: foreign readers know neither our defaults nor our conversions.
+Adding a column without values, dropping and renaming one changes the definition alone. A new column
+with a default, and a column of another type, rewrite all rows, because foreign readers know neither
+our defaults nor our conversions.
 
 INVARIANTS
-  A1  the table after the statement is bound from exactly the one before it; its version is one
+  A1  the table after the statement is bound from exactly the table before it; its version is one
       higher, whatever the number of actions.
-  A2  nothing is promised of rows that were not looked at: what an action adds is validated.
+  A2  a new constraint holds only for rows that were checked: an action that adds one validates it.
 """
 
 from collections.abc import Callable, Sequence
@@ -359,7 +359,7 @@ def _add_constraint(work: Altering, command: Node) -> None:
 
 
 def replace_name(command: Node, name: str) -> Node:
-    """The action, of a column of this name."""
+    """The action, applied to a column of this name."""
     return type(command)(subtype=command.subtype, name=name)
 
 

@@ -1,4 +1,4 @@
-"""ALTER COLUMN .. TYPE: which changes keep the values, and what the others make of them."""
+"""ALTER COLUMN .. TYPE: decide which changes keep the stored values, and convert the others."""
 
 from dataclasses import replace
 from functools import partial
@@ -170,8 +170,9 @@ def _literal(value: Value, type_: SqlType) -> str:
 
 
 def recheck_retyped(work: Altering) -> None:
-    """Indexes, keys and checks over columns of other types must still have a meaning, and checks
-    hold. An error has no place: what is bound is no text of the client's.
+    """Bind the indexes, keys and checks over retyped columns again, and validate the checks.
+
+    An error has no position, because the client did not send the text.
     """
     binding, table, retyped = work.binding, work.table, set(work.retyped)
     for index in binding.context.catalog.indexes(table.oid) if retyped else ():

@@ -1,9 +1,9 @@
-"""What ALTER TABLE may not do to columns and keys that foreign keys and views rest on.
+"""Foreign keys and views that depend on a column or key which ALTER TABLE drops or retypes.
 
-A foreign key rests on a key of the other table, and a view on a primary key if it shows columns
-that its GROUP BY does not name. When that key is dropped, or a column of it, they forbid it
-(2BP01), or with CASCADE go along. When a column of either side of a foreign key gets another type,
-the key is looked at again, whichever table it is of.
+A foreign key depends on a key of the other table. A view depends on a primary key if it shows
+columns that its GROUP BY does not name. Dropping such a key, or a column of it, fails with 2BP01;
+with CASCADE the dependents are dropped, too. When a column of either side of a foreign key changes
+its type, the foreign key is validated again, whichever table it belongs to.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,8 +35,9 @@ from sql.types.sql_type import quoted_name
 
 
 def let_go(work: Altering, command: Node, after: Table, *, column: bool) -> None:
-    """The table becomes `after`, by an action that drops a column or a constraint of it; foreign
-    keys and views that lose what they rest on are 2BP01, or go along.
+    """Make `after` the current table, which lacks a column or a constraint.
+
+    Foreign keys and views that depend on it raise 2BP01, or are dropped with CASCADE.
     """
     lost = losing(work.binding.context.catalog, after, {**work.children, after.oid: after})
     views = [] if column else _ungrouped_views(work, after)
@@ -62,8 +63,9 @@ def let_go(work: Altering, command: Node, after: Table, *, column: bool) -> None
 
 
 def retyped(work: Altering, after: Table) -> tuple[list[Validation], list[Table]]:
-    """What foreign keys ask of columns, and of keys they refer to, that have other values now; and
-    the tables beside `after` that this was asked of. Raises 42804 for types that do not compare.
+    """Validations of the foreign keys over columns whose values change, on either side.
+
+    Also the tables other than `after` that they read. Raises 42804 for types that do not compare.
     """
     looked: list[Validation] = []
     beside: dict[int, Table] = {}
@@ -119,7 +121,7 @@ def _change(work: Altering, after: Table, number: int) -> _Change | None:
 
 
 def children_after(work: Altering) -> Iterator[Redefinition]:
-    """Other tables, without the foreign keys that CASCADE took."""
+    """Other tables, without the foreign keys that CASCADE dropped."""
     for oid, after in work.children.items():
         before = work.binding.context.catalog.by_oid(oid)
         assert before is not None, "it was found in the catalog"
@@ -127,7 +129,7 @@ def children_after(work: Altering) -> Iterator[Redefinition]:
 
 
 def take_views(work: Altering, command: Node, name: str) -> list[str]:
-    """The views that read a column which goes: 2BP01, or they go along and are told."""
+    """Drop the views that read a dropped column and return their notices; 2BP01 without CASCADE."""
     table = work.table
     number = table.number_of(work.ordinal(name))
     catalog = work.binding.context.catalog
@@ -174,7 +176,7 @@ def _told_views(work: Altering, views: Sequence[ViewDefinition], rest: str) -> l
 
 
 def take(work: Altering, views: Sequence[ViewDefinition]) -> list[str]:
-    """Drop views, with those that read them, each after what it reads; what is told of it."""
+    """Drop views and the views over them, each after its base; returns the notices."""
     catalog = work.binding.context.catalog
     gone: dict[int, ViewDefinition] = {}
     for view in views:

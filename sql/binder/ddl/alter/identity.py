@@ -1,7 +1,7 @@
-"""ALTER COLUMN of columns that make their own values: identity added, changed, dropped; DROP
-EXPRESSION, after which a generated column keeps what it has, and SET EXPRESSION.
+"""ALTER COLUMN for identity and generated columns: ADD, SET, DROP IDENTITY and EXPRESSION.
 
-But for SET EXPRESSION rows stay as they are: a column that becomes identity has its values already.
+Only SET EXPRESSION changes rows. A column that becomes identity keeps its values, and so does a
+generated column that loses its expression.
 """
 
 from collections.abc import Callable, Sequence
@@ -76,7 +76,7 @@ def _altered_early(
 
 
 def retype_identity(work: Altering, column: Column, type_: Node) -> None:
-    """An identity column of another type counts as far as that goes."""
+    """Limit the sequence of an identity column to the range of the column's new type."""
     if column.sequence:
         option = ast.DefElem(defname="as", arg=type_)
         known = latest(work, _sequence(work, column))
@@ -85,7 +85,7 @@ def retype_identity(work: Altering, column: Column, type_: Node) -> None:
 
 
 def drop_identity(work: Altering, command: Node) -> None:
-    """ALTER COLUMN .. DROP IDENTITY [IF EXISTS]: it stays NOT NULL."""
+    """ALTER COLUMN .. DROP IDENTITY [IF EXISTS]: the column stays NOT NULL."""
     column = work.column(command.name)
     if not column.identity:
         error = _no_identity(work, column)
@@ -127,7 +127,9 @@ def drop_expression(work: Altering, command: Node) -> None:
 
 
 def set_expression(work: Altering, command: Node) -> None:
-    """ALTER COLUMN .. SET EXPRESSION: all rows are computed anew, and all that is asked of them."""
+    """ALTER COLUMN .. SET EXPRESSION: recompute all rows, and validate the constraints over the
+    column.
+    """
     name = command.name
     ordinal = work.ordinal(name)
     column = work.table.columns[ordinal]

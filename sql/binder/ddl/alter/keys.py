@@ -1,4 +1,4 @@
-"""ADD CONSTRAINT .. UNIQUE and PRIMARY KEY: new keys, and unique indexes that become ones."""
+"""ADD CONSTRAINT .. UNIQUE and PRIMARY KEY: new keys, and unique indexes that become keys."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,8 +18,9 @@ from sql.parser.syntax import Node, at
 
 
 def add_keys(work: Altering, nodes: Sequence[KeyNode]) -> None:
-    """The keys of an action. Unlike those of CREATE TABLE, one that says what a key of another
-    action says is a key of its own.
+    """Add the keys of an action.
+
+    Unlike in CREATE TABLE, a key that repeats a key of another action is a separate key.
     """
     table = work.table
     if any(node.primary for node in nodes):
@@ -52,7 +53,7 @@ def _refuse_second(work: Altering) -> None:
 
 
 def use_index(work: Altering, node: Node) -> None:
-    """ADD CONSTRAINT .. USING INDEX: rows were looked at when the index was made."""
+    """ADD CONSTRAINT .. USING INDEX: rows were validated when the index was created."""
     table, place = work.table, at(node.location)
     found = _unique_index(work, node.indexname, place)
     name = node.conname or found.name

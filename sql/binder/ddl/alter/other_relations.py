@@ -1,7 +1,7 @@
-"""ALTER TABLE, VIEW, INDEX, SEQUENCE of what is no table: defaults of views, storage parameters.
+"""ALTER TABLE, VIEW, INDEX and SEQUENCE of relations other than tables: defaults, parameters.
 
-ALTER TABLE may name anything, and does what the relation can have done to it; the others name only
-their own kind. OWNER TO is `owners.py`.
+ALTER TABLE may name any relation, and does whatever that kind allows; the other forms name only
+their own kind. OWNER TO is in `owners.py`.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ _PARAMETERS: Final = {
 
 
 def alters_other(binding: Binding, node: Node) -> bool:
-    """Whether an ALTER is of no table, or might be."""
+    """Whether an ALTER may name a relation that is not a table."""
     if node.objtype in _KINDS:
         return True
     found = named(binding, node.relation)
@@ -81,7 +81,7 @@ def alters_other(binding: Binding, node: Node) -> bool:
 
 
 def alter_other(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
-    """The actions on it."""
+    """Bind the actions on such a relation."""
     relation = node.relation
     tag = f"ALTER {object_words(node.objtype)}"
     found, wanted = named(binding, relation), _KINDS.get(node.objtype)

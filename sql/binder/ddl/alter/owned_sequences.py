@@ -1,9 +1,9 @@
-"""The sequences that belong to a table's columns, when ALTER TABLE changes these.
+"""Keep the sequences that a table's columns own in step with ALTER TABLE.
 
 INVARIANTS
-  Q1  a sequence belongs to a column whatever that is called, and goes with it; what fills a column
-      anew under another field takes its sequences along.
-  Q2  a sequence that is somebody's default does not go unless CASCADE takes the default, too.
+  Q1  a sequence belongs to a column under any name, and is dropped with it. A column whose values
+      are rewritten under another field keeps its sequences.
+  Q2  a sequence that is used by another default is dropped only if CASCADE drops the default, too.
 """
 
 from collections.abc import Collection
@@ -38,8 +38,9 @@ _CASCADE: Final = "drop cascades to "
 
 
 def drop_sequences_of(work: Altering, column: Column, command: Node) -> None:
-    """The sequences of a column go with it; 2BP01 if others use them, or CASCADE takes these along
-    (Q2).
+    """Drop the sequences that a column owns.
+
+    If others use them, 2BP01; CASCADE drops those uses, too (Q2).
     """
     owned = _owned(work, column)
     # What used these has gone with an action before.
@@ -91,14 +92,14 @@ def _without_defaults(work: Altering, gone: Collection[int]) -> None:
 
 
 def parts_of(work: Altering) -> Parts:
-    """For a new column: the names of sequences that are taken by now, and those that are not."""
+    """For a new column: sequence names that earlier actions have taken or freed."""
     freed = [thing.name for thing in work.dropped if isinstance(thing, SequenceDefinition)]
     taken = [*work.sequences.values()]
     return Parts(work.table.schema, work.table.name, taken=taken, altered=True, freed=freed)
 
 
 def follow_columns(work: Altering) -> None:
-    """Drop the sequences of columns that are no more; the others follow their columns (Q1)."""
+    """Drop the sequences of dropped columns; the others follow their columns (Q1)."""
     before, after = work.before, work.table
     numbers = {after.number_of(at): column for at, column in enumerate(after.columns)}
     for sequence in work.binding.context.catalog.sequences():
@@ -115,7 +116,7 @@ def follow_columns(work: Altering) -> None:
 
 
 def latest(work: Altering, sequence: SequenceDefinition) -> SequenceDefinition:
-    """A sequence as the actions so far have left it."""
+    """A sequence as earlier actions have left it."""
     for thing in work.changed:
         if isinstance(thing, SequenceDefinition) and thing.oid == sequence.oid:
             return thing
@@ -123,7 +124,9 @@ def latest(work: Altering, sequence: SequenceDefinition) -> SequenceDefinition:
 
 
 def change(work: Altering, after: SequenceDefinition) -> None:
-    """Another definition of a sequence; one version more, whatever the number of actions."""
+    """Replace the definition of a sequence; its version grows by one, however many actions change
+    it.
+    """
     (known,) = (s for s in work.binding.context.catalog.sequences() if s.oid == after.oid)
     others = [thing for thing in work.changed if thing.oid != after.oid]
     work.changed = [*others, replace(after, version=known.version + 1)]

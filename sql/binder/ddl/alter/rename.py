@@ -1,7 +1,7 @@
-"""ALTER .. RENAME TO of relations, and of constraints.
+"""ALTER .. RENAME TO, RENAME COLUMN and RENAME CONSTRAINT of relations.
 
-ALTER TABLE and ALTER INDEX rename any relation, ALTER VIEW and ALTER SEQUENCE only their own. The
-index of a constraint and the constraint have one name.
+ALTER TABLE and ALTER INDEX rename any relation, ALTER VIEW and ALTER SEQUENCE only their own kind.
+A constraint and its index share one name.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ RELATIONS: Final[dict[ObjectType, tuple[str, type]]] = {
     ObjectType.OBJECT_VIEW: ("view", ViewDefinition),
     ObjectType.OBJECT_SEQUENCE: ("sequence", SequenceDefinition),
 }
-"""Who is renamed by a statement: any relation, or one of a kind."""
+"""The relations that each form renames: any, or one kind."""
 
 
 def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:

@@ -1,4 +1,4 @@
-"""ALTER .. SET SCHEMA, and finding what an ALTER names."""
+"""ALTER .. SET SCHEMA, and the lookup of the relation that an ALTER names."""
 
 from dataclasses import replace
 from typing import Final
@@ -113,7 +113,7 @@ def _set_schema_of_table(binding: Binding, table: Table, schema: str) -> AlterTa
 
 
 def missing(binding: Binding, node: Node, tag: str) -> AlterTable:
-    """What IF EXISTS does not find. Raises 42P01, 3F000, and 42501 for a system relation."""
+    """The no-op result for IF EXISTS. Raises 42P01, 3F000; 42501 for a system relation."""
     table = altered_table(binding, node)
     assert table is None, "what is named is found"
     return AlterTable(missing=node.relation.relname, tag=tag)
@@ -125,7 +125,7 @@ def moved(thing: CatalogObject, schema: str) -> CatalogObject:
 
 
 def altered_table(binding: Binding, node: Node) -> Table | None:
-    """The table that a statement alters; None if IF EXISTS may find none."""
+    """The table that a statement alters; None if it is missing and IF EXISTS is given."""
     relation = node.relation
     check_database(binding, relation, placed=False)
     table = look_up(binding, relation.relname, schema=relation.schemaname)
@@ -138,7 +138,7 @@ def altered_table(binding: Binding, node: Node) -> Table | None:
 
 
 def redefined(table: Table, *, name: str | None = None, schema: str | None = None) -> Redefinition:
-    """The table by another name or in another schema."""
+    """The table under another name or in another schema."""
     after = replace(
         table if name is None else with_not_null_names(table),
         name=table.name if name is None else name,

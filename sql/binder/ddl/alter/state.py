@@ -1,4 +1,4 @@
-"""A table while ALTER TABLE changes it, action by action (`alter/actions.py`)."""
+"""The state of a table between two actions of one ALTER TABLE (`alter/actions.py`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from sql.statements.ddl import Validation
 
 @dataclass(slots=True)
 class Altering:
-    """A table on its way: what each of its columns is made of, and what is to be looked at."""
+    """A table being altered: the values of its new columns, and the validations still to do."""
 
     binding: Binding
     before: Table
@@ -29,22 +29,22 @@ class Altering:
     required: list[str] = field(default_factory=list[str])
     checks: list[str] = field(default_factory=list[str])
     domains: list[str] = field(default_factory=list[str])
-    """Columns that have become of a domain."""
+    """Columns that now have a domain."""
     retyped: list[str] = field(default_factory=list[str])
-    """Columns that have got another type."""
+    """Columns that now have another type."""
     keys: list[Sequence[KeyNode]] = field(default_factory=list[Sequence[KeyNode]])
-    """New ones, by action."""
+    """New keys, by action."""
     foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
     looked: list[Validation] = field(default_factory=list[Validation])
     new_checks: list[Node] = field(default_factory=list[Node])
     sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
     dropped: list[CatalogObject] = field(default_factory=list[CatalogObject])
     children: dict[int, Table] = field(default_factory=dict[int, Table])
-    """Other tables, without the foreign keys that CASCADE took."""
+    """Other tables, without the foreign keys that CASCADE dropped."""
     changed: list[CatalogObject] = field(default_factory=list[CatalogObject])
     """Sequences of identity columns with other options."""
     comments: list[Comment] = field(default_factory=list[Comment])
-    """Those of constraints that get another name."""
+    """The comments of renamed constraints."""
     fresh: frozenset[int] = frozenset()
     """Those of them that begin anew."""
     notices: list[tuple[str, str, str | None]] = field(
@@ -52,7 +52,7 @@ class Altering:
     )
 
     def ordinal(self, name: str) -> int:
-        """A column's place, or 42703; 0A000 for a system column."""
+        """A column's ordinal, or 42703; 0A000 for a system column."""
         for place, column in enumerate(self.table.columns):
             if column.name == name:
                 return place

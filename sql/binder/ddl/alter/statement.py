@@ -1,6 +1,6 @@
-"""ALTER TABLE and ALTER SCHEMA: other names and schemas; columns are `alter/actions.py`.
+"""ALTER TABLE and ALTER .. RENAME: dispatch to the modules of this package.
 
-A table that is altered keeps its oid and its rows; its definition version grows by one (K2 of
+An altered table keeps its oid and its rows; its definition version grows by one (K2 of
 `coordinator/core/catalog.py`).
 """
 
@@ -35,7 +35,7 @@ from sql.statements.ddl import ChangeObjects, ChangeRights
 
 
 def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects | ChangeRights:
-    """ALTER .. RENAME TO; other kinds are 0A000."""
+    """ALTER .. RENAME TO; kinds that do not exist here are 0A000."""
     match node.renameType:
         case kind if kind in RELATIONS:
             return rename_relation(binding, node)
@@ -84,7 +84,7 @@ def _rename_schema(binding: Binding, node: Node) -> AlterTable:
 
 
 def alter_table(binding: Binding, node: Node) -> AlterTable | ChangeObjects | ChangeRights:
-    """ALTER TABLE with its actions, and of other relations."""
+    """ALTER TABLE with its actions, also of other relations."""
     if changes_owner(node):
         return alter_relation_owner(binding, node)
     if alters_other(binding, node):

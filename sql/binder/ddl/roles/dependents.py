@@ -1,6 +1,4 @@
-"""What keeps a role from being dropped: what belongs to it and what it was granted
-(checkSharedDependencies).
-"""
+"""List the objects and privileges that keep a role from being dropped (checkSharedDependencies)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -20,7 +18,7 @@ DEFAULT_KINDS: Final = {
 
 
 def dependents(binding: Binding, roles: Roles, left: Mapping[int, Role], oid: int) -> list[str]:
-    """Lines of DETAIL, in the order of the things' oids. `left`: the roles that stay."""
+    """Lines of DETAIL, in the order of the objects' oids. `left`: the roles that remain."""
     found = [*_of_rights(binding, roles, oid), *_granted(roles, left, oid)]
     return [text for _, text in sorted(found, key=lambda line: line[0])]
 
@@ -61,7 +59,7 @@ def _oid(subject: Subject) -> int:
 
 
 def described(binding: Binding, roles: Roles, subject: Subject) -> str:
-    """As PostgreSQL describes a thing in messages (getObjectDescription)."""
+    """An object as PostgreSQL's messages describe it (getObjectDescription)."""
     match subject.kind:
         case "schema":
             return f"schema {subject.of}"

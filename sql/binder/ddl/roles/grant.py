@@ -1,7 +1,7 @@
 """GRANT, REVOKE and ALTER DEFAULT PRIVILEGES (aclchk.c).
 
-Privileges are kept and shown; nobody is refused anything by them yet. So who acts without a right
-to grant, acts as the owner.
+Privileges are stored and shown, but not enforced yet. A role without grant option therefore grants
+in the owner's name.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Finding what GRANT, REVOKE and OWNER TO name."""
+"""Look up the relations and types that GRANT, REVOKE and OWNER TO name."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ from sql.types.sql_type import OIDS, is_type
 
 
 def relation_to_grant(binding: Binding, relation: Node, *, sequence: bool) -> Table | CatalogObject:
-    """The table, view or sequence; catalogs of the system, too. Raises 42P01, 42809."""
+    """The table, view, sequence or system catalog. Raises 42P01, 42809."""
     check_database(binding, relation, placed=False)
     schema, name = relation.schemaname, relation.relname
     names = [name] if schema is None else [schema, name]
@@ -35,7 +35,7 @@ def relation_to_grant(binding: Binding, relation: Node, *, sequence: bool) -> Ta
 
 
 def type_to_grant(binding: Binding, names: Sequence[str], *, domain: bool = False) -> Thing:
-    """The type or domain; PostgreSQL's own, too. Raises 42704, 42809."""
+    """The type or domain, built in or user-defined. Raises 42704, 42809."""
     name = names[-1]
     is_own = is_builtin(name) and is_type(name) and name in OIDS
     if is_own and not domain and (len(names) == 1 or names[0] == "pg_catalog"):

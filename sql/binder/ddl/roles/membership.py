@@ -1,4 +1,4 @@
-"""GRANT and REVOKE of roles: who is a member of which, and by whom (user.c)."""
+"""GRANT and REVOKE of roles: which role is a member of which, and the grantor (user.c)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -91,7 +91,7 @@ def with_members(
     grantor: int = OWNER,
     notices: list[SqlError],
 ) -> Role:
-    """The role with these among its members; None: an option that is not said. Raises 0LP01."""
+    """The role with these members added. An option of None is left as it is. Raises 0LP01."""
     for member in members:
         if member.oid in roles.above(role.oid):
             name = roles.name(role.oid) if role.oid else role.name
@@ -130,7 +130,7 @@ def without_members(
     cascade: bool = False,
     notices: list[SqlError],
 ) -> Role:
-    """The role without these, or without one option of them. Raises 2BP01."""
+    """The role without these members, or with one option of them removed. Raises 2BP01."""
     for member in members:
         pair = (member.oid, grantor)
         known = next((one for one in role.members if (one.member, one.grantor) == pair), None)

@@ -31,7 +31,7 @@ _WORDS: Final = {
 
 
 def changes_owner(node: Node) -> bool:
-    """Whether ALTER TABLE and its kin do nothing but this."""
+    """Whether an ALTER TABLE consists of OWNER TO alone."""
     return node.objtype in _WORDS and all(
         command.subtype == AlterTableType.AT_ChangeOwner for command in node.cmds
     )
@@ -124,7 +124,7 @@ def _moved(rights: Rights, old: int, new: int) -> Rights:
 
 
 def reassign_owned(binding: Binding, node: Node) -> ChangeRights:
-    """REASSIGN OWNED BY .. TO: everything that belongs to these is another's."""
+    """REASSIGN OWNED BY .. TO: change the owner of everything that these roles own."""
     catalog, roles = binding.context.catalog, roles_of(binding.context)
     olds = [role_of(binding, roles, spec) for spec in node.roles]
     new = role_of(binding, roles, node.newrole)
@@ -137,7 +137,7 @@ def reassign_owned(binding: Binding, node: Node) -> ChangeRights:
 
 
 def drop_owned(binding: Binding, node: Node) -> ChangeRights:
-    """DROP OWNED BY: what these were granted is taken back. Things that are theirs are refused."""
+    """DROP OWNED BY: revoke the privileges of these roles. Refused if they own objects."""
     catalog, roles = binding.context.catalog, roles_of(binding.context)
     dropped = [role_of(binding, roles, spec) for spec in node.roles]
     for role in dropped:

@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP ROLE, and their other names (user.c)."""
+"""CREATE, ALTER and DROP ROLE, and the USER and GROUP forms of them (user.c)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
