@@ -13,7 +13,7 @@ FLUSHED: Final = (
     """create table types (
         id int primary key, a_bool bool, a_int2 int2, a_int8 int8, an_oid oid, a_float4 float4,
         a_float8 float8, a_numeric numeric, a_money numeric(10,2), a_text text,
-        a_varchar varchar(5), a_char char(4), a_name name, one "char", some_bytes bytea, 
+        a_varchar varchar(5), a_char char(4), a_name name, one "char", some_bytes bytea,
         a_uuid uuid, a_json json, a_jsonb jsonb, a_date date, a_time time, a_timetz timetz,
         a_timestamp timestamp(3), a_timestamptz timestamptz, an_interval interval, a_mood mood,
         a_positive positive, ints int[], texts text[], moods mood[], numerics numeric(6,3)[])""",
