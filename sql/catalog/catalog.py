@@ -248,7 +248,7 @@ class Catalog:
     roles: Mapping[int, Role] = field(default_factory=dict[int, Role])
     """By oid; those that have always been there only if they were changed (`catalog/roles.py`)."""
     rights: Mapping[Subject, Rights] = field(default_factory=dict[Subject, Rights])
-    """Of what is not simply its kind's default, of the first superuser (`ownership.py`)."""
+    """Owner and privileges of objects that differ from the defaults (R1 of `ownership.py`)."""
 
     def relation(self, schema: str, name: str) -> CatalogObject | None:
         """A sequence, view or index by its name."""
@@ -319,4 +319,4 @@ def state_of(found: UserType | None) -> int | None:
 
 
 WHOLE_CATALOG: Final = LookUp("", None, None)
-"""What a reader of pg_catalog rests on: everything that is defined."""
+"""The dependency of a statement that reads pg_catalog: on all definitions."""

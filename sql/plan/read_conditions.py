@@ -129,8 +129,8 @@ class _Finder:
             self.visit(plan.left, _over(both, left))
             self.visit(plan.right, _over(both, right))
             return
-        # A row of the kept side is in the result whether or not a partner is found; a row of the
-        # other side matters only as a partner, of a row that is not dropped above.
+        # A row of the preserved side is in the result with or without a match. A row of the other
+        # side matters only as a match of a row that is not dropped above.
         keeps_left = plan.kind is JoinKind.LEFT
         keeps_right = plan.kind is JoinKind.RIGHT
         self.visit(
@@ -193,7 +193,7 @@ def _over(exprs: Iterable[Expr], columns: Iterable[ColumnId]) -> list[Expr]:
 
 
 def _is_pure(expr: Expr) -> bool:
-    """No subquery, and the same answer whenever it is asked."""
+    """Whether an expression has no subquery, and always the same value."""
     if isinstance(expr, Subquery):
         return False
     if isinstance(expr, Call) and expr.function.volatility == "volatile":

@@ -480,7 +480,7 @@ class Prepared:
     rebind: bool = False
     """It names sessions' state (user, settings, pid): bind again when that changes."""
     look_ups: frozenset[LookUp] = frozenset()
-    """Names that its meaning rests on, apart from the definitions of the tables that it uses."""
+    """Name dependencies of its meaning, besides the definitions of the tables that it uses."""
     supplied: tuple[Supplied, ...] = ()
     """Values that the session finds before it runs: parameters after the client's."""
     filled: Mapping[int, Mapping[int, Filled]] = field(

@@ -29,7 +29,7 @@ from sql.errors import not_supported
 from sql.types.datetime.calendar import DAYS_PER_CYCLE
 
 _ZONES_CACHED_MAX: Final = 1024
-"""Names are the users' to choose; more of them are looked up again."""
+"""Users choose the names; beyond this many, a name is looked up again."""
 
 _EPOCH: Final = datetime(1970, 1, 1)
 _FIRST_DAY: Final = (datetime(2, 1, 1) - _EPOCH).days
