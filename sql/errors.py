@@ -1,7 +1,8 @@
-"""Errors that are the client's or the moment's fault, as PostgreSQL words them (STYLE §6).
+"""SqlError and its constructors: failures that clients see, with PostgreSQL's SQLSTATE and wording.
 
-Made by named constructors only. `position` counts characters of the statement's text from 1.
-Messages: lower case, no full stop, identifiers quoted; detail and hint are sentences.
+The client or the moment is at fault (STYLE §6). Made by named constructors only. `position` counts
+characters of the statement's text from 1. Messages: lower case, no full stop, identifiers quoted;
+detail and hint are sentences.
 """
 
 from dataclasses import dataclass, replace
@@ -32,15 +33,15 @@ class SqlError(Exception):
 
 
 class NotHeld(SqlError):
-    """A value that PostgreSQL has and our engines have not. Whoever asks whether input is good, or
-    what to do with bad input, must not take it for bad.
+    """A value that PostgreSQL can hold and our engines cannot. Code that tests whether input is
+    valid, or handles invalid input, must not treat it as invalid.
     """
 
 
 def not_held(
     sqlstate: str, message: str, *, detail: str | None = None, hint: str | None = None
 ) -> SqlError:
-    """22003 or 22008, as PostgreSQL says of values that it does not have either."""
+    """22003 or 22008, worded as PostgreSQL words it for values beyond its own range."""
     return NotHeld(sqlstate, message, detail=detail, hint=hint)
 
 
@@ -112,7 +113,7 @@ def ambiguous_function(
 
 
 def mismatch(message: str, position: int | None = None, *, hint: str | None = None) -> SqlError:
-    """42804: a type that does not fit its place."""
+    """42804: a type that does not fit where it is used."""
     return SqlError("42804", message, position, hint=hint)
 
 

@@ -1,4 +1,6 @@
-"""`docs/sql.md`: what the function table says, for people. `python -m sql.function_list` prints it.
+"""Print `docs/sql.md`: the functions and operators of the function table, by engine.
+
+`python -m sql.function_list` prints it.
 
 Not here: what the functions do; that is PostgreSQL's manual.
 """

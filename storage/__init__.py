@@ -1,1 +1,19 @@
-"""Durability: the stash, the txns shard, tables on Delta. Knows no SQL and no sessions."""
+"""Durable storage: the stash, the txns shard and shards as Delta tables. No SQL, no sessions.
+
+    commit ─ txns ─▶ stash (SQLite, PostgreSQL)             durable here
+       └─ shard: tail in memory ─ cuts ─▶ delta/ ─ object_store ─▶ Parquet files and log
+
+  `types`, `errors`, `clock`, `threads`, `directory_lock`    small parts that the others use
+  `stash`, `stash_part`, `memory`                            the key-value store, and its twin
+  `sqlite_file`, `stash_sqlite`                              the stash in one SQLite file
+  `postgres_link`, `postgres_tables`, `postgres_lease`       PostgreSQL: connection, tables, leader
+  `stash_postgres`                                           the stash in PostgreSQL
+  `object_store`, `local_store`, `layout`                    named blobs; the data directory
+  `batch`, `codec`, `known_rows`, `shapes`                   a transaction's writes to a shard
+  `live_files`, `shard`, `shard_view`                        versions of a shard, and its views
+  `commit`, `outstanding`, `txns`                            making a commit durable; tidying
+  `cuts`, `check`                                            flushing to Delta; `meridian check`
+
+`delta` holds the table format. Everything outside is behind `Stash` and `ObjectStore`. Imports
+nothing of the project; `compute` and `coordinator` import it, `sql` does not.
+"""

@@ -1,4 +1,4 @@
-"""What a transaction writes into one shard, and what a reader sees of a shard.
+"""A transaction's writes to one shard (WriteBatch), and a reader's view of a shard (ShardView).
 
     WriteBatch   rows to insert (inline Arrow, or files already staged), rows to delete by identity
     ShardView    the shard at one timestamp: file slices (base, staged), inline slices (tail, own)

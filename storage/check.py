@@ -1,4 +1,4 @@
-"""The storage half of `meridian check`: a shard's files, log and the txns shard agree (offline).
+"""Verify offline that a shard's files, log and the txns shard agree, for `meridian check`.
 
     log entries ──▶ versions      every file of every one: there, whole, bounded; vectors fit
     checkpoints ──▶ the same files as the log entries up to them

@@ -1,4 +1,4 @@
-"""A WriteBatch as bytes, for the txns shard.
+"""Encode a WriteBatch as bytes for the txns shard, and decode it.
 
     "MWB1" │ crc32 │ header length │ rows length │ header │ rows │ bitmaps ...
            └ of everything after it               │        └ an Arrow IPC stream, or nothing

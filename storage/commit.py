@@ -1,4 +1,4 @@
-"""What is made durable at once: one group commit, as the core hands it to the txns shard."""
+"""One group commit, as the core hands it to the txns shard to become durable at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

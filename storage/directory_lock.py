@@ -1,4 +1,4 @@
-"""An exclusive lock held by a process: whoever serves a directory or a stash takes it first.
+"""An exclusive file lock, so that one process serves a data directory or a stash.
 
 INVARIANTS
   K1  the kernel lets go of it when the process ends, however it ends: no stale locks.

@@ -1,4 +1,4 @@
-"""Rows of a commit as far as their values are known, for those who test them against predicates.
+"""Known column values of written rows, so that predicates can be tested against a commit.
 
     inserted inline   every column is known
     deleted           the columns that the UPDATE or DELETE has read anyway

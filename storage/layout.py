@@ -1,4 +1,4 @@
-"""The data directory: what lies where, and that only one process serves it.
+"""The data directory: where its files lie, and the lock that lets one process serve it.
 
     <data directory>/
         lock         held as long as somebody serves it

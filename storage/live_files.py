@@ -1,4 +1,4 @@
-"""The files of a shard as a version has them: which rows are dead, and when each row was committed.
+"""The data files of a version: which rows are deleted, and when each row was committed.
 
     LiveFile   part-…parquet   rows ▓▓░▓▓▓░▓▓   ▓ live, ░ deleted
                                runs └@5─┘└@8──┘

@@ -1,4 +1,4 @@
-"""Commits that the txns shard still holds, and the stash writes that take them out of it.
+"""Commits whose batches are still in the txns shard, and the writes that remove them (tidy).
 
     tokens, batches ── outstanding ──▶ Outstanding ── Removal, pieces, plan_removals ──▶ Leaving
 

@@ -1,4 +1,4 @@
-"""Who leads a stash in PostgreSQL, as those see it who wait to take over.
+"""Leadership of a stash in PostgreSQL: the leader's lock and heartbeat, as a stand-by sees them.
 
     leader   ── advisory lock, for as long as its connection lives ──┐
              ── beat + 1, every BEAT_S ──────────────────────────────┤

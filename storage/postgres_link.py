@@ -1,4 +1,4 @@
-"""One connection to the stash's PostgreSQL: made when it is needed, thrown away when in doubt.
+"""One PostgreSQL connection of the stash: opened when needed, dropped when in doubt.
 
     call ─▶ open? ── no ─▶ connect, with back-off, up to the call's deadline ─▶ refuse lossy servers
               └─ yes ─▶ one statement ─┬─▶ rows

@@ -1,4 +1,4 @@
-"""Rows of one shape as rows of another: a table's columns change, its old rows do not.
+"""Convert stored rows to a table's current columns: the schema changes, old rows do not.
 
     stored rows (fields by name) ── shaped(schema) ──▶ the fields of the schema, in its order
                                                         └ a field that the rows lack is NULL

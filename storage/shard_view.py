@@ -1,4 +1,4 @@
-"""Building a ShardView: slices by source, with only what deletes touch copied (B4).
+"""Build a ShardView: slices by source; only those that deletes touch are copied (B4).
 
 A view of a tail of thousands of one-row commits is asked for at every read, so the builder does as
 little as possible per commit: it collects references, and looks at deletes once at the end.

@@ -1,7 +1,7 @@
-"""A part of a stash under a name of its own: what a timeline other than `system` keeps there.
+"""A part of a stash under its own name, for a timeline other than `system`.
 
-`batches` of the part `line` is the collection `line/batches` of the whole. Epoch and order are the
-whole stash's, so fencing one fences all (S2, S3).
+The collection `batches` of the part `line` is `line/batches` of the whole stash. Epoch and order
+are the whole stash's, so fencing one fences all (S2, S3).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
-"""Threads whose failures can be awaited.
+"""A thread pool whose failures always reach the task that awaits the work.
 
 INVARIANTS
-  T1  whoever awaits work of a thread hears how it ended. An asyncio future takes no StopIteration,
-      and would never end; other exceptions that no `except Exception` catches would end the server
-      (D3 of `coordinator/server/server.py`).
+  T1  a task that awaits work of a thread learns how it ended. An asyncio future takes no
+      StopIteration, and would never end; other exceptions that no `except Exception` catches would
+      end the server (D3 of `coordinator/server/server.py`).
 """
 
 from collections.abc import Callable

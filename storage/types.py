@@ -1,4 +1,4 @@
-"""Names for the integers and strings that storage passes around.
+"""Identifier types of storage: timestamps, shards, epochs, commit tokens, row sources.
 
 A shard is one table's data. Its id never changes and never comes from a user: the table's
 directory in the warehouse is called after the shard, not after the table.

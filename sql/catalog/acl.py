@@ -1,11 +1,11 @@
-"""Lists of privileges, and what GRANT and REVOKE make of them (acl.c, aclchk.c); pure.
+"""Access control lists, and how GRANT and REVOKE change them (acl.c, aclchk.c); pure.
 
-    {alice=arwd*/bob,=r/bob}     alice may all of arwd, d with grant option; everybody r
+    {alice=arwd*/bob,=r/bob}     alice has all of arwd, d with grant option; PUBLIC has r
 
 INVARIANTS
-  L1  a list has one item of a grantee and a grantor, and none without privileges.
-  L2  who has granted has it: from the owner, or from another's grant option. What is taken back
-      takes what was granted by it along, or is refused (2BP01).
+  L1  a list has at most one item for a grantee and a grantor, and none without privileges.
+  L2  a grantor holds what it grants, as the owner or by another's grant option. Revoking that also
+      revokes the grants that depend on it, or is refused (2BP01).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ _EVERYBODY: Final = {"database": "Tc", "type": "U", "function": "X", "language":
 
 @dataclass(frozen=True, slots=True)
 class AclItem:
-    """What a grantee was granted by a grantor; `options`: the letters WITH GRANT OPTION."""
+    """The privileges that a grantor gave a grantee; `options`: the letters WITH GRANT OPTION."""
 
     grantee: int
     grantor: int
@@ -56,7 +56,7 @@ Acl: TypeAlias = tuple[AclItem, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Who owns something, and what was granted of it; `acl` None: nothing ever was."""
+    """The owner of an object and the privileges on it; `acl` None: none was ever granted."""
 
     owner: int = OWNER
     acl: Acl | None = None
@@ -64,7 +64,7 @@ class Rights:
 
 
 def ordered(letters: Iterable[str]) -> str:
-    """Each letter once, in the order of lists."""
+    """Each letter once, in the order of `LETTERS`."""
     there = set(letters)
     return "".join(letter for letter in LETTERS if letter in there)
 
@@ -78,7 +78,7 @@ def letter_of(name: str) -> str:
 
 
 def default_acl(kind: str, owner: int) -> Acl:
-    """What counts while nothing was granted (acldefault)."""
+    """The privileges that apply while nothing was granted (acldefault)."""
     items: list[AclItem] = []
     if kind in _EVERYBODY:
         items.append(AclItem(PUBLIC, owner, _EVERYBODY[kind]))
@@ -88,7 +88,7 @@ def default_acl(kind: str, owner: int) -> Acl:
 
 
 def is_same(one: Acl, other: Acl) -> bool:
-    """Whether two lists say the same, in whatever order."""
+    """Whether two lists are equal regardless of order."""
     return set(one) == set(other)
 
 
@@ -96,14 +96,14 @@ def is_same(one: Acl, other: Acl) -> bool:
 
 
 def grantable(acl: Acl, role: int, owner: int) -> str:
-    """The privileges that a role itself may grant: as the owner, or by what it was granted."""
+    """The privileges that a role may grant, as the owner or by grant option."""
     if role == owner:
         return LETTERS
     return ordered(letter for item in acl if item.grantee == role for letter in item.options)
 
 
 def mentioned(acl: Acl) -> frozenset[int]:
-    """The roles that a list names."""
+    """The roles that occur in a list."""
     return frozenset({oid for item in acl for oid in (item.grantee, item.grantor)}) - {PUBLIC}
 
 
@@ -124,7 +124,7 @@ class Granting:
 
 
 def granted(acl: Acl, granting: Granting, *, grantor: int, owner: int) -> Acl:
-    """The list after it (merge_acl_with_grant). Raises 0LP01, 2BP01."""
+    """The list after a GRANT or REVOKE (merge_acl_with_grant). Raises 0LP01, 2BP01."""
     for grantee in granting.grantees:
         if not granting.is_grant:
             acl = _revoked(acl, granting, grantee, grantor, owner)
@@ -209,7 +209,7 @@ def _without(acl: Acl, gone: AclItem, letters: str, *, options_only: bool) -> Ac
 
 
 def with_owner(acl: Acl | None, old: int, new: int) -> Acl | None:
-    """The list when another owns it: what the old owner had and granted is the new one's
+    """The list after a change of owner: privileges and grants of the old owner pass to the new one
     (aclnewowner).
     """
     if acl is None:
@@ -223,7 +223,7 @@ def with_owner(acl: Acl | None, old: int, new: int) -> Acl | None:
 
 
 def without_role(acl: Acl, role: int, owner: int) -> Acl:
-    """The list without what a role was granted, and has granted by that (DROP OWNED)."""
+    """The list without a role's privileges and the grants that depend on them (DROP OWNED)."""
     for item in acl:
         if item.grantee == role and item in acl:
             acl = _taken(acl, item, item.privileges, owner, options_only=False)
@@ -231,14 +231,14 @@ def without_role(acl: Acl, role: int, owner: int) -> Acl:
 
 
 def merged(one: Acl, other: Acl) -> Acl:
-    """What both grant (aclmerge)."""
+    """The union of two lists (aclmerge)."""
     for item in other:
         one = _added(one, item)
     return one
 
 
 def in_order(acl: Acl) -> Acl:
-    """The list as PostgreSQL keeps it where it compares lists (aclitemsort)."""
+    """The list in the order in which PostgreSQL compares lists (aclitemsort)."""
     return tuple(sorted(acl, key=lambda item: (item.grantee, item.grantor)))
 
 
@@ -246,7 +246,7 @@ def in_order(acl: Acl) -> Acl:
 
 
 def item_text(item: AclItem, name: Callable[[int], str]) -> str:
-    """As aclitem shows it; `name`: of a role."""
+    """An item as type aclitem prints it; `name` returns a role's name."""
     grantee = "" if item.grantee == PUBLIC else _put_name(name(item.grantee))
     letters = "".join(x + ("*" if x in item.options else "") for x in item.privileges)
     return f"{grantee}={letters}/{_put_name(name(item.grantor))}"
@@ -260,7 +260,7 @@ def _put_name(name: str) -> str:
 
 
 def exploded(acl: Acl) -> Iterator[tuple[int, int, str, bool]]:
-    """Grantor, grantee, privilege and whether it may be granted on (aclexplode)."""
+    """Grantor, grantee, privilege and grant option of each entry (aclexplode)."""
     for item in acl:
         for letter in LETTERS:
             if letter in item.privileges:

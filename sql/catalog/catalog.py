@@ -1,4 +1,4 @@
-"""The catalog as the binder sees it: an immutable value, true at one timestamp.
+"""The catalog as the binder sees it: an immutable value with all objects at one timestamp.
 
 The coordinator keeps the versions (`coordinator/core/catalog.py`); this module only says what a
 schema, a table and a column are, and how a name is found along the search path.
@@ -129,7 +129,7 @@ class ForeignKey:
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """A unit of consistency (DESIGN §2). `manual`: it moves by writes and ADVANCE, not by a
-    clock. `part`: what tells it from one of that name before; "" if there can be none.
+    clock. `part`: tells it from an earlier one of the same name; "" if there can be none.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Timeline:
 
     @property
     def place(self) -> str:
-        """The part of the stash where it keeps what it has."""
+        """The part of the stash where it stores its data."""
         return f"{self.name}@{self.part}" if self.part else self.name
 
 
@@ -180,11 +180,11 @@ class Table:
     """The numbers of the columns by which the rows of large writes are laid down in order."""
 
     def number_of(self, ordinal: int) -> int:
-        """A column's number, which it keeps for ever."""
+        """A column's number, which never changes."""
         return self.columns[ordinal].number or ordinal + 1
 
     def ordinal_of(self, number: int) -> int:
-        """Where the column with this number stands."""
+        """The ordinal of the column with this number."""
         return next(at for at in range(len(self.columns)) if self.number_of(at) == number)
 
     def column_numbered(self, number: int) -> Column | None:
@@ -203,7 +203,7 @@ class Table:
         return quoted_name(self.name)
 
     def is_elsewhere(self, other: "Table") -> bool:
-        """Whether another definition has another name, schema, history or order of files."""
+        """Whether another definition differs in name, schema, history or file order."""
         return (self.schema, self.name, self.history_us, self.clustered) != (
             other.schema,
             other.name,
@@ -212,7 +212,7 @@ class Table:
         )
 
     def is_same_but_for_name(self, other: "Table") -> bool:
-        """Whether another definition of the table says the same of its rows."""
+        """Whether another definition differs only in names and in what `is_elsewhere` compares."""
         known = replace(
             other,
             schema=self.schema,
@@ -248,7 +248,7 @@ class Catalog:
     roles: Mapping[int, Role] = field(default_factory=dict[int, Role])
     """By oid; those that have always been there only if they were changed (`catalog/roles.py`)."""
     rights: Mapping[Subject, Rights] = field(default_factory=dict[Subject, Rights])
-    """Of what is not simply its kind's default, of the first superuser (`ownership.py`)."""
+    """Owner and privileges of objects that differ from the defaults (R1 of `ownership.py`)."""
 
     def relation(self, schema: str, name: str) -> CatalogObject | None:
         """A sequence, view or index by its name."""
@@ -271,12 +271,12 @@ class Catalog:
         return (o for o in self.objects.values() if isinstance(o, DomainDefinition))
 
     def type_named(self, schema: str, name: str) -> UserType | None:
-        """A type that users have made, by its name."""
+        """A user-defined type by its name."""
         found = self.objects.get((TYPE, schema, name)) if self.objects else None
         return found if isinstance(found, EnumDefinition | DomainDefinition) else None
 
     def indexes(self, oid: int) -> Iterator[IndexDefinition]:
-        """The indexes of a table that are no constraints."""
+        """The indexes of a table that belong to no constraint."""
         for found in self.objects.values():
             if isinstance(found, IndexDefinition) and found.table == oid:
                 yield found
@@ -299,11 +299,11 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """What a name was found to be: a table's oid, or None for missing.
+    """A name dependency: what a statement found a name to be. A table's oid, or None for missing.
 
     `name` None: the schema itself, 0 if it exists; with no schema either: see WHOLE_CATALOG. A type
-    is its oid and version, since what it means changes with its definition: `state_of`. `version`:
-    which definition of a view was read; None: only that it is there.
+    is its oid and version, since its meaning changes with its definition: `state_of`. `version`:
+    the version of a view's definition that was read; None: only its existence matters.
     """
 
     schema: str
@@ -314,9 +314,9 @@ class LookUp:
 
 
 def state_of(found: UserType | None) -> int | None:
-    """What a look-up of a type's name rests on."""
+    """The value that a name dependency on a type records: oid and version, None if missing."""
     return None if found is None else found.oid + (found.version << 32)
 
 
 WHOLE_CATALOG: Final = LookUp("", None, None)
-"""What a reader of pg_catalog rests on: everything that is defined."""
+"""The dependency of a statement that reads pg_catalog: on all definitions."""

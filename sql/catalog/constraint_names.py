@@ -1,7 +1,7 @@
-"""What the constraints of a table are called: of the binder, of catalogs, and of comments on them.
+"""Names of a table's constraints, including the generated ones of NOT NULL.
 
-A NOT NULL has no definition of its own; its name is made of those of table and column, until one
-of these changes.
+The binder, the system catalogs and COMMENT use them. A NOT NULL constraint has no definition of its
+own: its name is generated from those of table and column, and stored once one of these changes.
 """
 
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ def constraint_names(table: Table) -> Iterator[str]:
 
 
 def not_null_name(table: Table, column: Column) -> str:
-    """What a column's NOT NULL is called: it keeps its name when table or column get others."""
+    """The name of a column's NOT NULL, which survives renaming of table or column."""
     return column.not_null_name or joined_name(table.name, column.name, "not_null")
 
 
 def with_not_null_names(table: Table) -> Table:
-    """The table, about to be called otherwise."""
+    """The table with the names of its NOT NULL constraints stored, before it is renamed."""
     named = tuple(
         replace(column, not_null_name=not_null_name(table, column)) if column.not_null else column
         for column in table.columns
@@ -37,7 +37,7 @@ def with_not_null_names(table: Table) -> Table:
 
 
 def joined_name(first: str, second: str, label: str) -> str:
-    """`first_second_label`; the longer of the two names is cut until it fits."""
+    """`first_second_label`; the longer of the two names is cut until it fits (makeObjectName)."""
     parts = [part for part in (first, second) if part]
     room = NAME_BYTES_MAX - len(label.encode()) - len(parts)
     sizes = [len(part.encode()) for part in parts]

@@ -1,4 +1,4 @@
-"""Foreign keys of the catalog: which tables refer to which, directly and in chains."""
+"""Walk the foreign keys of a catalog: which tables refer to which, directly and in chains."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,7 +16,7 @@ def children(catalog: Catalog, oid: int) -> list[tuple[Table, ForeignKey]]:
 
 
 def connected(catalog: Catalog, tables: Sequence[Table]) -> tuple[Table, ...]:
-    """These tables, and those that foreign keys look into or write to when these are written."""
+    """These tables, and all that their foreign keys check or change when these are written."""
     found = {table.oid: table for table in tables}
     waiting = [*tables]
     while waiting:
@@ -42,6 +42,6 @@ def dependents(catalog: Catalog, dropped: Collection[int]) -> list[tuple[Table, 
 
 
 def refers_to(parent: Table, foreign: ForeignKey, key: Key) -> bool:
-    """Whether a foreign key rests on this key of the other table."""
+    """Whether a foreign key depends on this key of the referenced table."""
     numbers = sorted(parent.number_of(ordinal) for ordinal in key.columns)
     return not key.deferrable and numbers == sorted(foreign.references)

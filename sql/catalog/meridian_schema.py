@@ -1,8 +1,9 @@
-"""The relations of schema `meridian`: what the server tells about itself, readable like tables.
+"""The relations of schema `meridian`: the server's own state, readable like tables.
 
-They belong to no timeline and join any; they show the present moment, also to a transaction that
-reads at an earlier one. Nobody writes to them. Their rows come from the coordinator
-(`coordinator/pgcatalog/meridian_schema.py`); here is only what the binder needs.
+They belong to no timeline and can be joined with tables of any. They show the present moment, also
+to a transaction that reads at an earlier one. Nobody writes to them. Their rows come from the
+coordinator (`coordinator/pgcatalog/meridian_schema.py`); this module has their columns for the
+binder.
 
 INVARIANTS
   Y1  oids of system relations are below PostgreSQL's first oid for objects of users, and stay.
@@ -65,10 +66,10 @@ SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
 
 
 def is_system_relation(relation: RelationId) -> bool:
-    """Whether an input of a plan is a system relation: those of tables have no dot."""
+    """Whether an input of a plan is a system relation: only their names contain a dot."""
     return "." in relation
 
 
 def is_system(table: Table) -> bool:
-    """True for what shows a state of the server: a system relation (Y1), or a sequence."""
+    """Whether a relation shows the server's present state: a system relation (Y1) or a sequence."""
     return not table.timeline

@@ -1,7 +1,7 @@
-"""What a catalog has besides tables: sequences, views, indexes, types; values, like itself.
+"""Catalog objects besides tables: sequences, views, indexes, enums and domains, as values.
 
 INVARIANTS
-  O1  an object's oid is its own for ever; another definition has a version one higher.
+  O1  an object's oid is never given to another one; each new definition has a version one higher.
   O2  sequences, views, indexes and tables of a schema have different names; so have its types.
 """
 
@@ -23,7 +23,7 @@ INT_BOUNDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What all of them have (O1, O2)."""
+    """The fields that all objects have (O1, O2)."""
 
     kind: ClassVar[str]
     space: ClassVar[str] = RELATION
@@ -46,10 +46,9 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class SequenceDefinition(Definition):
-    """A sequence. Where it stands is not here: `state` names what the stash knows of that, and is
-    another one after RESTART. `owner`: the oid of the table of the column it belongs to, 0: none;
-    `owner_field`: that column's field. `first`: its first value, if that is not `start`, which was
-    altered since.
+    """A sequence. Its current value is not here: `state` names it in the stash, and changes with
+    RESTART. `owner`: the oid of the table whose column owns it, 0: none; `owner_field`: that
+    column's field. `first`: its first value, if `start` was altered since.
     """
 
     kind: ClassVar[str] = "sequence"
@@ -74,7 +73,7 @@ TEXT_CLASSES: Final = ("varchar_ops", "text_pattern_ops", "varchar_pattern_ops")
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinition(Definition):
-    """CREATE INDEX: a definition that is kept and shown; rows are found without it.
+    """CREATE INDEX: a definition that is stored and shown; rows are found without it.
 
     `elements`: the texts of columns and expressions, each with what followed it in `options`
     (`varchar_pattern_ops`, `DESC`, `NULLS FIRST`). `predicate`: of WHERE, or empty.
@@ -113,8 +112,8 @@ class ViewDefinition(Definition):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What something is said about: a comment, say. It is none of the definition's business, so
-    that saying it changes no version.
+    """The object that a comment, owner or list of privileges belongs to. These are not part of its
+    definition: changing them changes no version.
 
     `kind`: `relation` and `of` its oid; `column`, and `part` its number; `constraint` or `index`
     of a key, `of` its table's oid and `part` its name; `schema` or `database` by its name; `type`
@@ -129,13 +128,13 @@ class Subject:
 
     @property
     def schema(self) -> str:
-        """Of a `default`: where it counts, empty for everywhere."""
+        """Of a `default`: the schema where it applies, empty for all."""
         return str(self.part)[1:]
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """COMMENT ON .. IS; None: there is none any more."""
+    """COMMENT ON .. IS; None: the comment is removed."""
 
     subject: Subject
     text: str | None
@@ -143,7 +142,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class TypeDefinition(Definition):
-    """What has its name among the types."""
+    """An object whose name is in the name space of types."""
 
     space: ClassVar[str] = TYPE
 
@@ -159,15 +158,15 @@ class EnumDefinition(TypeDefinition):
 
     @property
     def type(self) -> SqlType:
-        """The type that columns of it have now."""
+        """The type that columns of this enum have."""
         enum = EnumType(self.oid, self.array, self.schema, self.name, self.labels)
         return SqlType(enum.type_name)
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What a column of a domain must know: its rules. `checks`: names and texts over VALUE;
-    `default`: the text of DEFAULT, or empty.
+    """The rules of a domain for its columns. `checks`: names and texts over VALUE; `default`: the
+    text of DEFAULT, or empty.
     """
 
     oid: int
@@ -179,7 +178,7 @@ class Domain:
 
     @property
     def shown(self) -> str:
-        """As messages name it."""
+        """The name in messages."""
         return user_type_name(self.schema, self.name)
 
 
@@ -204,7 +203,7 @@ class DomainDefinition(TypeDefinition):
 
     @property
     def not_null_name(self) -> str:
-        """What its NOT NULL is called."""
+        """The name of its NOT NULL constraint."""
         return self.null_rule or f"{self.name}_not_null"
 
     @property
@@ -214,7 +213,7 @@ class DomainDefinition(TypeDefinition):
 
     @property
     def domain(self) -> Domain:
-        """What columns of it have now."""
+        """The rules that columns of this domain have."""
         return Domain(self.oid, self.schema, self.name, self.not_null, self.checks, self.default)
 
 
@@ -223,7 +222,7 @@ CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition
 
 
 def relations_below(thing: CatalogObject) -> tuple[int, ...]:
-    """The oids of the relations that the definition is made over, or names by constants."""
+    """The oids of relations that a definition depends on, or names in regclass constants."""
     match thing:
         case ViewDefinition():
             named = (oid for oid, number in thing.uses if not number)
@@ -244,5 +243,5 @@ KINDS: Final[dict[str, type[CatalogObject]]] = {
 
 
 def word_for(thing: CatalogObject) -> str:
-    """What messages call such an object."""
+    """The kind of an object as messages name it."""
     return "type" if thing.space == TYPE else thing.kind

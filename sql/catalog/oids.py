@@ -1,8 +1,8 @@
-"""Oids of catalog objects that have none of their own.
+"""Derive oids for catalog objects that have none of their own: schemas, constraints, key indexes.
 
 INVARIANTS
-  W1  oids of tables are the catalog's, of system objects PostgreSQL's; what has no oid of its own
-      (a user's schema, a constraint) gets one from its name, the same in every session and version.
+  W1  tables have the catalog's oids, system objects PostgreSQL's. An object without one (a user's
+      schema, a constraint) gets it from its name, the same in every session and version.
 """
 
 import zlib
@@ -16,7 +16,7 @@ _SCHEMA_OIDS: Final = {PG_CATALOG: 11, "public": 2200, INFORMATION_SCHEMA: 13_00
 
 
 def derived_oid(*names: object) -> int:
-    """An oid from names (W1), above those that are handed out."""
+    """An oid computed from names (W1), above those that are allocated."""
     text = "\0".join(map(str, names)).encode("utf-8", "surrogatepass")
     return (1 << 31) + zlib.crc32(text) % (1 << 31)
 

@@ -1,8 +1,8 @@
-"""What there is to own and to grant: things by their subjects, with who has which rights of them.
+"""Owners and privileges of catalog objects, with the defaults of those that have no record.
 
 INVARIANTS
-  R1  what nobody has said anything of is the first superuser's, with its kind's default privileges;
-      but the schema `public` is the database owner's, and everybody may read the catalogs.
+  R1  an object without a record belongs to the first superuser, with its kind's default privileges.
+      But the schema `public` belongs to the database owner, and everybody may read the catalogs.
 """
 
 from collections.abc import Iterator
@@ -37,12 +37,12 @@ _SYSTEM_TABLE: Final = Rights(
 DEFAULT_LETTERS: Final = {
     "table": "r", "sequence": "S", "function": "f", "type": "T", "schema": "n", "large object": "L"
 }  # fmt: skip
-"""Kinds of things whose privileges may be given beforehand, as pg_default_acl calls them."""
+"""Kinds of objects that ALTER DEFAULT PRIVILEGES knows, as pg_default_acl calls them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Something with an owner. `kind`: a key of `privileges.ALL`; `name` without its schema."""
+    """An object with an owner. `kind`: a key of `acl.ALL`; `name` without its schema."""
 
     subject: Subject
     kind: str
@@ -51,7 +51,7 @@ class Thing:
 
 
 def thing_of(found: Table | CatalogObject) -> Thing:
-    """A relation or type."""
+    """The object for a relation or type."""
     if isinstance(found, Table):
         return Thing(Subject("relation", found.oid), "table", found.schema, found.name)
     if found.space == TYPE:
@@ -61,12 +61,12 @@ def thing_of(found: Table | CatalogObject) -> Thing:
 
 
 def schema_thing(name: str) -> Thing:
-    """A schema."""
+    """The object for a schema."""
     return Thing(Subject("schema", name), "schema", name, name)
 
 
 def rights_of(catalog: Catalog, thing: Thing) -> Rights:
-    """Who has which rights of it (R1)."""
+    """The owner and the privileges of an object (R1)."""
     known = catalog.rights.get(thing.subject)
     if known is not None:
         return known
@@ -81,12 +81,12 @@ def rights_of(catalog: Catalog, thing: Thing) -> Rights:
 
 
 def acl_of(rights: Rights, kind: str) -> Acl:
-    """The list that counts."""
+    """The effective list of privileges: the default one if none is recorded."""
     return default_acl(kind, rights.owner) if rights.acl is None else rights.acl
 
 
 def all_things(catalog: Catalog) -> Iterator[Thing]:
-    """Everything that users have made and somebody owns, and the database."""
+    """All user-defined objects with an owner, and the database."""
     yield Thing(DATABASE, "database", "", "")
     for name in sorted(catalog.schemas):
         yield schema_thing(name)
@@ -111,7 +111,7 @@ def first_acl(catalog: Catalog, thing: Thing, owner: int) -> Acl | None:
 
 
 def rights_renamed(catalog: Catalog, old: str, new: str) -> tuple[tuple[Subject, Rights], ...]:
-    """The rights of a schema that gets another name, and those given beforehand in it."""
+    """The privileges of a renamed schema, and the default privileges in it."""
     moved = [(Subject("schema", new), rights_of(catalog, schema_thing(old)))]
     for subject, said in catalog.rights.items():
         if subject.kind == "default" and subject.schema == old:
@@ -120,4 +120,4 @@ def rights_renamed(catalog: Catalog, old: str, new: str) -> tuple[tuple[Subject,
 
 
 DATABASE: Final = Subject("database", "")
-"""Whose rights are those of the one database, whatever it is called."""
+"""The subject of the one database, regardless of its name."""

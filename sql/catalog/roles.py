@@ -1,16 +1,16 @@
-"""Roles: who owns things and who is granted something; values, like the catalog.
+"""Roles and their memberships, as values like the catalog.
 
     Catalog.roles ─┐
     BUILT_IN      ─┼▶ roles_of(context) ─▶ Role by name, by oid, and what it is a member of
-    who connected ─┘
+    login name    ─┘
 
 INVARIANTS
-  U1  a role's oid is its own for ever; another definition has a version one higher.
-  U2  what has no other owner belongs to the first superuser, OWNER. He has always been there; who
-      connects under a name that no role has is he, and to that session he is called so.
-  U3  a password is kept as a SCRAM verifier, and no catalog shows it.
+  U1  a role's oid is never given to another one; each new definition has a version one higher.
+  U2  objects without another owner belong to the first superuser, OWNER, who has always existed. A
+      session that connects under a name that no role has is OWNER, and sees it under that name.
+  U3  a password is stored as a SCRAM verifier, and no catalog shows it.
 
-Not here: what roles may do. Privileges are recorded and shown; nobody is refused anything yet.
+Not here: permission checks. Privileges are recorded and shown; nobody is refused anything yet.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ DATABASE_OWNER: Final = 6171
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """`member` of the role that has it, granted by `grantor`."""
+    """A membership in the role that holds this value: `member`, granted by `grantor`."""
 
     member: int
     grantor: int = OWNER
@@ -105,7 +105,7 @@ class Roles:
         return {self._login: OWNER, **names} if self._login else names
 
     def named(self, name: str) -> Role | None:
-        """The role of that name."""
+        """The role of that name, or None."""
         oid = self._names.get(name)
         return None if oid is None else self._by_oid[oid]
 
@@ -118,7 +118,7 @@ class Roles:
         return (self._by_oid[oid] for oid in sorted(self._by_oid))
 
     def name(self, oid: int) -> str:
-        """As pg_get_userbyid() answers."""
+        """The name of a role, as pg_get_userbyid() answers."""
         if oid == OWNER and self._names[self._login or FIRST] == OWNER:
             return self._login or FIRST
         role = self._by_oid.get(oid)
@@ -127,7 +127,7 @@ class Roles:
     # --- membership -----------------------------------------------------------------------------
 
     def above(self, oid: int, how: str = "member") -> frozenset[int]:
-        """The roles that it is a member of, itself among them. `how`: `member`, by whatever grant;
+        """The roles that a role is a member of, itself among them. `how`: `member`, by any grant;
         `usage`, whose privileges it inherits; `set`, that it may SET ROLE to; `admin`, that it may
         grant.
         """
@@ -142,7 +142,7 @@ class Roles:
         return frozenset(found)
 
     def administers(self, oid: int) -> frozenset[int]:
-        """The roles that were granted WITH ADMIN OPTION to a role that it is a member of."""
+        """The roles that were granted to it, or a role above it, WITH ADMIN OPTION."""
         above = self.above(oid)
         return frozenset(
             role.oid
@@ -169,15 +169,15 @@ class Roles:
         return how == "member" or any(one.set for one in grants)
 
     def is_super(self, oid: int) -> bool:
-        """Whether it is a superuser, who has everything."""
+        """Whether a role is a superuser, who has all privileges."""
         role = self._by_oid.get(oid)
         return role is not None and role.superuser
 
     def has(self, oid: int, target: int) -> bool:
-        """Whether it has the privileges of another role."""
+        """Whether a role has the privileges of another role."""
         return oid == target or self.is_super(oid) or target in self.above(oid, "usage")
 
 
 def is_reserved(name: str) -> bool:
-    """Whether only the system may call a role so."""
+    """Whether a role name is reserved for the system."""
     return name.startswith("pg_")

@@ -1,4 +1,4 @@
-"""A sequence as a relation: one row, of where it stands now, whatever a transaction sees."""
+"""A sequence as a relation: one row with its current state, whatever a transaction sees."""
 
 from sql.catalog.catalog import Column, Table
 from sql.catalog.objects import SequenceDefinition
@@ -12,12 +12,12 @@ _COLUMNS = (
 
 
 def sequence_relation(sequence: SequenceDefinition) -> Table:
-    """What a query reads."""
+    """The relation that a query on a sequence reads."""
     # The dot says that no shard is called so (`catalog/meridian_schema.py`).
     shard = f"sequence.{sequence.oid}"
     return Table(sequence.oid, sequence.schema, sequence.name, shard, _COLUMNS, timeline="")
 
 
 def is_sequence(table: Table) -> bool:
-    """Whether a table is one of these."""
+    """Whether a table is a sequence as a relation."""
     return table.columns is _COLUMNS

@@ -1,18 +1,18 @@
-"""PostgreSQL's system catalogs and the views of information_schema, as the binder sees them.
+"""System catalogs (pg_catalog) and the views of information_schema, as the binder sees them.
 
     sql/data/catalogs.txt ─▶ Table(schema pg_catalog | information_schema, oid as in PostgreSQL)
 
     schema.name oid kind: column type, ..    `!` behind a type: never NULL
 
-Their rows are made from the catalog that a statement is bound with
-(`coordinator/pgcatalog/relations.py`), so that they show what the statement would find: own DDL,
-and the past under AS OF.
+Their rows are computed from the catalog that a statement is bound with
+(`coordinator/pgcatalog/relations.py`). So they show what the statement would find: the
+transaction's own DDL, and the past under AS OF.
 
 INVARIANTS
-  G1  a relation is known only if its rows are made (FILLED), or if what it lists does not exist
-      here (EMPTY); all others are refused, never shown empty.
-  G2  what PostgreSQL's own types of catalogs hold is shown in the nearest type: node trees
-      as text, vectors as arrays.
+  G1  a relation is known only if its rows are computed (FILLED), or if the objects that it lists do
+      not exist here (EMPTY). All others are refused, never shown empty.
+  G2  columns of types that only catalogs have are shown in the nearest type: node trees as text,
+      vectors as arrays.
 
 The file is written by `tests/unit/sql/postgresql_catalogs.py`, from a real server.
 """
@@ -125,22 +125,22 @@ def system_catalog(schema: str, name: str) -> Table | None:
 
 
 def is_refused(schema: str, name: str) -> bool:
-    """Whether PostgreSQL has the relation, and we do not."""
+    """Whether PostgreSQL has the relation, and Meridian does not (G1)."""
     return (schema, name) in _names() and (schema, name) not in _relations()
 
 
 def system_catalogs() -> Mapping[tuple[str, str], Table]:
-    """All that are known, by schema and name."""
+    """All known relations, by schema and name."""
     return _relations()
 
 
 def is_catalog(table: Table) -> bool:
-    """True for a relation of pg_catalog or information_schema."""
+    """Whether a relation is one of pg_catalog or information_schema."""
     return table.schema in CATALOG_SCHEMAS
 
 
 def is_view(table: Table) -> bool:
-    """Whether PostgreSQL calls it a view."""
+    """Whether the relation is a view in PostgreSQL."""
     return _kinds()[table.schema, table.name] == "v"
 
 

@@ -1,4 +1,4 @@
-"""The names of temporary schemas: `pg_temp_N`, and its alias `pg_temp`."""
+"""Names of temporary schemas: `pg_temp_N`, and its alias `pg_temp`."""
 
 from typing import Final
 
@@ -9,5 +9,5 @@ PREFIX: Final = "pg_temp_"
 
 
 def is_temporary(schema: str) -> bool:
-    """Whether what is in this schema is temporary."""
+    """Whether a schema holds temporary objects."""
     return schema.startswith(PREFIX)

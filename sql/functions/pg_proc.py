@@ -1,4 +1,4 @@
-r"""PostgreSQL's functions and casts that we have, as pg_proc and pg_cast have them.
+r"""PostgreSQL's catalog rows of the functions and casts that Meridian has (pg_proc, pg_cast).
 
     oid name(argument, ..) => result word .. | source       argument: [mode] [name] type[=default]
     oid name(argument, ..) => result word .. |= body        as it was written, lines apart by \n
@@ -13,9 +13,9 @@ Modes are `out`, `inout`, `variadic` and `table`; words `aggregate`, `window`, `
 before ORDER BY. Where no source is given it is the function's name.
 
 INVARIANTS
-  P1  what is listed answers a call, or is named by a row of another catalog (what converts the
-      values of a type): nobody finds a function here that is refused for being a function.
-  P2  the file is read when the first question comes, not at the start.
+  P1  a listed function can be called, or a row of another catalog names it (such as the input and
+      output functions of a type). Functions that Meridian refuses are not listed.
+  P2  the file is read when it is first needed, not at the start.
 
 `sql/data/pg_proc.txt` is written by `tests/unit/sql/postgresql_functions.py`, from a real server.
 """
@@ -107,7 +107,7 @@ class Procedure:
 
     @property
     def repeated(self) -> str | None:
-        """The type of what VARIADIC takes any number of."""
+        """The element type of the VARIADIC argument."""
         if not (self.inputs and self.inputs[-1].mode == "v"):
             return None
         return _element(self.inputs[-1].type)
@@ -139,7 +139,7 @@ class _File:
 
 
 def procedures() -> Sequence[Procedure]:
-    """All of them, by name."""
+    """All functions, by name."""
     return _file().procedures
 
 
@@ -159,12 +159,12 @@ def by_oid() -> Mapping[int, Procedure]:
 
 
 def is_ambiguous(name: str) -> bool:
-    """Whether PostgreSQL has several functions of that name, those included that we do not have."""
+    """Whether PostgreSQL has several functions of that name, also ones that Meridian has not."""
     return name in _file().more or len(by_name().get(name, ())) > 1
 
 
 def casts() -> Sequence[CastRow]:
-    """The casts between types of ours that we have."""
+    """The rows of pg_cast for casts that Meridian has."""
     return _file().casts
 
 
@@ -174,7 +174,7 @@ def oid_of(name: str) -> int:
 
 
 def support(type_name: str) -> Mapping[str, int]:
-    """What pg_type says of one of PostgreSQL's types: oids by column."""
+    """The support functions of a type in pg_type: oids by column."""
     names = _file().support.get(type_name, ())
     return {column: oid_of(name) for column, name in zip(SUPPORT, names, strict=False)}
 
@@ -190,7 +190,7 @@ def type_text(name: str) -> str:
 
 
 def other_types() -> Mapping[int, tuple[str, str]]:
-    """Types that only functions have, by oid: name, and as format_type() writes it."""
+    """Types that only occur in functions, by oid: name, and as format_type() writes it."""
     return {oid: (name, shown) for name, (oid, shown) in _file().types.items()}
 
 

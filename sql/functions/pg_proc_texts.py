@@ -1,4 +1,4 @@
-"""Functions as PostgreSQL writes them: names, arguments, results and definitions (ruleutils.c)."""
+"""Print functions as PostgreSQL does: signatures, results and definitions (ruleutils.c)."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ from sql.types.sql_type import quoted_name
 
 
 def shown_name(procedure: Procedure) -> str:
-    """What regproc shows: with the schema if the name alone finds another one, too."""
+    """The name as regproc shows it: with its schema if the name alone is ambiguous."""
     text = quoted_name(procedure.name)
     return f"pg_catalog.{text}" if is_ambiguous(procedure.name) else text
 
 
 def signature(procedure: Procedure) -> str:
-    """What regprocedure shows."""
+    """The function as regprocedure shows it."""
     types = ",".join(type_text(given.type) for given in procedure.inputs)
     return f"{quoted_name(procedure.name)}({types})"
 
@@ -46,7 +46,7 @@ def _argument_text(given: Argument, *, defaults: bool) -> str:
 
 
 def definition(procedure: Procedure) -> str:
-    """pg_get_functiondef() of what is no aggregate."""
+    """pg_get_functiondef() of a function that is no aggregate."""
     arguments = arguments_text(procedure, defaults=True)
     return "\n".join(
         [

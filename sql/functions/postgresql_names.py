@@ -1,9 +1,11 @@
-"""The file of PostgreSQL's functions, operators, casts and settings, `sql/data/postgresql.txt`.
+"""Read the list of PostgreSQL's functions, operators, casts and settings (data/postgresql.txt).
 
     name: type,type;type    overloads; a type with `?` may be left out, with `*` it repeats
     name +: type            `+`: an aggregate, `$`: an operator
     type =: type;type       `=`: casts
     name ^:                 `^`: a setting
+
+It tells calls that Meridian does not support (0A000) from calls that do not exist (42883).
 
 INVARIANTS
   N1  the file is read when the first unknown call comes, not at the start.
@@ -33,7 +35,7 @@ class Names:
 
 @cache
 def postgresql_names() -> Names:
-    """The file."""
+    """The list, read once (N1)."""
     found = Names({}, frozenset(), {}, {}, {})
     places = {"$": found.operators, "=": found.casts, "^": found.settings}
     aggregates: set[str] = set()

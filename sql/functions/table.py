@@ -1,6 +1,7 @@
-"""The table of functions, operators, aggregates and casts: data files in `sql/data/`, loaded once.
+"""The function table: overloads of functions, operators, aggregates and casts, and their templates.
 
-One row is one overload. A row without a template for an engine does not run there (0A000).
+Data files in `sql/data/`, loaded once. One row is one overload. A row without a template for an
+engine does not run there (0A000).
 
 A line of a data file is
 
@@ -30,7 +31,8 @@ INVARIANTS
       `assign(bpchar)`, for values that go into a column, refuse what is too long (22001) unless
       only blanks are cut; `narrow(numeric)` refuses to lose a digit (22003).
 
-Not here: choosing an overload (the binder), what rows do (`compute/reference_*.py`, `sql/emit/`).
+Not here: choosing an overload (the binder), what rows do (`compute/reference/functions/`,
+`sql/emit/`).
 """
 
 import re
@@ -46,7 +48,7 @@ from sql.types.enums import is_enum
 
 
 class FunctionKind(StrEnum):
-    """What a row is."""
+    """The kind of a row."""
 
     FUNCTION = "function"
     OPERATOR = "operator"
@@ -57,7 +59,7 @@ class FunctionKind(StrEnum):
 
 
 class CastContext(StrEnum):
-    """Where a cast may be applied without being asked for (pg_cast.castcontext)."""
+    """Where a cast is applied implicitly (pg_cast.castcontext)."""
 
     IMPLICIT = "implicit"
     ASSIGNMENT = "assignment"
@@ -118,8 +120,8 @@ _STABLE_SOURCES: Final = frozenset({"record", "anyarray", "enum"})
 
 
 def is_immutable(function: Function) -> bool:
-    """Whether PostgreSQL computes a call of constants when it plans, by its own marks: ours say
-    less, where a value here does not rest on a setting.
+    """Whether PostgreSQL itself marks the function immutable, so that it folds calls of constants.
+    Our table also marks functions immutable that depend on a setting in PostgreSQL only.
     """
     if function.volatility != "immutable":
         return False
@@ -144,7 +146,7 @@ def operators(name: str) -> Sequence[Function]:
 
 
 def array_form(row: Function) -> Function:
-    """What a call with VARIADIC calls: a row that takes its last arguments as an array."""
+    """The row that a call with VARIADIC uses: it takes its last arguments as an array."""
     if not row.variadic:
         return row
     *others, last = row.args

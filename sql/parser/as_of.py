@@ -1,11 +1,11 @@
-"""Meridian's own grammar: `<query> AS OF [AT LEAST] <expression>` at the end of a statement.
+"""Parse Meridian's `<query> AS OF [AT LEAST] <expression>` at the end of a statement.
 
 `COPY (<query> AS OF ..) TO ..` has it inside; in any other parentheses it is refused.
 
-It is tried only on text that PostgreSQL's grammar refuses, so that what is valid PostgreSQL keeps
-its meaning: `SELECT 1 AS of` names a column, `FROM t AS of` an alias. The text is cut at the last
-`AS OF` outside parentheses for which both halves parse. The second half is parsed behind blanks, in
-place, so that every position stays that of the text the client sent.
+It is tried only on text that PostgreSQL's grammar refuses, so that valid PostgreSQL keeps its
+meaning: `SELECT 1 AS of` names a column, `FROM t AS of` an alias. The text is cut at the last
+`AS OF` outside parentheses for which both halves parse. The second half is parsed with blanks in
+place of the first, so that every position stays that of the client's text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _PREFIX: Final = "SELECT "
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A query with its time: the trees of both halves."""
+    """A query with its AS OF time: the trees of both halves."""
 
     node: Node
     as_of: Node
@@ -30,7 +30,7 @@ class Cut:
 
 
 def cut(text: str, start: int, end: int) -> Cut | None:
-    """The statement `text[start:end]` read by our grammar, or None if it is not of it."""
+    """The statement `text[start:end]` split at its AS OF, or None if it has none."""
     try:
         tokens = [token for token in parser.scan(text[:end]) if token.start >= start]
     except parser.ParseError:
@@ -43,7 +43,7 @@ def cut(text: str, start: int, end: int) -> Cut | None:
 
 
 def cut_copy(text: str, start: int, end: int) -> Cut | None:
-    """`COPY (<query> AS OF ..) TO ..`, or None if the statement is not of that grammar."""
+    """The query of `COPY (<query> AS OF ..) TO ..`, or None for any other statement."""
     for inner in _inner_candidates(text, start, end):
         head = _without(" " * start + text[start:end], inner)
         try:
@@ -57,7 +57,7 @@ def cut_copy(text: str, start: int, end: int) -> Cut | None:
 
 
 def inner_place(text: str, start: int, end: int) -> int | None:
-    """Where the first AS OF in parentheses stands, if the statement would be valid without."""
+    """The offset of the first AS OF in parentheses, if the statement is valid without it."""
     rest = " " * start + text[start:end]
     place: int | None = None
     for inner in _inner_candidates(text, start, end):
@@ -170,7 +170,7 @@ def _halves(
 
 
 def only_expression(select: Node) -> Node | None:
-    """The single target of `SELECT <expression>` and nothing else."""
+    """The target of a `SELECT <expression>` that has nothing else, or None."""
     plain = is_a(select, ast.SelectStmt) and len(select.targetList or ()) == 1
     if not plain or select.targetList[0].name is not None:
         return None
@@ -186,7 +186,7 @@ def parser_trees(text: str) -> Sequence[Node]:
 
 
 def statement_bounds(text: str) -> list[tuple[int, int]]:
-    """Where the statements of a text lie, by its top-level semicolons."""
+    """The start and end of each statement of a text, by its top-level semicolons."""
     bounds: list[tuple[int, int]] = []
     start, depth = 0, 0
     for token in parser.scan(text):

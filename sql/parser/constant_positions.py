@@ -1,6 +1,6 @@
-"""Where the constants of a statement stand in its text: what pglast's tree leaves out.
+"""Find the text offsets of a statement's constants, which pglast's tree leaves out.
 
-The parser's JSON has it, so tree and JSON are walked side by side. This costs as much as parsing,
+The parser's JSON has them, so tree and JSON are walked side by side. This costs as much as parsing,
 so it is done only for a statement that failed.
 """
 
@@ -19,7 +19,7 @@ Json: TypeAlias = Any
 
 
 def constant_places(statement: Statement) -> Mapping[int, int]:
-    """The offset of every constant by the identity of its node."""
+    """The offset of every constant, by the identity of its node."""
     places: dict[int, int] = {}
     for part in _parts(statement):
         places.update(_in_source(part, statement))

@@ -1,4 +1,4 @@
-"""Meridian's own statements: recursive descent over the tokens of PostgreSQL's scanner.
+"""Parse Meridian's own statements: recursive descent over the tokens of PostgreSQL's scanner.
 
     CREATE TIMELINE [IF NOT EXISTS] name [CLOCK system | MANUAL]
     DROP TIMELINE [IF EXISTS] name, ...
@@ -9,11 +9,11 @@
     EXPLAIN [(options)] TIMESTAMP FOR query [AS OF ..]
     OPTIMIZE relation
 
-It is tried only on a statement that PostgreSQL's grammar refuses, so that what is valid PostgreSQL
-keeps its meaning. What is PostgreSQL's inside of such a statement is given to PostgreSQL's parser,
-with blanks in the place of the rest (W1 of `meridian_nodes.py`). A text that begins with words of
-ours and goes on otherwise is refused here, at the word that does not fit; any other text is none of
-our business.
+It is tried only on a statement that PostgreSQL's grammar refuses, so that valid PostgreSQL keeps
+its meaning. The PostgreSQL parts inside such a statement are given to PostgreSQL's parser, with
+blanks in place of the rest (W1 of `meridian_nodes.py`). A text that begins like one of these
+statements but goes on otherwise is refused here, at the token that does not fit. Any other text is
+left to PostgreSQL's own error.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ _NESTING: Final = {"ASCII_40": 1, "ASCII_41": -1}
 
 @dataclass(frozen=True, slots=True)
 class OwnStatement:
-    """A statement of our grammar; `as_of` only behind a query that is explained."""
+    """A statement of Meridian's grammar; `as_of` only with a query that is explained."""
 
     node: OwnNode
     as_of: Node | None = None
@@ -56,9 +56,9 @@ class OwnStatement:
 
 
 def own_statement(text: str, start: int, end: int) -> OwnStatement | None:
-    """The statement `text[start:end]`, or None if it does not begin with words of ours.
+    """The statement `text[start:end]`, or None if it does not begin like one of Meridian's.
 
-    Raises SqlError 42601 at what does not fit behind them.
+    Raises SqlError 42601 at the first token that does not fit.
     """
     try:
         scanned = parser.scan(text[:end])

@@ -1,8 +1,9 @@
-"""Meridian's own statements as parsed: what `meridian_grammar.py` makes and the binder reads.
+"""Syntax nodes of Meridian's own statements; `meridian_grammar.py` makes them for the binder.
 
 INVARIANTS
-  W1  whatever of a statement is PostgreSQL's (a query, a time, a CREATE TABLE, a relation) was read
-      by PostgreSQL's parser, in its place of the client's text, so that positions are the client's.
+  W1  PostgreSQL's parser reads the parts of a statement that are PostgreSQL's (a query, a time, a
+      CREATE TABLE, a relation), each at its place in the client's text, so that positions are the
+      client's.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from sql.types.sql_type import SqlType
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A part that PostgreSQL's parser has read, with the text that it read (W1).
+    """A part that PostgreSQL's parser has parsed, with its text (W1).
 
     `is_expression`: the text is `SELECT` and the expression, the node the expression alone.
     """
@@ -27,7 +28,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """An identifier as PostgreSQL reads it; `place` is its offset."""
+    """An identifier as PostgreSQL folds it; `place` is its offset."""
 
     text: str
     place: int
@@ -114,7 +115,7 @@ OwnNode: TypeAlias = (
 
 
 def parsed_parts(node: OwnNode) -> Sequence[Parsed]:
-    """The parts that PostgreSQL's parser has read."""
+    """The parts that PostgreSQL's parser has parsed (W1)."""
     match node:
         case CreateTableInNode():
             return (node.create,)

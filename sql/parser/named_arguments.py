@@ -1,4 +1,4 @@
-"""Arguments by name: put into PostgreSQL's order, with the defaults of those that are left out.
+"""Reorder named arguments into positional ones, and add defaults (MatchNamedCall).
 
     make_date(day => 3, year => 2020, month => 1) ─▶ make_date(2020, 1, 3)
 
@@ -6,8 +6,8 @@ INVARIANTS
   G1  names and defaults are those of a real server; `sql/data/argument_names.txt` is written by
       `tests/unit/sql/postgresql_names.py`. A line is a function: its arguments in order, `=` and a
       default, `*` after the name of one that repeats.
-  G2  a call is put into order only if one of the function's lines has each of its names, and a
-      default for every argument that is left out (PostgreSQL's MatchNamedCall).
+  G2  a call is reordered only if one of the function's lines has all of its names, and a default
+      for every argument that is left out (PostgreSQL's MatchNamedCall).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from sql.parser.syntax import Node, at, is_a, position
 
 _FILE: Final = Path(__file__).parents[1] / "data" / "argument_names.txt"
 _FILLED: Final = frozenset({"make_interval", "random_normal"})
-"""Functions that are called with fewer arguments, too, and have one row in our table."""
+"""Functions that may omit arguments, and have a single row in our table."""
 
 _Signature = tuple[tuple[str, str], ...]
 """Names and defaults; "": none."""
@@ -34,8 +34,8 @@ def has_names(args: Sequence[Node]) -> bool:
 
 
 def positional(name: str, args: Sequence[Node], *, variadic: bool) -> Sequence[Node]:
-    """The arguments in order; as they are, if the function has no such names (G2). `variadic`: the
-    last one is an array of what repeats; without it no such argument has a name.
+    """The arguments by position; unchanged if the function has no such names (G2). `variadic`: the
+    last one is an array of the repeated argument, which can be named only then.
 
     Raises 42601 for a name that comes twice, and for an argument without a name after one.
     """

@@ -1,13 +1,13 @@
-"""Chains that would nest too deep for the parser's tree: refused before it is built.
+"""Refuse chains of operators, joins or set operations that are too long for pglast's recursion.
 
-PostgreSQL's grammar bounds what nests to the right (10,000 open symbols), but `1 + 1 + ..`, `a
-UNION b UNION ..`, `t JOIN u JOIN ..` and `x::int::int ..` make trees as deep as the chain is long,
-without a bound, and pglast builds them by recursion in C: about 15,000 links end the process. AND
-and OR do not nest; the parser keeps them flat.
+PostgreSQL's grammar bounds nesting to the right (10,000 open symbols). But `1 + 1 + ..`, `a UNION b
+UNION ..`, `t JOIN u JOIN ..` and `x::int::int ..` make trees as deep as the chain is long, without
+a bound. pglast builds them by recursion in C: about 15,000 links end the process. AND and OR do not
+nest; the parser keeps them flat.
 
 INVARIANTS
-  D1  in the tree of a text that passes no path has `LINKS_MAX` links, besides the nesting to the
-      right that the grammar bounds.
+  D1  if a text passes, no path of its tree has `LINKS_MAX` links, besides the nesting to the right
+      that the grammar bounds.
 """
 
 import re
@@ -52,7 +52,7 @@ def is_too_deep(text: str) -> bool:
 
 @dataclass(slots=True)
 class _Level:
-    """What was counted inside one pair of parentheses; `peak` is the most that was nested there."""
+    """Counts inside one pair of parentheses; `peak` is the deepest nesting in it."""
 
     operators: int = 0
     joins: int = 0

@@ -1,4 +1,4 @@
-"""What an option in parentheses says, as a text or a Boolean (defGetString, defGetBoolean)."""
+"""Read options in parentheses as text or Boolean (defGetString, defGetBoolean)."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -12,7 +12,7 @@ _BOOLEANS: Final = {"true": True, "on": True, "false": False, "off": False}
 
 
 def options_by_name(options: Iterable[Node], *, placed: bool = True) -> dict[str, Node]:
-    """The options, by their names. Raises 42601 for one that is given twice; `placed`: there."""
+    """The options by name. Raises 42601 for a duplicate; `placed`: with its position."""
     found: dict[str, Node] = {}
     for option in options:
         if option.defname in found:
@@ -23,7 +23,7 @@ def options_by_name(options: Iterable[Node], *, placed: bool = True) -> dict[str
 
 
 def option_text(option: Node) -> str:
-    """The value as a text. Raises 42601 if there is none."""
+    """An option's value as text. Raises 42601 if it has none."""
     argument: Node = option.arg
     match option.arg:
         case ast.String():
@@ -41,7 +41,7 @@ def option_text(option: Node) -> str:
 
 
 def option_boolean(option: Node) -> bool:
-    """The value of a switch; without one it is on. Raises 42601."""
+    """An option's value as Boolean; true without a value. Raises 42601 for others."""
     if option.arg is None:
         return True
     if is_a(option.arg, ast.Integer):

@@ -1,4 +1,4 @@
-"""Text to statements: pglast (the PostgreSQL parser) plus Meridian's own grammar where it refuses.
+"""Parse SQL text: pglast (PostgreSQL's parser), then Meridian's own grammar where that refuses.
 
 Positions are character offsets of the text the client sent (pglast counts in characters too).
 """

@@ -1,4 +1,4 @@
-"""Qualified names that stand in a text (stringToQualifiedNameList)."""
+"""Split qualified names in literals, such as those of regclass (stringToQualifiedNameList)."""
 
 import re
 from typing import Final
@@ -11,12 +11,12 @@ _LOWER: Final = {ord(letter): ord(letter.lower()) for letter in "ABCDEFGHIJKLMNO
 
 
 def folded(name: str) -> str:
-    """A name without quotes, as the parser reads it: in UTF-8 only ASCII has no case."""
+    """An unquoted name as the parser folds it: in UTF-8 only ASCII letters lose their case."""
     return name.translate(_LOWER)
 
 
 def name_parts(text: str, place: int | None) -> list[str]:
-    """The parts of a qualified name, folded and cut as the parser does it; 42602 for no name."""
+    """The parts of a qualified name, folded and truncated. Raises 42602 for invalid syntax."""
     parts: list[str] = []
     position, joint = 0, "."
     while joint == ".":
@@ -30,8 +30,8 @@ def name_parts(text: str, place: int | None) -> list[str]:
 
 
 def relation_parts(text: str, database: str, place: int | None) -> list[str]:
-    """The schema, if there is one, and the name of a relation of this database; 42601 and 0A000 for
-    others (makeRangeVarFromNameList).
+    """The schema, if given, and the name of a relation of this database. Raises 42601 and 0A000 for
+    other names (makeRangeVarFromNameList).
     """
     parts = name_parts(text, place)
     shown = ".".join(parts)

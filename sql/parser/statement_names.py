@@ -1,4 +1,4 @@
-"""What is refused, in the words that the user wrote: those of SQL, not of the parser's types."""
+"""Name statements, objects and ALTER TABLE actions in SQL's words, for messages and tags."""
 
 import re
 from typing import Final
@@ -20,7 +20,7 @@ def statement_words(node: Node) -> str:
 
 
 def object_words(kind: ObjectType) -> str:
-    """`MATERIALIZED VIEW` for `OBJECT_MATVIEW`; so it stands in tags, too."""
+    """`MATERIALIZED VIEW` for `OBJECT_MATVIEW`; command tags use it too."""
     return _OBJECTS.get(kind) or kind.name.removeprefix("OBJECT_").replace("_", " ")
 
 
@@ -33,7 +33,7 @@ def _spaced(name: str) -> str:
     return re.sub("(?<=[a-z])(?=[A-Z])", " ", name).upper()
 
 
-# Only what the parser's own name does not say.
+# Only those that the parser's own name does not yield.
 
 _STATEMENTS: Final[dict[type, str]] = {
     ast.AlterDatabaseSetStmt: "ALTER DATABASE .. SET",

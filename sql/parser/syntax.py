@@ -1,8 +1,7 @@
-"""The parser's tree as the binder sees it: where a node stands, and what PostgreSQL calls its
-column.
+"""Read pglast's syntax trees: positions (exprLocation) and default column names (FigureColname).
 
-The tree comes from pglast; this module and the `bind_*` modules are the adapter to it (STYLE §5),
-so a node is `Node` (dynamic) there and nowhere else.
+The tree comes from pglast. This package and `sql/binder` are the adapter to it (STYLE §5), so a
+node is `Node` (dynamic) there and nowhere else.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -39,13 +38,13 @@ _VALUE_FUNCTIONS: Final = {
 
 
 def is_a(node: Node, *kinds: type) -> bool:
-    """isinstance, that leaves the node dynamic for the type checkers."""
+    """isinstance, but the node stays dynamic for the type checkers."""
     return isinstance(node, kinds)
 
 
 def changed(node: Node, **attributes: Node) -> Node:
-    """A node with other attributes. A tree is shared by all who run the statement: it never changes
-    itself.
+    """A copy of a node with other attributes. Sessions share the tree of a statement, so nobody may
+    change it in place.
     """
     return type(node)(**({name: getattr(node, name) for name in node} | attributes))
 
@@ -73,7 +72,7 @@ def parts(node: Node) -> Iterator[Node]:
 
 
 def refuse_parameters(node: Node) -> None:
-    """42P02 for the first $n: a definition has no parameters, nor has what it converts."""
+    """Raises 42P02 for the first $n: definitions have no parameters."""
     for part in parts(node):
         if is_a(part, ast.ParamRef):
             raise SqlError("42P02", f"there is no parameter ${part.number}", at(part.location))
@@ -87,7 +86,7 @@ _constant_places: ContextVar[Mapping[int, int]] = ContextVar("constant_places", 
 
 @contextmanager
 def constant_places(places: Mapping[int, int]) -> Generator[None, None, None]:
-    """Let `location` know where constants stand, by the identity of their nodes."""
+    """Within the context, `location` knows these positions of constants, by node identity."""
     token = _constant_places.set(places)
     try:
         yield
@@ -96,9 +95,9 @@ def constant_places(places: Mapping[int, int]) -> Generator[None, None, None]:
 
 
 def location(node: Node) -> int | None:
-    """Where the expression begins, as an offset: the leftmost of its parts (exprLocation).
+    """The offset where an expression begins: the leftmost of its parts (exprLocation).
 
-    As it is once it is bound: a typed constant is where its text is.
+    As after binding: a typed constant begins at its literal.
     """
     places = _places(node)
     known = [place for place in places if place is not None and place >= 0]
@@ -137,23 +136,23 @@ def _places(node: Node) -> Iterable[int | None]:
 
 
 def position(node: Node) -> int | None:
-    """The place of a node as an error reports it: counted from 1."""
+    """The position of a node in an error, counted from 1."""
     place = location(node)
     return None if place is None else place + 1
 
 
 def at(place: int | None) -> int | None:
-    """An offset as a position; the parser's -1 is no position."""
+    """An offset as a position, counted from 1; None for the parser's -1."""
     return None if place is None or place < 0 else place + 1
 
 
 def unsupported(what: str, node: Node) -> SqlError:
-    """0A000 at a node."""
+    """0A000 with the position of a node."""
     return not_supported(what, position(node))
 
 
 def column_name(node: Node) -> str:
-    """What PostgreSQL calls the column of an expression without an alias (FigureColname)."""
+    """The default name of an output column without alias (FigureColname)."""
     return _figure(node)[0] or "?column?"
 
 

@@ -1,4 +1,4 @@
-"""Names of types as the grammar gives them, and identifiers as messages quote them."""
+"""Resolve the type names of the grammar to types, and quote identifiers for messages."""
 
 from functools import lru_cache
 from typing import Final
@@ -105,12 +105,12 @@ _PLAIN: Final = {
 
 
 def is_builtin(name: str) -> bool:
-    """Whether PostgreSQL itself has a type of that name, whether we do or not."""
+    """Whether PostgreSQL has a built-in type of that name, supported here or not."""
     return name in _PLAIN or name in _FOREIGN or name in ("unknown", "void")
 
 
 def type_of(node: Node) -> SqlType:
-    """The type that a TypeName means. Raises 42704, 42601, 22023, 0A000."""
+    """The type of a TypeName node. Raises 42704, 42601, 22023, 0A000."""
     element = _element_of(node)
     # PostgreSQL ignores the bounds, and how many there are.
     if not node.arrayBounds or element.element is not None:
@@ -191,7 +191,7 @@ def _with_precision(modifiers: list[int], place: int | None) -> SqlType:
 
 @lru_cache(maxsize=_TEXTS_CACHED_MAX)
 def check_type_name(text: str) -> None:
-    """42601, with its place in the text, for what is not written as a type."""
+    """Raises 42601, with the position in the text, if it is not the syntax of a type."""
     try:
         parser.parse_sql(f"{_BEFORE_TYPE}{text}")
     except parser.ParseError as error:
@@ -203,7 +203,7 @@ def check_type_name(text: str) -> None:
 
 
 def type_in(text: str, place: int | None) -> Node:
-    """The name of a type that a literal of regtype holds. Raises 42601."""
+    """The TypeName node of a regtype literal. Raises 42601."""
     try:
         (tree,) = parser.parse_sql(f"{_BEFORE_TYPE}{text}")
     except parser.ParseError:
@@ -218,5 +218,5 @@ def type_in(text: str, place: int | None) -> Node:
 
 
 def quoted(name: str) -> str:
-    """A name in double quotes, as most messages write it."""
+    """A name in double quotes, as in most messages."""
     return f'"{name}"'

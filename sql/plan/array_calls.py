@@ -1,7 +1,7 @@
-"""What a call on an array does to each of its elements, for every engine.
+"""Apply calls on arrays element by element: array casts and `x = ANY (array)`, for every engine.
 
-Conversions of arrays are rows of the function table that say nothing of the elements' type; the row
-for the elements is found here. So is the comparison of `x = ANY (array)`.
+The function table's rows for array casts do not name the type of the elements; this module finds
+the row for the elements. It also finds the comparison that `x = ANY (array)` makes.
 """
 
 from sql.functions.table import Function, cast, function_by_id
@@ -17,7 +17,7 @@ def element_type(type_: SqlType) -> SqlType:
 
 
 def converted_element(call: Call, element: Expr) -> Call:
-    """What `call`, a conversion of an array, does to one of its elements."""
+    """The cast of one element that `call`, a cast of an array, stands for."""
     target = element_type(call.type)
     return Call(_row(call, element.type, target), (element, *call.args[1:]), target)
 
@@ -32,13 +32,13 @@ def _row(call: Call, source: SqlType, target: SqlType) -> Function:
 
 
 def converting_row(source: str, target: str) -> Function:
-    """The cast of one element type to another."""
+    """The function table's row for the cast of one element type to another."""
     row = cast(source, target)
     assert row is not None, f"no cast from {source} to {target}"
     return row
 
 
 def compared_element(expr: AnyAll, element: Expr) -> Call:
-    """The comparison with one element."""
+    """The comparison of an ANY or ALL with one element."""
     left, _, *zone = expr.args
     return Call(expr.function, (left, element, *zone), BOOL)

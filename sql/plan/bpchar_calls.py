@@ -1,16 +1,17 @@
-"""The blanks of char(n), for whatever sees them (Y5 of sql/types/sql_type.py).
+"""Pad and trim char(n) values where trailing blanks matter (Y5 of sql/types/sql_type.py).
 
     char(3), a width   'ab' ── padded ──▶ 'ab ', a bpchar that has its blanks ── trimmed ──▶ 'ab'
 
-A value is kept without its trailing blanks as long as its type says how many there are. Where
-values of several widths come together (`alike`), each gets its own; who compares such values trims
-them again. Casts to other texts cut the blanks off and most input functions read over them; what
-PostgreSQL converts by way of the output function and keeps to the letter has them.
+A value is held without its trailing blanks as long as its type says how many there are. Where
+values of several widths come together (`alike`), each gets its own blanks, and code that compares
+such values trims them again. Casts to other text types cut the blanks off, and most input functions
+skip them. Where PostgreSQL converts through the output function and keeps every character, the
+conversion gets the blanks.
 
 INVARIANTS
-  B1  what compares, groups, sorts or hashes values of bpchar gets them trimmed.
-  B2  of values that are equal but for their blanks, a group shows one: PostgreSQL shows the one
-      that it met first.
+  B1  comparing, grouping, sorting and hashing see values of bpchar trimmed.
+  B2  if the values of a group differ only in their blanks, the group shows one of them: PostgreSQL
+      shows the first that it reads.
 """
 
 from collections.abc import Sequence
@@ -25,11 +26,11 @@ from sql.types.bpchar import alike_types, blank_padded, char_width, is_char
 from sql.types.sql_type import BLANKED, BOOL, INT4, TEXT, SqlType, Value, array_of
 
 _SEEN: Final = frozenset({"bytea", "json", "uuid", "enum", "char"})
-"""Types whose input functions do not read over blanks."""
+"""Types whose input functions do not skip blanks."""
 _SEEING: Final = frozenset(
     {"octet_length", "min", "max", "~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*"}
 )
-"""Functions of a bpchar that see its blanks, or see to them."""
+"""Functions of a bpchar that depend on its blanks, or handle them themselves."""
 _COMPARING: Final = frozenset({"array_position", "array_positions", "width_bucket"})
 _EXTREMES_MAX: Final = 16
 
@@ -52,7 +53,7 @@ def padded(expr: Expr) -> Expr:
 
 
 def trimmed(expr: Expr) -> Expr:
-    """An expression to compare (B1); of other types as it is."""
+    """An expression without trailing blanks, to compare (B1); other types stay as they are."""
     if not expr.type.has_blanks:
         return expr
     type_ = SqlType(expr.type.name)
@@ -88,14 +89,14 @@ def alike(exprs: Sequence[Expr], typmod: int = -1) -> tuple[list[Expr], SqlType]
 
 
 def as_width(expr: Expr, type_: SqlType) -> Expr:
-    """The expression as another type of bpchar holds it, which is as wide or has blanks."""
+    """The expression as another bpchar type: of the same width, or with its own blanks."""
     return padded(expr) if type_.has_blanks else trimmed(expr)
 
 
 def polymorphic(
     row: Function, declared: Sequence[str], args: tuple[Expr, ...], type_: SqlType
 ) -> tuple[tuple[Expr, ...], SqlType]:
-    """The arguments of a row with pseudo-types, and the type of what it passes on."""
+    """The arguments of a row with pseudo-types, and its result type."""
     if row.kind is FunctionKind.AGGREGATE and "bpchar" in row.args:
         return args, args[0].type.bare() if is_char(type_) else type_
     places = [
@@ -118,13 +119,13 @@ def polymorphic(
 
 
 def refuse_blanks(exprs: Sequence[Expr], what: str) -> None:
-    """0A000 for what would have to compare values and to show their blanks, too."""
+    """Raises 0A000 where values are compared trimmed but shown with blanks."""
     if any(expr.type.has_blanks for expr in exprs):
         raise not_supported(f"{what} values of type character of several lengths")
 
 
 def extreme(greatest: bool, args: Sequence[Expr], type_: SqlType) -> Expr:
-    """GREATEST or LEAST; of what is equal but for its blanks, the first."""
+    """GREATEST or LEAST; of values that differ only in their blanks, the first."""
     if not type_.has_blanks:
         return Extreme(greatest, tuple(args), type_)
     if len(args) > _EXTREMES_MAX or any(map(is_volatile_anywhere, args)):
@@ -142,12 +143,12 @@ def extreme(greatest: bool, args: Sequence[Expr], type_: SqlType) -> Expr:
 
 
 def cast_source(expr: Expr, row: Function, target: SqlType) -> tuple[Expr, Function]:
-    """What a cast reads instead of a char(n), and the cast of that: what sees the blanks (`_SEEN`)
-    gets the text with them, anything else a value without.
+    """The operand and the row of a cast from char(n): targets in `_SEEN` get the text with its
+    blanks, other targets the value without them.
     """
     array = expr.type.element is not None
     if not is_char(expr.type) or is_null(expr) or (array and target.element is None):
-        return expr, row  # An array is shown as it is.
+        return expr, row  # An array is printed as it is.
     wanted = target.name[1:] if array else row.id.partition("::")[2]
     if wanted not in _SEEN:
         return trimmed(expr), row
@@ -164,7 +165,7 @@ def cast_source(expr: Expr, row: Function, target: SqlType) -> tuple[Expr, Funct
 
 
 def char_literal(value: Value, name: str) -> Const:
-    """A literal has the blanks that it is written with."""
+    """A literal, with the blanks that it is written with."""
     items = value if isinstance(value, tuple) else (value,)
     blank = any(isinstance(item, str) and item.endswith(" ") for item in items)
     return Const(value, SqlType(name, trim=blank))

@@ -1,4 +1,4 @@
-"""Conditions: joined, and those under which PostgreSQL computes a part of an expression."""
+"""Combine and split conditions, and find those under which PostgreSQL evaluates an operand."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,24 +19,24 @@ from sql.types.sql_type import BOOL
 
 
 def joined(op: BoolOp, parts: Sequence[Expr]) -> Expr:
-    """The parts connected; a single one stays alone."""
+    """The parts connected by AND or OR; a single one stays alone."""
     return parts[0] if len(parts) == 1 else Logical(op, tuple(parts), BOOL)
 
 
 def all_of(conditions: Sequence[Expr]) -> Expr:
-    """Whether all hold; there is at least one."""
+    """The conjunction of at least one condition."""
     return joined(BoolOp.AND, conditions)
 
 
 def flat(condition: Expr) -> list[Expr]:
-    """The parts that all have to be true, of nested ANDs too."""
+    """The conjuncts of a condition, also those of nested ANDs."""
     if isinstance(condition, Logical) and condition.op is BoolOp.AND:
         return [part for arg in condition.args for part in flat(arg)]
     return [condition]
 
 
 def equal_sides(condition: Expr) -> tuple[Expr, ...]:
-    """The two that a condition says to be equal, by `=` or IS NOT DISTINCT FROM; else nothing.
+    """The two sides of `=` or IS NOT DISTINCT FROM; empty for other conditions.
 
     A call has a third argument, the session's zone, where a date meets a timestamptz.
     """
@@ -48,13 +48,13 @@ def equal_sides(condition: Expr) -> tuple[Expr, ...]:
 
 
 def rows_where(plan: Plan, conditions: Sequence[Expr]) -> Plan:
-    """The rows of a plan for which all hold; the plan itself if there are none to hold."""
+    """The rows of a plan that fulfil all conditions; the plan itself if there are none."""
     return Filter(plan, all_of(conditions)) if conditions else plan
 
 
 def asked_behind(expr: Expr) -> Sequence[tuple[Expr, tuple[Expr, ...]]]:
-    """The parts of a CASE, COALESCE, AND or OR in their order, each with the conditions that all
-    hold where PostgreSQL computes it. Empty for anything else.
+    """The operands of a CASE, COALESCE, AND or OR in order, each with the conditions that all hold
+    when PostgreSQL evaluates it. Empty for other expressions.
     """
     match expr:
         case Case():

@@ -1,4 +1,4 @@
-"""How deep a plan is, found without recursion: before anything recursive touches it."""
+"""Refuse plans that are nested too deeply (54001), before anything recursive touches them."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ PLAN_DEPTH_MAX: Final = 150
 
 
 def check_depth(plan: Plan) -> None:
-    """54001 for a plan that is nested too deeply."""
+    """Raises 54001 for a plan that is nested too deeply; works without recursion."""
     level: list[Plan] = [plan]
     depth = 0
     while level:

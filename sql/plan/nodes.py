@@ -1,11 +1,11 @@
-"""Logical plans and bound expressions: what the binder makes and the engines run.
+"""Logical plans and bound expressions: the binder makes them, the engines run them.
 
     text ─parse▶ AST ─bind▶ Plan (typed, every name resolved) ─emit▶ engine SQL
                                                            └─▶ reference evaluator
 
 INVARIANTS
-  P1  every column that a plan node makes has an id of its own, unique in the statement; an
-      expression names columns by id only. A plan used twice (a CTE) is wrapped so that each use has
+  P1  every column that a plan node computes has its own id, unique in the statement; expressions
+      name columns by id only. A plan used twice (a CTE) is wrapped so that each use has
       fresh ids.
   P2  every expression has its final type; all casts are explicit `Call`s of casts from the function
       table.
@@ -52,7 +52,7 @@ class Const:
 
 
 def is_null(expr: "Expr") -> bool:
-    """Whether it is the constant NULL."""
+    """Whether an expression is the constant NULL."""
     return isinstance(expr, Const) and expr.value is None
 
 
@@ -121,7 +121,7 @@ class Test(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IsTest:
-    """`arg IS NULL` and its kin."""
+    """`arg IS NULL`, `arg IS TRUE` and the like."""
 
     test: Test
     arg: "Expr"
@@ -222,7 +222,7 @@ class Aggregate:
 
 
 class FrameMode(StrEnum):
-    """In what a frame counts: rows, values of the ORDER BY key, groups of peers."""
+    """The unit of a frame: rows, values of the ORDER BY key, groups of peers."""
 
     ROWS = "rows"
     RANGE = "range"
@@ -251,7 +251,7 @@ class FrameBound:
 
 
 class Exclusion(StrEnum):
-    """What of a frame is left out."""
+    """The rows that EXCLUDE removes from a frame."""
 
     NO_OTHERS = "no others"
     CURRENT_ROW = "current row"
@@ -270,13 +270,13 @@ class Frame:
 
 
 def begins_at_first(frame: Frame) -> bool:
-    """Whether it has all rows from the partition's first one on."""
+    """Whether the frame has all rows from the partition's first one on."""
     whole = frame.exclusion is Exclusion.NO_OTHERS
     return whole and frame.start.kind is BoundKind.UNBOUNDED_PRECEDING
 
 
 def has_range_offset(frame: Frame) -> bool:
-    """Whether it is counted in values of the sort key."""
+    """Whether the frame has an offset in values of the sort key (RANGE)."""
     ends = (frame.start, frame.end)
     return frame.mode is FrameMode.RANGE and any(end.offset is not None for end in ends)
 
@@ -305,7 +305,7 @@ Expr: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class PlanColumn:
-    """A column that a node makes (P1). `name` is for people and for Arrow results, not for
+    """A column that a node outputs (P1). `name` is for people and for Arrow results, not for
     resolution.
     """
 
@@ -388,7 +388,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class GroupBy:
-    """Makes `key_columns`, `aggregate_columns`, `grouping_columns`. No keys: one row, also for no
+    """Outputs `key_columns`, `aggregate_columns`, `grouping_columns`. No keys: one row, also for no
     input.
 
     `sets`: the grouping sets, as numbers of keys; None: one set of all keys. A key that is not in
@@ -472,7 +472,7 @@ class SetScan:
 
 @dataclass(frozen=True, slots=True)
 class With:
-    """Rows of `definition` are made once for all scans of them in `input`, whose columns these are.
+    """WITH: `definition` is computed once for all scans of it in `input`, whose columns these are.
     `definition` refers to no outer query.
     """
 
@@ -484,7 +484,7 @@ class With:
 
 @dataclass(frozen=True, slots=True)
 class CteScan:
-    """The rows of a With, or in the step of a Recursive those of the last round; `columns[i]` is
+    """The rows of a With; in the step of a Recursive, those of the last iteration. `columns[i]` is
     its i-th column.
     """
 
@@ -495,8 +495,8 @@ class CteScan:
 
 @dataclass(frozen=True, slots=True)
 class Recursive:
-    """The rows of `base`, then those of `step` over the rows of the last round, until there are
-    none. All three have columns of the same types. Not `all`: a row that was there is left out.
+    """WITH RECURSIVE: the rows of `base`, then of `step` over those of the last iteration, until
+    there are none. All three have columns of the same types. Not `all`: without duplicate rows.
     """
 
     cte: CteId
@@ -517,7 +517,7 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """LIMIT and OFFSET: of type int8, without columns of this level; None or NULL: no limit.
+    """LIMIT and OFFSET: int8, not referring to columns of this level; None or NULL: no limit.
 
     `ties`: the rows that are peers of the last one, too; then `input` is a Sort.
     """
@@ -535,7 +535,7 @@ Plan: TypeAlias = (
 
 
 def output_columns(plan: Plan) -> tuple[PlanColumn, ...]:
-    """The columns that a plan makes, in order."""
+    """The columns that a plan outputs, in order."""
     match plan:
         case Scan():
             return plan.columns + (plan.identity or ())

@@ -1,23 +1,23 @@
-"""Which rows of each relation a plan depends on: conditions that every such row fulfils.
+"""Derive the rows that a plan's result depends on: for each scan, conditions that they all fulfil.
 
     Project ─ Filter(a.x = 5 and b.y > 1) ─ Join(a.id = b.id) ─┬─ Scan a     a: x = 5
                                                                └─ Scan b     b: y > 1
 
-Conditions are carried down from where they stand to the scans. What arrives at a scan and names its
-columns alone is a condition of the scan; everything else is left out, which makes the condition
-weaker and never wrong.
+Conditions are pushed down from where they stand to the scans. A condition that arrives at a scan
+and names only its columns is a condition of the scan. All others are left out, which makes the
+result weaker and never wrong.
 
 INVARIANTS
   D1  a row of a relation for which a condition of every scan of it is not true (false or NULL) can
-      come or go without any change of the plan's result.
+      be added or removed without any change of the plan's result.
   D2  columns of a condition are ordinals of the relation: conditions do not depend on the plan's
       column ids, so that equal ones are equal.
 
-What passes: filters; both sides of an inner join; of an outer join, the kept side takes what stands
-above it, the other side what the join itself asks for (above it a missing row is not nothing, but
-NULLs); HAVING on grouping columns. LIMIT, windows, set operations, DISTINCT and aggregates without
-keys stop what comes from above. Equalities pass values on: `a.id = b.id and a.id = 5` gives
-`b.id = 5`.
+Conditions pass through filters, both sides of an inner join, and HAVING on grouping columns. Of an
+outer join, the row-preserving side takes conditions from above. The null-supplying side takes only
+those of the join itself: above it a missing row is not nothing, but NULLs. LIMIT, windows, set
+operations, DISTINCT and aggregates without keys stop conditions from above. Equalities pass values
+on: `a.id = b.id and a.id = 5` gives `b.id = 5`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -129,8 +129,8 @@ class _Finder:
             self.visit(plan.left, _over(both, left))
             self.visit(plan.right, _over(both, right))
             return
-        # A row of the kept side is in the result whether or not a partner is found; a row of the
-        # other side matters only as a partner, of a row that is not dropped above.
+        # A row of the preserved side is in the result with or without a match. A row of the other
+        # side matters only as a match of a row that is not dropped above.
         keeps_left = plan.kind is JoinKind.LEFT
         keeps_right = plan.kind is JoinKind.RIGHT
         self.visit(
@@ -178,7 +178,7 @@ class _Finder:
 
 
 def conjuncts(expr: Expr) -> Iterator[Expr]:
-    """The parts of an AND, and of those within it."""
+    """The conjuncts of an AND, and of the ANDs within it."""
     if isinstance(expr, Logical) and expr.op is BoolOp.AND:
         for part in expr.args:
             yield from conjuncts(part)
@@ -193,7 +193,7 @@ def _over(exprs: Iterable[Expr], columns: Iterable[ColumnId]) -> list[Expr]:
 
 
 def _is_pure(expr: Expr) -> bool:
-    """No subquery, and the same answer whenever it is asked."""
+    """Whether an expression has no subquery, and always the same value."""
     if isinstance(expr, Subquery):
         return False
     if isinstance(expr, Call) and expr.function.volatility == "volatile":
@@ -254,6 +254,6 @@ def _with_column(call: Call, column: ColumnRef, other: ColumnRef) -> Call:
 
 
 def is_equality(expr: Call) -> bool:
-    """`a = b`."""
+    """Whether a call is `a = b`."""
     function = expr.function
     return function.kind is FunctionKind.OPERATOR and function.name == "=" and len(expr.args) == 2

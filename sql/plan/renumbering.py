@@ -1,8 +1,10 @@
-"""Column ids of plans given out anew: for plans that stand twice, and to see that two are the same.
+"""Give a plan fresh column ids, and compare expressions regardless of the ids in their subqueries.
+
+A plan that is used twice needs ids of its own for each use.
 
 INVARIANTS
-  R1  only columns that the plan itself makes get other ids, and rows that it makes once; what it
-      refers to outside stays (P3 of `nodes.py`).
+  R1  only columns and WITH queries that the plan itself defines get other ids; references to outer
+      queries stay (P3 of `nodes.py`).
 """
 
 import dataclasses
@@ -29,31 +31,31 @@ from sql.types.sql_type import SqlType
 
 _T = TypeVar("_T")
 _LEAVES: Final = frozenset({Const, Function, SqlType, ColumnId, CteId, RelationId, str, int, bool})
-"""What no column of a plan stands in: classes, and what nodes.py declares fields to be."""
+"""Classes, and declared types of fields in nodes.py, that contain no columns of a plan."""
 _KNOWN: Final[dict[type, tuple[str, ...]]] = {}
-"""`_fields`, of each class that was asked for: there are some dozens."""
+"""A cache of `_fields` by class; there are some dozens."""
 
 
 def renumbered(plan: Plan, new_id: Callable[[], ColumnId]) -> tuple[Plan, dict[ColumnId, ColumnId]]:
-    """The plan with ids of its own for every column it makes (R1), and which became which."""
+    """The plan with fresh ids for all columns it defines (R1), and the new id of each old one."""
     ids = {column: new_id() for column in dict.fromkeys(_made(plan))}
     return _replaced(plan, ids), ids
 
 
 def renumbered_expression(expr: Expr, new_id: Callable[[], ColumnId]) -> Expr:
-    """The same for the subqueries of an expression."""
+    """An expression with fresh ids for the columns that its subqueries define (R1)."""
     return _replaced(expr, {column: new_id() for column in dict.fromkeys(_made(expr))})
 
 
 def canonical(expr: Expr) -> Expr:
-    """The same for expressions that differ only in the ids of their subqueries' columns."""
+    """A canonical form: equal for expressions that differ only in ids of subqueries' columns."""
     numbers = count(1)
     ids = {column: ColumnId(-next(numbers)) for column in dict.fromkeys(_made(expr))}
     return _replaced(expr, ids)
 
 
 def same_expression(left: Expr, right: Expr) -> bool:
-    """Whether two expressions mean the same by their form (equal())."""
+    """Whether two expressions are the same but for ids in subqueries (PostgreSQL's equal())."""
     if left == right:
         return True
     return has_subquery(left) and has_subquery(right) and canonical(left) == canonical(right)
@@ -65,7 +67,7 @@ def free_columns(plan: Plan) -> set[ColumnId]:
 
 
 def columns_of(expr: Expr) -> set[ColumnId]:
-    """The columns that an expression refers to, without those that its subqueries make."""
+    """The columns that an expression refers to, without those that its subqueries define."""
     return set(column_ids(expr)) - set(_made(expr))
 
 
@@ -78,7 +80,7 @@ def references(value: object) -> Iterator[ColumnRef]:
 
 
 def parts_of(value: object) -> Iterator[object]:
-    """The parts of a plan or an expression in which columns may stand, one level down."""
+    """The direct parts of a plan or an expression that may contain columns."""
     if isinstance(value, tuple):
         yield from value
     else:
@@ -87,7 +89,7 @@ def parts_of(value: object) -> Iterator[object]:
 
 
 def _fields(kind: type) -> tuple[str, ...]:
-    """The fields of a class in which columns stand."""
+    """The fields of a class that may contain columns."""
     known = _KNOWN.get(kind)
     if known is None:
         known = _KNOWN[kind] = tuple(_fields_with_parts(kind))
@@ -117,7 +119,7 @@ def with_scans(value: _T, expanded: Callable[[CteScan], Plan]) -> _T:
 
 
 def rebuilt(value: _T, rebuild: Callable[[object], object]) -> _T:
-    """The value with its parts rebuilt; itself if they stay what they are."""
+    """The value with its parts rebuilt; the value itself if no part changes."""
     if isinstance(value, tuple):
         items = [rebuild(part) for part in value]
         same = all(item is part for item, part in zip(items, value, strict=True))
@@ -132,12 +134,12 @@ def rebuilt(value: _T, rebuild: Callable[[object], object]) -> _T:
 
 
 def columns_made(value: object) -> Iterator[PlanColumn]:
-    """The columns that a plan makes, at every depth."""
+    """The columns that a plan defines, at every depth."""
     return (part for part in _making(value) if isinstance(part, PlanColumn))
 
 
 def _made(value: object) -> Iterator[ColumnId]:
-    """The ids that are given out in it: of columns, and of rows that are made once."""
+    """The ids that a value defines: of columns, and of WITH queries."""
     for part in _making(value):
         yield part.id if isinstance(part, PlanColumn) else ColumnId(part.cte)
 

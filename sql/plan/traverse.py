@@ -1,6 +1,4 @@
-"""Walking and rewriting expressions and plans; every other module leaves recursion over them to
-this one.
-"""
+"""Walk and rewrite expressions and plans; other modules leave recursion over them to this one."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -73,14 +71,14 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def conjuncts(condition: Expr) -> tuple[Expr, ...]:
-    """The parts of a condition that all have to be true, as the AND at its top has them."""
+    """The conjuncts of a condition: the arguments of the AND at its top, or itself."""
     if isinstance(condition, Logical) and condition.op is BoolOp.AND:
         return condition.args
     return (condition,)
 
 
 def has_more_parts(expr: Expr, limit: int) -> bool:
-    """Whether an expression has more parts than that, at every depth but within subqueries."""
+    """Whether an expression has more than `limit` parts at all depths, not counting subqueries."""
     waiting, count = [expr], 0
     while waiting:
         waiting.extend(children(waiting.pop()))
@@ -91,12 +89,12 @@ def has_more_parts(expr: Expr, limit: int) -> bool:
 
 
 def has_subquery(expr: Expr) -> bool:
-    """Whether a subquery stands anywhere in it."""
+    """Whether an expression contains a subquery."""
     return isinstance(expr, Subquery) or any(map(has_subquery, children(expr)))
 
 
 def plan_has_subquery(plan: Plan) -> bool:
-    """Whether one stands in an expression of the plan."""
+    """Whether an expression of the plan contains a subquery."""
     return any(map(has_subquery, plan_expressions(plan))) or any(
         map(plan_has_subquery, inputs(plan))
     )
@@ -275,8 +273,8 @@ def with_queries(
     rewrite: Callable[[Plan], Plan],
     instead: Callable[[Subquery, Rewrite], Expr | None] = lambda _expr, _within: None,
 ) -> Plan:
-    """The plan with its inputs, and the queries in its own expressions, rewritten. `instead`: what
-    becomes of a subquery that is rewritten in another way.
+    """The plan with its inputs, and the queries in its own expressions, rewritten. `instead` may
+    return a replacement for a subquery that is rewritten in another way.
     """
 
     def within(expr: Expr) -> Expr:
@@ -331,21 +329,21 @@ def _rewritten_keys(keys: tuple[SortKey, ...], rewrite: Rewrite) -> tuple[SortKe
 
 
 def is_volatile_expression(expr: Expr) -> bool:
-    """Whether it may answer differently the next time, without looking into subqueries."""
+    """Whether an expression is volatile, without looking into subqueries."""
     if isinstance(expr, Call) and expr.function.volatility == "volatile":
         return True
     return any(map(is_volatile_expression, children(expr)))
 
 
 def is_volatile_plan(plan: Plan) -> bool:
-    """Whether it may answer differently the next time, anywhere in it."""
+    """Whether any expression of a plan is volatile, at every depth."""
     if any(map(is_volatile_anywhere, plan_expressions(plan))):
         return True
     return any(map(is_volatile_plan, inputs(plan)))
 
 
 def is_volatile_anywhere(expr: Expr) -> bool:
-    """The same for an expression, with its subqueries."""
+    """Whether an expression or a subquery in it is volatile."""
     if isinstance(expr, Call) and expr.function.volatility == "volatile":
         return True
     if isinstance(expr, Subquery) and is_volatile_plan(expr.plan):
@@ -405,14 +403,14 @@ def _expression_scans(expr: Expr) -> Iterator[Scan]:
 
 
 def pruned(plan: Plan) -> Plan:
-    """The plan with scans that read only the columns somebody uses."""
+    """The plan with scans that read only columns that are used."""
     used = set(plan_uses(plan))
     used.update(column.id for column in output_columns(plan))
     return _without(plan, used)
 
 
 def plan_uses(plan: Plan) -> Iterator[ColumnId]:
-    """`plan_column_ids`, and what nodes take from their inputs by position."""
+    """`plan_column_ids`, and columns that nodes take from their inputs by position."""
     yield from plan_column_ids(plan)
     waiting: list[Plan] = [plan]
     while waiting:

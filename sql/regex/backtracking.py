@@ -1,15 +1,16 @@
-"""How long a search may take that tries one way after the other, as Java's does.
+"""Estimate the cost of backtracking, to give Java's regex engine only patterns of bounded cost.
 
-Java's search cannot be interrupted: a pattern that keeps it busy would keep it for good, whatever
-statement_timeout says, and after some of them nobody is served. PostgreSQL's, DuckDB's and ours
-(`compute/reference/functions/regex_match.py`) carry all ways at once.
+Java's matcher backtracks and cannot be interrupted. A catastrophic pattern would occupy its thread
+for ever, whatever statement_timeout says; after a few of them nobody is served. PostgreSQL's,
+DuckDB's and our own matcher (`compute/reference/functions/regex_match.py`) follow all alternatives
+at once.
 
-    foo.*bar          in the square of a text's length, at most     ─▶ Java
-    (a+)+$, a*a*a*c   beyond it                                     ─▶ ours
+    foo.*bar          at most quadratic in the text's length     ─▶ Java
+    (a+)+$, a*a*a*c   more than that                             ─▶ ours
 
 INVARIANTS
-  C1  what is not sure does not end soon.
-  C2  what is repeated without an end is one set of characters: Java needs no stack for it.
+  C1  a pattern counts as too expensive unless it is known not to be.
+  C2  only a single set of characters repeats without an upper bound: Java needs no stack for it.
 """
 
 from dataclasses import dataclass
@@ -33,20 +34,20 @@ _EXPONENT_MAX: Final = 2
 _WAYS_MAX: Final = 256
 """More: slower searches that are Java's own. Fewer: more patterns that leave Spark for Python."""
 _BRANCHES_MAX: Final = 32
-"""Whose beginnings are compared with each other; of more of them all may begin alike."""
+"""Branches whose first characters are compared pairwise; more are assumed to overlap."""
 
 _Sets = frozenset[Ranges]
 
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """`ways` times the length to the power of `exponent`, from one place on."""
+    """`ways` times the length to the power of `exponent`, from one position on."""
 
     exponent: int = 0
-    """How often there are as many ways as characters."""
+    """How many parts have as many alternatives as there are characters."""
     ways: int = 1
     runs: bool = False
-    """Something of any length is found in one way only."""
+    """A part of any length has only one way to match."""
 
     def then(self, other: "_Cost") -> "_Cost":
         """Of one after the other."""
@@ -56,7 +57,7 @@ class _Cost:
 
 
 class _Unknown(Exception):
-    """It may take for ever (C1)."""
+    """The cost has no known bound (C1)."""
 
 
 def ends_soon(node: Node) -> bool:

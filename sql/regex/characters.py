@@ -1,9 +1,9 @@
-"""Characters as PostgreSQL's builtin locale C.UTF-8 sees them: classes, case, and sets of them.
+"""Character classes, case mappings and character sets of PostgreSQL's locale C.UTF-8.
 
 INVARIANTS
   H1  a `Ranges` is sorted, and its ranges neither touch nor overlap.
-  H2  classes and mappings are PostgreSQL's own (`data/characters.txt`): Python's, Java's and RE2's
-      know other properties, of other versions of Unicode.
+  H2  classes and mappings are PostgreSQL's own (`data/characters.txt`): Python, Java and RE2 have
+      others, of other versions of Unicode.
 """
 
 from bisect import bisect_right
@@ -42,7 +42,7 @@ _SPACES_PRINTED: Final = (
 
 
 def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
-    """All characters of all of them."""
+    """The union of character sets."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(pair for ranges in sets for pair in ranges):
         if merged and first <= merged[-1][1] + 1:
@@ -53,7 +53,7 @@ def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All other characters."""
+    """All characters that are not in the set."""
     found: list[tuple[int, int]] = []
     start = 1
     for first, last in ranges:
@@ -64,7 +64,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def contains(ranges: Ranges, code: int) -> bool:
-    """Whether a character is one of the set."""
+    """Whether a character is in the set."""
     index = bisect_right(ranges, (code, LAST + 1)) - 1
     return index >= 0 and code <= ranges[index][1]
 
@@ -107,14 +107,14 @@ def character_class(name: str) -> Ranges | None:
 
 
 def lower(text: str) -> str:
-    """In lower case, one character for each."""
+    """The text in lower case, character by character."""
     if text.isascii():
         return text.lower()
     return text.translate(_data()[1]["tolower"])
 
 
 def upper(text: str) -> str:
-    """In upper case, one character for each."""
+    """The text in upper case, character by character."""
     if text.isascii():
         return text.upper()
     return text.translate(_data()[1]["toupper"])
@@ -128,7 +128,7 @@ def case_mapping(function: str) -> tuple[str, str]:
 
 
 def is_alphanumeric(character: str) -> bool:
-    """Whether it belongs to a word, as initcap() means it."""
+    """Whether a character belongs to a word, as initcap() means it."""
     if character.isascii():
         return character.isalnum()
     return contains(_alphanumeric(), ord(character))

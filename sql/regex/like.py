@@ -1,4 +1,4 @@
-"""LIKE and SIMILAR TO patterns, parsed, and as regular expressions."""
+"""Parse LIKE and SIMILAR TO patterns, and convert them to regular expressions."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -24,26 +24,25 @@ def _invalid_escape() -> SqlError:
 
 
 def has_many_gaps(pattern: str) -> bool:
-    """Whether Java, which tries one way after the other, could take very long for a LIKE."""
+    """Whether Java, which backtracks, could take very long for a LIKE pattern."""
     return sum(wildcard and c == "%" for c, wildcard in parse_like(pattern)) > _GAPS_MAX
 
 
 def like_ends_with_escape(pattern: str) -> bool:
-    """Whether there is nothing for its last backslash to escape."""
+    """Whether the pattern ends in a backslash that escapes nothing."""
     return (len(pattern) - len(pattern.rstrip("\\"))) % 2 == 1
 
 
 def like_escape_at_end() -> SqlError:
-    """22025."""
+    """22025: the last backslash of a LIKE pattern escapes nothing."""
     return SqlError("22025", "LIKE pattern must not end with escape character")
 
 
 def like_regex(
     parts: Sequence[tuple[str, bool]], quoted: Callable[[str], str], *, open_end: bool = False
 ) -> str:
-    """LIKE as a regular expression of the whole text, for those who try one way after the other:
-    what stands between two `%` is found as early as it may be, and nothing is tried again.
-    `open_end`: more must follow.
+    """LIKE as a regular expression over the whole text, for engines that backtrack. Text between
+    two `%` matches as early as possible, and is never retried. `open_end`: more must follow.
     """
     pieces = [""]
     for character, wildcard in parts:

@@ -1,4 +1,4 @@
-"""The parser of PostgreSQL's regular expressions (`sql/regex/syntax.py`)."""
+"""Parse PostgreSQL's regular expressions into syntax trees (`sql/regex/syntax.py`)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -76,7 +76,7 @@ class Parser:
         self._looking = 0
 
     def parse(self) -> Regex:
-        """The whole."""
+        """The tree of the whole pattern."""
         node = self._alternatives()
         if self._at < len(self._text):
             raise invalid(_PARENTHESES)

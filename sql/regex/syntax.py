@@ -1,11 +1,12 @@
-"""PostgreSQL's regular expressions as trees: the grammar of its advanced flavour (re_syntax(n)).
+"""Syntax trees of PostgreSQL's regular expressions, advanced flavour (re_syntax(n)).
 
     a(b|[[:digit:]])+   ─▶   Sequence(Characters a, Repeat(Group 1 (Either ..), 1, None))
 
 INVARIANTS
   E1  a tree holds no flags: case and newlines are part of its sets of characters and its anchors.
-  E2  what PostgreSQL refuses is 2201B with its words. What is its own and not done here (basic and
-      extended flavours, collating elements of more than a character) is 0A000.
+  E2  a pattern that PostgreSQL refuses fails with 2201B and PostgreSQL's message. Features that
+      only PostgreSQL has (basic and extended flavours, collating elements of more than one
+      character) fail with 0A000.
 
 Not here: what a tree matches (`compute/reference/functions/regex_match.py`), other dialects
 (`sql/emit/patterns.py`).
@@ -23,7 +24,7 @@ REPEATS_MAX: Final = 255
 
 
 class AnchorKind(StrEnum):
-    """Places between characters."""
+    """Positions between characters."""
 
     START = "start"
     END = "end"
@@ -44,14 +45,14 @@ class Characters:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A place."""
+    """A position that must be of this kind."""
 
     kind: AnchorKind
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A place that something ends (`behind`) or begins at, or does not."""
+    """Lookahead or, with `behind`, lookbehind; positive or negative."""
 
     node: "Node"
     behind: bool
@@ -60,14 +61,14 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """One after the other; nothing at all when empty."""
+    """A concatenation; matches the empty text if there are no items."""
 
     items: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """One of them."""
+    """An alternation."""
 
     items: tuple["Node", ...]
 
@@ -86,7 +87,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Parentheses that remember."""
+    """Capturing parentheses."""
 
     node: "Node"
     number: int
@@ -113,8 +114,8 @@ class Regex:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """How a pattern is read. `partly`: `.` and `[^..]` leave newlines out; `lines`: `^` and `$` are
-    those of lines.
+    """How a pattern is read. `partly`: `.` and `[^..]` do not match newlines; `lines`: `^` and `$`
+    match at the ends of lines.
     """
 
     ignore_case: bool = False
@@ -125,12 +126,12 @@ class Flags:
 
 
 def invalid(message: str) -> SqlError:
-    """2201B."""
+    """2201B: an invalid pattern."""
     return SqlError("2201B", f"invalid regular expression: {message}")
 
 
 def with_letters(flags: Flags, letters: str, *, embedded: bool) -> Flags | None:
-    """The flags with those of a text like `gi` (without `g`); None for an unknown letter."""
+    """The flags after letters like `in`; None for an unknown letter, such as `g`."""
     for letter in letters:
         match letter:
             case "i":
@@ -161,7 +162,7 @@ def with_letters(flags: Flags, letters: str, *, embedded: bool) -> Flags | None:
 
 
 def characters(ranges: Ranges, flags: Flags) -> Characters:
-    """A set, of both cases if case does not matter."""
+    """A set of characters, with both cases if the flags ignore case."""
     return Characters(any_case(ranges) if flags.ignore_case else ranges)
 
 
@@ -171,7 +172,7 @@ def any_character(flags: Flags) -> Characters:
 
 
 def sequence(items: Sequence[Node]) -> Node:
-    """The items in a row; one alone is itself."""
+    """The concatenation of the items; a single item is itself."""
     return items[0] if len(items) == 1 else Chain(tuple(items))
 
 
@@ -179,7 +180,7 @@ def sequence(items: Sequence[Node]) -> Node:
 
 
 def parts(node: Node) -> tuple[Node, ...]:
-    """The nodes right below."""
+    """The direct children of a node."""
     match node:
         case Chain(items) | Either(items):
             return items
@@ -190,5 +191,5 @@ def parts(node: Node) -> tuple[Node, ...]:
 
 
 def has_back_references(node: Node) -> bool:
-    """Whether a group's match is asked for again."""
+    """Whether the pattern refers back to a group."""
     return isinstance(node, BackReference) or any(map(has_back_references, parts(node)))

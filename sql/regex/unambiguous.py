@@ -1,11 +1,11 @@
-"""Patterns of which every engine finds the same match: there is only one way to match anything.
+"""Recognise unambiguous regular expressions: there is one way to match, the same in every engine.
 
-PostgreSQL takes the longest match, Perl's kin the first that they come across. Where the next
-character always says which part of the pattern it belongs to, and nothing is preferred short, they
-are the same, groups too.
+PostgreSQL takes the longest match; Perl-like engines take the first one that they come across. They
+agree, also about groups, if the next character always decides which part of the pattern it belongs
+to, and no quantifier is lazy.
 
 INVARIANTS
-  O1  what is not sure is not `one_way`.
+  O1  a pattern is not `one_way` unless it is known to be.
 """
 
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class _Graph:
     follow: list[set[int]] = field(default_factory=list[set[int]])
 
     def shape(self, node: Node) -> _Shape | None:
-        """The shape of a node; None if it is not of this kind."""
+        """The shape of a node; None if it may be ambiguous."""
         match node:
             case Characters(ranges):
                 self.sets.append(ranges)
@@ -94,7 +94,7 @@ class _Graph:
         if node.lazy or (several and _remembers(node.node)) or node.most == 0:
             return None
         shape = self.shape(node.node)
-        # Of several ways to be nothing, engines take different ones.
+        # If several ways match nothing, engines take different ones.
         if shape is None or shape.empty:
             return None
         if several:
@@ -106,7 +106,7 @@ class _Graph:
             self.follow[position] |= first
 
     def decided(self, choices: "set[int] | frozenset[int]") -> bool:
-        """Whether the next character says which of the positions is meant."""
+        """Whether the next character decides which of the positions is meant."""
         listed = sorted(choices)
         return not any(
             overlap(self.sets[a], self.sets[b])
@@ -120,7 +120,7 @@ def _remembers(node: Node) -> bool:
 
 
 def one_way(node: Node) -> bool:
-    """Whether there is one way to match anything, and something is always matched."""
+    """Whether a match has only one way to come about, and is never empty."""
     graph = _Graph()
     shape = graph.shape(node)
     if shape is None or shape.empty or len(graph.sets) > _POSITIONS_MAX:
@@ -129,7 +129,7 @@ def one_way(node: Node) -> bool:
 
 
 def optional_groups(node: Node, *, optional: bool = False) -> frozenset[int]:
-    """The groups that a match may do without."""
+    """The groups that need not take part in a match."""
     match node:
         case Group(inner, number):
             own = frozenset({number}) if optional else frozenset[int]()

@@ -1,6 +1,6 @@
-"""Bound statements: what a session executes. One dataclass per kind; the union is `Bound`.
+"""Bound statements, which the binder makes and a session executes; the union of all is `Bound`.
 
-Data-modifying statements carry a `source` plan whose output has a fixed shape:
+One dataclass per kind. Data-modifying statements carry a `source` plan with fixed output columns:
     Insert   the table's columns, in order, with their exact types (defaults filled in)
     Update   source, index (identity of the old row), then the table's columns with the new values,
              then the old values of the columns that are assigned (`old`)
@@ -8,7 +8,7 @@ Data-modifying statements carry a `source` plan whose output has a fixed shape:
     Merge    source, index (NULL for INSERT), action (int4: `MergeAction`), then the table's columns
              with the new values (DELETE: the old ones), then all old values (INSERT: NULL)
     all      and then the `extras`: values of other tables' columns, for RETURNING
-NOT NULL is checked by the session on the rows (23502), lengths and ranges by the casts in the plan.
+The session checks NOT NULL on the rows (23502); casts in the plan check lengths and ranges.
 `returning` is a plan over `Scan(relation="new")` whose input has the table's columns (DELETE: as
 they were), with `returning_old` once more as they were before, and then the extras.
 """
@@ -68,9 +68,9 @@ class OutputColumn:
 
 @dataclass(frozen=True, slots=True)
 class RowCall:
-    """A function that acts, called for each row for which `guard` is true, or for all. Arguments
-    are over the columns of the plan and of the calls before it, `sequence` is what the first of
-    them names if that is known; `column` has what it answers.
+    """A call of a function with side effects, for each row for which `guard` is true, or for all.
+    Arguments are over the columns of the plan and of the calls before it. `sequence`: the one that
+    the first argument names, if known. `column`: its result.
     """
 
     name: str
@@ -82,7 +82,7 @@ class RowCall:
 
 @dataclass(frozen=True, slots=True)
 class RowCalls:
-    """What is called for each row of a plan, in turn, and what is shown: `after` is a plan over
+    """Calls for each row of a plan, in turn, and the output: `after` is a plan over
     `Scan(relation="called")`, which has the plan's columns and those of the calls.
     """
 
@@ -92,8 +92,8 @@ class RowCalls:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """SELECT, VALUES, WITH. `tables`: what it reads. `as_of`: a timestamp expression (timestamptz
-    or int8). `locked`: the tables, by oid, whose rows stand under FOR UPDATE or its kin.
+    """SELECT, VALUES, WITH. `tables`: those that it reads. `as_of`: a timestamp expression
+    (timestamptz or int8). `locked`: the oids of tables under FOR UPDATE, FOR SHARE and the like.
     """
 
     plan: Plan
@@ -124,13 +124,13 @@ class MergeAction(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """ON CONFLICT. `arbiters`: places in `table.keys`; a row that has another row's key of one of
-    them is not inserted.
+    """ON CONFLICT. `arbiters`: indexes into `table.keys`; a row with the key of an existing row is
+    not inserted.
 
-    `update`: what becomes of the other row instead, for DO UPDATE; a plan over
-    `Scan(relation="conflicts")`, whose input has one row a conflict: its place (int8), the table's
-    columns as they are, and as they were to be. It makes the place and the table's columns.
-    `tables`: what that plan reads. `assigned`: the ordinals that it assigns.
+    `update`: the new version of the existing row, for DO UPDATE. It is a plan over
+    `Scan(relation="conflicts")`, whose input has one row a conflict: its number (int8), the
+    existing row's columns, and those of the proposed row. It outputs the number and the table's
+    columns. `tables`: those that this plan reads. `assigned`: the ordinals that it assigns.
     """
 
     arbiters: tuple[int, ...]
@@ -141,10 +141,10 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Modify:
-    """INSERT, UPDATE, DELETE, MERGE. `tables`: what `source` reads (empty for INSERT VALUES:
-    blind); `returning_tables`: what `returning` does.
+    """INSERT, UPDATE, DELETE, MERGE. `tables`: those that `source` reads (empty for INSERT VALUES:
+    blind); `returning_tables`: those that `returning` reads.
 
-    `old`: the ordinals whose old values stand in the source's columns. `extras`: how many further
+    `old`: the ordinals whose old values are among the source's columns. `extras`: how many further
     columns it has, for RETURNING.
     """
 
@@ -165,7 +165,7 @@ class Modify:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A data-modifying WITH query; what it returns is the input `relation` of whoever reads it."""
+    """A data-modifying WITH query; other parts read its RETURNING rows as `relation`."""
 
     relation: RelationId
     modify: Modify
@@ -174,7 +174,7 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Compound:
     """A statement with data-modifying WITH queries. `parts` in the order of their effects;
-    `before`: how many of them come before `main`. All see the tables as they were at first.
+    `before`: how many of them come before `main`. All see the same snapshot of the tables.
     """
 
     parts: tuple[Part, ...]
@@ -183,7 +183,7 @@ class Compound:
 
     @property
     def modifications(self) -> tuple[Modify, ...]:
-        """Everything that writes."""
+        """All parts that write, `main` among them."""
         found = tuple([part.modify for part in self.parts])
         return found if isinstance(self.main, Query) else (*found, self.main)
 
@@ -211,15 +211,15 @@ class CopyOptions:
 
     @property
     def is_binary(self) -> bool:
-        """Fields with lengths; no other option means anything then."""
+        """Whether the format is binary; no other option applies then."""
         return self.format == "binary"
 
 
 @dataclass(frozen=True, slots=True)
 class CopyIn:
-    """COPY t (columns) FROM STDIN. `ordinals`: the table's columns that the data has, in its
-    order. `defaults`: one row of what the others get, in the table's order. `where`: a plan over
-    `Scan(relation="new")` that makes the rows to be kept. `freeze`: the table must be new.
+    """COPY t (columns) FROM STDIN. `ordinals`: the table's columns in the data, in its order.
+    `defaults`: one row with the values of the others, in the table's order. `where`: a plan over
+    `Scan(relation="new")` that outputs the rows to insert. `freeze`: the table must be new.
     """
 
     table: Table
@@ -279,8 +279,8 @@ class CreateTableAs:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """TRUNCATE; each table once. `restarted`: RESTART IDENTITY, the sequences that begin anew.
-    `cascades`: the names of tables that CASCADE has brought, for the notices.
+    """TRUNCATE; each table once. `restarted`: the sequences that RESTART IDENTITY restarts.
+    `cascades`: the names of tables that CASCADE adds, for the notices.
     """
 
     tables: tuple[Table, ...]
@@ -290,8 +290,8 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class LockTables:
-    """LOCK TABLE. `from_writers`: nobody else may write to them meanwhile; `alone`: nor hold such a
-    lock.
+    """LOCK TABLE. `from_writers`: it conflicts with concurrent writes; `alone`: also with other
+    locks of this kind.
     """
 
     tables: tuple[Table, ...]
@@ -301,8 +301,8 @@ class LockTables:
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """`missing`: what IF EXISTS says of those it did not find. `changed`: tables that lose
-    foreign keys with CASCADE, of which `cascades` tells.
+    """DROP TABLE. `missing`: the notices of IF EXISTS. `changed`: tables that lose foreign keys by
+    CASCADE; `cascades` names them for the notice.
     """
 
     tables: tuple[Table, ...]
@@ -314,8 +314,8 @@ class DropTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
-    """`exists`: IF NOT EXISTS found one; notice only. `owner`: of AUTHORIZATION. `elements`: the
-    statements that make what is in it.
+    """CREATE SCHEMA. `exists`: IF NOT EXISTS found one; notice only. `owner`: of AUTHORIZATION.
+    `elements`: the statements that create its objects.
     """
 
     name: str
@@ -326,8 +326,9 @@ class CreateSchema:
 
 @dataclass(frozen=True, slots=True)
 class DropSchema:
-    """`tables`, `objects`: what CASCADE drops with it; `changed`: tables that lose foreign keys,
-    defaults or columns, which the notice tells by `told`; `of_columns`: what goes with the columns.
+    """DROP SCHEMA. `tables`, `objects`: dropped with it by CASCADE. `changed`: tables that lose
+    foreign keys, defaults or columns, named by `told` in the notice. `of_columns`: objects that are
+    dropped with the columns.
     """
 
     names: tuple[str, ...]
@@ -343,9 +344,10 @@ class DropSchema:
 class AlterTable:
     """ALTER TABLE, ALTER SCHEMA RENAME: tables that get another definition.
 
-    `new_schema`, `old_schema`: made before, dropped after. `missing`: what IF EXISTS did not find.
-    `rewrite`: source, index and all columns of the table after, for rows that replace old ones.
-    `validations`: of the table after. `notices`: SQLSTATE, text, detail. `fresh`: begin anew.
+    `new_schema`, `old_schema`: created before, dropped after. `missing`: the name that IF EXISTS
+    did not find. `rewrite`: source, index and all columns of the new table, for rows that replace
+    old ones. `validations`: of the new table. `notices`: SQLSTATE, text, detail. `fresh`: oids of
+    sequences that restart.
     """
 
     tables: tuple[Redefinition, ...] = ()
@@ -356,17 +358,17 @@ class AlterTable:
     objects: tuple[CatalogObject, ...] = ()
     dropped: tuple[CatalogObject, ...] = ()
     parents: tuple[Table, ...] = ()
-    """Tables beside it of foreign keys that are new or looked at again; they are touched."""
+    """Other tables of foreign keys that are new or validated; they are touched."""
     rewrite: Plan | None = None
     unused: str = ""
-    """The command that PostgreSQL refuses as long as checks of the tables' rows wait."""
+    """The command that PostgreSQL refuses while deferred checks of the tables are pending."""
     sequences: tuple[tuple[int, SequenceDefinition], ...] = ()
-    """Those of new serial and identity columns, by ordinal in the table after."""
+    """Sequences of new serial and identity columns, by ordinal in the new table."""
     validations: tuple[Validation, ...] = ()
     fresh: frozenset[int] = frozenset()
     notices: tuple[tuple[str, str, str | None], ...] = ()
     comments: tuple[Comment, ...] = ()
-    """Of things that are known by their names, which they get anew."""
+    """Comments on objects known by name, under their new names."""
     rights: tuple[tuple[Subject, Rights], ...] = ()
 
 
@@ -413,7 +415,7 @@ class DropReadHold:
 
 @dataclass(frozen=True, slots=True)
 class ExplainTimestamp:
-    """EXPLAIN TIMESTAMP FOR a query, which is not run. `json`: FORMAT JSON."""
+    """EXPLAIN TIMESTAMP FOR a query, which is not executed. `json`: FORMAT JSON."""
 
     query: Query
     json: bool = False
@@ -430,7 +432,7 @@ class MaintenanceKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Maintenance:
     """OPTIMIZE, VACUUM, ANALYZE. `tables` None: all. They run outside of transactions. `problem`:
-    with a table, told when it runs.
+    an error about a table, raised at execution.
     """
 
     kind: MaintenanceKind
@@ -440,14 +442,14 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN of a statement with a plan, which ANALYZE runs."""
+    """EXPLAIN of a statement with a plan, which ANALYZE executes."""
 
     statement: "Query | Modify | Compound | CreateTableAs"
     options: ExplainOptions = field(default_factory=ExplainOptions)
 
     @property
     def runs(self) -> "Query | Modify | Compound | CreateTableAs | None":
-        """What is executed, as if it stood alone."""
+        """The explained statement, as if it stood alone."""
         return self.statement if self.options.analyze else None
 
 
@@ -467,7 +469,7 @@ Bound: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A bound statement with the types its parameters were found to have, $1 first."""
+    """A bound statement with the resolved types of its parameters, $1 first."""
 
     bound: Bound
     parameters: tuple[SqlType, ...]
@@ -478,7 +480,7 @@ class Prepared:
     rebind: bool = False
     """It names sessions' state (user, settings, pid): bind again when that changes."""
     look_ups: frozenset[LookUp] = frozenset()
-    """Names that its meaning rests on, apart from the definitions of the tables that it uses."""
+    """Name dependencies of its meaning, besides the definitions of the tables that it uses."""
     supplied: tuple[Supplied, ...] = ()
     """Values that the session finds before it runs: parameters after the client's."""
     filled: Mapping[int, Mapping[int, Filled]] = field(
@@ -492,7 +494,7 @@ class Prepared:
 
     @property
     def planned(self) -> Bound:
-        """The statement, to be run; raises SqlError if it cannot be."""
+        """The statement to execute; raises SqlError if it cannot be executed."""
         if self.fails is not None:
             raise replace(self.fails)
         return self.bound

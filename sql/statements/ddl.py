@@ -1,4 +1,4 @@
-"""Parts of bound definitions: what changes in the catalog, and what must be true of rows."""
+"""Parts of bound DDL: changed catalog objects, and checks that existing rows must pass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from sql.plan.nodes import Plan
 
 @dataclass(frozen=True, slots=True)
 class Redefinition:
-    """A table before and after."""
+    """A table's definition before and after a change."""
 
     before: Table
     after: Table
@@ -21,7 +21,7 @@ class Redefinition:
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """A table before and after, and the plan of its rows: who they are, then their new values."""
+    """A changed table, and the plan of its rows: identities, then new values."""
 
     change: Redefinition
     rows: Plan
@@ -29,7 +29,7 @@ class Rewriting:
 
 @dataclass(frozen=True, slots=True)
 class CreateSequence:
-    """The session gives it its oid and state. `exists`: IF NOT EXISTS found one; notice only."""
+    """CREATE SEQUENCE; the session allocates oid and state. `exists`: IF NOT EXISTS found one."""
 
     sequence: SequenceDefinition
     exists: bool = False
@@ -37,8 +37,9 @@ class CreateSequence:
 
 @dataclass(frozen=True, slots=True)
 class CreateObject:
-    """The session gives it its oid. `exists`: IF NOT EXISTS found one; notice only. `computed`:
-    what an index computes for each row; the statement fails if a constant in it does.
+    """CREATE of another object; the session allocates its oid. `exists`: IF NOT EXISTS found one;
+    notice only. `computed`: the expressions of an index; if a constant in one fails, so does the
+    statement.
     """
 
     object: CatalogObject
@@ -50,8 +51,8 @@ class CreateObject:
 
 @dataclass(frozen=True, slots=True)
 class ChangeObjects:
-    """DDL whose changes are known when it is bound. `fresh`: sequences that begin anew. `notices`:
-    SQLSTATE, text, detail.
+    """DDL whose changes are known when it is bound. `fresh`: oids of sequences that restart.
+    `notices`: SQLSTATE, text, detail.
     """
 
     tag: str
@@ -64,14 +65,14 @@ class ChangeObjects:
     comments: tuple[Comment, ...] = ()
     rewritings: tuple[Rewriting, ...] = ()
     validations: "tuple[tuple[Table, Validation], ...]" = ()
-    """What must be true of rows, each with its table as it is then."""
+    """Checks of existing rows, each with its table's new definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeRights:
-    """Roles, owners and privileges. A role with the oid 0 gets one, wherever that stands.
+    """Changes of roles, owners and privileges. The oid 0 of a new role is replaced everywhere.
 
-    `password`: of the first of `roles`, as it was written; None: nothing is said of it.
+    `password`: of the first of `roles`, as it was written; None: unchanged.
     """
 
     tag: str
@@ -85,9 +86,9 @@ class ChangeRights:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Rows that an altered table must not have; the plan shows one of them, of a `key` its values.
+    """Rows that an altered table must not have. The plan returns one; for a `key`, its values.
 
-    The rest is what the error says.
+    The other fields are those of the error.
     """
 
     plan: Plan
@@ -97,15 +98,15 @@ class Validation:
     constraint: str | None = None
     key: Key | None = None
     error: SqlError | None = None
-    """What it raises, if that is not of the table."""
+    """The error to raise, if it does not belong to the table."""
     foreign: tuple[tuple[int, ...], Table] | None = None
-    """Of a foreign key: its columns, and the table that they refer to."""
+    """Of a foreign key: its columns, and the referenced table."""
     of: Table | None = None
-    """The table whose rows they are, if that need not be the altered one."""
+    """The table whose rows they are, if it may differ from the altered one."""
 
 
 def cascades(told: Sequence[str]) -> list[tuple[str, str, str | None]]:
-    """The notice about what CASCADE drops."""
+    """The notices about objects that CASCADE drops."""
     if len(told) <= 1:
         return [("00000", text, None) for text in told]
     return [("00000", f"drop cascades to {len(told)} other objects", "\n".join(told))]

@@ -1,11 +1,11 @@
-"""The options of an EXPLAIN statement."""
+"""The options of an EXPLAIN statement, as given."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainOptions:
-    """What was asked for. `given`: the names that were written."""
+    """The requested options. `given`: the names that were written."""
 
     analyze: bool = False
     verbose: bool = False

@@ -1,4 +1,4 @@
-"""Literals of dates and times whose reading depended on settings: the values they were read as."""
+"""Date and time literals whose meaning depends on settings or the clock, with their values."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -7,14 +7,14 @@ from sql.parser.syntax import Node
 from sql.plan.nodes import Const
 
 ReadLiteral: TypeAlias = tuple[Node, Const]
-"""A literal in a tree, and what it was read as."""
+"""A literal in a tree, and the value that was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadLiterals:
-    """What was read in the trees of a statement, or of an equal one that the plan was made of."""
+    """The literals read in a statement's trees, or those of an equal one with the same plan."""
 
     trees: tuple[Node, Node]
     literals: tuple[ReadLiteral, ...]
     of_clock: bool
-    """One of them is another with every transaction."""
+    """One of them has another value in every transaction, such as `now`."""

@@ -1,4 +1,4 @@
-"""Bound statements about the session and its transaction, not about data."""
+"""Bound statements about the session and its transaction, not about data: BEGIN, SET, SHOW."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +21,7 @@ class TransactionVerb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TransactionControl:
-    """BEGIN and its kin. None: not said. `isolation` as the setting's value, e.g. `strict
+    """BEGIN, COMMIT and the like. None: not given. `isolation` as the setting's value, e.g. `strict
     serializable`. `name` of a savepoint, `snapshot` of SET TRANSACTION SNAPSHOT.
     """
 
@@ -37,7 +37,7 @@ class TransactionControl:
 @dataclass(frozen=True, slots=True)
 class SetConstraints:
     """SET CONSTRAINTS. `named`: tables and names of deferrable constraints; None: ALL. `problem`:
-    with a name, told when the statement runs.
+    an error about a name, raised at execution.
     """
 
     named: tuple[tuple[int, str], ...] | None

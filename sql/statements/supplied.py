@@ -1,4 +1,4 @@
-"""Values that a bound statement gets when it runs: runtime parameters, defaults for each row."""
+"""Values that a bound statement gets at run time: runtime parameters, and defaults for each row."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from sql.plan.nodes import Expr
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The next values of these sequences, one a row, or what a default's text makes of them."""
+    """A column's default for each row: the next value of a sequence, or `text` over such values."""
 
     sequences: tuple[SequenceDefinition, ...]
     text: str | None = None
@@ -16,9 +16,9 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """A value that the session finds before the statement runs: of a sequence (`nextval`
-    and its kin), or of a function that it answers (`session_calls.py`). `sequence`: what the
-    first argument names, if that is known. Arguments may be what was supplied before.
+    """A runtime parameter, computed by the session before the statement runs: a call of `nextval`
+    or another sequence function, or of a session function (`session_calls.py`). `sequence`: the one
+    that the first argument names, if known. Arguments may be runtime parameters before it.
     """
 
     kind: str

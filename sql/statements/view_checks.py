@@ -1,4 +1,4 @@
-"""WITH CHECK OPTION as a bound statement carries it; `dml/check_option.py` makes it."""
+"""WITH CHECK OPTION in a bound statement; `sql/binder/dml/check_option.py` makes it."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ from sql.plan.nodes import Plan
 @dataclass(frozen=True, slots=True)
 class ViewChecks:
     """WITH CHECK OPTION of `views`. `plan`: over `Scan(relation="new")`, whose input has the
-    table's columns and a row's place (int8); it makes the place, and for each view whether the row
-    may be: NULL says no. `tables`: what it reads.
+    table's columns and a row's number (int8); it outputs the number, and for each view whether the
+    row satisfies it: NULL means no. `tables`: those that it reads.
     """
 
     plan: Plan

@@ -1,10 +1,10 @@
-"""Arrays as text: `{1,NULL,"a b"}` in both directions (array_in and array_out of PostgreSQL).
+"""Parse and print array literals such as `{1,NULL,"a b"}` (array_in, array_out).
 
 INVARIANTS
-  A1  an array is a tuple of one dimension that begins at 1; PostgreSQL's other arrays are refused
-      with 0A000, and what is no array with PostgreSQL's own error.
+  A1  an array is a tuple of one dimension that begins at 1. PostgreSQL's other arrays are refused
+      with 0A000; a text that is no array fails with PostgreSQL's own error.
 
-Not here: the elements' own texts (`text_input.py`, `text_output.py`).
+Not here: the text of elements (`text_input.py`, `text_output.py`).
 """
 
 import re
@@ -44,12 +44,12 @@ def parse_array(text: str, parse_element: Callable[[str], Value]) -> tuple[Value
 
 
 def several_dimensions() -> SqlError:
-    """0A000: A1."""
+    """0A000: an array with several dimensions (A1)."""
     return not_supported("an array of several dimensions")
 
 
 def malformed(text: str, detail: str) -> SqlError:
-    """22P02 of array_in."""
+    """22P02: a malformed array literal, worded as array_in does."""
     return SqlError("22P02", f'malformed array literal: "{text}"', detail=detail)
 
 

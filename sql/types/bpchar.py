@@ -1,4 +1,4 @@
-"""The type char(n): the padding of its values, and the type that several of them have together."""
+"""The type char(n), called bpchar: blank padding, and the common type of several widths."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,19 +14,19 @@ _WITHOUT: Final = frozenset(
 
 
 def blank_padded(value: Value, width: int) -> Value:
-    """The value with blanks up to that width, or without any that were more."""
+    """The value padded with blanks to that width; trailing blanks beyond it are removed."""
     if isinstance(value, tuple):
         return tuple([blank_padded(item, width) for item in value])
     return value.rstrip(" ").ljust(width) if isinstance(value, str) else value
 
 
 def char_width(type_: SqlType) -> int | None:
-    """How wide values are shown, 0 for those that have no blanks; None if each has its own."""
+    """The width that values are padded to: 0 for none, None if each value has its own blanks."""
     return None if type_.has_blanks else (type_.element or type_).length or 0
 
 
 def alike_types(types: Sequence[SqlType], name: str = "bpchar") -> SqlType:
-    """What holds values of all these types; they may be elements or arrays."""
+    """The common type of these bpchar types, which may be elements or arrays."""
     widths = {char_width(type_) for type_ in types}
     if len(widths) > 1 or None in widths:
         return replace(BLANKED, name=name)
@@ -34,14 +34,14 @@ def alike_types(types: Sequence[SqlType], name: str = "bpchar") -> SqlType:
 
 
 def cast_type(source: SqlType, name: str) -> SqlType:
-    """The bare type of that name, which a cast makes: a bpchar has the blanks that a text has."""
+    """The result type of a cast, without modifier: a bpchar keeps the blanks of a text source."""
     plain = is_char(source) or (source.element or source).name in _WITHOUT
     return SqlType(name, trim=name in ("bpchar", "_bpchar") and not plain)
 
 
 def column_type(type_: SqlType) -> SqlType:
-    """The type of a column that is declared so, or made of such values: without a length every
-    value has the blanks that it came with.
+    """The type of a column declared with a type, or computed from values of it: without a length
+    every value keeps its own blanks.
     """
     if not is_char(type_) or type_.typmod != -1:
         return type_
@@ -49,13 +49,13 @@ def column_type(type_: SqlType) -> SqlType:
 
 
 def is_char(type_: SqlType) -> bool:
-    """bpchar, or an array of it."""
+    """Whether a type is bpchar, or an array of it."""
     return type_.name in ("bpchar", "_bpchar")
 
 
 def united(types: Sequence[SqlType], common: SqlType) -> SqlType:
-    """What holds the values of both sides of a set operation: their common type, without modifier;
-    what is no bpchar becomes one.
+    """The column type of a set operation: the common type without modifier; inputs that are no
+    bpchar are cast to it.
     """
     if not is_char(common):
         return common
@@ -64,6 +64,6 @@ def united(types: Sequence[SqlType], common: SqlType) -> SqlType:
 
 
 def with_blanks(value: Value, type_: SqlType) -> Value:
-    """The value of such a type as one that has blanks holds it; of other types as it is."""
+    """A bpchar value with its padding; values of other types stay as they are."""
     width = char_width(type_) if is_char(type_) else None
     return blank_padded(value, width) if width is not None else value

@@ -1,4 +1,4 @@
-"""Which types have an equality and an order: all but json, which is a text of many spellings."""
+"""Refuse to compare or sort types without equality and order: json and jsonpath."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +11,7 @@ _INCOMPARABLE: Final = frozenset({"json", "_json", "jsonpath", "_jsonpath"})
 
 
 def check_equality(type_: SqlType, place: int | None) -> None:
-    """42883 for what cannot be grouped, made distinct or united."""
+    """Raises 42883 for a type that has no equality, in GROUP BY, DISTINCT and UNION."""
     check_typed(type_, place)
     if type_.name in _INCOMPARABLE:
         shown = display(type_)
@@ -20,7 +20,7 @@ def check_equality(type_: SqlType, place: int | None) -> None:
 
 
 def check_ordering(type_: SqlType, place: int | None) -> None:
-    """42883 for what cannot be sorted."""
+    """Raises 42883 for a type that cannot be sorted."""
     check_typed(type_, place)
     if type_.name in _INCOMPARABLE:
         shown = display(type_)
@@ -37,8 +37,8 @@ _ORDERED: Final = frozenset({"<", "<=", ">", ">=", "array_sort"})
 
 
 def check_elements(name: str, types: Sequence[SqlType]) -> None:
-    """42883 for a function that would compare elements which cannot be: PostgreSQL looks for how
-    when it runs, so that no place is told.
+    """Raises 42883 for a function that would compare array elements of a type that cannot be
+    compared. PostgreSQL finds out at run time, so the error has no position.
     """
     elements = [type_.element for type_ in types if type_.element is not None]
     if not any(element.name in _INCOMPARABLE for element in elements):
@@ -52,7 +52,7 @@ def check_elements(name: str, types: Sequence[SqlType]) -> None:
 
 
 def check_extreme(type_: SqlType) -> None:
-    """42883 for GREATEST and LEAST of what has no order."""
+    """Raises 42883 for GREATEST and LEAST of a type that has no order."""
     if type_.name in _INCOMPARABLE:
         shown = display(type_)
         raise SqlError("42883", f"could not identify a comparison function for type {shown}")

@@ -1,4 +1,4 @@
-"""How many decimals a quotient has: select_div_scale of PostgreSQL's numeric.c, up to 18 decimals.
+"""The scale of a numeric quotient, up to 18 decimals (select_div_scale of PostgreSQL's numeric.c).
 
 A quotient has 16 significant digits at least, counted in groups of four, and not fewer decimals
 than an operand shows:
@@ -12,9 +12,9 @@ INVARIANTS
   Q1  the weight of a quotient is estimated as PostgreSQL does: the power of 10,000 of its first
       group of digits, one less where the operands begin with the same group. `Level.weight` k
       stands for quotients of this weight and more.
-  Q2  how many decimals PostgreSQL would show of an operand is known of its type, unless the type
-      says `trim`; then it is the least multiple of four that holds the value, 18 after 16. Only
-      zeros at the end, which such a value has lost, could be more.
+  Q2  an operand's display scale follows from its type, unless the type says `trim`. Then it is the
+      least multiple of four that holds the value, 18 after 16. PostgreSQL could show more only for
+      trailing zeros, which such a value has lost.
   Q3  the engines choose a level with comparisons (`sql/emit/quotient_levels.py`), the reference
       evaluator with `decimals`: the same one.
 """
@@ -43,7 +43,7 @@ class Level:
 
 
 def weight_and_group(number: Decimal) -> tuple[int, int]:
-    """The power of 10,000 that a number begins at, and its first group of digits."""
+    """The power of 10,000 of a number's first group of digits, and that group."""
     if not number:
         return 0, 0
     weight, more = divmod(number.adjusted(), GROUP)
@@ -58,8 +58,8 @@ def estimated_weight(left: Decimal, right: Decimal) -> int:
 
 
 def levels(left: SqlType, right: SqlType) -> tuple[Level, ...]:
-    """The levels of fewer than 18 decimals that quotients of these types may have, from weight 0
-    up.
+    """The levels with fewer than 18 decimals that quotients of these types can have, by ascending
+    weight from 0.
     """
     shown = max((type_.scale or 0 for type_ in (left, right) if not type_.trim), default=0)
     digits = (left.precision or 0) - (left.scale or 0) + (right.scale or 0)
@@ -82,7 +82,7 @@ def decimals(left: Decimal, right: Decimal, types: tuple[SqlType, SqlType]) -> i
 
 
 def _holds(value: Decimal, places: int) -> bool:
-    """Whether the value has no more decimals, but for zeros at its end."""
+    """Whether the value has no more decimals, not counting trailing zeros."""
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "numeric values are finite (sql/types/sql_type.py)"
     beyond = -exponent - places

@@ -1,17 +1,17 @@
-"""Enums as types: the name of such a type says all that is to be known of it.
+"""Enum types: the name of an enum's SqlType encodes its whole definition.
 
     CREATE TYPE mood AS ENUM ('sad', 'ok') ─▶ enum[16400,16401,"public","mood",["sad","ok"]]
 
-Types are told apart by their names everywhere (overloads, casts, caches, columns of tables). An
-enum's name is its whole definition, so whoever has the name needs no catalog to compare, to print
-or to check a value, and nothing that was made for one definition is ever used for another. Where
-users see the type its plain name is shown (`sql/types/sql_type.py` `display`).
+Types are compared by name everywhere (overloads, casts, caches, columns of tables). An enum's name
+is its whole definition. So nobody needs a catalog to compare, print or check a value, and nothing
+cached for one definition is ever used for another. Users see the plain name
+(`sql/types/sql_type.py` `display`).
 
 INVARIANTS
   E1  a value of an enum is the text of its label, in plans, in engines and in files; equal labels
       are equal values. Only its order is not that of the text: `sql/emit/enums.py`.
   E2  a column's type is the definition that its catalog has (K5 of `coordinator/core/catalog.py`):
-      whoever changes an enum gives every table that has it another version.
+      a change of an enum gives every table that uses it another version.
 """
 
 import json
@@ -55,5 +55,5 @@ def enum_of(name: str) -> EnumType:
 
 
 def kept_as(name: str) -> str:
-    """The type that engines and files have for this one: text for an enum (E1)."""
+    """The type that engines and files use for this one: text for an enum (E1)."""
     return "text" if is_enum(name) else name

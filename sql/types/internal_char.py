@@ -1,7 +1,8 @@
-"""The type `"char"`: one byte, as the character that it is; '' for the byte 0 (char.c).
+"""The type `"char"` (char.c): one byte, as the character of that code; '' for the byte 0.
 
 INVARIANTS
-  C1  a byte beyond ASCII is refused where it would be made (0A000): no text has it alone.
+  C1  a byte beyond ASCII is refused where such a value would arise (0A000): no text holds that
+      byte alone.
 """
 
 import re
@@ -15,7 +16,7 @@ _OCTAL: Final = re.compile(r"\\([0-7]{3})")
 
 
 def of_byte(code: int) -> str:
-    """The value (C1)."""
+    """The value of a byte (C1)."""
     if code > _ASCII_MAX:
         raise not_supported('a "char" beyond ASCII')
     return chr(code) if code else ""
@@ -27,14 +28,14 @@ def byte_of(value: str) -> int:
 
 
 def character_of(value: str) -> str:
-    """The value as a character(n), where PostgreSQL keeps the byte 0, and we cannot."""
+    """The value as a character(n). PostgreSQL stores the byte 0 there, and we cannot."""
     if not value:
         raise not_supported("the byte 0 in a character value")
     return value
 
 
 def of_text(text: str) -> str:
-    """What the input function reads: an octal escape, or the first byte of any text."""
+    """The value that the input function reads: an octal escape, or the first byte of a text."""
     octal = _OCTAL.fullmatch(text)
     if octal is not None:
         return of_byte(int(octal[1], 8) & 0xFF)

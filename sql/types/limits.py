@@ -1,4 +1,4 @@
-"""How many of something PostgreSQL takes (htup_details.h, pg_config_manual.h)."""
+"""PostgreSQL's size limits: columns, keys, arguments, values (htup_details.h and others)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from sql.errors import SqlError
 
 VALUE_MAX: Final = (1 << 30) - 1
-"""Of a value, bytes in PostgreSQL (MaxAllocSize). Here characters: what is made of more is none."""
+"""Of a value: bytes in PostgreSQL (MaxAllocSize), characters here. No larger value is built."""
 ENTRIES_MAX: Final = 1664
 COLUMNS_MAX: Final = 1600
 """A larger one would make rows that its clients cannot describe."""
@@ -15,14 +15,14 @@ ARGUMENTS_MAX: Final = 100
 
 
 def check_text(length: int) -> None:
-    """Raises 54000 for a text that is to be made."""
+    """Raises 54000 if a text of that length may not be built."""
     if length > VALUE_MAX:
         message = f"string buffer exceeds maximum allowed length ({VALUE_MAX} bytes)"
         raise SqlError("54000", message)
 
 
 def joined(parts: Sequence[str], separator: str = "") -> str:
-    """Texts as one. Raises 54000 before it is made."""
+    """The texts joined. Raises 54000, before joining, if the result would be too long."""
     check_text(sum(map(len, parts)) + len(separator) * len(parts))
     return separator.join(parts)
 

@@ -1,10 +1,10 @@
-"""Precision and scale of numeric expressions: what an engine of 38 digits computes PostgreSQL's
-numeric with.
+"""Precision and scale of numeric expressions, so that 38-digit engines can compute them.
 
-PostgreSQL's numeric has no bound, the engines stop at 38 digits, round products and quotients of
-wide decimals silently and each has its own idea of a result's scale. So the binder decides: every
-rule gives the type of the result and, where the engine's own rule would not yield it, the types
-that the operands are cast to first (Spark with `allowPrecisionLoss=false`; notes/semantics.md §4).
+PostgreSQL's numeric has no bound. The engines stop at 38 digits and round products and quotients of
+wide decimals silently; each has its own idea of a result's scale. So the binder decides: every rule
+gives the type of the result. Where the engine's own rule would not yield it, the rule also gives
+the types that the operands are cast to first (Spark with `allowPrecisionLoss=false`;
+notes/semantics.md §4).
 
     numeric(10,2) * numeric(5,3)   exact: (16,5)
     numeric * numeric              both narrowed to scale 9, refused if a digit would go: (38,18)
@@ -14,9 +14,10 @@ that the operands are cast to first (Spark with `allowPrecisionLoss=false`; note
 INVARIANTS
   N1  precision <= 38 and 0 <= scale <= precision, for results and for operands.
   N2  an exact operand never loses a digit: a cast that narrows it is a checked one (22003). Only
-      what was rounded already (`exact` false: quotients, averages, roots) may be rounded again.
-  N3  when 38 digits do not suffice, digits before the point are given up, not those behind it: too
-      large a value is an error, a lost digit would be silence.
+      values that were rounded already (`exact` false: quotients, averages, roots) may be rounded
+      again.
+  N3  when 38 digits do not suffice, digits before the point are given up, not those behind it. Too
+      large a value is an error; a lost digit would go unnoticed.
 
 Not here: where the casts go (`sql/binder/expressions/calls.py`), arithmetic itself (the engines).
 """
@@ -68,7 +69,7 @@ Rule: TypeAlias = Callable[[Sequence[Operand]], Outcome]
 
 
 def bounded(digits: int, scale: int, *, trim: bool) -> SqlType:
-    """`digits` before the point and `scale` behind it, cut to 38 in all at the front (N1, N3)."""
+    """`digits` before the point and `scale` behind it; beyond 38 the front is cut (N1, N3)."""
     scale = min(scale, NUMERIC_PRECISION_MAX)
     return computed_numeric(min(max(digits + scale, 1), NUMERIC_PRECISION_MAX), scale, trim=trim)
 

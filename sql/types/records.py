@@ -1,11 +1,11 @@
-"""Rows as values (`ROW(1, 'a')`, type record): a text that sorts and is equal as the row does.
+"""Row values (`ROW(1, 'a')`, type record): a text encoding that compares and sorts as the row does.
 
     the fields' keys ─ the row as the session's styles show it ─ the length of that, 8 digits
 
 INVARIANTS
   R1  rows of the same types compare as their texts do, byte by byte (record_cmp): each field by its
       type's order, NULL last and equal to itself.
-  R2  equal rows are one text: only types have a key whose equal values look the same.
+  R2  equal rows have the same text: a type has a key only if its equal values look the same.
 """
 
 import re
@@ -37,7 +37,7 @@ _NEEDS_QUOTES: Final = re.compile(r'[\s"\\(),]')
 
 
 def check_field(type_: SqlType) -> None:
-    """0A000 for a type that has no key (R2)."""
+    """Raises 0A000 for a field type that has no key (R2)."""
     name = type_.name
     known = name in _INTEGERS or name in _TEXTS or name in ("bool", "numeric", "bytea")
     if not (known or is_enum(name)) or name in REGISTERED:
@@ -45,19 +45,19 @@ def check_field(type_: SqlType) -> None:
 
 
 def mixed(type_: SqlType) -> SqlType:
-    """The type of rows, or arrays of rows, of several kinds: they are shown, and not compared."""
+    """The type of rows, or arrays of rows, of several types: they are shown, but not compared."""
     return replace(type_, precision=0, fields=None)
 
 
 def check_typed(type_: SqlType, place: int | None) -> None:
-    """0A000 for rows of which nobody knows whether PostgreSQL compares them."""
+    """Raises 0A000 if it is not known whether PostgreSQL can compare these rows."""
     if type_.name in ("record", "_record") and type_.precision == 0:
         what = "comparing rows of several types, or with a literal that has no type"
         raise not_supported(what, place)
 
 
 def check_similar(left: SqlType, right: SqlType) -> None:
-    """42804 for rows that PostgreSQL does not compare (record_eq), 0A000 if that is not known."""
+    """Raises 42804 for rows that PostgreSQL cannot compare (record_eq), 0A000 if unknown."""
     check_typed(left, None)
     check_typed(right, None)
     if left.fields is None or right.fields is None:
@@ -78,7 +78,7 @@ def check_similar(left: SqlType, right: SqlType) -> None:
 def encoded(
     values: Sequence[Value], types: Sequence[SqlType], timezone: str, styles: Styles = PLAIN
 ) -> str:
-    """The text of a row."""
+    """The encoded text of a row (R1, R2)."""
     fields = list(zip(values, types, strict=True))
     keys = "".join("9" if v is None else f"1{_key(v, type_)}" for v, type_ in fields)
     shown = ",".join(_shown(v, type_, timezone, styles) for v, type_ in fields)

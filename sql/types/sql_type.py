@@ -1,4 +1,4 @@
-"""PostgreSQL types, and how their values look in Python and in Arrow.
+"""PostgreSQL types with their modifiers, and how their values look in Python and in Arrow.
 
     type                  Python value                           Arrow
     bool                  bool                                   bool
@@ -11,13 +11,13 @@
     bytea                 bytes                                  binary
     uuid                  str, canonical lower case              string
     json                  str, as it was written                 string
-    enums                 str, the label (sql/types/enums.py)     string
-    jsonb                 str, canonical (sql/types/json/parser.py)      string
-    jsonpath              str, canonical (sql/types/json/path_parser.py)      string
-    record                str (sql/types/records.py)                   string
+    enums                 str, the label (`enums.py`)            string
+    jsonb                 str, canonical (`json/parser.py`)      string
+    jsonpath              str, canonical (`json/path_parser.py`) string
+    record                str (`records.py`)                     string
     date                  int, days since 1970-01-01             date32
     time                  int, microseconds since midnight       int64
-    timetz                int, see sql/types/datetime/timetz.py                 int64
+    timetz                int (`datetime/timetz.py`)             int64
     timestamp             int, microseconds since 1970-01-01     timestamp[us]
     timestamptz           int, microseconds since 1970-01-01 UTC timestamp[us, UTC]
     interval              Interval                               struct months, days, micros
@@ -25,20 +25,20 @@
     NULL of any type      None                                   null
 
 Dates are integers because PostgreSQL's range is wider than Python's. The name of an array type is
-that of its elements behind an underline, `_int4`, as in pg_type; an array has one dimension and
-begins at 1: others are refused where they would be made.
+that of its elements behind an underscore, `_int4`, as in pg_type. An array has one dimension and
+begins at 1; other arrays are refused where they would arise.
 
 INVARIANTS
-  Y1  `typmod` is what PostgreSQL would report; `precision` and `scale` are what the value is
-      computed and stored with. Every numeric expression has both; of others see Y5.
+  Y1  `typmod` is the modifier that PostgreSQL would report; `precision` and `scale` are those that
+      the value is computed and stored with. Every numeric expression has both; of others see Y5.
   Y2  `trim` of a numeric is true when the scale is not PostgreSQL's display scale (unconstrained
       numeric, quotients): the value is printed without trailing zeros. False for others but bpchar.
   Y3  an array type carries the modifier, precision, scale and `trim` of its elements.
   Y4  a value of a reg type is an oid everywhere; only a result shows its name.
-  Y5  a value of bpchar is kept without the blanks at its end, and shown `length` characters wide.
-      The width is the modifier's, or `precision` where PostgreSQL has lost the modifier and not the
-      blanks (`max(c)`). With `trim` the value has its blanks, as many as it likes, and whoever
-      compares it trims them (`sql/plan/bpchar_calls.py`); such a type has no width.
+  Y5  a value of bpchar is held without trailing blanks, and shown `length` characters wide. The
+      width is the modifier's; it is `precision` where PostgreSQL loses the modifier but keeps the
+      blanks (`max(c)`). With `trim` every value has its own trailing blanks, and code that compares
+      such values trims them first (`sql/plan/bpchar_calls.py`); such a type has no width.
 """
 
 import re
@@ -110,12 +110,12 @@ class SqlType:
 
     @property
     def has_blanks(self) -> bool:
-        """Whether values of a bpchar, or the elements of an array of them, have blanks (Y5)."""
+        """Whether values of a bpchar, or of an array of it, carry their own blanks (Y5)."""
         return self.trim and self.name in ("bpchar", "_bpchar")
 
     @property
     def element(self) -> "SqlType | None":
-        """The type of an array's elements (Y3); None for what is no array."""
+        """The type of an array's elements (Y3); None for other types."""
         if self.name in VECTORS:
             return SqlType(self.name.removesuffix("vector"))
         return replace(self, name=self.name[1:]) if self.name.startswith("_") else None
@@ -178,7 +178,7 @@ def category(name: str) -> str:
 
 
 def is_type(name: str) -> bool:
-    """Whether a type is called so, an array type by its underline."""
+    """Whether a type of that name exists; array types begin with an underscore."""
     return name in OIDS or is_enum(name.removeprefix("_"))
 
 
@@ -280,7 +280,7 @@ INTERVAL_FIELDS: Final = {
 
 
 def sent_as(type_: SqlType) -> SqlType:
-    """What a parameter's value is: text for a reg type, whose name is looked up when it runs."""
+    """The type that a parameter is sent as: text for a reg type, resolved at run time."""
     return TEXT if type_.name in REGISTERED else type_
 
 
@@ -299,7 +299,7 @@ def display(type_: SqlType) -> str:
 
 
 def declaration(type_: SqlType) -> str:
-    """The type as a statement says it: `character` alone would be char(1)."""
+    """The type as a declaration writes it: `character` alone would mean char(1)."""
     plain = type_.name in ("bpchar", "_bpchar") and type_.typmod < 0
     return type_.name.lstrip("_") + "[]" * (type_.name[0] == "_") if plain else display(type_)
 
@@ -317,7 +317,7 @@ def _with_time_modifier(type_: SqlType, name: str) -> str:
 
 
 def user_type_name(schema: str, name: str) -> str:
-    """As format_type() has it for who has the usual search path."""
+    """The name as format_type() shows it with the default search path."""
     return quoted_name(name) if schema == "public" else f"{quoted_name(schema)}.{quoted_name(name)}"
 
 

@@ -1,6 +1,8 @@
-"""Output in other styles than PostgreSQL's defaults (EncodeDateTime, EncodeInterval and their kin).
+"""Print values in non-default styles (EncodeDateTime, EncodeInterval and others of PostgreSQL).
 
-Not here: the default styles, and what does not depend on any (`text_output.py`).
+DateStyle, IntervalStyle, extra_float_digits and bytea_output choose the style.
+
+Not here: the default styles, and types without styles (`text_output.py`).
 """
 
 from typing import Final

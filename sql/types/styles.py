@@ -1,12 +1,12 @@
-"""How a session writes and reads values: DateStyle, IntervalStyle, floats, bytea.
+"""The session's styles of input and output: DateStyle, IntervalStyle, float digits, bytea_output.
 
 INVARIANTS
-  L1  results, COPY, literals, parameters, rows as values and texts that expressions make of values
-      follow the styles (`styled_arguments.py`); what else functions and casts make inside of
-      expressions is computed in PostgreSQL's default styles, so where another one would matter they
-      are refused (0A000).
-  L2  what a table or a view keeps as text is read in the default styles, whoever uses it; literals
-      that mean something else there are written anew when it is defined (`setting_literals.py`).
+  L1  results, COPY, literals, parameters, row values and text that expressions make of values
+      follow the styles (`styled_arguments.py`). Other functions and casts inside expressions use
+      PostgreSQL's default styles; where another style would matter they are refused (0A000).
+  L2  expressions that a table or a view stores as text are read in the default styles, in every
+      session. Literals that mean something else there are rewritten when the object is defined
+      (`setting_literals.py`).
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Styles:
     bytea: str = "hex"
 
     def writes(self, type_name: str) -> bool:
-        """Whether values of the type, or arrays of them, look otherwise than by default."""
+        """Whether values of the type, or arrays of them, look different from the default style."""
         name = type_name.removeprefix("_")
         return (
             (name in DATES and self.dates != "ISO")
@@ -39,11 +39,11 @@ class Styles:
         )
 
     def packed(self) -> str:
-        """As one text, which `unpacked` reads: a constant of a plan."""
+        """The styles as one text, a constant of a plan; `unpacked` reads it."""
         return "/".join((self.dates, self.order, self.intervals, str(self.digits), self.bytea))
 
     def reads(self, type_name: str) -> bool:
-        """Whether texts of the type may mean something else than by default."""
+        """Whether texts of the type may mean something else than in the default style."""
         name = type_name.removeprefix("_")
         return (name in DATES and self.order != "MDY") or (
             name == "interval" and self.intervals == "sql_standard"

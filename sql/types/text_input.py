@@ -1,16 +1,17 @@
-"""The input functions of all types: text to values as PostgreSQL's `'text'::type` does it.
+"""Input functions of all types: parse text to a value as PostgreSQL's `'text'::type` does.
 
     parse_text(type, text) ─▶ value ─ apply_typmod ─▶ value that a column of the type can hold
 
 INVARIANTS
-  T1  a text that PostgreSQL takes gives PostgreSQL's value; one that it refuses gives its SQLSTATE
-      and message. What the engines cannot hold is refused (22003 for numeric, 22008 for dates).
-  T2  `parse_text` applies no modifier: `apply_typmod` alone rounds, cuts and checks lengths. That
-      of an interval says what its bare numbers count.
-  T3  no digit of a numeric goes silently: unconstrained numeric holds 38 digits, 18 of them behind
-      the point, and what does not fit exactly is 22003.
+  T1  a text that PostgreSQL accepts gives PostgreSQL's value; one that it refuses gives its
+      SQLSTATE and message. Values that the engines cannot hold are refused (22003 for numeric,
+      22008 for dates).
+  T2  `parse_text` applies no modifier: `apply_typmod` alone rounds, cuts and checks lengths. The
+      modifier of an interval only gives the unit of its bare numbers.
+  T3  no digit of a numeric is lost silently: unconstrained numeric holds 38 digits, 18 of them
+      behind the point, and a value that does not fit exactly is 22003.
 
-Used by the binder (literals), the wire (parameters) and COPY; so it knows nothing of either.
+The binder (literals), the wire (parameters) and COPY use it, so it knows nothing of them.
 """
 
 import math
@@ -38,7 +39,7 @@ from sql.types.styles import PLAIN, Styles
 
 NAME_BYTES_MAX: Final = 63
 CLOCKED: Final = frozenset({"date", "time", "timetz", "timestamp", "timestamptz"})
-"""Types of moments: what a text means may depend on the clock, and on settings."""
+"""Types of dates and times: the meaning of a text may depend on the clock and on settings."""
 
 _ONE_SIGN: Final = re.compile(r"\s*-[^-+]*\S\s+[^-+]*")
 _BLANKS: Final = " \t\n\v\f\r"
@@ -54,9 +55,9 @@ def parse_text(
     typmod: int = -1,
     clock: Clock | None = None,
 ) -> Value:
-    """The value of `text` for the type `type_name` (pg_type.typname), not yet fitted (T1, T2).
+    """The value of `text` for the type `type_name` (pg_type.typname), without a modifier (T1, T2).
 
-    `clock`: of literals, which know the words `now`, `today` and their like.
+    `clock`: for literals, which may say `now`, `today` and the like.
     """
     if type_name in CLOCKED:
         return _parse_moment(type_name, text, timezone, styles, clock)

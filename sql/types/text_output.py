@@ -1,4 +1,4 @@
-"""The output functions of all types: values to text as PostgreSQL's `value::text` shows them.
+"""Output functions of all types: print a value as PostgreSQL's `value::text` shows it.
 
 Settings are PostgreSQL's defaults: DateStyle ISO, IntervalStyle postgres, bytea_output hex.
 
@@ -58,7 +58,7 @@ def _format_bool(value: Value) -> str:
 
 
 def format_record(value: Value) -> str:
-    """A row as PostgreSQL shows it: a part of what it is here."""
+    """A row value as PostgreSQL shows it, cut out of its encoded text (`records.py`)."""
     assert isinstance(value, str), "a record is a text"
     length = int(value[-RECORD_LENGTH:])
     return value[-RECORD_LENGTH - length : -RECORD_LENGTH]

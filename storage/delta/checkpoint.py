@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a log at one version as a Parquet file, so that nobody replays it all.
+"""Checkpoints: the state of a log at one version as a Parquet file, which saves a replay.
 
     log entries (and the checkpoint before) ─▶ LogState ─▶ <version>.checkpoint.parquet
 

@@ -1,4 +1,4 @@
-"""Version checksums (`<version>.crc`): what foreign readers would otherwise replay a log for.
+"""Version checksums (`<version>.crc`), which save foreign readers a replay of the log.
 
     flush ─▶ log entry ──(later, nobody waits)──▶ <version>.crc: sizes, protocol, metadata, files
 

@@ -1,11 +1,11 @@
-"""Compaction: many small files, and files with many deleted rows, are rewritten into few.
+"""Compaction: rewrite small files, and files with many deleted rows, into few.
 
     files of a version ── choose_files ──▶ rewrite_files ──▶ new files, durable, in no version yet
                                                                   └─ come with the next flush
 
 INVARIANTS
   M1  a rewritten file has the rows of its sources that were live when it was written, in order, and
-      says which (F4); what is deleted later is told by the sources' names until the flush (G3).
+      says which (F4); later deletes are recorded under the sources' names until the flush (G3).
   M2  nothing is taken away here: sources stay for those who read older versions; vacuum decides.
   M3  memory holds one source (they are limited in size), and the output so far; a rewritten file
       never splits a source.

@@ -1,4 +1,4 @@
-"""Which files of a version are worth rewriting: small ones of similar size, and half deleted ones.
+"""Choose the files that compaction rewrites: small ones of similar size, half deleted ones.
 
 Pure, for the core. The rewriting is `compaction.py`.
 """

@@ -1,4 +1,4 @@
-"""Does a data file hold what the log says of it? Read as a whole, a row group at a time."""
+"""Verify that a data file holds what the log says of it, one row group at a time."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Data files: Arrow rows as Parquet, and what the log must know of a Parquet file.
+"""Data files: encode Arrow rows as Parquet, and describe a Parquet file for the log.
 
 Files carry no Arrow schema of their own: the table's schema is in the log, and readers give it.
 """

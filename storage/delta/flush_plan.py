@@ -1,4 +1,4 @@
-"""What one flush writes: data file, deletion vectors, log entry, and the version they make.
+"""Plan one flush: data file, deletion vectors, log entry, and the version they make.
 
     tail up to cut ─┬─ inline rows ──▶ part-<ts>-<digest>.parquet   in commit order, dead ones too
                     ├─ staged files ─▶ add                          already durable

@@ -1,4 +1,4 @@
-"""What the log keeps for Meridian alone: runs of a file, and the deletes of an interval by time.
+"""Meridian's own notes in the log: commit times of a file's rows, and deletes by time.
 
 Both are needed to answer AS OF between two cuts, and to find `@ts` rows that have been flushed
 (V2). They are packed (deltas, deflate, base 64): a file may hold a hundred thousand commits.

@@ -1,4 +1,4 @@
-"""Where a shard's files lie in the object store. The directory is called after the shard.
+"""Object names of a shard's files; its directory is called after the shard.
 
 <shard>/part-….parquet  <shard>/deletion_vector_<uuid>.bin
 <shard>/_delta_log/<version>.json  .checkpoint.parquet  .crc  _last_checkpoint

@@ -1,4 +1,4 @@
-"""The Delta log as text: one JSON object a line, one line an action.
+"""Encode and decode Delta log entries: one JSON object a line, one line an action.
 
 INVARIANTS
   L1  commitInfo is the first action of a version (in-commit timestamps).

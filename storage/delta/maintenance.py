@@ -1,4 +1,4 @@
-"""Work on a log that no commit waits for: checkpoints.
+"""Write checkpoints of a log, work that no commit waits for.
 
 INVARIANTS
   K2  `_last_checkpoint` is a hint: while it is replaced it may be missing, never torn.

@@ -1,11 +1,11 @@
-"""From the log back to a ShardState: what start-up does for every shard.
+"""Recover a ShardState from its log: start-up does this for every shard.
 
     newest checkpoint with cut <= since ─▶ base version ─▶ log entries, one by one ─▶ versions
 
 INVARIANTS
   R3  the log alone says what a shard holds; no other record is needed.
-  R5  what the log tells of the table's columns is what the catalog says for that time, as far as
-      the catalog's own history goes back.
+  R5  the log has the same columns of the table as the catalog had at that time, as far as the
+      catalog's own history goes back.
   R4  every version from the base on was written by Meridian, without a gap; otherwise nothing is
       loaded: Corrupt. A foreign writer's version fences its shard, and no other.
 """

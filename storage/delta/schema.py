@@ -1,4 +1,4 @@
-"""Arrow schemas as Delta schemas, and back.
+"""Convert Arrow schemas to Delta schemas, and back.
 
 The metadata of an Arrow field (our PostgreSQL type, under `meridian.type`) becomes the metadata of
 the Delta field: other readers keep it and make nothing of it. A field whose metadata has a name

@@ -1,4 +1,4 @@
-"""From actions to versions: what a log entry makes of the version before it.
+"""Apply the actions of a log entry to a version, to get the next version.
 
     Version n-1  ──  actions of n  ──▶  Version n        the same code for a flush and for recovery
 

@@ -1,6 +1,4 @@
-"""What a table says of itself, in its first version and when it is altered: protocol, schema,
-properties.
-"""
+"""Protocol, schema and properties of a table, as its first version and ALTER write them."""
 
 import hashlib
 import re

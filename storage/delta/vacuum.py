@@ -1,10 +1,10 @@
-"""Vacuum: files that nobody can read any more leave the warehouse.
+"""Vacuum: delete files and log entries that nobody can read any more.
 
     listing ─┬─ in use by a version, a commit, a transaction ──▶ stays
              ├─ removed in the log, long enough ago ───────────▶ deleted
              ├─ in the log ────────────────────────────────────▶ stays
              ├─ not of our making ─────────────────────────────▶ stays
-             └─ named by nobody: an orphan ──▶ told; deleted if it was told before
+             └─ named by nobody: an orphan ──▶ reported; deleted if it was reported before
     log entries before a checkpoint that is old enough ────────▶ deleted
 
 INVARIANTS

@@ -1,4 +1,4 @@
-"""What a vacuum needs to know of a shard, as the core tells it: who uses what.
+"""The input of a vacuum, made by the core: the state of a shard, and which files are in use.
 
 Pure, for the core. The deleting is `vacuum.py`.
 """

@@ -1,4 +1,4 @@
-"""What a commit wrote, told coarsely, to compare a log with the commits it should hold.
+"""Summarise a commit's writes, to compare a log with the commits that it should hold.
 
 One entry for each commit and kind: (ts, number of inline rows), (ts, name of a staged file),
 (ts, DELETED).

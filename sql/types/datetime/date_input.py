@@ -1,9 +1,9 @@
-"""The input functions of date, timestamp and timestamptz: PostgreSQL's, with DateStyle ISO, MDY.
+"""Parse date, timestamp and timestamptz as PostgreSQL's input functions do.
 
     text ─ ISO shape? ─▶ arithmetic                                  (what drivers send)
-         └ otherwise ─▶ words ─▶ `datetime_decoder.Decoder` ─▶ value
+         └ otherwise ─▶ tokens ─▶ `decoder.Decoder` ─▶ value
 
-See `decoder.py` for the values that there are (I1), and for the clock (I3).
+See `decoder.py` for the range of values (I1), and for the clock (I3).
 """
 
 import re
@@ -39,7 +39,7 @@ _ISO_TIMESTAMP: Final = re.compile(
 
 
 def parse_date(text: str, order: str = "MDY", clock: Clock | None = None) -> int:
-    """Days since 1970-01-01 (I1 of `decoder.py`). `order`: of day, month, year."""
+    """Days since 1970-01-01 (I1 of `decoder.py`). `order`: of day, month and year, e.g. `MDY`."""
     if match := _ISO_DATE.fullmatch(text):
         year, month, day = int(match[1]), int(match[2]), int(match[3])
         if year >= 1 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month):

@@ -1,12 +1,12 @@
-"""The parts of a date and time, gathered word by word in the order that they come.
+"""Assemble a date and time from its tokens, one after the other (DecodeDateTime).
 
-    words ─▶ `Decoder.add` ─▶ `Decoder.finish`: validation, zone ─▶ days, microseconds, offset
+    tokens ─▶ `Decoder.add` ─▶ `Decoder.finish`: validation, zone ─▶ days, microseconds, offset
 
 INVARIANTS
-  I1  a value is in 0001-01-01 .. the last that PostgreSQL has; BC and infinity are refused
-      (22008), because the engines behind cannot hold them.
+  I1  a value lies between 0001-01-01 and PostgreSQL's last one; BC and infinity are refused
+      (22008), because the engines cannot hold them.
   I2  every part of a date or time is given at most once.
-  I3  `now`, `today` and their like are what the caller's clock shows; without one they are refused
+  I3  `now`, `today` and the like come from the caller's clock; without a clock they are refused
       (0A000).
 
 The order of decisions is PostgreSQL's DecodeDateTime, whose ambiguities (`5 Jan 24`, `20240105`,
@@ -63,11 +63,11 @@ _CLOCK_WORDS: Final = {"now": 0, "today": 0, "tomorrow": 1, "yesterday": -1}
 """Days from today."""
 
 Clock: TypeAlias = Callable[[], tuple[int, tzinfo]]
-"""Asked for the transaction's start, microseconds since 1970 UTC, and the session's zone."""
+"""Returns the transaction's start, microseconds since 1970 UTC, and the session's zone."""
 
 
 class Decoder:
-    """The parts of one text, in the order they come."""
+    """Collects the parts of one text, token by token."""
 
     def __init__(self, text: str, order: str, session_zone: tzinfo, clock: Clock | None) -> None:
         self._text = text
@@ -88,7 +88,7 @@ class Decoder:
         self._afternoon: bool | None = None
 
     def add(self, word: Word) -> None:
-        """Take the next word (I2)."""
+        """Take the next token (I2)."""
         match word.kind:
             case Kind.DATE:
                 parts = self._add_date(word.text)
@@ -126,7 +126,7 @@ class Decoder:
 
     @property
     def _needs_date(self) -> bool:
-        """Whether the offset depends on the moment."""
+        """Whether the offset depends on the date and time."""
         if self._zone is None and Part.ZONE in self._seen:
             return False
         if Part.DAYLIGHT in self._seen:

@@ -1,4 +1,4 @@
-"""The fields of dates and times that extract() and date_trunc() take, by all their names."""
+"""Field names of extract() and date_trunc(), with their synonyms and scales."""
 
 from typing import Final
 
@@ -28,16 +28,16 @@ _NAMES: Final = {
     "timezone_minute": "timezone_minute", "timezone_h": "timezone_hour",
     "timezone_m": "timezone_minute",
 }  # fmt: skip
-"""The names that PostgreSQL takes for a field, by its own name."""
+"""The canonical name of a field by each name that PostgreSQL accepts."""
 
 
 def known_field(field: str) -> str | None:
-    """A field's own name; None for one that nobody knows."""
+    """The canonical name of a field; None if there is no such field."""
     return _NAMES.get(field.lower())
 
 
 def canonical_field(field: str, type_: SqlType) -> str:
-    """A field's own name; unknown ones are 22023."""
+    """The canonical name of a field. Raises 22023 for an unknown one."""
     name = known_field(field)
     if name is None:
         raise SqlError("22023", f'unit "{field.lower()}" not recognized for type {display(type_)}')
@@ -45,7 +45,7 @@ def canonical_field(field: str, type_: SqlType) -> str:
 
 
 def field_scale(field: str, type_: SqlType) -> int | None:
-    """The digits behind the point that extract() prints; None for a name that is no field's."""
+    """How many decimals extract() prints of a field; None if there is no such field."""
     match known_field(field):
         case None:
             return None

@@ -1,4 +1,4 @@
-"""PostgreSQL's date templates, as to_char(), to_date() and to_timestamp() read them (formatting.c).
+"""Parse the templates of to_char(), to_date() and to_timestamp() for dates (formatting.c).
 
 INVARIANTS
   D1  a template is parsed once, into fields with their modifiers and plain characters.
@@ -59,7 +59,7 @@ class Literal:
 
 @lru_cache(maxsize=_CACHED_MAX)
 def parse_template(template: str) -> tuple[Field | Literal, ...]:
-    """The template in parts (D1)."""
+    """The parts of a template (D1)."""
     nodes: list[Field | Literal] = []
     at = 0
     while at < len(template):

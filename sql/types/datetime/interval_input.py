@@ -1,11 +1,11 @@
-"""The input function of interval: PostgreSQL's, with IntervalStyle postgres.
+"""Parse intervals as PostgreSQL's input function does, with IntervalStyle postgres (interval_in).
 
     '1 year 2 mons 03:04:05.6', '1-2 3 4:05', '@ 1 day ago', 'P1Y2M3DT4H', 'P0001-02-03T04:05:06'
 
 INVARIANTS
-  V1  months, days and microseconds are kept apart; only fractions spill, from a unit into the next
-      smaller one, with a month of 30 days.
-  V2  months and days fit 32 bits, microseconds 64; what does not is 22015 or 22008.
+  V1  months, days and microseconds are kept apart. Only fractions carry over, from a unit into the
+      next smaller one, with a month of 30 days.
+  V2  months and days fit 32 bits, microseconds 64; larger ones are 22015 or 22008.
   V3  infinite intervals are refused (22008), because no engine can hold them.
 """
 

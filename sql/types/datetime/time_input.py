@@ -1,16 +1,16 @@
-"""The input functions of time and timetz, 24:00:00 included.
+"""Parse time and timetz as PostgreSQL's input functions do, 24:00:00 included (DecodeTimeOnly).
 
     text ─ HH:MM:SS? ─▶ arithmetic                                   (what drivers send)
-         └ otherwise ─▶ words ─▶ `_TimeDecoder` ─▶ validation ─▶ zone ─▶ value
+         └ otherwise ─▶ tokens ─▶ `_TimeDecoder` ─▶ validation ─▶ zone ─▶ value
 
 INVARIANTS
-  C1  a clock is in 0 .. 86,400,000,000; PostgreSQL's other clocks are its errors.
-  C2  a time with time zone has a fixed offset. Which one a zone with daylight saving has depends on
-      the date; without one it is today's, by the caller's clock; without that, too, it is refused
-      (0A000).
+  C1  a time of day lies in 0 .. 86,400,000,000 microseconds; others fail with PostgreSQL's errors.
+  C2  a time with time zone has a fixed offset. In a zone with daylight saving the offset depends on
+      the date: without one in the text it is today's, by the caller's clock. Without a clock, too,
+      the text is refused (0A000).
 
-The order of decisions is PostgreSQL's DecodeTimeOnly: a number is a clock unless it stands where
-only a date can, and a date needs a zone that it is there for.
+The order of decisions is PostgreSQL's DecodeTimeOnly: a number is a time of day unless it stands
+where only a date can, and a date is allowed only together with a zone that needs it.
 """
 
 import re
@@ -73,7 +73,7 @@ def _decoded(text: str, session_zone: tzinfo, clock: Clock | None) -> "_TimeDeco
 
 
 class _TimeDecoder(Decoder):
-    """The parts of one text, in the order they come."""
+    """Collects the parts of one text, token by token."""
 
     def __init__(
         self, text: str, words: Sequence[Word], session_zone: tzinfo, clock: Clock | None
@@ -85,12 +85,12 @@ class _TimeDecoder(Decoder):
         self._may_begin_with_date = ends_in_date or (len(words) > 1 and words[1].kind is Kind.TIME)
 
     def add(self, word: Word) -> None:
-        """Take the next word (I2 of `decoder.py`)."""
+        """Take the next token (I2 of `decoder.py`)."""
         super().add(word)
         self._is_first = False
 
     def clock(self) -> int:
-        """Microseconds since midnight, when all words are there (C1)."""
+        """Microseconds since midnight, after the last token (C1)."""
         if self._prefix is not None:
             raise FieldError(Fault.FORMAT)
         self._validate_date()
@@ -105,7 +105,7 @@ class _TimeDecoder(Decoder):
         return micros
 
     def _check_zone(self) -> None:
-        """A zone whose offset changes needs a date, a whole one."""
+        """A zone whose offset changes needs a complete date."""
         if not self._needs_date or Part.DATE in self._seen:
             return
         named = self._zone is not None and not isinstance(self._zone, ChangingZone)
@@ -114,7 +114,7 @@ class _TimeDecoder(Decoder):
             raise FieldError(Fault.FORMAT)
 
     def offset(self, timezone: str) -> int:
-        """Seconds east, behind `clock` (C2)."""
+        """Seconds east; call it after `clock` (C2)."""
         if not self._needs_date:
             return self._offset
         if Part.DATE in self._seen:

@@ -1,11 +1,11 @@
-"""time with time zone as one integer, which sorts as PostgreSQL's values do.
+"""Encode time with time zone as one integer that sorts as PostgreSQL's values do.
 
     (microseconds since midnight in UTC) * 1,000,000 + 57,600 + (seconds west of UTC)
 
 INVARIANTS
-  P1  integers compare as timetz_cmp compares their values: by the instant of the day, and among
-      equal ones by the zone, the more western the greater. So engines, keys, statistics and
-      predicates need to know nothing of zones.
+  P1  integers compare as timetz_cmp compares their values: by the time of day in UTC, then by the
+      zone, the more western the greater. So engines, keys, statistics and predicates need to know
+      nothing of zones.
   P2  a zone is less than 16 hours away from UTC.
 """
 
@@ -19,27 +19,27 @@ _ZONES: Final = 1_000_000
 
 
 def packed(clock: int, offset: int) -> int:
-    """The value of a clock in microseconds since midnight, `offset` seconds east (P1)."""
+    """The value of a local time, microseconds since midnight, `offset` seconds east (P1)."""
     if abs(offset) >= ZONE_SECONDS_END:
         raise not_supported("a time in a zone that is 16 hours or more away from UTC")
     return (clock - offset * MICROS_PER_SECOND) * _ZONES + ZONE_SECONDS_END - offset
 
 
 def offset_of(value: int) -> int:
-    """Seconds east."""
+    """The offset of a value, seconds east."""
     return ZONE_SECONDS_END - value % _ZONES
 
 
 def in_utc(value: int) -> int:
-    """Microseconds since midnight in UTC: below 0, or beyond a day, far from it."""
+    """Microseconds since midnight in UTC; may lie below 0 or beyond a day."""
     return value // _ZONES
 
 
 def clock_of(value: int) -> int:
-    """Microseconds since midnight, as the clock in the zone shows them."""
+    """Microseconds since midnight in the value's own zone."""
     return in_utc(value) + offset_of(value) * MICROS_PER_SECOND
 
 
 def later(value: int, micros: int) -> int:
-    """The value so much later in the same zone, also if that is beyond its day."""
+    """The value moved by `micros` in the same zone; it may lie beyond its day."""
     return value + micros * _ZONES

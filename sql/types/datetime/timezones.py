@@ -4,9 +4,9 @@ INVARIANTS
   Z1  offsets are seconds east of UTC.
   Z2  a local time that a change of clocks skips or repeats is read as standard time.
   Z3  names compare without case; a name never reaches the file system unless it is a known zone.
-  Z4  what a statement calls a zone is an abbreviation before it is a zone, and means what the
-      session's zone means by it, at the time if that changed. The session's zone itself is never
-      one: `SET timezone = 'CET'` has a summer, and AT TIME ZONE 'CET' has none.
+  Z4  a zone name in a statement is looked up as an abbreviation first. It then has the meaning that
+      the session's zone gives it, at that time if the meaning changed. The setting TimeZone is
+      never an abbreviation: `SET timezone = 'CET'` has daylight saving, AT TIME ZONE 'CET' has not.
   Z5  the rules come from the package tzdata, never from the machine: every server has the same, and
       they are those of a PostgreSQL of the same release, where machines may have rules of their own
       before 1970 (backzone).
@@ -29,7 +29,7 @@ from sql.errors import not_supported
 from sql.types.datetime.calendar import DAYS_PER_CYCLE
 
 _ZONES_CACHED_MAX: Final = 1024
-"""Names are the users' to choose; more of them are looked up again."""
+"""Users choose the names; beyond this many, a name is looked up again."""
 
 _EPOCH: Final = datetime(1970, 1, 1)
 _FIRST_DAY: Final = (datetime(2, 1, 1) - _EPOCH).days
@@ -64,7 +64,7 @@ _Meaning: TypeAlias = tuple[str, int, bool]
 
 
 def zone_names() -> list[str]:
-    """Of all zones, as the list of zones spells them."""
+    """The names of all zones, as the list of zones spells them."""
     return list(_zone_names().values())
 
 
@@ -91,7 +91,7 @@ class FixedAbbreviation(NamedTuple):
 
 
 def find_abbreviation(name: str, session: tzinfo) -> "FixedAbbreviation | ChangingZone | None":
-    """What a lower-case abbreviation means where this is the session's zone (Z4), or None."""
+    """The meaning of a lower-case abbreviation if this is the session's zone (Z4), or None."""
     meanings = {use.meaning for use in abbreviation_uses(session, name)}
     if meanings:
         return meanings.pop() if len(meanings) == 1 else ChangingZone(session, name)
@@ -101,8 +101,8 @@ def find_abbreviation(name: str, session: tzinfo) -> "FixedAbbreviation | Changi
 
 @lru_cache(maxsize=_ZONES_CACHED_MAX)
 def find_named_zone(name: str, session: str) -> tzinfo | None:
-    """What AT TIME ZONE takes: the clock of an abbreviation or a zone (Z4), or None. `session`:
-    the name of the session's zone.
+    """The zone that AT TIME ZONE uses for the name of an abbreviation or a zone (Z4), or None.
+    `session`: the name of the session's zone.
     """
     own = find_zone(session)
     known = None if own is None else find_abbreviation(name.lower(), own)
@@ -112,8 +112,8 @@ def find_named_zone(name: str, session: str) -> tzinfo | None:
 
 
 def find_whole_zone(name: str, session: str) -> tzinfo | None:
-    """The same where days and months are counted in a zone, as by date_trunc(): an abbreviation
-    that changed is the whole zone that has used it (DecodeTimezoneNameToTz).
+    """The same for counting days and months in a zone, as date_trunc() does: an abbreviation whose
+    meaning changed stands for the whole zone that used it (DecodeTimezoneNameToTz).
     """
     found = find_named_zone(name, session)
     return found.zone if isinstance(found, ChangingZone) else found
@@ -121,7 +121,7 @@ def find_whole_zone(name: str, session: str) -> tzinfo | None:
 
 @dataclass(frozen=True, slots=True)
 class AbbreviationUse:
-    """What an abbreviation of a zone means from an instant on (Z1)."""
+    """The meaning of a zone's abbreviation from an instant on (Z1)."""
 
     since: int
     offset: int
@@ -129,7 +129,7 @@ class AbbreviationUse:
 
     @property
     def meaning(self) -> FixedAbbreviation:
-        """As `find_abbreviation` says it."""
+        """The meaning in the form that `find_abbreviation` returns."""
         return FixedAbbreviation(self.offset, self.is_daylight)
 
 
@@ -159,7 +159,7 @@ class ChangingZone(tzinfo):
         self._uses = abbreviation_uses(zone, name)
 
     def utcoffset(self, moment: datetime | None, /) -> timedelta | None:
-        """Of a local time; None for none, as of all zones whose offset changes."""
+        """The offset at a local time; None without one, as for every zone whose offset changes."""
         if moment is None:
             return None
         since = moment.replace(tzinfo=None) - _EPOCH
@@ -170,7 +170,7 @@ class ChangingZone(tzinfo):
         return self._name.upper()
 
     def dst(self, _moment: datetime | None, /) -> None:
-        """Nobody asks."""
+        """Never called."""
 
     def at_utc(self, seconds: int) -> int:
         """The offset at an instant."""

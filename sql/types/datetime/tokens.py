@@ -1,4 +1,4 @@
-"""The words of date, time and interval texts: PostgreSQL's lexer and the readers both inputs share.
+"""Tokenise date, time and interval text (ParseDateTime), and decode tokens that inputs share.
 
     '2024-01-05 10:00+02' ─▶ (DATE 2024-01-05) (TIME 10:00) (ZONE +02)
 
@@ -6,8 +6,8 @@ INVARIANTS
   F1  only ASCII letters and digits count; all else but punctuation and blanks is refused.
   F2  texts are bounded (`FIELDS_MAX`, `characters_max`), so no number in them is long.
 
-The kinds of words follow PostgreSQL's ParseDateTime, which decides by characters alone; what a
-word means is the business of `date_input.py` and `interval_input.py`.
+The kinds of tokens follow PostgreSQL's ParseDateTime, which decides by characters alone. The
+meaning of a token is up to `decoder.py`, `time_input.py` and `interval_input.py`.
 """
 
 import re
@@ -64,7 +64,7 @@ class FieldError(Exception):
 
 
 class Kind(Enum):
-    """What a word looks like."""
+    """What a token looks like."""
 
     DATE = auto()
     TIME = auto()
@@ -77,14 +77,14 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the text, letters in lower case."""
+    """A token of the text, letters in lower case."""
 
     kind: Kind
     text: str
 
 
 class Part(Flag):
-    """What has been given so far (I2 of `decoder.py`)."""
+    """The parts that have been given so far (I2 of `decoder.py`)."""
 
     NONE = 0
     YEAR = auto()
@@ -135,7 +135,7 @@ _LEADING_INT: Final = re.compile(r"[ \t\n\v\f\r]*[-+]?[0-9]+")
 
 
 def split_fields(text: str, *, characters_max: int) -> list[Word]:
-    """The words of the text in order (F1, F2)."""
+    """The tokens of the text in order (F1, F2)."""
     words: list[Word] = []
     position = 0
     room = characters_max

@@ -1,12 +1,12 @@
-"""Modifiers of times and intervals: `timestamp(3)`, `interval(0)`, `interval day to minute`.
+"""Type modifiers of times and intervals, such as `timestamp(3)` and `interval day to minute`.
 
     typmod of time, timetz, timestamp, timestamptz    the digits of a second, 0 to 6
     typmod of interval                                 fields << 16 | digits, 0xFFFF for all of them
 
 INVARIANTS
-  D1  the fields say what a bare number counts (interval_in, DecodeInterval), and what is smaller
-      than the last of them is cut off (AdjustIntervalForTypmod); what is larger stays.
-  D2  digits are rounded half away from zero, and the zero of timestamps is the year 2000
+  D1  the fields give the unit of a bare number (interval_in, DecodeInterval). Units smaller than
+      the last field are cut off (AdjustIntervalForTypmod); larger ones stay.
+  D2  digits are rounded half away from zero; the zero of timestamps is the year 2000
       (AdjustTimestampForTypmod).
 """
 
@@ -40,7 +40,7 @@ _NAMES: Final = {"time": "TIME", "timestamp": "TIMESTAMP"}
 
 
 def time_typmod(name: str, given: Sequence[int], place: int | None) -> int:
-    """The modifier of `timestamp(3)` and its kin; more digits than there are mean all."""
+    """The modifier of `timestamp(3)` and the like; a precision above 6 means 6."""
     if len(given) != 1:
         raise SqlError("22023", "invalid type modifier", place)
     if given[0] < 0:
@@ -64,7 +64,7 @@ def interval_typmod(given: Sequence[int], place: int | None) -> int:
 
 
 def bare_unit(typmod: int) -> str:
-    """What a number without a unit counts (D1); empty where nothing is said."""
+    """The unit of a number without one (D1); empty if the modifier gives none."""
     fields = typmod >> 16 if typmod >= 0 else _ALL
     return "" if fields == _ALL else _SMALLEST[fields]
 
@@ -87,7 +87,7 @@ def digits_of(type_: SqlType) -> int:
 
 
 def fitted_time(value: Value, type_: SqlType) -> Value:
-    """A time, timestamp or interval as its modifier has it (D1, D2)."""
+    """A time, timestamp or interval rounded and cut to its modifier (D1, D2)."""
     if type_.typmod < 0:
         return value
     if isinstance(value, Interval):

@@ -1,11 +1,11 @@
-"""JSON as text: what PostgreSQL takes for json and jsonb, and the one text that a jsonb has.
+"""Parse json and jsonb text, and print the canonical text of a jsonb value.
 
     text ─ parse_json ─▶ the same text            text ─ parse_jsonb ─▶ canonical text
     canonical text ─ tree ─▶ dict, list, str, Decimal, bool, None ─ canonical ─▶ text
 
-A json value is its text, blanks and doubled keys included. A jsonb value is the text that
-PostgreSQL shows: keys ordered by length and bytes, the last of doubled ones, one blank behind `:`
-and `,`, numbers as numeric. Trees are never changed: they are remembered.
+A json value is its text, blanks and duplicate keys included. A jsonb value is the text that
+PostgreSQL shows: keys ordered by length and bytes, the last of duplicate ones, one blank behind `:`
+and `,`, numbers as numeric. Trees are cached, so nobody may change one.
 
 INVARIANTS
   S1  a text is valid here exactly if it is in PostgreSQL; the error is PostgreSQL's, with detail.
@@ -91,7 +91,7 @@ _DECODER: Final = json.JSONDecoder(
 
 @lru_cache(maxsize=_TREES_KEPT)
 def tree(text: str) -> Tree:
-    """The tree of a valid text; not to be changed."""
+    """The tree of a valid text; it is cached and must not be changed."""
     found: Tree = _DECODER.decode(text)
     return found
 
@@ -100,7 +100,7 @@ def tree(text: str) -> Tree:
 
 
 def canonical(value: Tree) -> str:
-    """The text that a jsonb of this tree has (S2)."""
+    """The canonical text of a tree (S2)."""
     parts: list[str] = []
     _write(value, parts, 0)
     return "".join(parts)
@@ -128,7 +128,7 @@ def _write(value: Tree, parts: list[str], depth: int) -> None:
 
 
 def key_order(key: str) -> tuple[int, bytes]:
-    """Keys of a jsonb are ordered by length, then by bytes."""
+    """The sort key of an object's key in jsonb: by length, then by bytes."""
     data = key.encode()
     return len(data), data
 
@@ -171,21 +171,21 @@ _PART: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DO
 
 
 def elements(text: str) -> list[str] | None:
-    """The texts of an array's elements; None for what is no array. For valid JSON."""
+    """The texts of an array's elements; None if the valid JSON is no array."""
     if text.lstrip(" \t\n\r")[:1] != "[":
         return None
     return [part for _, part in _parts(text)]
 
 
 def fields(text: str) -> list[tuple[str, str]] | None:
-    """Keys and the texts of their values; None for what is no object. For valid JSON."""
+    """Keys and the texts of their values; None if the valid JSON is no object."""
     if text.lstrip(" \t\n\r")[:1] != "{":
         return None
     return [(unquoted(key), part) for key, part in _parts(text)]
 
 
 def unquoted(text: str) -> str:
-    """The string that a JSON string stands for; 22P05, 22P02 for what no text can hold."""
+    """The content of a JSON string. Raises 22P05 or 22P02 for characters that no text can hold."""
     if "\\u" in text:
         check_escapes(text)
     found = json.loads(text, strict=False)
@@ -373,7 +373,7 @@ class _Tokens:
 
 
 def check_escapes(text: str) -> None:
-    """22P05 and 22P02 for escapes that stand for no character; only text is looked at."""
+    """Raises 22P05 or 22P02 for escapes that stand for no character; it looks at text only."""
     high = False
     last = -1
     for match in _UNICODE.finditer(text):

@@ -1,10 +1,10 @@
-"""jsonpath: text to steps (jsonpath_gram.y).
+"""Parse jsonpath into steps (jsonpath_gram.y).
 
     'lax $.a[*] ? (@ > 1)' ─▶ Path: root ─▶ key a ─▶ elements ─▶ filter
 
 INVARIANTS
-  J1  what is taken means what it does in PostgreSQL; the methods that it has and we do not are
-      refused (0A000) by name, everything else is 42601.
+  J1  an accepted path means what it does in PostgreSQL. Methods that only PostgreSQL has are
+      refused by name (0A000); everything else is 42601.
 
 Not here: a path's canonical text (`path_printer.py`).
 """
@@ -42,7 +42,7 @@ class Step:
 
     @property
     def is_predicate(self) -> bool:
-        """Whether it is true, false or unknown, unless something is applied to it."""
+        """Whether the step yields true, false or unknown, with nothing applied to its result."""
         return self.kind in _PREDICATES and self.next is None
 
 
@@ -89,7 +89,7 @@ _OTHER: Final = re.compile(r"""[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]""")
 
 @lru_cache(maxsize=512)
 def parse_path(text: str) -> Path:
-    """Raises 42601, 22P02, 0A000 (J1)."""
+    """The path of a text. Raises 42601, 22P02, 0A000 (J1)."""
     if not text.strip():
         raise SqlError("22P02", f'invalid input syntax for type jsonpath: "{text}"')
     return _Parser(text).path()
@@ -449,7 +449,7 @@ def _flags(text: str) -> str:
 
 
 def regex_letters(flags: str) -> str:
-    """XQuery's flags as PostgreSQL's own expressions have them."""
+    """XQuery's regex flags as letters of PostgreSQL's regular expressions."""
     ignoring = "i" if "i" in flags else ""
     if "q" in flags:
         return "q" + ignoring

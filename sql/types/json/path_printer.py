@@ -1,11 +1,11 @@
-"""jsonpath as text: the one that PostgreSQL shows for a path (printJsonPathItem).
+"""Print a jsonpath in PostgreSQL's canonical form (printJsonPathItem).
 
 INVARIANTS
   J2  a value of type jsonpath is its canonical text: `text_of(parse_path(text)) == text`.
-  J3  PostgreSQL shows some paths as a text that means another one, `($.a * 5).abs() + 1` without
-      its parentheses. The value has them, what is shown of it has not.
+  J3  PostgreSQL shows some paths as a text with another meaning: `($.a * 5).abs() + 1` without its
+      parentheses. The value keeps them; its display does not.
 
-Not here: reading it (`path_parser.py`).
+Not here: parsing (`path_parser.py`).
 """
 
 from decimal import Decimal
@@ -16,17 +16,17 @@ from sql.types.json.parser import number_text, quoted
 from sql.types.json.path_parser import LAST, PRIORITY, Path, Step, parse_path
 
 _OPEN: Final = frozenset({*PRIORITY, "like_regex", "!", "is unknown", "exists"})
-"""What is not one piece, so that what is applied to it is applied to its end."""
+"""Kinds that need parentheses, or a method would apply to their last operand only."""
 
 
 def text_of(path: Path) -> str:
-    """The canonical text (J2)."""
+    """The canonical text of a path (J2)."""
     return _mode(path) + _Writer(exact=True).text(path.root)
 
 
 @lru_cache(maxsize=512)
 def shown(text: str) -> str:
-    """What PostgreSQL shows of a canonical text (J3)."""
+    """The text that PostgreSQL displays for a canonical text (J3)."""
     path = parse_path(text)
     return _mode(path) + _Writer(exact=False).text(path.root)
 

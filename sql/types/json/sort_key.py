@@ -1,7 +1,7 @@
-"""The order of jsonb values as bytes: bytes compare as PostgreSQL compares the values.
+"""Encode jsonb values as bytes that sort as PostgreSQL sorts the values (compareJsonbContainers).
 
     null < strings < numbers < booleans < arrays < objects; arrays and objects by length, then by
-    what they hold; an empty array at the top is the least of all (compareJsonbContainers).
+    their content; an empty array at the top is the least of all.
 
 INVARIANTS
   O1  `sort_key(a) < sort_key(b)` exactly if `a < b` in PostgreSQL, and equal exactly if `a = b`.

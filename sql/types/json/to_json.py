@@ -1,4 +1,4 @@
-"""Values of all types as JSON: to_json and what is built of it.
+"""Convert values of all types to JSON, for to_json() and functions built on it.
 
 INVARIANTS
   V1  numbers and booleans are themselves, json and jsonb are embedded, arrays are arrays, dates and
@@ -22,21 +22,21 @@ def is_list(value: object) -> TypeGuard[Sequence[Tree]]:
 
 
 def as_text(value: Tree) -> str | None:
-    """A part of a jsonb as text: a string without quotes, NULL for null."""
+    """An item of a jsonb as text: a string without quotes, NULL for null."""
     if value is None:
         return None
     return value if isinstance(value, str) else canonical(value)
 
 
 def raw_as_text(part: str | None) -> str | None:
-    """A part of a json as text."""
+    """An item of a json, given as JSON text, as text."""
     if part is None or part == "null":
         return None
     return unquoted(part) if part.startswith('"') else part
 
 
 def json_text(value: Value, type_: SqlType, timezone: str) -> str:
-    """A value as json (V1)."""
+    """A value as JSON text (V1)."""
     if value is None:
         return "null"
     if (element := type_.element) is not None:
@@ -61,7 +61,7 @@ def json_text(value: Value, type_: SqlType, timezone: str) -> str:
 
 
 def string_text(value: Value, type_: SqlType, timezone: str) -> str:
-    """The text of a value that is a string in JSON."""
+    """The text of a value that becomes a JSON string."""
     text = format_text(value, type_, timezone=timezone)
     if type_.name not in ("timestamp", "timestamptz") or not text[:1].isdigit():
         return text
@@ -72,7 +72,7 @@ def string_text(value: Value, type_: SqlType, timezone: str) -> str:
 
 
 def json_tree(value: Value, type_: SqlType, timezone: str) -> Tree:
-    """A value as a tree (V1)."""
+    """A value as a JSON tree (V1)."""
     if value is None:
         return None
     if (element := type_.element) is not None:
@@ -96,7 +96,7 @@ def json_tree(value: Value, type_: SqlType, timezone: str) -> Tree:
 
 
 def key_text(value: Value, type_: SqlType, timezone: str) -> str:
-    """A value as the key of an object. Raises 22023 for what has parts."""
+    """A value as the key of an object. Raises 22023 for arrays, rows and JSON."""
     if type_.element is not None or type_.name in ("json", "jsonb", "record"):
         raise SqlError("22023", "key value must be scalar, not array, composite, or json")
     if type_.name == "bool":
