@@ -268,10 +268,11 @@ def _files() -> tuple[str, ...]:
 
 
 def _meant(suffix: str) -> list[str]:
-    """The files that a name may mean: a path from the root, or the end of a path."""
+    """The files that a name may mean: a path from the root, or the end of a path; tests last."""
     if suffix in _files():
         return [suffix]
-    return [name for name in _files() if name.endswith(f"/{suffix}")]
+    found = [name for name in _files() if name.endswith(f"/{suffix}")]
+    return [name for name in found if not name.startswith("tests/")] or found
 
 
 def _report(page: str, found: Iterator[tuple[int, str]] | list[tuple[int, str]]) -> None:
