@@ -1,4 +1,4 @@
-"""OPTIMIZE, VACUUM, ANALYZE: work on files that changes no answer, outside of transactions."""
+"""OPTIMIZE, VACUUM, ANALYZE: file maintenance outside of transactions, which changes no answer."""
 
 from dataclasses import replace
 
