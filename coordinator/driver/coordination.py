@@ -95,11 +95,11 @@ class Coordination(Protocol):
         ...
 
     def release(self, txn: TransactionId, number: int) -> None:
-        """Forget a savepoint and those after it; what was written stays."""
+        """Forget a savepoint and those after it; its writes stay."""
         ...
 
     def rollback_to(self, txn: TransactionId, number: int) -> None:
-        """Undo writes and DDL since a savepoint; 0: all of them. What was read stays read."""
+        """Undo writes and DDL since a savepoint; 0: all of them. The read set stays."""
         ...
 
     async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:

@@ -132,7 +132,7 @@ class Maintaining:
         await self._look_at(shard, error)
 
     async def _look_at(self, shard: ShardId, error: StorageError) -> None:
-        """What is not there, or not what was written, is damage, unless a successor did it."""
+        """A missing or changed file is damage, unless a successor did it."""
         if not isinstance(error, NotFound | Corrupt):
             return
         try:
@@ -211,7 +211,7 @@ class Maintaining:
         return [*writes, Put(OIDS, NEXT_OID, left)]
 
     async def remove_staged(self, staged: RemoveStaged) -> None:
-        """Delete files that no commit names; what is left over is an orphan."""
+        """Delete files that no commit names; a file left over is an orphan."""
         for shard, name in staged.files:
             try:
                 await self.store.delete(data_path(shard, name))

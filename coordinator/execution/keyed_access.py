@@ -8,7 +8,7 @@ A row for which no condition of its scans is true changes nothing of a plan's re
 
 INVARIANTS
   A1  the path is taken only if the plan selects from every table by a whole key, or the table has
-      few rows in memory; and if the reference engine has all of the plan's functions.
+      few rows in memory. The reference engine must have all of the plan's functions.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ from sql.statements.bound import Maintenance, MaintenanceKind
 
 
 async def execute_maintenance(execution: Execution, statement: Maintenance, *, alone: bool) -> Done:
-    """Do it and wait for the end; what was done stays done."""
+    """Do it and wait for the end; completed work is never undone."""
     coordination = execution.services.coordination
     tag = statement.kind.value
     if statement.kind is not MaintenanceKind.ANALYZE:

@@ -7,7 +7,7 @@ INVARIANTS
       more.
   U2  timestamps begin at or above the old ceiling and the txns shard's upper.
   U3  a shard is its newest Delta version plus every batch of the txns shard after that version's
-      cut: a batch that was applied but not tidied is not counted twice.
+      cut. A batch that was applied but not tidied is not counted twice.
   U4  start-up changes nothing but the epoch and upper; a crash in the middle does no harm.
   U5 .. U8  the logs of the shards: `load_shards.py`.
 """

@@ -99,7 +99,7 @@ class Client(Protocol):
 
 
 class Commands:
-    """See the module. Nothing here handles an error: what is raised ends the command."""
+    """See the module. Nothing here handles an error: an exception ends the command."""
 
     def __init__(
         self,

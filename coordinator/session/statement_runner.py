@@ -7,7 +7,7 @@
 
 INVARIANTS
   A1  only a statement that is its whole transaction starts again by itself, and only while the
-      client has seen nothing of it; each attempt reads, binds and computes everything anew.
+      client has seen nothing of it. Each attempt reads, binds and computes everything anew.
   A2  from the second attempt the statement holds the lease of every table it reads or writes, taken
       before its snapshot, so that it ends however many others write.
   A3  a statement is bound with the catalog of the timestamp that it reads at.
@@ -278,7 +278,7 @@ class StatementRunner:
             self._binder.path_first = ()
 
     def _look_up(self, prepared: Prepared, *, alone: bool) -> None:
-        """Report the name look-ups that the statement depends on; a query alone: only its timestamp."""
+        """Report the name look-ups that the statement depends on, but not for a lone query."""
         if prepared.look_ups and not (alone and isinstance(prepared.bound, Query)):
             coordination = self._services.coordination
             coordination.looked_up(self._transaction.id, prepared.look_ups)

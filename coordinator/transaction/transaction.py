@@ -351,7 +351,7 @@ class SessionTransaction:
         )
 
     def release(self, name: str) -> None:
-        """RELEASE: savepoints from it on are forgotten; what was done stays, but not READ ONLY."""
+        """RELEASE: savepoints from it on are forgotten; their work stays, but not READ ONLY."""
         self._require_block("RELEASE SAVEPOINT")
         place = place_of(self._savepoints, name)
         if self._id is not None:
@@ -361,7 +361,7 @@ class SessionTransaction:
         self.fresh.released()
 
     def rollback_to(self, name: str) -> None:
-        """ROLLBACK TO: what came after is undone, portals too; the savepoint stays."""
+        """ROLLBACK TO: everything after it is undone, portals too; the savepoint stays."""
         self._require_block("ROLLBACK TO SAVEPOINT")
         place = place_of(self._savepoints, name)
         savepoint = self._savepoints[place]

@@ -2,8 +2,8 @@
 
 INVARIANTS
   J1  an action applies to every row with the key, also to rows that the statement itself has
-      written, and also if another row has the key by now: PostgreSQL acts row by row, and does not
-      check for that.
+      written. It applies even if another row has the key by now: PostgreSQL acts row by row, and
+      does not check for that.
   J2  rows that an action writes obey the child's own constraints and keys; actions of tables that
       refer to the child follow in turn (`dml/foreign_keys.py`).
 """

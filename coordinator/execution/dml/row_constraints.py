@@ -4,8 +4,8 @@
 
 INVARIANTS
   L1  no row reaches a transaction that breaks a constraint of the table as the statement was bound.
-  L2  the error names the first row that breaks a constraint; of its constraints first the domains
-      of its columns, then NOT NULL, by the order of columns, then CHECK, by name.
+  L2  the error names the first row that breaks a constraint. Of its constraints the domains of its
+      columns come first, then NOT NULL, by the order of columns, then CHECK, by name.
   L3  an engine does the work if it is much; the loop is not held up for longer than `PIECE_ROWS`.
 """
 

@@ -9,7 +9,7 @@ INVARIANTS
   U1  all views of a statement are of one moment, so that a row has one name in all of them.
   U2  nothing is written before every part has run; staged files are discarded if one fails.
   U3  a new key is compared with the rows that the statement leaves, and with the new rows of all
-      its parts, in the order in which the parts take effect.
+      parts, in the order in which these take effect.
 """
 
 from collections.abc import Collection, Sequence
