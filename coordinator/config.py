@@ -3,9 +3,9 @@
     flags  ▶  MERIDIAN_* environment  ▶  --config FILE (TOML)  ▶  defaults      the first wins
 
 INVARIANTS
-  C1  a name that is not known, a value of the wrong type and limits that contradict each other
-      are refused with one line, before anything is opened.
-  C2  `Settings` is frozen: what it says at the start is true to the end.
+  C1  an unknown name, a value of the wrong type and limits that contradict each other are refused
+      with one line, before anything is opened.
+  C2  `Settings` is frozen: its values at the start hold to the end.
 
 Every field of `Settings` is an option: `--set inline_bytes_max=65536`, MERIDIAN_INLINE_BYTES_MAX,
 or `inline_bytes_max = 65536` in the file. A name that is a session variable (`--set

@@ -1,9 +1,9 @@
-"""The one line on standard error with which the program says why it ends."""
+"""Print the one line on standard error that says why the program ends."""
 
 import sys
 
 
 def failed(line: str) -> int:
-    """Say what is wrong, in one line (E1)."""
+    """Print one line that says what is wrong (E1 of `main.py`); the exit code."""
     sys.stderr.write(f"meridian: {' '.join(line.split())}\n")
     return 1

@@ -1,4 +1,4 @@
-"""Failures of storage and engines as SQLSTATEs: the only place that maps them (STYLE §6).
+"""Map failures of storage and engines to SQLSTATEs; no other module does so (STYLE §6).
 
     storage  Determinate     did not happen     58030, or 53100 when the disk is full
              Indeterminate   may have happened  40003 (the driver resolves commits itself)
@@ -6,8 +6,8 @@
     engine   EngineUnavailable                  57P03: the statement may be repeated
 
 INVARIANTS
-  N1  no text of a storage or engine failure reaches a client: they name paths and hosts.
-  N2  what was not foreseen is XX000, is logged with its traceback, and ends the connection.
+  N1  no text of a storage or engine failure reaches a client: it names paths and hosts.
+  N2  an unforeseen failure is XX000, is logged with its traceback, and ends the connection.
 """
 
 import errno

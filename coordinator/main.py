@@ -6,9 +6,9 @@
                                         engine, started beside it ──────────┴▶ Services ─▶ Server
 
 INVARIANTS
-  E1  what goes wrong before `ready` is one line on stderr and exit code 1, with nothing changed.
+  E1  a failure before `ready` prints one line on stderr and exits with code 1; nothing is changed.
   E2  `ready ..` is printed when connections are accepted, and nothing else ever goes to stdout.
-  E3  heavy engines are imported behind `ready`: a server listens within a second.
+  E3  heavy engines are imported after `ready`: a server listens within a second.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Errors of sessions, as PostgreSQL words them."""
+"""Constructors of the errors that sessions raise, in PostgreSQL's wording."""
 
 from sql.catalog.catalog import Catalog
 from sql.errors import SqlError

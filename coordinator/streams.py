@@ -1,8 +1,8 @@
-"""Rows as a stream, whose source ends with who takes them.
+"""Streams of record batches whose source is closed as soon as the consumer stops.
 
 INVARIANTS
-  E1  the engine's work behind a stream has ended when its taker has: a generator that is left in
-      the middle of `async for` ends when it is collected, whenever that is.
+  E1  the engine's work behind a stream ends when its consumer ends. Without this, a generator that
+      is left in the middle of `async for` ends only when it is garbage-collected.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -22,7 +22,7 @@ async def close_batches(batches: AsyncIterator[pa.RecordBatch]) -> None:
 async def ending(
     batches: AsyncIterator[pa.RecordBatch],
 ) -> AsyncGenerator[AsyncIterator[pa.RecordBatch], None]:
-    """The stream, which ends with the block (E1)."""
+    """The stream, which is closed at the end of the block (E1)."""
     try:
         yield batches
     finally:

@@ -1,1 +1,17 @@
-"""The pure core: messages and time in, effects out."""
+"""The pure core of a timeline: messages and time in, effects out; all shared state in one place.
+
+    session ─▶ message ─▶ core.step(message, now) ─▶ effects ─▶ driver ─▶ completion ─▶ core.step
+
+- The protocol: `messages` (requests), `completions`, `effects`; `core` dispatches, `state` holds
+  the parts, `settings` their limits.
+- Time: `oracle`, `timestamps`, `snapshots`, `read_holds`.
+- Transactions: `transactions`, `transaction_buffers`, `own_writes`, `scans`, `predicates`.
+- Commits: `commits`, `group_commit`, `validation`, `recent_writes`, `not_null_check`, `leases`.
+- Catalog: `catalog`, `catalog_references`, `definition_conflicts`, `relation_names`,
+  `catalog_annotations`, `privilege_changes`; as JSON `catalog_records`, `object_records`,
+  `role_records`.
+- Tables on disk: `cut_schedule`, `cuts`, `maintenance`. For people: `observation`.
+
+No module waits, reads a clock or does I/O (a contract). The package imports `sql` and `storage`
+only; all layers from `driver` up import it.
+"""

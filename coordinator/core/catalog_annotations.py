@@ -1,10 +1,10 @@
-"""Comments on objects of the catalog, and their privileges (`privilege_changes.py`).
+"""Apply comments on catalog objects, and remove comments and privileges with their objects.
 
-It lies beside the definitions: who says something changes no definition, and makes nobody bind
-anew.
+They are stored beside the definitions (privileges: `privilege_changes.py`): a new comment changes
+no definition, so that no statement is bound again.
 
 INVARIANTS
-  Q1  what is said about something goes when that goes, and in the same step.
+  Q1  comments and privileges of an object are removed with the object, in the same step.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Catalog changes as JSON, for the stash.
+"""Encode catalog changes as JSON for the stash, and decode them.
 
 Every later version reads them: fields are only ever added.
 """

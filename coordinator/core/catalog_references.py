@@ -1,4 +1,4 @@
-"""Whether a catalog fits together: whatever it refers to is there.
+"""Check the referential integrity of a catalog: every object that it refers to exists.
 
     Catalog ─▶ misfits ─▶ "index i is of the relation 16400, which is not there", or nothing
     before, after, changes ─▶ new_misfit ─▶ the first that was not there before
@@ -7,8 +7,8 @@ INVARIANTS
   F1  a catalog that is committed has no misfit that the one before had not: of two transactions,
       one of which drops what the other refers to, the second is refused at every isolation level.
 
-`meridian check` tells all misfits. Not here: what can be told only of what a definition was bound
-against (`definition_conflicts.py`).
+`meridian check` reports all misfits. Not here: conflicts that show only in comparison with the
+catalog that a definition was bound to (`definition_conflicts.py`).
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Committing: from a request to the group's reply, and the end of transactions.
+"""Commit transactions, from the request to the group's reply, and end them.
 
     CommitTransaction ─▶ queue ─▶ gathered, validated ─▶ CommitGroup ─▶ GroupCommitted ─▶ replies
                                           └ refused                  └▶ GroupPassed, GroupFailed

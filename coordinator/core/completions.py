@@ -1,4 +1,4 @@
-"""How effects end, told to the core: every effect of `effects.py` has its completion here.
+"""Completion messages: how each effect of `effects.py` ends, reported to the core.
 
 Past tense; every one is a value, and one of `messages.Message`.
 """

@@ -1,4 +1,4 @@
-"""The core: one plain function from messages and time to effects. It owns all shared state.
+"""The core: one plain function from messages and time to effects, which owns all shared state.
 
     sessions ──requests──▶ step(message, now) ──effects──▶ driver ──completions──▶ step ..
 

@@ -1,4 +1,4 @@
-"""When to cut: which shards are dirty, and at which timestamp all of them are flushed (DESIGN §3).
+"""Schedule cuts: which shards are dirty, and when all are flushed at one timestamp (DESIGN §3).
 
     dirty ──age, bytes or commits──▶ FlushCut(C) ──CutFlushed──▶ Tidy(C) ──Tidied──▶ idle
 

@@ -1,4 +1,4 @@
-"""Making cuts: which shards, at which timestamp, and what is known when they are flushed.
+"""Make cuts: choose the shards and the timestamp, and take in the result of the flush.
 
 Functions over the core's state; the invariants (C1 ..) are those of `cut_schedule.py`.
 """

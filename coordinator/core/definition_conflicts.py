@@ -1,19 +1,21 @@
-"""Whether definitions of concurrent transactions rest on each other.
+"""Detect DDL conflicts: definitions of concurrent transactions that depend on each other.
 
     bound ─┬─ own DDL ────────▶ own    made: a view, a check ..      changed: a table, an enum ..
-           └─ that of others ─▶ now      └────────── is it made over ──────────┘ ? both ways
+           └─ that of others ─▶ now      └───────── does it depend ──────────┘ ? both ways
 
-Who defines something reads what it is made over, and who changes something reads what is made over
-it. Two transactions that have not seen each other may do both, and no version tells: a kept text
-would name a type that is called otherwise now, or a label that is none, or an index a column.
+A transaction that defines an object reads the objects that the definition depends on, and one that
+changes an object reads its dependents. Two transactions that have not seen each other may do both,
+and no version number shows it. A stored text would then name a type that is called otherwise now, a
+label that does not exist, or an index a missing column.
 
 INVARIANTS
-  B1  at every isolation level a definition is committed only if what it is made over is what it
-      was when the definition was bound;
-  B2  and something is changed or dropped only if whoever does it has seen all that is made over it;
-  B3  so it is with names of schemas and constraints, by which comments and privileges know them.
+  B1  at every isolation level a definition is committed only if the objects that it depends on are
+      as they were when the definition was bound;
+  B2  and an object is changed or dropped only if the transaction has seen all of its dependents;
+  B3  likewise for names of schemas and constraints, by which comments and privileges refer to them.
 
-Not here: references that nobody needs to have been bound to find missing (`catalog_references.py`).
+Not here: missing references, which can be found without knowing the bound catalog
+(`catalog_references.py`).
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What the core asks for. The driver runs them in order; each says how it ends.
+"""Effects that the core requests; the driver runs them in order, and each says how it ends.
 
 Effects that make something durable come before effects that tell anyone about it (STYLE §2.2).
 """

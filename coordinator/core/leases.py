@@ -1,4 +1,4 @@
-"""Write leases: a statement that keeps losing gets a table for itself, so that it always finishes.
+"""Write leases: a statement that keeps losing conflicts gets tables for itself, so that it ends.
 
 INVARIANTS
   L1  a table has at most one holder; only the holder's commits may write it meanwhile.

@@ -1,4 +1,4 @@
-"""Maintenance as sequenced work: which shard is compacted or vacuumed next, and what waits for it.
+"""Schedule compaction, vacuum and removal of dropped tables, one job at a time.
 
     flushed ──worth it──▶ RewriteFiles ──FilesRewritten──▶ rewritten ──next cut──▶ landed
     VACUUM, age ────────▶ VacuumShard ──────Vacuumed─────▶ suspects for the next one

@@ -1,4 +1,4 @@
-"""What enters the core: requests of sessions, completions of effects (`completions.py`), the tick.
+"""Messages to the core: requests of sessions, completions of effects (`completions.py`), the tick.
 
 Requests are imperative and carry the id that their reply names. Every message is a value;
 `core.step` is the only reader.

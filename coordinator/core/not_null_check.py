@@ -1,13 +1,14 @@
-"""The last net before the log: no commit brings NULL into a column that is NOT NULL.
+"""Check NOT NULL again at commit, as the last line of defence before the log.
 
-Whoever makes rows looks at them first (`row_constraints.py`, `blind_insert.py`, the validation of
-an ALTER TABLE), so that this finds nothing. It stands here because of what a miss would cost: a
-flush cannot write such rows, neither can the next server, so that the rows would be durable and no
-server would start again.
+Every writer of rows checks them first (`row_constraints.py`, `blind_insert.py`, the validation of
+an ALTER TABLE), so that this finds nothing. It stands here because of the cost of a miss: a flush
+cannot write such rows, neither can the next server, so that the rows would be durable and no server
+would start again.
 
 INVARIANTS
   N1  rows of a commit have a value in each column that the catalog after the commit has as NOT
-      NULL. Of staged files their statistics speak; rows of them that the batch deletes may be NULL.
+      NULL. Staged files are judged by their statistics; rows of them that the batch deletes may be
+      NULL.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Objects of the catalog other than tables as JSON, for the stash: their fields, by name.
+"""Encode catalog objects other than tables as JSON for the stash: their fields, by name.
 
 Every later version reads them: a field that is missing has its default, and fields that are unknown
 are a newer version's, which does not start on an older server.

@@ -1,4 +1,4 @@
-"""What a core shows of itself: values for the relations of schema `meridian`, and for people.
+"""Observe a core's state as values, for the relations of schema `meridian` and for people.
 
 INVARIANTS
   V1  looking changes nothing: no hold is taken, no timestamp handed out.

@@ -1,4 +1,4 @@
-"""What one transaction has written to one shard so far: many small batches at the price of few.
+"""Buffer one transaction's writes to one shard: many small batches at the price of few.
 
     write ─▶ pieces of rows, layers of deletes ─▶ merged() for a scan or the commit
                    └── spilled(files): the rows are in staged files now

@@ -1,13 +1,13 @@
-"""What changes of roles, owners and privileges do to a catalog.
+"""Apply changes of roles, owners and privileges to a catalog.
 
-They lie beside the definitions, as comments do: who grants something changes no definition, and
-makes nobody bind anew.
+Privileges are stored beside the definitions, as comments are: a grant changes no definition, so
+that no statement is bound again.
 
 INVARIANTS
-  U1  a role and the rights of a thing are changed from exactly the version that was bound.
-  U4  every role that something belongs to, or that is named by a list of privileges or among the
-      members of a role, is there: it is not dropped while that is so.
-  U5  the rights of something go when that goes, and in the same step.
+  U1  a role and the privileges of an object are changed from exactly the version that was bound.
+  U4  every role that owns an object, is named by a list of privileges or is a member of a role
+      exists: it cannot be dropped while that is so.
+  U5  the privileges of an object are removed with the object, in the same step.
   U6  no role is a member of itself, however many grants that lead there.
 """
 

@@ -1,4 +1,4 @@
-"""Recent commits of a shard as validation needs them: which rows came, which rows went.
+"""Log the recent commits of a shard for validation: which rows were inserted and deleted.
 
     commit ─▶ Interim ─▶ InterimLog: entries with ts, and an index by key for point predicates
                                 └─ pruned at the oldest open snapshot

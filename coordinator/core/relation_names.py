@@ -1,4 +1,4 @@
-"""The names of relations: of tables, of the indexes of their keys, and of what else has one."""
+"""Find duplicate relation names among tables, the indexes of their keys and other relations."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Roles and privileges as JSON, for the stash (K3 of `core/catalog.py`).
+"""Encode roles and privileges as JSON for the stash (K3 of `core/catalog.py`).
 
 Every later version reads them: fields are only ever added.
 """

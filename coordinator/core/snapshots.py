@@ -1,4 +1,4 @@
-"""Giving transactions the timestamps that they read at: chosen, closed if need be, held.
+"""Give transactions their read timestamps: chosen, closed if need be, held.
 
     TakeSnapshot ─▶ determine ─┬─ Ready, Close ─▶ held ─▶ Snapshot
                                ├─ WaitForClock, a write on its way ─▶ waits; `wake` asks again

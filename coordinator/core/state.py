@@ -1,4 +1,4 @@
-"""What a core knows: all its parts, put together once, changed only inside `core.step`."""
+"""The state of a core: all its parts, put together once, changed only inside `core.step`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

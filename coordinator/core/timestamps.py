@@ -1,4 +1,4 @@
-"""Choosing the timestamp of a query: pure; constraints with reasons, a preference, a choice.
+"""Choose the timestamp of a query: constraints with reasons, a preference, a choice; pure.
 
     since ─────── read_ts ─────── now ─────── now + bound
       │  answers at once  │ close it first │   wait for the clock   │ refused

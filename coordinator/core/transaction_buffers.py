@@ -1,4 +1,4 @@
-"""What an open transaction has buffered: savepoints, spilling, and files that nobody will commit.
+"""Buffers of an open transaction: savepoints, spilled rows, files that no commit will name.
 
 Every function takes the transaction and answers with effects; what it changes is the transaction's
 own (X4, X5 of `transactions.py`).

@@ -1,4 +1,4 @@
-"""Open transactions: what each has read, written and been given.
+"""Open transactions: what each has read, has written and holds.
 
 INVARIANTS
   X1  a transaction reads at one timestamp, chosen at its first snapshot, and sees its own writes

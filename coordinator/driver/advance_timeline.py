@@ -1,4 +1,4 @@
-"""ADVANCE TIMELINE: where a timeline without a clock may be brought to."""
+"""Check the target of ADVANCE TIMELINE for a timeline without a clock."""
 
 from typing import Final
 

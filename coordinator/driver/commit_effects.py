@@ -1,12 +1,12 @@
-"""Effects that make things durable: ceilings, commits, cuts.
+"""Run the effects that make state durable: timestamp ceilings, group commits and cuts.
 
     core ── PersistCeiling, CommitGroup, FlushCut, Tidy ──▶ stash, Delta ──▶ completion
 
 INVARIANTS
-  D5  a commit whose outcome is unknown is looked up by its token until it is known; nobody is told
-      anything before.
-  D6  only who still leads calls a version foreign: to one who was deposed the next coordinator's
-      looks so, too.
+  D5  a commit whose outcome is unknown is looked up by its token until the outcome is known; no
+      client gets an answer before.
+  D6  only a coordinator that still leads calls a table version foreign: to a deposed one, versions
+      of the next coordinator look foreign, too.
 
 Part of the driver (`driver.py`), which runs these as tasks.
 """
@@ -62,7 +62,7 @@ RESOLVE_PAUSE_S: Final = 0.05
 
 
 def _fence_of(error: StorageError) -> Fence:
-    """What a flush has met: somebody else's version, or that its own are not there."""
+    """The fence for a flush that found a foreign version, or misses its own."""
     return Fence.FOREIGN if isinstance(error, ForeignWriter) else Fence.DAMAGED
 
 
@@ -114,7 +114,7 @@ class Committing:
             return GroupCommitted(commit.token)
 
     async def _resolve(self, commit: Commit, cause: StorageError) -> Message:
-        """Look the token up until the stash answers; nobody is told anything before (D2)."""
+        """Look the token up until the stash answers; no client gets an answer before (D2)."""
         while True:
             try:
                 found = await self.txns.find(commit.token)
@@ -183,7 +183,7 @@ class Committing:
         return True
 
     async def tidy(self, tidy: Tidy) -> Message:
-        """Done or not; what was not tidied is tidied with the next cut."""
+        """Ends in Tidied, done or not; the next cut tidies the rest."""
         try:
             await self.txns.tidy(tidy.cut, tidy.flushed)
         except Fatal:

@@ -1,9 +1,9 @@
-"""What a session sees of the coordinator: transactions, snapshots, scans, commits.
+"""The interface of the coordinator to sessions: transactions, snapshots, scans, writes, commits.
 
 The driver implements it over the core (`driver.py`). Methods without `async` never wait; `await`
-marks where the world may change. What is refused arrives as `RequestRefused`, a `SqlError` that
-says whether a statement may start again from scratch. When the server ends, requests raise 57P01 or
-are cancelled, and the other methods do nothing.
+marks where the world may change. A refused request raises `RequestRefused`, a `SqlError` that says
+whether a statement may start again from scratch. When the server ends, requests raise 57P01 or are
+cancelled, and the other methods do nothing.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,8 +33,8 @@ from storage.types import ShardId, Timestamp
 
 
 class RequestRefused(SqlError):
-    """The core said no. `reason` is conflict or stale: a statement nobody saw yet may start
-    again.
+    """The core refused a request. With `reason` conflict or stale a statement may start again, if
+    the client has seen nothing of it.
     """
 
     reason: RefusedReason = RefusedReason.OTHER
@@ -95,11 +95,11 @@ class Coordination(Protocol):
         ...
 
     def release(self, txn: TransactionId, number: int) -> None:
-        """Forget a savepoint and those after it; what was written stays."""
+        """Forget a savepoint and those after it; its writes stay."""
         ...
 
     def rollback_to(self, txn: TransactionId, number: int) -> None:
-        """Undo writes and DDL since a savepoint; 0: all of them. What was read stays read."""
+        """Undo writes and DDL since a savepoint; 0: all of them. The read set stays."""
         ...
 
     async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:
@@ -135,8 +135,8 @@ class Coordination(Protocol):
         ...
 
     def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
-        """Names that the transaction rests on: if it writes, it commits only if they still mean
-        what they meant (A6 of `coordinator/core/validation.py`).
+        """Name look-ups that the transaction depends on: if it writes, it commits only if they
+        still have the same result (A6 of `coordinator/core/validation.py`).
         """
         ...
 
@@ -151,7 +151,7 @@ class Coordination(Protocol):
         ...
 
     async def optimize(self, tables: Sequence[Table]) -> None:
-        """Rewrite what is small or half deleted; returns when it is done."""
+        """Rewrite small and half-deleted files of these tables; returns when it is done."""
         ...
 
     async def vacuum(self, tables: Sequence[Table] | None) -> None:
@@ -181,7 +181,7 @@ class Coordination(Protocol):
 
     @property
     def newest_catalog(self) -> Catalog:
-        """The catalog as far as it is durable; what rests on it is validated when it commits."""
+        """The newest durable catalog; the commit validates what was bound to it."""
         ...
 
     async def examine(self, views: Collection[ShardView]) -> None:
@@ -198,7 +198,7 @@ class Coordination(Protocol):
         ...
 
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
-        """So many values that nobody else ever gets. Raises 2200H."""
+        """`count` values that no other caller ever gets. Raises 2200H."""
         ...
 
     async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
@@ -222,7 +222,7 @@ class Coordination(Protocol):
         ...
 
     def new_transaction_number(self) -> int:
-        """A number for a transaction that asks for one: no other ever had it, nor will."""
+        """A transaction number for txid_current(), which no other transaction ever has."""
         ...
 
     async def new_table_id(self) -> tuple[int, ShardId]:

@@ -1,12 +1,13 @@
-"""A statement could not read its input: are the files still what was written?
+"""Examine data files for damage after an engine has failed to read them.
 
     engine fails ─▶ Coordination.examine(views) ─▶ every file of the views ─┬─ whole: not the files
                                                                             └─ ShardDamaged ─▶ fence
 
 INVARIANTS
-  E1  only who still leads calls files damaged: to one who was deposed they may be vacuumed.
-  E2  nothing is read as long as nothing fails; then every file is read once, up to a bound.
-  E3  the views are pinned while they are examined, so that what is missing was not vacuumed by us.
+  E1  only a coordinator that still leads calls files damaged: those that a deposed one misses may
+      have been vacuumed.
+  E2  as long as no engine fails, no file is examined; then each file is read once, up to a bound.
+  E3  the views are pinned during the examination, so our own vacuum has not removed a missing file.
 
 Part of the driver (`driver.py`).
 """
@@ -49,7 +50,7 @@ def is_doubtful(error: Exception) -> bool:
 async def examined(
     batches: AsyncIterator[pa.RecordBatch], examine: Callable[[], Awaitable[None]]
 ) -> AsyncIterator[pa.RecordBatch]:
-    """The same batches; if they end in a failure, `examine` may have a better word for it."""
+    """The same batches; if they fail because of damaged files, `examine` raises a better error."""
     async with ending(batches):
         try:
             async for batch in batches:
@@ -62,8 +63,8 @@ async def examined(
 
 @dataclass(frozen=True, slots=True)
 class Examining:
-    """See the module. `leading` raises if another coordinator has taken over; `damaged` tells the
-    core, whose shards these are.
+    """See the module. `leading` raises if another coordinator has taken over; `damaged` reports a
+    damaged shard to the core that owns it.
     """
 
     store: ObjectStore
@@ -88,7 +89,7 @@ class Examining:
                 raise RequestRefused.from_reply(refused)
 
     async def _look_at(self, view: ShardView) -> None:
-        """Tell if files of the view are gone or broken (E1). Raises StorageError."""
+        """Report files of the view that are missing or broken (E1). Raises StorageError."""
         problem = await self._problem(view)
         if problem is not None:
             await self.leading()

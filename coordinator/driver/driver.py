@@ -1,20 +1,20 @@
-"""The driver: the one loop that feeds the core and runs its effects.
+"""The driver: the one loop that feeds messages to the core and runs the effects that it returns.
 
     session ─request─▶ inbox ─▶ core.step ─▶ effects ─┬─ Reply: resolve the future
                          ▲                            └─ task: stash, Delta ─┐
                          └────────────── completion ─────────────────────────┘
 
 INVARIANTS
-  D1  messages are handled one at a time, in the order they came; a step is never entered twice.
-  D2  every effect ends in its completion, whatever fails; an unknown commit is resolved by its
+  D1  messages are handled one at a time, in the order of their arrival; a step is never re-entered.
+  D2  every effect ends in its completion, also on failure; an unknown commit is resolved by its
       token.
   D3  Fenced, a fatal storage failure or a bug in the core ends `run` with the exception: the
-      process stops, and a restart recovers. A core that has failed is never stepped again, whoever
-      fed it the message: its state may be half changed.
-  D4  the timestamp of a strict read leaves only after the stash has confirmed, asked after the
-      timestamp was taken, that nobody else leads (`leadership.py`).
+      process stops, and a restart recovers. A core that has failed is never stepped again, for any
+      caller: its state may be half changed.
+  D4  the timestamp of a strict read leaves only after the stash has confirmed that no other
+      coordinator leads. The question is asked after the timestamp was taken (`leadership.py`).
 
-Nothing here decides; the core does. Nothing here knows SQL.
+The driver decides nothing, the core does; and it knows no SQL.
 """
 
 import asyncio
@@ -283,7 +283,7 @@ class Driver:
     # --- what sessions call ------------------------------------------------------------------
 
     def deliver(self, message: Message) -> None:
-        """Feed a message that nobody waits for: what another timeline's core has said."""
+        """Feed a message that has no reply: news from another timeline's core."""
         self._handle(message)
 
     async def _request(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:

@@ -1,12 +1,12 @@
-"""What a dropped timeline leaves behind: its part of the stash, and the files of its tables.
+"""Remove the stash keys and table files that a dropped timeline leaves behind.
 
     DROP TIMELINE ─▶ its driver ends ─▶ files of its tables ─▶ keys of its part ─▶ nothing
                                 └ a crash between: the next start goes on from the catalog's history
 
 INVARIANTS
-  Z1  a timeline that is made again has another part (`Timeline.part`): it begins afresh, however
-      much of the old one is still there.
-  Z2  the shards of a part are known until their files are gone: it may be repeated.
+  Z1  a timeline that is created again under the same name has another part of the stash
+      (`Timeline.part`): it starts empty, however much of the old one is still there.
+  Z2  the shards of a part are known until their files are removed, so that removal can be repeated.
 """
 
 import logging
@@ -33,7 +33,7 @@ PIECE_KEYS_MAX: Final = 128
 def dropped_timelines(
     history: Sequence[tuple[Timestamp, Sequence[CatalogChange]]], present: Iterable[Timeline]
 ) -> list[Timeline]:
-    """Timelines that the catalog has had; their parts may be left."""
+    """Timelines of the catalog's history that do not exist any more; their parts may be left."""
     made = [c.timeline for _, changes in history for c in changes if isinstance(c, PutTimeline)]
     parts = {timeline.place for timeline in present}
     return [timeline for timeline in dict.fromkeys(made) if timeline.place not in parts]
@@ -48,7 +48,7 @@ class DroppedTimelines:
     epoch: Epoch
 
     async def remove(self, timeline: Timeline) -> None:
-        """Remove what is left of it; what fails is tried again at the next start. Raises Fenced."""
+        """Remove the rest of a timeline; a failure is retried at the next start. Raises Fenced."""
         try:
             await self._remove(StashPart(self.stash, timeline.place))
         except (Fenced, Fatal):

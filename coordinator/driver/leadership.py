@@ -1,18 +1,20 @@
-"""Leadership: a strict read is answered only if nobody had taken over when it asked (DESIGN §5).
+"""Confirm that this coordinator still leads before it answers strict reads (DESIGN §5).
 
     reads that wait ─┬─ A ─┬─▶ question 1 ─────▶ answer: A, B
                      └─ B ─┘        C, D wait ─▶ question 2 ─────▶ answer: C, D
 
 INVARIANTS
-  F1  who is answered asked before the question went out that answers him. An answer to an older
-      question says nothing: the new leader may have written, and told, between the two.
-  F2  one question is under way at a time, and answers all who waited when it went out.
-  F3  Fenced is told to all who wait, and ends the driver; another failure only those who asked.
-  F4  a coordinator that nobody asks asks by itself, so that it ends soon after it was deposed.
+  F1  a read is answered only by a question that went out after the read was asked. An answer to an
+      older question proves nothing: a new leader may have acknowledged writes between the two.
+  F2  one question is under way at a time; it answers all reads that waited when it went out.
+  F3  Fenced fails all waiting reads and ends the driver; another failure fails only the reads that
+      its question stood for.
+  F4  without reads the coordinator asks from time to time, so that it ends soon after it was
+      deposed.
 
 It costs nothing where the stash keeps all others out (SQLite under its lock). A read-only
-transaction needs one confirmation, after its snapshot: it is serialized at that moment. One that
-writes is confirmed by its commit as well, which carries the epoch.
+transaction needs one confirmation, after its snapshot: it is serialized at that moment. A writing
+transaction is confirmed by its commit as well, which carries the epoch.
 """
 
 import asyncio

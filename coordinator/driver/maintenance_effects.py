@@ -1,14 +1,14 @@
-"""Effects that look after files: checkpoints, checksums, compaction, vacuum, dropped tables.
+"""Run maintenance effects: checkpoints, checksums, compaction, vacuum, removal of dropped tables.
 
     core ── RewriteFiles, VacuumShard, ForgetShards, RemoveStaged ──▶ work ──▶ completion
     flush ──▶ checkpoint, checksum: nobody waits for them
 
 INVARIANTS
-  D7  no commit and no read waits for any of it; what fails is logged and told, and changes nothing
-      but space. A fatal storage failure and Fenced end the process as everywhere (D3 of
+  D7  no commit and no read waits for maintenance. A failure is logged and reported, and costs
+      nothing but space. A fatal storage failure and Fenced end the process as everywhere (D3 of
       `driver.py`).
-  D8  what a checkpoint or a checksum misses is damage only if no vacuum can have taken it: the two
-      are slow at times, and a log may be cleaned up to a younger checkpoint meanwhile.
+  D8  a file that a checkpoint or a checksum misses counts as damage only if no vacuum can have
+      removed it. Both may be slow, and a log may meanwhile be cleaned up to a younger checkpoint.
 
 Part of the driver (`driver.py`), which runs these as tasks.
 """
@@ -78,8 +78,8 @@ class RunBlocking(Protocol):
 
 @dataclass(slots=True)
 class Maintaining:
-    """See the module. `leading` raises if another coordinator has taken over; `damaged` hears of
-    tables whose files are gone or broken.
+    """See the module. `leading` raises if another coordinator has taken over; `damaged` is called
+    for tables whose files are missing or broken.
     """
 
     store: ObjectStore
@@ -132,7 +132,7 @@ class Maintaining:
         await self._look_at(shard, error)
 
     async def _look_at(self, shard: ShardId, error: StorageError) -> None:
-        """What is not there, or not what was written, is damage, unless a successor did it."""
+        """A missing or changed file is damage, unless a successor did it."""
         if not isinstance(error, NotFound | Corrupt):
             return
         try:
@@ -211,7 +211,7 @@ class Maintaining:
         return [*writes, Put(OIDS, NEXT_OID, left)]
 
     async def remove_staged(self, staged: RemoveStaged) -> None:
-        """Delete files that no commit names; what is left over is an orphan."""
+        """Delete files that no commit names; a file left over is an orphan."""
         for shard, name in staged.files:
             try:
                 await self.store.delete(data_path(shard, name))

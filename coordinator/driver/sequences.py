@@ -1,12 +1,12 @@
-"""The values of sequences: outside of transactions, never the same twice, durable by ranges.
+"""Hand out sequence values outside of transactions: each only once, durable by ranges.
 
     nextval ─▶ a value of the range in memory ──empty──▶ the next range, durable, then its values
 
 INVARIANTS
   S1  a value is handed out only after a state beyond it is durable, so no later coordinator hands
-      it out again; what is left of a range when the server ends is a gap.
+      it out again. The rest of a range is a gap when the server ends.
   S2  a range belongs to one definition of a sequence: ALTER SEQUENCE begins another.
-  S3  one range of a sequence is made at a time.
+  S3  one range of a sequence is allocated at a time.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A transaction's parts in timelines: what it was begun with, and how a part begins elsewhere.
+"""The part of a transaction in a timeline other than `system`, and how it begins there.
 
 Part of `timelines.py`, whose invariants these serve (L1).
 """
@@ -19,8 +19,8 @@ from sql.catalog.catalog import Catalog, LookUp
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What a transaction was begun with, its open savepoints and what it has looked up: for a part
-    that begins later.
+    """The arguments with which a transaction was begun, its open savepoints and its name look-ups:
+    for a part that begins later.
     """
 
     owner: ConnectionId
@@ -29,7 +29,7 @@ class Begun:
     staleness_us: int | None
     savepoints: list[int] = field(default_factory=list[int])
     names: set[LookUp] = field(default_factory=set[LookUp])
-    """What its statements rest on."""
+    """Name look-ups that its statements depend on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Part:
 
 
 def begin_part(driver: Driver, begun: Begun) -> TransactionId:
-    """Begin the transaction there, as it stands."""
+    """Begin the transaction in that driver's timeline, with its savepoints."""
     txn = driver.begin(
         begun.owner,
         isolation=begun.isolation,
@@ -55,12 +55,12 @@ def begin_part(driver: Driver, begun: Begun) -> TransactionId:
 
 
 def definitions(catalog: Catalog, timeline: str) -> tuple[CatalogChange, ...]:
-    """The tables of a timeline, as the changes that brought them."""
+    """The tables of a timeline, as catalog changes that create them."""
     return tuple(PutTable(table) for table in catalog.tables.values() if table.timeline == timeline)
 
 
 def mixed(first: str, second: str) -> RequestRefused:
-    """25000 (L1)."""
+    """25000 for a transaction that would use two timelines (L1)."""
     return RequestRefused(
         "25000",
         "a transaction cannot use two timelines",

@@ -1,18 +1,18 @@
 """All timelines of a server behind one `Coordination`: a driver and a core for each (DESIGN §2).
 
     session ─▶ Timelines ─┬─▶ driver of `system`: DDL, tables of the wall clock
-                          └─▶ driver of `line` ..: rows of its tables; hears of DDL from `system`
+                          └─▶ driver of `line` ..: rows of its tables; gets DDL from `system`
 
 A session begins a transaction in `system`, where its names are looked up. At its first row of a
 table of another timeline the transaction gets a part there, and stays there.
 
 INVARIANTS
-  L1  a transaction reads and writes rows of one timeline; what mixes two is refused (25000). DDL is
-      of `system`, so it does not mix with rows of another timeline either.
-  L2  a timeline is served before anybody can see it in a catalog; who asks for bounded staleness
-      does not wait for that, and is refused there until then.
-  L4  who reads in a timeline when it is dropped reads on; then nothing is left of it.
-  L3  all timelines share the epoch: who is fenced in one is fenced in all.
+  L1  a transaction reads and writes rows of one timeline; mixing two is refused (25000). DDL is of
+      `system`, so it does not mix with rows of another timeline either.
+  L2  a timeline is served before a catalog shows it. A read with bounded staleness does not wait
+      for that, and is refused there until then.
+  L4  a transaction that reads in a timeline when it is dropped reads on; after it nothing is left.
+  L3  all timelines share the epoch: a coordinator that is fenced in one is fenced in all.
 """
 
 import asyncio

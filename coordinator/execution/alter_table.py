@@ -1,11 +1,11 @@
-"""ALTER TABLE: old rows get what the new definition wants, and are looked at before it counts.
+"""ALTER TABLE: rewrite the rows for the new definition and validate them, in one transaction.
 
     rows before ─▶ rewrite ─▶ PutTable ─▶ rows after ─▶ validations ─▶ done, or the statement fails
 
 INVARIANTS
   T1  the definition and the rows that fit it are changed in one transaction, or neither.
-  T2  who alters a table has seen all of its rows: the commit is refused if anybody has written to
-      it since (A11 of `coordinator/core/validation.py`).
+  T2  a transaction that alters a table has seen all of its rows: the commit is refused if another
+      has written to it since (A11 of `coordinator/core/validation.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -37,8 +37,8 @@ async def redefine(
     rewrite: Plan | None,
     parents: Sequence[Table] = (),
 ) -> None:
-    """Give a table its new definition, and its rows what that wants (T1). `parents`: tables that
-    it refers to now; what was bound without that is bound again.
+    """Give a table its new definition, and rewrite its rows for it (T1). `parents`: tables that it
+    refers to now; statements bound without the reference are bound again.
     """
     refuse_temporary(execution.catalog(), change.after)
     batch: WriteBatch | None = None
@@ -96,7 +96,9 @@ def touched(table: Table) -> Table:
 
 
 async def validate(execution: Execution, table: Table, validations: Sequence[Validation]) -> None:
-    """Raises for the first rule that some row of the table, or of one beside it, breaks."""
+    """Raises for the first constraint that a row of the table, or of another one involved,
+    violates.
+    """
     for validation in validations:
         own = table if validation.of is None or validation.of.oid == table.oid else validation.of
         others = () if validation.foreign is None else (validation.foreign[1],)

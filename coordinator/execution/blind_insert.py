@@ -1,15 +1,15 @@
-"""INSERT .. VALUES alone in its transaction, the commonest write, without what it does not need.
+"""Fast path for an INSERT .. VALUES that is its whole transaction, the commonest write.
 
     cached plan ─▶ rows of values ─▶ Coordination.insert: queued, encoded and committed with others
 
-It reads nothing, so it needs no snapshot and no transaction of the core: what it was bound to is
-validated when it commits.
+The statement reads nothing, so it needs no snapshot and no transaction of the core: the definitions
+that it was bound to are validated when it commits.
 
 INVARIANTS
-  I1  it is taken only for what has been bound before and means the same; whatever else comes up (a
-      value that fails, a definition that changed) goes the general way, from the beginning.
-  I2  what a statement or a table may have beyond plain columns is looked at here, or keeps it from
-      being taken: `tests/session/keys/test_blind_insert.py` knows all fields.
+  I1  the path is taken only for a statement that has been bound before and still means the same.
+      Anything else (a value that fails, a definition that changed) starts over on the general path.
+  I2  every feature of a statement or a table beyond plain columns is either handled here, or rules
+      this path out: `tests/session/keys/test_blind_insert.py` knows all fields.
 """
 
 from collections.abc import Sequence
@@ -112,7 +112,7 @@ def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
 
 
 async def insert_alone(execution: Execution, prepared: Prepared) -> Done | None:
-    """Run and commit the statement; None if it must go the general way (I1)."""
+    """Run and commit the statement; None if it must take the general path (I1)."""
     services, transaction = execution.services, execution.transaction
     insert = _remembered(prepared, services.in_process)
     if insert is None or transaction.is_open or transaction.read_only:

@@ -1,4 +1,4 @@
-"""What executing a statement needs and yields; shared by the `execute_*` modules.
+"""The context of a statement's execution and its outcome, shared by the `execute_*` functions.
 
     Prepared ─▶ execute_<kind> ─▶ Done(tag)                     nothing but a tag
                                └▶ Rows(batches, tag of a count) rows, streamed or held
@@ -6,7 +6,7 @@
 INVARIANTS
   Q1  nothing of a writing statement reaches the client before its commit is acknowledged, unless
       the commit belongs to a later statement (a block, or a pipeline without Sync).
-  Q2  rows of a query are streamed: no more than a few batches are in memory, whatever the result.
+  Q2  rows of a query are streamed: at most a few batches are in memory, whatever the result size.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class InProcess(Protocol):
         ...
 
     async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
-        """The same, beside the loop if it may take long."""
+        """The same, in a thread if it may take long."""
         ...
 
     def value(self, plan: Plan) -> Value:
@@ -133,19 +133,19 @@ class Execution:
     notice: Callable[[SqlError, Severity], None]
     parameters: Sequence[Value] = ()
     bind_context: Callable[[], BindContext] | None = None
-    """What the statement was bound in, for expressions that its tables keep."""
+    """The context that the statement was bound in, for expressions that its tables store."""
     filled: Mapping[int, Mapping[int, Filled]] = field(
         default_factory=dict[int, Mapping[int, Filled]]
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""
 
     def context(self) -> BindContext:
-        """What the statement was bound in."""
+        """The context that the statement was bound in."""
         assert self.bind_context is not None, "a statement knows what it is bound in"
         return self.bind_context()
 
     def catalog(self) -> Catalog:
-        """What the statement was bound to."""
+        """The catalog that the statement was bound to."""
         return self.context().catalog
 
     def stored_plan(self, table: Table, part: Hashable, make: Callable[[Binding], Plan]) -> Plan:
@@ -186,7 +186,7 @@ class Execution:
     async def with_catalog(
         self, plan: Plan, inputs: Mapping[RelationId, ShardView]
     ) -> Mapping[RelationId, ShardView]:
-        """The inputs, and the catalogs that a kept expression looks names up in."""
+        """The inputs, and the system catalogs that a stored expression reads."""
         named = {scan.relation for scan in scans(plan) if is_system_relation(scan.relation)}
         found = [system_catalog(*relation.split(".", 1)) for relation in sorted(named)]
         if not found:
@@ -247,6 +247,6 @@ Outcome: TypeAlias = Done | Rows
 
 
 async def held(table: pa.Table) -> Batches:
-    """Rows that are there already, as a stream."""
+    """A table in memory as a stream."""
     for batch in table.to_batches():
         yield batch

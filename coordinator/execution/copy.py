@@ -1,10 +1,11 @@
-"""COPY FROM STDIN and COPY TO STDOUT: rows between the client's stream and a table.
+"""COPY FROM STDIN and COPY TO STDOUT: stream rows between the client and a table.
 
     CopyData ─▶ pieces ─▶ a thread: CopyReader ─▶ batches ─▶ RowSink ─▶ the transaction
     query ─▶ batches ─▶ a thread: CopyWriter ─▶ CopyData
 
 INVARIANTS
-  M1  memory is a few pieces and what the sink holds, whatever comes; the client waits meanwhile.
+  M1  memory is a few pieces and the sink's buffer, however much data comes; the client waits
+      meanwhile.
   M2  rows count when the client has said CopyDone and the transaction commits; never before.
 """
 
@@ -173,7 +174,7 @@ async def _read(
     read: Callable[[Reader, bytes], Sequence[pa.RecordBatch]],
     piece: bytes,
 ) -> Sequence[pa.RecordBatch]:
-    """The rows of a piece; what is to be said of others is told, also if an error ends it."""
+    """The rows of a piece; notices about other rows are sent, also if an error ends it."""
     try:
         return await asyncio.to_thread(read, reader, piece)
     finally:

@@ -1,4 +1,4 @@
-"""CREATE TABLE AS and SELECT INTO: a definition and a write, in one statement."""
+"""CREATE TABLE AS and SELECT INTO: define a table and fill it, in one statement."""
 
 from coordinator.execution.context import Done, Execution
 from coordinator.execution.ddl import execute_definition

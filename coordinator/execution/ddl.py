@@ -1,4 +1,4 @@
-"""DDL: changes of the catalog, buffered in the transaction."""
+"""Execute DDL statements: buffer their catalog changes in the transaction."""
 
 from collections.abc import Sequence
 from dataclasses import replace

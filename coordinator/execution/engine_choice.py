@@ -1,4 +1,4 @@
-"""Which engine runs a plan, and why: in process, Spark (or what stands in for it), local.
+"""Choose the engine that runs a plan: in process, Spark (or its substitute), or DuckDB.
 
     no inputs, every function in Python ─▶ in process, at once
     relations of the system only ────────▶ local, if it has every function: tools ask for them often
@@ -6,9 +6,11 @@
     engine = auto  ─▶ a few rows in memory: in process; what the local engine can do and the inputs
                       allow: local; everything else: the server's engine
 
+The local engine is DuckDB.
+
 INVARIANTS
-  H1  a choice depends on the plan, the sizes of its inputs and the setting, so EXPLAIN tells what
-      would run.
+  H1  a choice depends on the plan, the sizes of its inputs and the setting, so EXPLAIN names the
+      engine that would run.
 """
 
 from collections.abc import Mapping
@@ -40,7 +42,7 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """As EXPLAIN tells it."""
+        """The engine and the reason, as EXPLAIN shows them."""
         return f"{self.name} ({self.reason})" if self.reason else self.name
 
 

@@ -1,11 +1,11 @@
-"""EXPLAIN: the plan, the engine, the files of each table; with ANALYZE what running it took.
+"""EXPLAIN: show the plan, the engine and the files of each table; with ANALYZE, run and measure.
 
     statement ─▶ views, choice ─▶ Shown ─┬────────────────────────▶ text or JSON
                                          └─ ANALYZE: run, count ──▶
 
 INVARIANTS
-  X2  without ANALYZE nothing runs and no sequence moves; with it the statement runs as it would
-      alone, and what it wrote is committed before anything is told (Q1 of `context.py`).
+  X2  without ANALYZE nothing runs and no sequence moves. With it the statement runs as it would
+      alone, and its writes are committed before the client sees anything (Q1 of `context.py`).
 """
 
 from collections.abc import Sequence

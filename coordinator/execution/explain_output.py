@@ -1,10 +1,10 @@
-"""EXPLAIN: what is shown of a statement, and how: PostgreSQL's indented text, or its JSON.
+"""Render the nodes of EXPLAIN as PostgreSQL's indented text or as its JSON.
 
     Shown ─┬─▶ text_lines   "Sort  (actual ..)", details and arrows below
            └─▶ document     {"Node Type": "Sort", .., "Plans": [..]}
 
 INVARIANTS
-  E1  both forms tell the same; names of properties are PostgreSQL's where it has them.
+  E1  both forms show the same; names of properties are PostgreSQL's where it has them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""EXPLAIN TIMESTAMP FOR: how the timestamp of a query would be chosen, without choosing one."""
+"""EXPLAIN TIMESTAMP FOR: show how a query's timestamp would be chosen, without choosing one."""
 
 import json
 from collections.abc import Iterator

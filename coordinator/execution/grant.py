@@ -1,8 +1,8 @@
-"""CREATE ROLE, GRANT and their kin: changes of the catalog like other definitions.
+"""Compute the catalog changes of CREATE ROLE, GRANT and their kin.
 
 INVARIANTS
-  W1  a password leaves this module as a SCRAM verifier only, and is not kept in the plan cache.
-  W2  who grants or takes away a privilege is told, once a statement, that none is enforced yet.
+  W1  a password leaves this module as a SCRAM verifier only, and never enters the plan cache.
+  W2  a statement that grants or revokes privileges warns once that none is enforced yet.
 """
 
 import base64
@@ -67,7 +67,7 @@ async def changed_rights(execution: Execution, statement: ChangeRights) -> list[
 
 
 def with_owners(execution: Execution, changes: list[CatalogChange]) -> list[CatalogChange]:
-    """The changes, and whose the new things are: they are his who acts."""
+    """The changes, and the owner of each new object: the current role."""
     assert execution.bind_context is not None, "a definition knows what it is bound in"
     context = execution.bind_context()
     catalog, known = context.catalog, {c.subject for c in changes if isinstance(c, PutRights)}
@@ -107,7 +107,9 @@ def _numbered(role: Role, oid: int) -> Role:
 
 
 def verifier(password: str, iterations: int) -> str:
-    """What the server keeps of a password (RFC 5803); one that is one already stays (W1)."""
+    """The SCRAM verifier stored for a password (RFC 5803); a given verifier is stored as it is
+    (W1).
+    """
     if _VERIFIER.fullmatch(password):
         return password
     if _MD5.fullmatch(password):

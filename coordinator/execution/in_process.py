@@ -1,7 +1,7 @@
-"""The reference executor as sessions use it: whole answers at once, for small plans.
+"""Evaluate small plans in process with the reference engine, whole results at once.
 
 INVARIANTS
-  J1  what may take long runs beside the loop, and shares nothing with what runs on it.
+  J1  work that may take long runs in a thread, and shares nothing with work on the event loop.
 """
 
 import asyncio

@@ -1,14 +1,14 @@
-"""Plans that ask for rows by key: answered in process, over the rows that have the keys.
+"""Answer plans that select rows by key in process, over only the rows that have the keys.
 
     plan ─▶ conditions of its scans ─▶ keys ─▶ KeyIndex.locate ─▶ rows ─▶ the plan, in process
     one table, one value for each column ─▶ `compute/access/point_reads.py`: the same, with less ado
 
 A row for which no condition of its scans is true changes nothing of a plan's result (D1 of
-`sql/plan/read_conditions.py`), so the plan may as well run over the others alone.
+`sql/plan/read_conditions.py`), so the plan may as well run over the other rows alone.
 
 INVARIANTS
-  A1  it is taken only if every table of the plan is asked by a whole key, or has few rows in
-      memory, and the reference engine has all of the plan's functions.
+  A1  the path is taken only if the plan selects from every table by a whole key, or the table has
+      few rows in memory. The reference engine must have all of the plan's functions.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from storage.batch import ShardView
 from storage.known_rows import Points
 
 KEYS_MAX: Final = 100
-"""Keys asked for at once. Larger: rows of many files are read in process, one row group each."""
+"""Keys looked up at once. Larger: rows of many files are read in process, one row group each."""
 
 SMALL_ROWS_MAX: Final = 200
 """Rows in memory of another table of the plan: joins are nested loops here."""
@@ -45,7 +45,7 @@ SMALL_ROWS_MAX: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class _ByKey:
-    """A table that is asked for rows with these keys."""
+    """A table, and the keys of the rows to read from it."""
 
     table: Table
     key: Key
@@ -54,7 +54,7 @@ class _ByKey:
 
 @dataclass(frozen=True, slots=True)
 class RowsFound:
-    """The rows of the only table of a plan, as far as they change anything of it."""
+    """The rows of a plan's only table that can affect its result."""
 
     reading: PointRead
     rows: list[Row]
@@ -68,7 +68,7 @@ class RowsFound:
 
 @dataclass(frozen=True, slots=True)
 class PointAccess:
-    """How to get at the rows of a plan: by key, or all of the few that there are."""
+    """How to read the tables of a plan: by key, or all rows of those with few."""
 
     plan: Plan
     by_key: Sequence[_ByKey]

@@ -1,7 +1,7 @@
-"""Few rows of one table by values of its columns: found here; in a thread if a file has to be read.
+"""Answer single-table look-ups by column values in process; read files in a thread.
 
-What is found so, and how, is `compute/access/point_reads.py`. The view, and what the transaction
-depends on, are those of every other query.
+The search itself is in `compute/access/point_reads.py`. The view and the transaction's read set are
+those of every other query.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from storage.batch import ShardView
 
 
 def read_by_key(execution: Execution, plan: Plan, tables: Sequence[Table]) -> PointRead | None:
-    """How to answer a query on the local engine by key; None if that has to be asked."""
+    """How to answer a query of the local engine by key; None if the engine has to run it."""
     if len(tables) != 1 or execution.services.local is None or is_system(tables[0]):
         return None
     if execution.variables.get("engine") not in ("local", "auto"):
@@ -29,7 +29,7 @@ def read_by_key(execution: Execution, plan: Plan, tables: Sequence[Table]) -> Po
 async def rows_by_key(
     execution: Execution, reading: PointRead, view: ShardView
 ) -> list[Row] | None:
-    """The rows that it wants; None if an engine has to look for them after all."""
+    """The rows that the query selects; None if an engine has to find them after all."""
     index, parameters = execution.services.key_index, execution.parameters
     try:
         rows = reading.rows(index, view, parameters, may_read=False)

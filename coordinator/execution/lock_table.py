@@ -1,9 +1,9 @@
-"""LOCK TABLE where nobody waits: what it promises is looked at when the transaction commits.
+"""LOCK TABLE without waiting: the commit validates what the lock promises.
 
-from writers   all rows of the table are read, as under FOR UPDATE: who has written to it
-               meanwhile makes the commit of a transaction that writes fail with 40001
-alone          two who hold it seem to come one after the other: so do all transactions at the
-               serializable levels, and at weaker ones nobody would see to it: refused
+from writers   all rows of the table enter the read set, as under FOR UPDATE: if another transaction
+               writes to the table meanwhile, the commit of a writing transaction fails with 40001
+alone          two holders must appear to run one after the other. All transactions do so at the
+               serializable levels; at weaker levels nothing would ensure it, so it is refused
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ _SERIAL: Final = (Isolation.STRICT_SERIALIZABLE, Isolation.SERIALIZABLE)
 
 
 async def execute_lock(execution: Execution, statement: LockTables, tag: str) -> Done:
-    """Remember what must not change."""
+    """Put all rows of the tables into the read set, to be validated at the commit."""
     transaction = execution.transaction
     if transaction.warns_outside:
         raise only_in_block(tag)

@@ -1,4 +1,4 @@
-"""OPTIMIZE, VACUUM, ANALYZE: work on files that changes no answer, outside of transactions."""
+"""OPTIMIZE, VACUUM, ANALYZE: file maintenance outside of transactions, which changes no answer."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from sql.statements.bound import Maintenance, MaintenanceKind
 
 
 async def execute_maintenance(execution: Execution, statement: Maintenance, *, alone: bool) -> Done:
-    """Do it and wait for the end; what was done stays done."""
+    """Do it and wait for the end; completed work is never undone."""
     coordination = execution.services.coordination
     tag = statement.kind.value
     if statement.kind is not MaintenanceKind.ANALYZE:

@@ -1,11 +1,10 @@
-"""INSERT, UPDATE, DELETE, MERGE, alone and in WITH: run the statement, write what it does into the
-transaction.
+"""Execute INSERT, UPDATE, DELETE and MERGE, alone and in WITH; write the result to the transaction.
 
     INSERT VALUES   source in process ────────────────────────────▶ inserts        (blind: no scan)
     the others      views ─▶ engine ─▶ (source, index | new rows) ─▶ deletes + inserts
                                                 └─▶ RETURNING over relation `new`
 
-How one part runs is `modify_part.py`, what all of them add up to `statement_work.py`.
+`modify_part.py` runs one part; `statement_work.py` collects the effects of all parts.
 """
 
 import pyarrow as pa
@@ -101,7 +100,7 @@ def _outcome(execution: Execution, main: Query | Modify, done: Modified, tag: st
 
 
 def tables_of(bound: Modify | Compound) -> tuple[Table, ...]:
-    """What a statement reads and writes."""
+    """The tables that a statement reads and writes."""
     if isinstance(bound, Modify):
         others = () if bound.conflict is None else bound.conflict.tables
         checked = () if bound.view_checks is None else bound.view_checks.tables

@@ -1,14 +1,14 @@
-"""Rows into staged Parquet files of the warehouse, with bounded memory.
+"""Spool rows into staged Parquet files of the warehouse with bounded memory.
 
     batches ─▶ a thread ─▶ row groups ─▶ files of FILE_BYTES ─▶ sync ─▶ DataFiles for the commit
 
 INVARIANTS
-  P1  memory holds one row group and what the writer of Parquet needs for it.
+  P1  memory holds one row group and the buffers that the Parquet writer needs for it.
   P2  files count once a commit names them; `finish` has made them durable before that (W3 of
       `storage/object_store.py`).
-  P3  names are never used twice, also by a server that was killed in between: they are random.
-  P4  one thread at a time has the writer: that of a statement which is cancelled goes on, and a
-      writer that is closed beside it ends the process. What is discarded stays discarded.
+  P3  file names are random and never used twice, also by a server that was killed in between.
+  P4  one thread at a time uses the writer. The thread of a cancelled statement goes on, and closing
+      a writer beside it would crash the process. Discarded files stay discarded.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
-"""Which small plans may take long all the same: by what they make of a few rows.
+"""Detect small plans that may run long: large constants or parameters, functions that grow data.
 
     select regexp_count(repeat('ab', 200000), 'a')      one row, and ten seconds
 
-What is long comes from constants and parameters that are, or from functions that make much of
-little. Anything else is short work for whatever plan fits `in_process.WORK_MAX`.
+Long work comes from long constants and parameters, or from functions that make large values of
+small ones. Anything else is short work for every plan that fits `in_process.WORK_MAX`.
 """
 
 from typing import Final
@@ -28,7 +28,7 @@ def makes_much(plan: Plan) -> bool:
 
 
 def is_given_much(run: Run) -> bool:
-    """Whether it may by its parameters."""
+    """Whether a run may take long because of its parameters."""
     return any(map(_is_large, run.parameters))
 
 

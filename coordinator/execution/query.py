@@ -1,4 +1,4 @@
-"""SELECT, VALUES, WITH: choose an engine, pin the inputs, stream the rows.
+"""Execute SELECT, VALUES and WITH: choose an engine, pin the inputs, stream the rows.
 
     constant ──▶ in process, at once
     tables ────▶ views at the transaction's timestamp ─┬─▶ few rows by key, in process
@@ -27,7 +27,7 @@ from storage.types import Timestamp
 async def execute_query(
     execution: Execution, query: Query, *, as_of: Timestamp | None, tag: str = "SELECT"
 ) -> Rows:
-    """Start a query; its rows come as they are asked for (Q2 of `context.py`)."""
+    """Start a query; its rows are computed on demand (Q2 of `context.py`)."""
     batches = await start_query(execution, query, as_of=as_of)
     if query.calls is not None:
         batches = with_calls(execution, batches, query.calls)
@@ -47,7 +47,7 @@ async def start_query(
 async def query_inputs(
     execution: Execution, query: Query, *, as_of: Timestamp | None
 ) -> dict[RelationId, ShardView]:
-    """What a query reads, pinned."""
+    """The pinned views that a query reads."""
     if query.locked and execution.transaction.read_only:
         raise read_only_transaction("SELECT FOR UPDATE")
     return await execution.views(query.tables, as_of=as_of, plan=query.plan, locked=query.locked)

@@ -1,7 +1,7 @@
-"""What a statement reads of each table, as predicates for its scans (DESIGN §6).
+"""Derive from a plan the predicates that its scans depend on, one for each table (DESIGN §6).
 
-The conditions of a plan are found once and remembered, by the plan's identity: plans that are run
-again come from the plan cache.
+The conditions of a plan are derived once and cached by the plan's identity: plans that run again
+come from the plan cache.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,10 @@
-"""Results of the reg types: oids become the names of what they are, on their way to a client that
-reads text; one that reads binary gets the oids.
+"""Replace oids of reg types (regclass, regtype ..) by names in results that a client reads as text.
+
+A client that reads binary gets the oids.
 
 INVARIANTS
   R1  names are those of the catalog that the statement was bound with; an oid that names nothing
-      is shown as it is.
+      is shown as a number.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +23,11 @@ from sql.types.sql_type import REGISTERED
 _KINDS: Final = {name: name.removeprefix("reg") for name in REGISTERED}
 
 Naming: TypeAlias = Callable[[pa.RecordBatch, Sequence[bool]], pa.RecordBatch]
-"""Rows with names as text, in the columns that are asked for."""
+"""Rows with names as text, in the requested columns."""
 
 
 def naming(columns: Sequence[OutputColumn], context: Callable[[], BindContext]) -> Naming | None:
-    """What names the rows of a result; None if it has nothing to name."""
+    """A function that puts names for oids into a result; None if no column has a reg type."""
     if not any(column.type.name in REGISTERED for column in columns):
         return None
     bound, known = context(), dict[str, dict[int, str]]()

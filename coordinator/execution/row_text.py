@@ -1,4 +1,4 @@
-"""A row as PostgreSQL shows it in `Failing row contains (..)`: in the session's zone and styles."""
+"""Format a row for `Failing row contains (..)`, in the session's time zone and styles."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Running a plan over its inputs, on the engine that is chosen for it."""
+"""Run a plan over its inputs, on the engine that `engine_choice.py` selects."""
 
 from collections.abc import AsyncIterator, Mapping
 

@@ -1,11 +1,13 @@
-"""Values of sequences: those that a statement is supplied with before it runs, and calls that act
-for each row that it yields (`sql/binder/expressions/row_calls.py`).
+"""Evaluate sequence and session functions, before a statement runs or for each row that it yields.
 
     plan ─▶ rows ─▶ arguments ─▶ calls, row by row ─▶ rows of `called` ─▶ what is shown
 
+Calls before the statement fill its runtime parameters; calls for each row are those of
+`sql/binder/expressions/row_calls.py`.
+
 INVARIANTS
-  V1  a value that a statement takes is gone, whatever becomes of the statement; one that starts
-      again by itself takes new ones.
+  V1  a sequence value that a statement takes is used up, also if the statement fails; a statement
+      that starts again by itself takes new values.
   V2  calls are made in the order of rows, those of a row in the order of the statement.
 """
 
@@ -41,7 +43,7 @@ from sql.types.sql_type import Value
 
 
 async def supply(execution: Execution, prepared: Prepared) -> None:
-    """Give the statement its supplied parameters, behind the client's."""
+    """Compute the statement's runtime parameters, which follow the client's."""
     execution.filled = prepared.filled
     own = execution.parameters[: len(prepared.parameters)]
     if isinstance(prepared.bound, Explain) and prepared.bound.runs is None:
@@ -134,7 +136,7 @@ class _Caller:
 async def with_calls(
     execution: Execution, batches: AsyncIterator[pa.RecordBatch], calls: RowCalls | None
 ) -> Batches:
-    """What a statement yields, of the rows of its plan (V2)."""
+    """The result rows of a statement: the rows of its plan, after the calls for each row (V2)."""
     caller = _Caller(execution)
     async with ending(batches):
         async for batch in batches:

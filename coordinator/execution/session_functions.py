@@ -1,4 +1,7 @@
-"""What functions do that act on the session (`sql/binder/expressions/session_calls.py`)."""
+"""Evaluate functions that act on the session: set_config, txid_current, pg_sleep and others.
+
+The binder's side is `sql/binder/expressions/session_calls.py`.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +23,7 @@ _SLEEP_MAX_S: Final = 365 * _DAY_S
 
 
 def transaction_number(execution: Execution, kind: str, *, writes: bool) -> int | None:
-    """txid_current() and txid_current_if_assigned(); `writes`: the statement that asks does."""
+    """txid_current() and txid_current_if_assigned(); `writes`: the calling statement writes."""
     transaction = execution.transaction
     wrote = transaction.wrote or transaction.changed_catalog
     if transaction.number is None and kind == "txid_current_if_assigned" and not wrote:
@@ -34,7 +37,7 @@ def transaction_number(execution: Execution, kind: str, *, writes: bool) -> int 
 
 
 async def session_answer(execution: Execution, call: Supplied) -> Value:
-    """Do it; what the call answers. A strict function of NULL does nothing."""
+    """Make the call; its result. A strict function of NULL does nothing."""
     values = evaluated(execution, call.args, call.kind)
     match call.kind, values:
         case "set_config", (name, value, local):
@@ -62,7 +65,7 @@ async def session_answer(execution: Execution, call: Supplied) -> Value:
 
 
 def evaluated(execution: Execution, args: Sequence[Expr], name: str) -> Sequence[Value]:
-    """The values of arguments of constants and parameters."""
+    """The values of arguments that consist of constants and parameters."""
     columns = tuple(PlanColumn(ColumnId(n), f"a{n}", arg.type) for n, arg in enumerate(args))
     plan = Values(columns, (tuple(args),))
     in_process = execution.services.in_process

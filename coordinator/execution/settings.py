@@ -1,4 +1,4 @@
-"""SET, RESET, SHOW, DISCARD and transaction control: statements about the session itself."""
+"""Execute SET, RESET, SHOW and transaction control: statements about the session itself."""
 
 from typing import TypeAlias
 

@@ -1,12 +1,12 @@
-"""Writes of a statement into its transaction, whose memory is bounded whatever it writes.
+"""Bound the memory of a transaction's writes: move its inline rows into staged files.
 
     rows ─▶ transaction (inline) ──more than the limit──▶ staged files, in order
 
 INVARIANTS
-  B1  a transaction keeps at most `transaction_inline_bytes_max` and one statement's inline rows in
-      memory; what is beyond goes into staged files, the largest tables first.
-  B2  nothing of the session runs between taking the rows and saying where they are now.
-  B3  files that were not handed over are discarded here; those that were are the coordinator's.
+  B1  a transaction holds at most `transaction_inline_bytes_max` and one statement's inline rows in
+      memory; the excess is moved into staged files, the largest tables first.
+  B2  nothing of the session runs between taking the rows and reporting their new files.
+  B3  files that were not handed over are discarded here; the coordinator owns the others.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ async def write_rows(
 def buffer_rows(
     execution: Execution, table: Table, batch: WriteBatch, old: OldRows | None = None
 ) -> None:
-    """Part of what a statement wrote; the last one is followed by `spill_if_large`."""
+    """Buffer a part of a statement's writes; after the last one comes `spill_if_large`."""
     transaction = execution.transaction
     transaction.wrote = True
     execution.services.coordination.write(transaction.id, table, batch, old)

@@ -1,4 +1,4 @@
-"""The value of a bound time expression: evaluated in process, before anything is done with it."""
+"""Evaluate a bound time expression in process, before the statement uses its timestamp."""
 
 import pyarrow as pa
 

@@ -1,8 +1,9 @@
-"""TRUNCATE: every row that the transaction sees is deleted, without looking at any.
+"""TRUNCATE: delete every row that the transaction sees, without reading any.
 
 INVARIANTS
-  T1  it depends on all rows of its tables, at every level: a row that comes meanwhile is a
-      conflict, not one that survives, or vanishes unseen, or refers to what is gone.
+  T1  the statement depends on all rows of its tables, at every isolation level. A row that another
+      transaction inserts meanwhile is a conflict: it neither survives nor vanishes unseen, and it
+      does not refer to a deleted row.
 """
 
 from pyroaring import BitMap64

@@ -1,1 +1,16 @@
-"""pgcatalog: to be described."""
+"""Rows of the system catalogs: pg_catalog, information_schema and schema `meridian`.
+
+    BindContext (the catalog) ─▶ rows by column name ─▶ `relations` ─▶ ShardView: an input of a plan
+    Coordination.observe() ───▶ `meridian_schema` ────────────────────▶ likewise
+
+Every relation is computed when a statement reads it; nothing is stored. The columns are defined in
+`sql/catalog`. The modules:
+
+- `relations` dispatches by relation; `meridian_schema` serves schema `meridian`;
+- `tables`, `types`, `functions`, `roles`, `privileges`, `comments`, `server`, `statistics`,
+  `pg_depend` and `sequences` compute rows of pg_catalog, `information_schema` the standard's views;
+- `names` computes the helper relations behind functions such as pg_get_indexdef() and reg types;
+- `definitions` holds numbers and texts that several of them need.
+
+`execution` imports the package; it imports `driver`, `core`, `sql` and `storage`.
+"""

@@ -1,4 +1,4 @@
-"""Rows of pg_description and pg_shdescription: what COMMENT has said.
+"""Rows of pg_description and pg_shdescription: the comments that COMMENT has set.
 
 A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """

@@ -1,4 +1,4 @@
-"""Numbers and texts of catalog objects, as PostgreSQL's catalogs and functions show them."""
+"""Attribute numbers, index flags and definition texts of catalog objects, in PostgreSQL's form."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -90,7 +90,7 @@ def _number(text: str, column: Column) -> str:
 
 
 def orders_of(key: Key) -> Sequence[str]:
-    """What its index says of the order of each column."""
+    """The ordering options of each column of the key's index."""
     return key.orders or ("",) * len(key.columns)
 
 
@@ -122,7 +122,7 @@ def default_of(context: BindContext, column: Column) -> str | None:
 
 
 def shown_text(context: BindContext, text: str) -> str:
-    """A kept text with what its relations are called now."""
+    """A stored text with the present names of its relations."""
     return shown(text, partial(_relation_name, context)) if named_relations(text) else text
 
 
@@ -195,7 +195,7 @@ EVERYTHING = INSERTED | UPDATED | DELETED
 
 
 def view_events(context: BindContext, view: ViewDefinition) -> tuple[int, Sequence[int]]:
-    """What can be done to a view's rows, and to each of its columns."""
+    """The events that a view and its columns support (pg_relation_is_updatable)."""
     try:
         found = bind_with_context(context, lambda binding: writable_columns(binding, view))
     except SqlError:

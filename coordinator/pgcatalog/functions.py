@@ -1,6 +1,7 @@
-"""Rows about functions: PostgreSQL's own that we have (`sql/functions/pg_proc.py`).
+"""Rows of pg_proc, pg_cast, pg_language, routines and parameters: PostgreSQL's functions we have.
 
-A row names the columns it has (W2 of `pgcatalog/relations.py`).
+The functions are those of `sql/functions/pg_proc.py`. A row names the columns it has (W2 of
+`pgcatalog/relations.py`).
 """
 
 from collections.abc import Callable, Iterator, Mapping

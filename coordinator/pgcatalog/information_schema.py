@@ -1,4 +1,4 @@
-"""The rows of information_schema, by the catalog that a statement is bound with.
+"""Rows of information_schema, computed from the catalog that a statement is bound with.
 
 A row names the columns it has (W2 of `pgcatalog/relations.py`). Numbers of precision are
 PostgreSQL's.

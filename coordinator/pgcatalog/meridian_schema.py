@@ -1,8 +1,8 @@
-"""The rows of schema `meridian`: from what the cores show of themselves to Arrow tables.
+"""Rows of schema `meridian` (timelines, frontiers, read holds ..), as observed from the cores.
 
     Coordination.observe() ─▶ rows per relation ─▶ ShardView, an input like any other
 
-All relations of one statement come from one observation, so they fit together.
+All relations of one statement come from one observation, so they are consistent with each other.
 
 INVARIANTS
   M1  a relation's rows have the types of its columns in `sql/catalog/meridian_schema.py`.

@@ -1,4 +1,4 @@
-"""What functions and reg types look up: names, definitions and visibility of catalog objects.
+"""Rows of helper relations that functions and reg types read: names, definitions, visibility.
 
 A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """
@@ -114,7 +114,7 @@ _ALIASES: Final = {
 
 
 def registered_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
-    """Kind and oid of everything that a reg type may name, its text, and how else it is called."""
+    """Kind, oid, displayed name and alternative name of every object that a reg type may name."""
     for oid, schema, name, visible in _relation_names(context):
         text = quoted_name(name)
         qualified = f"{quoted_name(schema)}.{text}"

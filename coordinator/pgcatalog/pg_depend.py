@@ -1,6 +1,6 @@
-"""Rows of pg_depend: what goes, or keeps something from going, with what.
+"""Rows of pg_depend: which catalog object depends on which, and how a drop treats it.
 
-Not here: what PostgreSQL has and Meridian does not (triggers, toast tables).
+Not here: objects that PostgreSQL has and Meridian does not (triggers, toast tables).
 """
 
 from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ def _row(one: _Address, on: _Address, kind: str) -> Named:
 
 
 def _named(one: _Address, text: str) -> Iterator[Named]:
-    """What a kept text names."""
+    """The relations that a stored text names."""
     for oid in named_relations(text):
         yield _row(one, (CLASS, oid, 0), "n")
 

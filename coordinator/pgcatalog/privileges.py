@@ -1,4 +1,4 @@
-"""Owners and privileges as the catalogs show them, and the rows about nothing else.
+"""Rows about owners and privileges: ACL columns, pg_default_acl, information_schema's grants.
 
 A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """
@@ -20,7 +20,7 @@ from sql.types.sql_type import OIDS, Value
 
 
 class Shown:
-    """The rights of things, as columns of catalogs."""
+    """Owners and privileges of objects, as columns of the catalogs."""
 
     def __init__(self, context: BindContext) -> None:
         self._catalog = context.catalog
@@ -113,7 +113,7 @@ def _grants_text(acl: Acl, owner: int | None) -> str:
 
 
 def all_system() -> Iterator[Table]:
-    """The relations that have always been there."""
+    """The built-in relations of the system."""
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
 

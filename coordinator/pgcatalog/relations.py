@@ -1,5 +1,4 @@
-"""The rows of pg_catalog and information_schema: from the catalog that a statement is bound with to
-Arrow tables.
+"""Dispatch relations of pg_catalog and information_schema to their rows, as inputs of a plan.
 
     BindContext ─▶ rows per relation, by column name ─▶ ShardView, an input like any other
 

@@ -1,4 +1,4 @@
-"""Rows of pg_catalog about roles and their members.
+"""Rows of pg_catalog about roles and their members: pg_roles, pg_auth_members, pg_user ..
 
 A row names the columns it has (W2 of `pgcatalog/relations.py`); a password is never shown (U3 of
 `sql/catalog/roles.py`).

@@ -1,7 +1,7 @@
-"""Where sequences stand, as rows: of a sequence itself, of pg_sequences, of what functions ask.
+"""Rows about the state of sequences: a sequence itself, pg_sequences, a helper relation.
 
-What they show is of the present moment, whatever a transaction sees otherwise: sequences are
-outside of transactions.
+They show the present moment, whatever snapshot a transaction reads: sequences are outside of
+transactions.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _TYPES: Final = {type_.name: display(type_) for type_ in (INT2, INT4, INT8)}
 async def states_of(
     tables: Sequence[Table], context: BindContext, coordination: Coordination
 ) -> States:
-    """Of the sequences that these relations show."""
+    """The states of the sequences that these relations show."""
     shown = {table.oid for table in tables if is_sequence(table)}
     everything = any(_shows_all(table) for table in tables)
     wanted = [s for s in context.catalog.sequences() if everything or s.oid in shown]
@@ -40,7 +40,7 @@ def _shows_all(table: Table) -> bool:
 
 
 def shows_sequences(table: Table) -> bool:
-    """Whether the rows of a relation are made here."""
+    """Whether this module computes the rows of a relation."""
     return is_sequence(table) or _shows_all(table)
 
 

@@ -1,4 +1,4 @@
-"""Rows of pg_catalog about the server itself.
+"""Rows of pg_catalog about the server itself: databases, settings, access methods, collations ..
 
 A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """

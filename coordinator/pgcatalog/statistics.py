@@ -1,7 +1,7 @@
-"""Rows of pg_stat_*: which tables and indexes there are. Nothing is counted: as where PostgreSQL
-has just forgotten its statistics, counts are zero and times are NULL.
+"""Rows of pg_stat_*: tables and indexes with zero counts, as in a server with reset statistics.
 
-A row names the columns it has (W2 of `pgcatalog/relations.py`).
+Nothing is counted: counts are zero and times are NULL, as where PostgreSQL has just lost its
+statistics. A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Rows of pg_catalog about tables, their columns, constraints and sequences.
+"""Rows of pg_catalog about tables, their columns, constraints, indexes and sequences.
 
 A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """
@@ -42,7 +42,7 @@ from sql.types.sql_type import OIDS, Value, quoted_name
 
 
 def users_tables(catalog: Catalog) -> list[Table]:
-    """What users have created."""
+    """The tables that users have created."""
     return list(catalog.tables.values())
 
 

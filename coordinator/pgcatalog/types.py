@@ -1,4 +1,4 @@
-"""Rows of pg_catalog about types: PostgreSQL's that we have, and those that users have made.
+"""Rows of pg_catalog about types: PostgreSQL's types that we have, enums and domains of users.
 
 A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """

@@ -1,1 +1,15 @@
-"""The PostgreSQL wire protocol without I/O."""
+"""The PostgreSQL wire protocol without I/O: messages, values, rows and COPY, from and to bytes.
+
+    bytes ─▶ protocol, codec ─▶ FrontendMessage ─▶ session ─▶ BackendMessage ─▶ codec ─▶ bytes
+    RecordBatch ─▶ rows ─▶ column_text, column_binary ─▶ cells ─▶ DataRows
+    CopyData ─▶ copy_in, copy_binary ─▶ RecordBatch ─▶ copy_out, copy_binary ─▶ CopyFrames
+
+- Messages: `messages`, `codec`, `protocol`, `startup`, `encoding`; for transcripts and logs
+  `client_codec`, `trace`.
+- Values: `values`, `arrays`, `arrow_types`.
+- Columns: `rows`, `cells`, `column_text`, `column_binary`, `column_numeric`, `kernels`.
+- COPY: `copy_in` (`plain_blocks`, `copy_lines`, `copy_columns`), `copy_out`, `copy_binary`.
+
+It imports only `sql`, and nothing that does I/O (a contract). `transaction`, `execution`, `session`
+and `server` import it.
+"""

@@ -1,4 +1,4 @@
-"""The Arrow side of `sql/types/sql_type.py`: types, and values in both directions.
+"""Map SQL types and values to Arrow types and arrays, and back.
 
 INVARIANTS
   A1  `arrow_type` is the table of `sql/types/sql_type.py`; a column that comes in another guise

@@ -1,4 +1,4 @@
-"""Cells: what a column puts into rows, and the joining of columns to framed rows without a loop.
+"""Join encoded columns into framed rows, without a loop over the rows.
 
     Fixed      n x k bytes, no NULL          ┐
     Variable   a binary array + which are    ┴─▶ join_rows ─▶ D len n | len val | len val ..

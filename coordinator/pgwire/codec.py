@@ -1,4 +1,4 @@
-"""Frames and messages: the server's half of the codec. The client's half is `client_codec.py`.
+"""Decode and encode frames and messages: the server's half of the codec.
 
     start-up   [length 4][payload]             length includes itself
     else       [type 1][length 4][payload]
@@ -9,7 +9,7 @@ INVARIANTS
   K3  every text is valid UTF-8 without NUL (`encoding.py`).
   K4  encoding is total: a `BackendMessage` always has bytes.
 
-Not here: which message may come when (`protocol.py`).
+Not here: which message may come when (`protocol.py`), the client's half (`client_codec.py`).
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""Columns in PostgreSQL's binary format, a whole column at a time.
+"""Encode columns in PostgreSQL's binary format, a whole column at a time.
 
 INVARIANTS
   N1  every cell equals `values.encode_value` of its value.

@@ -1,4 +1,4 @@
-"""numeric columns in PostgreSQL's binary format, without a loop where 64 bits hold the digits.
+"""Encode numeric columns in PostgreSQL's binary format, without a loop if 64 bits suffice.
 
     unscaled 64-bit numbers ─▶ groups of four digits, aligned at the point ─▶ zeros cut ─▶ cells
 

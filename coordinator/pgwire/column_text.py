@@ -1,4 +1,4 @@
-"""Columns as PostgreSQL's text, a whole column at a time.
+"""Encode columns as PostgreSQL's text, a whole column at a time.
 
 INVARIANTS
   U1  every cell equals `sql.types.text_output.format_text` of its value; where Arrow's casts differ

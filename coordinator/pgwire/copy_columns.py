@@ -1,4 +1,4 @@
-"""Columns of COPY text to columns of values: Arrow's casts where they provably read as PostgreSQL.
+"""Parse columns of COPY text, by Arrow's casts where they provably read as PostgreSQL does.
 
 INVARIANTS
   Q1  a column is cast by Arrow only if its texts are of a form that both read alike; every other

@@ -1,4 +1,4 @@
-r"""COPY input to lines and fields, exactly as PostgreSQL cuts it: the slow, certain way.
+r"""Split COPY input into lines and fields exactly as PostgreSQL does: the slow, certain way.
 
     bytes ─▶ LineSplitter ─▶ raw lines ─▶ split_text / split_csv ─▶ fields (None for NULL)
 

@@ -1,4 +1,4 @@
-"""Client bytes to text: strict UTF-8 without NUL, refused with PostgreSQL's words (22021).
+"""Decode client bytes as strict UTF-8 without NUL; errors are PostgreSQL's (22021).
 
 INVARIANTS
   G1  text is decoded here before anything quotes, parses or compares it.

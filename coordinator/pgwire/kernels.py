@@ -1,4 +1,4 @@
-"""The few pyarrow and numpy calls that rows and COPY are made of, with the types they really have.
+"""Typed adapters for the few pyarrow and numpy calls that rows and COPY are made of.
 
 pyarrow's stubs do not follow its kernels (overloads by kind of array, missing arguments), so this
 module is the adapter: `Any` stays in it, and everybody else sees `Column` and numpy arrays.

@@ -1,4 +1,4 @@
-r"""Plain blocks of COPY data: those that pyarrow.csv cuts into the very fields PostgreSQL would.
+"""Find and parse blocks of COPY data that pyarrow.csv splits into exactly PostgreSQL's fields.
 
 A block is plain if all of this holds; each line names what pyarrow does otherwise.
 

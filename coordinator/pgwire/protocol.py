@@ -1,4 +1,4 @@
-"""The server's side of a connection as a state machine: bytes in, messages out, bytes back. No I/O.
+"""The server's side of a connection as a state machine without I/O: bytes and messages, both ways.
 
     STARTUP ──StartupMessage──▶ AUTHENTICATING ──AuthenticationOk──▶ READY ◀──CopyDone, CopyFail─┐
        │ CancelRequest                                    ErrorResponse │ ▲ Sync    │ CopyInResponse

@@ -1,4 +1,4 @@
-"""Arrow batches to DataRow messages, a column at a time; a few rows the plain way.
+"""Encode Arrow batches as DataRow messages, column by column; a few rows value by value.
 
     RecordBatch ─▶ column_text / column_binary ─▶ cells ─▶ join_rows ─▶ bytes for the socket
                └─ few rows: values, one by one ──────────────────────▶

@@ -1,4 +1,4 @@
-"""The `options` start-up parameter: a command line, as `psql "options=-c name=value"` sends it.
+"""Parse the `options` start-up parameter, as `psql "options=-c name=value"` sends it.
 
     -c name=value   -cname=value   --name=value
 

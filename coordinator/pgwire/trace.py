@@ -1,4 +1,4 @@
-"""Messages as lines a person can read, for transcripts and DEBUG logs.
+"""Format messages as lines a person can read, for transcripts and DEBUG logs.
 
     F Query "SELECT 1"
     B RowDescription ?column?:23

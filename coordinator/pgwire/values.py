@@ -1,4 +1,4 @@
-"""One value at a time: parameters of Bind to values, and values to what DataRow carries.
+"""Encode and decode single values: parameters of Bind, fields of DataRow, in text and binary.
 
     bytes ─ text: `sql.types.text_input` ─┐                         ┌─ text: `sql.types.text_output`
           └ binary: this module ──────────┴─▶ Value ─ small results ┴─ binary: this module  ─▶ bytes

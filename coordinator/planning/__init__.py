@@ -1,1 +1,11 @@
-"""planning: to be described."""
+"""Parse, bind and plan statements once for all sessions.
+
+    text ─▶ `sql.parser` ─▶ Statement ─▶ `sql.binder` ─▶ Prepared ─▶ `planner` ─▶ `plan_cache`
+
+`plan_cache` stores parsed and bound statements under everything that their meaning depends on.
+`planner` folds constants and orders conditions once, after a statement is bound. The engines in
+`compute` emit their SQL later.
+
+The package imports only `sql` and `compute`. `execution`, `session` and `server` may import it; it
+knows nothing of sessions and transactions.
+"""

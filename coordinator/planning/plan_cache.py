@@ -1,12 +1,13 @@
-"""Parsed and bound statements, shared by all sessions, so that a repeated text costs no analysis.
+"""Cache parsed and bound statements for all sessions, so that a repeated text needs no analysis.
 
     text ─▶ Statements                                        (parse: by text)
     statement, types, session, catalog version ─▶ Prepared    (bind: by everything it depends on)
 
 INVARIANTS
-  L1  a cached Prepared is what `bind` would answer now: the key holds all that binding reads, and
-      what reads the transaction's time, or a catalog that it has changed itself, is not cached.
-  L2  both caches are bounded; the least recently used entry goes first.
+  L1  a cached Prepared is what `bind` would answer now: the key holds everything that binding
+      reads. A statement is not cached if binding reads the transaction's time, or a catalog that
+      the transaction has changed itself.
+  L2  both caches are bounded; the least recently used entry is evicted first.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +50,7 @@ class PlanCache:
         *,
         setting: tuple[object, ...],
     ) -> Prepared | None:
-        """What `bind` would answer, if that is remembered."""
+        """The cached result of `bind`, if there is one."""
         return self._plans.get((statement.text, statement.offset, types, setting))
 
     def bind(

@@ -1,8 +1,7 @@
-"""What becomes of a bound statement before it runs: constants are computed, and conditions ordered,
-once for all runs.
+"""Plan a bound statement once for all of its runs: fold constants and order conditions.
 
 INVARIANTS
-  P1  a statement whose constants fail is described as ever, and fails whenever it is to run.
+  P1  a statement whose constants fail is described as usual, and fails each time it is to run.
   P2  EXPLAIN shows, and with ANALYZE runs, the plan that the statement alone has.
 """
 
@@ -32,7 +31,7 @@ _Planned: TypeAlias = Query | Modify | Compound | CreateTableAs
 
 
 def planned(prepared: Prepared) -> Prepared:
-    """The statement without what its constants rule out (P1)."""
+    """The statement with its constants folded and its conditions ordered (P1)."""
     # What binding found in the clock or the session stands as a constant in the plan; to PostgreSQL
     # it is none, so nothing is computed of it.
     plan_of = in_order if prepared.uses_now or prepared.rebind else _computed

@@ -1,6 +1,7 @@
-"""`meridian check`: stash, txns shard and Delta tables agree, offline. Nothing is changed.
+"""`meridian check`: verify offline that stash, txns shard and Delta tables agree; changes nothing.
 
-The lock, the stash's file, txns shard and catalog, every table's log and files; findings to stdout.
+It examines the lock, the stash's file, txns shard and catalog, and every table's log and files. It
+prints its findings to stdout.
 """
 
 import asyncio

@@ -1,12 +1,12 @@
-"""A connection: the shell round the sans-io protocol. Reads, feeds, writes, drains.
+"""The asyncio shell round the sans-io protocol of one client: reads, feeds, writes, drains.
 
     socket ─▶ data_received ─▶ pgwire.feed ~~ take ─▶ Session ─▶ send ─▶ transport ─▶ socket
                  └── paused while much is not taken                └── waits for a slow client
 
 INVARIANTS
-  N1  memory is bounded: what was read ahead by `receive_bytes_max` and one message, what waits to
-      be sent by `send_bytes_max` and one batch.
-  N2  a client that is gone interrupts its statement; a commit in flight is finished first.
+  N1  memory is bounded: read-ahead by `receive_bytes_max` and one message, the send queue by
+      `send_bytes_max` and one batch.
+  N2  when a client disconnects its statement is interrupted; a commit in flight is finished first.
   N3  every failure ends here: this connection is closed, the others do not notice.
 """
 

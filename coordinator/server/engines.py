@@ -1,9 +1,9 @@
-"""The engines of a server: chosen by the settings, imported and started behind `ready`.
+"""The engines of a server: chosen by the settings, imported and started after `ready`.
 
     spark_master = local[*], spark://.. ─▶ LateEngine ─▶ SparkExecutor, once its JVM is there
     spark_master = none                 ─▶ the local engine: no JVM
     spark_master = reference            ─▶ the reference engine: no JVM, slow, for tests
-    local, beside any of them           ─▶ LateEngine ─▶ LocalExecutor, once it is asked
+    local, beside any of them           ─▶ LateEngine ─▶ LocalExecutor, at its first query
 
 INVARIANTS
   G1  nothing heavy is imported before `ready`; a query waits for its engine, a commit never does.

@@ -1,16 +1,16 @@
-"""Start-up, shard by shard: logs become states; a table that cannot be read is fenced alone.
+"""Load the shards at start-up from their Delta logs; fence each table that cannot be read.
 
     known shards ─▶ load_shard ─┬─▶ ShardState
                                 └─ damaged, unreadable ─▶ a fenced one, without files
 
 INVARIANTS
   U5  a log that ends before the cut it has reached has lost acknowledged data: its table is fenced.
-  U6  a log entry counts only once it is durable: the process before may have died between making
+  U6  a log entry counts only once it is durable. The previous process may have died between writing
       it and syncing its directory, and the batches that it holds are tidied because of it.
-  U7  who was deposed while starting says so, and not that the data is damaged: the next one tidies
-      what we are reading.
-  U8  damage of one table fences that table alone; what the stash still holds of it stays there. If
-      nothing of several tables is there, it is the warehouse that is away: nothing is served.
+  U7  a coordinator that is deposed while it starts reports that, and not damaged data: its
+      successor tidies the logs that it is reading.
+  U8  damage of one table fences that table alone; its batches in the stash stay there. If nothing
+      of several tables is there, the warehouse itself is unreachable: nothing is served.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ ATTEMPT_PAUSE_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class ToLoad:
-    """A shard that somebody may read, from `since` on; `reached`: the cut that its log has."""
+    """A shard that may be read, from `since` on; `reached`: the cut that its log must contain."""
 
     table: Table
     schema: pa.Schema
@@ -134,7 +134,7 @@ class Loading:
     async def keep_logs(
         self, shards: Mapping[ShardId, ShardState], flushed: Mapping[ShardId, Timestamp]
     ) -> None:
-        """Make durable what the process before may have died over: its newest log entry (U6)."""
+        """Make each shard's newest log entry durable: the previous process may not have (U6)."""
         newest = [
             commit_path(shard, state.versions[-1].number)
             for shard, state in shards.items()

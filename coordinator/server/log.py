@@ -1,7 +1,9 @@
-"""Logs: one line each on stderr, time in UTC, level, logger, text. Metrics come with a later issue.
+"""Log to stderr, one line a record: time in UTC, level, logger, text.
+
+There are no metrics yet.
 
 INVARIANTS
-  G1  a line of log is one line: newlines in what is logged are escaped.
+  G1  a record is one line: newlines in the logged text are escaped.
 """
 
 import logging

@@ -1,10 +1,11 @@
-"""Opening what a server keeps: data directory, stash, warehouse. What fails changes nothing.
+"""Open a server's storage: data directory, stash, warehouse; a failure changes nothing.
 
-DIR/lock is held first; then DIR/stash.db and DIR/warehouse, or where the settings say. With a stash
-in PostgreSQL the data directory holds only what belongs to this process (scratch, unpacked classes)
-and its lock keeps no other coordinator out: the epoch does.
+DIR/lock is held first; then DIR/stash.db and DIR/warehouse, or the places that the settings name.
+With a stash in PostgreSQL the data directory holds only files of this process (scratch, unpacked
+classes), and its lock keeps no other coordinator out: the epoch does.
 
-Standing by: a SQLite stash is free when its locks are; in PostgreSQL the stash says so.
+A standby waits until the stash is free: a SQLite stash when its locks are released, a PostgreSQL
+stash when it reports so.
 """
 
 import asyncio
@@ -41,8 +42,8 @@ AnyStash: TypeAlias = "SqliteStash | PostgresStash"
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """What is open; `close` lets go of locks and threads. `check` has no data directory if the
-    stash is elsewhere.
+    """The open storage; `close` releases locks and threads. `lock` is None in `meridian check` if
+    the stash is elsewhere.
     """
 
     lock: DataDirectory | None
@@ -57,12 +58,12 @@ class Storage:
         return self.lock
 
     async def taken_over(self) -> None:
-        """Clean up after the coordinator before, which is fenced by now."""
+        """Clean up after the previous coordinator, which is fenced by now."""
         if not self.stash.exclusive:
             await self.store.remove_unfinished()
 
     async def close(self) -> None:
-        """Finish what was handed over, then let the next process in."""
+        """Finish pending work, then release the lock for the next process."""
         await self.stash.close()
         self.store.close()
         if self.lock is not None:
@@ -118,7 +119,7 @@ async def _refuse_other_warehouse(storage: Storage) -> None:
 
 
 async def open_storage_to_look(settings: Settings) -> Storage:
-    """Open what is there, for a look. Raises SettingsError, StorageError (Locked: it is served)."""
+    """Open existing storage to read it. Raises SettingsError, StorageError (Locked: in use)."""
     _check_places(settings)
     if settings.shares_stash:
         from storage.stash_postgres import PostgresStash

@@ -1,12 +1,13 @@
-"""Start-up: take over the stash, read what is committed, and hand a core its state (DESIGN §12).
+"""Recover at start-up: take over the stash, read the committed state, build the core (DESIGN §12).
 
     fence ─▶ ceiling, catalog, txns shard ─▶ Delta logs of all shards ─▶ + batches ─▶ Core
 
 INVARIANTS
-  U1  the epoch is incremented before anything is read: what is read cannot change any more.
+  U1  the epoch is incremented before anything is read, so that nothing it reads can change any
+      more.
   U2  timestamps begin at or above the old ceiling and the txns shard's upper.
   U3  a shard is its newest Delta version plus every batch of the txns shard after that version's
-      cut: a batch that was applied but not tidied is not counted twice.
+      cut. A batch that was applied but not tidied is not counted twice.
   U4  start-up changes nothing but the epoch and upper; a crash in the middle does no harm.
   U5 .. U8  the logs of the shards: `load_shards.py`.
 """
@@ -109,7 +110,7 @@ async def _leading(stash: Stash, epoch: Epoch) -> AsyncGenerator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What every timeline of a server stands on."""
+    """The components that all timelines of a server share."""
 
     stash: Stash
     store: ObjectStore

@@ -1,18 +1,17 @@
-"""`meridian serve`: put the parts together, say `ready`, stop in order.
+"""`meridian serve`: assemble the parts, print `ready`, shut down in order.
 
     bind port ─▶ lock, open stash and store ─▶ recover ─▶ accept ─▶ `ready` ─▶ engine warms up
     SIGTERM ─▶ no new connections ─▶ sessions end ─▶ flush ─▶ engine, stash closed ─▶ exit 0
     SIGTERM again ─▶ at once
-    SIGTERM before `ready` ─▶ what was begun is given up ─▶ exit 0
+    SIGTERM before `ready` ─▶ start-up is abandoned ─▶ exit 0
 
 INVARIANTS
-  U1  the port is bound before anything is opened, everything is opened before the epoch is
-      taken: what cannot start changes nothing.
-  U2  a driver that ends by itself ends the process: every session hears 57P01, the exit code is 1.
-      So does a coordinator that was deposed, at the latest when it next asks the stash (D4 of
-      `driver.py`).
-  U3  a signal ends the process also if stash or disk are away: what is acknowledged is durable, and
-      what is not in the tables yet comes there at the next start. The exit code is 1 then.
+  U1  the port is bound before anything is opened, everything is opened before the epoch is taken: a
+      server that cannot start changes nothing.
+  U2  a driver that ends by itself ends the process: every session gets 57P01, the exit code is 1.
+      So does a deposed coordinator, at the latest when it next asks the stash (D4 of `driver.py`).
+  U3  a signal ends the process also if stash or disk are unreachable: acknowledged commits are
+      durable, and the next start brings them into the tables. The exit code is 1 then.
 """
 
 import asyncio
@@ -64,7 +63,7 @@ commits, which make many objects and few cycles, pay for more looks."""
 
 
 def schema_of(table: Table) -> pa.Schema:
-    """What the shard of a table stores."""
+    """The schema of a table's shard."""
     return table_schema(table.columns, table.numbers)
 
 
@@ -149,7 +148,7 @@ async def _start(settings: Settings, signals: _Signals) -> int:
 
 
 def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> Services:
-    """What the sessions share."""
+    """The services that all sessions share."""
     limits = ExecutionLimits(
         inline_bytes_max=settings.inline_bytes_max,
         transaction_inline_bytes_max=settings.transaction_inline_bytes_max,
@@ -237,7 +236,7 @@ def _all_flushed(timelines: Timelines) -> bool:
 
 
 def fenced_in(group: BaseExceptionGroup[BaseException]) -> Fenced | None:
-    """The news that another coordinator leads, if that is among the reasons."""
+    """The Fenced error among the reasons, if another coordinator leads."""
     for error in group.exceptions:
         found = fenced_in(error) if isinstance(error, BaseExceptionGroup) else error
         if isinstance(found, Fenced):

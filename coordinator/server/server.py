@@ -1,10 +1,11 @@
-"""The server: listens, counts, hands out cancel keys, and ends sessions when it stops.
+"""The listener: accepts connections, limits them, hands out cancel keys, ends sessions at shutdown.
 
     listener ─▶ connection (one task each, made by a factory) ─▶ Session
-       stop: no new connections ─▶ idle ones 57P01 ─▶ busy ones may finish (grace) ─▶ 57P01 ─▶ gone
+       stop: no new connections ─▶ idle ones 57P01 ─▶ busy ones may finish (grace) ─▶ 57P01 ─▶ end
 
 INVARIANTS
-  D1  at most `connections_max` sessions and `connections_unauthenticated_max` strangers at once.
+  D1  at most `connections_max` sessions and `connections_unauthenticated_max` connections without a
+      session at once.
   D2  a cancel key is compared in constant time, also when there is no such session.
   D3  no failure of one connection reaches another, or the server.
 """
@@ -67,7 +68,7 @@ class Server:
 
     @property
     def services(self) -> Services:
-        """What the sessions share."""
+        """The services that the sessions share."""
         assert self._services is not None, "connections come after accept()"
         return self._services
 

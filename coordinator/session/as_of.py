@@ -1,7 +1,7 @@
-"""The timestamp of `AS OF expr`: evaluated before the query is bound, in process.
+"""Evaluate the timestamp of `AS OF expr` in process, before the query is bound.
 
-The query itself may name tables that only the past knows, so the expression is bound by itself, as
-a query of one value; without a type of its own it is read as timestamptz.
+The query itself may name tables that exist only in the past, so the expression is bound by itself,
+as a query of one value. An expression without a type of its own is read as timestamptz.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def as_of_timestamp(
 
 
 def has_parameters(statement: Statement) -> bool:
-    """Whether only the values of parameters tell when it is."""
+    """Whether AS OF depends on the values of parameters."""
     return any(is_a(part, ast.ParamRef) for part in parts(statement.as_of))
 
 
@@ -67,7 +67,7 @@ def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:
 
 
 def tables_elsewhere(prepared: Prepared) -> tuple[Table, ...]:
-    """The tables of other timelines than `system`, of a statement that asks for the session."""
+    """Tables of other timelines than `system`, of a statement that reads session state."""
     if not prepared.rebind:
         return ()
     tables: tuple[Table, ...]

@@ -1,11 +1,11 @@
-"""The commands of a session: strings of statements, prepared statements, portals.
+"""Run the commands of a session: simple queries, prepared statements, portals.
 
     Query ─▶ statements, one after the other ─▶ commit of what is implicit
     Parse ─▶ PreparedStatement ─ Bind ─▶ Portal ─ Execute ─▶ rows, tag          Sync ─▶ commit
 
 INVARIANTS
   C1  an implicit transaction ends with its string or at Sync; portals end with their transaction.
-  C2  a statement that fails answers nothing but its error: the session says it, once.
+  C2  a failing statement sends nothing but its error: the session reports it, once.
 
 Not here: the loop, errors and interrupts (`session/session.py`), running statements
 (`statement_runner.py`).
@@ -99,7 +99,7 @@ class Client(Protocol):
 
 
 class Commands:
-    """See the module. Nothing here handles an error: what is raised ends the command."""
+    """See the module. Nothing here handles an error: an exception ends the command."""
 
     def __init__(
         self,

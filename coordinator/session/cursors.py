@@ -1,13 +1,13 @@
-"""Cursors of DECLARE: where one stands, and which rows a FETCH or MOVE gives.
+"""Cursors of DECLARE: their position, and the rows that FETCH and MOVE return.
 
-    DECLARE ─▶ rows of the query, as they are asked for ─▶ FETCH forward: streamed
-                     └─ SCROLL, WITH HOLD: kept as they come, to go back to
+    DECLARE ─▶ rows of the query, on demand ─▶ FETCH forward: streamed
+                     └─ SCROLL, WITH HOLD: buffered as they come, to go back to
 
 INVARIANTS
   F1  `position` is the number of the row that the cursor is on; 0 before the first, the number of
-      rows and one behind the last.
+      rows plus one behind the last.
   F2  a cursor reads where its transaction stood when it was declared, whatever comes later.
-  F3  what is kept is bounded (54000); a cursor that only goes forward keeps nothing.
+  F3  the buffer is bounded (54000); a cursor that only goes forward buffers nothing.
 """
 
 from collections.abc import AsyncGenerator
@@ -46,11 +46,11 @@ class Cursor:
         """An error has ended it; a savepoint may have ended the error."""
 
     async def keep_all(self) -> None:
-        """Read to the end now: WITH HOLD outlives what the rows come from."""
+        """Buffer all remaining rows now: WITH HOLD outlives the source of the rows."""
         await self._keep(ALL)
 
     async def fetch(self, fetch: Fetch) -> AsyncGenerator[pa.RecordBatch, None]:
-        """The rows that a FETCH gives; taking them moves the cursor."""
+        """The rows that a FETCH returns; reading them moves the cursor."""
         steps = self._scrolled(fetch) if self._scroll or self._kept else self._forward(fetch)
         try:
             async for batch in steps:

@@ -1,4 +1,4 @@
-"""Prepared statements and portals: what the extended protocol names, and rows between two Executes.
+"""Prepared statements and portals of the extended protocol; a portal waits between two Executes.
 
     Parse ─▶ PreparedStatement ─Bind─▶ Portal ─Execute(max_rows)─▶ rows, then suspended or complete
 
@@ -42,7 +42,7 @@ class Scrolling(Protocol):
 
 @dataclass(slots=True)
 class PreparedStatement:
-    """A statement of the client: its text, the types it declared, and what it was found to be."""
+    """A statement of the client: its text, declared types, and types and columns as bound."""
 
     statement: Statement
     declared: tuple[SqlType | None, ...]
@@ -99,7 +99,7 @@ class Portal:
                 return
 
     async def close(self) -> None:
-        """Let go of the rows and of the engine behind them (O1)."""
+        """Release the rows and end the engine's work (O1)."""
         self.finished = True
         self._rest = None
         if isinstance(self.outcome, Rows):

@@ -1,9 +1,10 @@
-"""The portals of a session by name: those of Bind and those of DECLARE share the names.
+"""The portals of a session by name, shared by Bind and DECLARE, and the events that close them.
 
 INVARIANTS
-  N1  at the end of its transaction a portal goes; one WITH HOLD stays if that committed, for good.
-  N2  at ROLLBACK TO a savepoint the portals opened after it go. At an error their work ends and
-      their names stay to the block's end, so that who asks hears of the failed transaction.
+  N1  a portal closes at the end of its transaction. One WITH HOLD stays for good if the transaction
+      committed.
+  N2  ROLLBACK TO a savepoint closes the portals opened after it. An error ends their work, but
+      their names stay to the block's end: using one reports the failed transaction.
 """
 
 from collections.abc import Callable
@@ -47,7 +48,7 @@ class Portals:
         return portal is not None
 
     async def close_all(self) -> None:
-        """Close everything, also what is held."""
+        """Close all portals, also those WITH HOLD."""
         await self._close(lambda _: True)
 
     async def close_since(self, serial: int) -> None:
@@ -61,16 +62,16 @@ class Portals:
                 await portal.close()
 
     async def end(self) -> None:
-        """The transaction is about to commit, or has: what is not held goes (N1)."""
+        """The transaction is about to commit, or has: close the portals without HOLD (N1)."""
         await self._close(lambda portal: not portal.hold)
 
     def keep(self) -> None:
-        """The transaction has committed: what is held stays (N1)."""
+        """The transaction has committed: portals WITH HOLD stay (N1)."""
         for portal in self._portals.values():
             portal.kept = True
 
     async def rolled_back(self) -> None:
-        """The transaction did not commit: only what was kept before stays (N1)."""
+        """The transaction did not commit: only portals that were held before stay (N1)."""
         await self._close(lambda portal: not portal.kept)
 
     async def _close(self, goes: Callable[[Portal], bool]) -> None:

@@ -1,7 +1,6 @@
-"""Statements about statements and portals as values: PREPARE, EXECUTE, also as the query of CREATE
-TABLE AS, DECLARE, FETCH, MOVE.
+"""Parse PREPARE, EXECUTE, CREATE TABLE AS EXECUTE, DECLARE, FETCH and MOVE into values.
 
-They are read off the syntax tree here and done in `commands.py`, which owns the names.
+They are read off the syntax tree here and executed in `commands.py`, which owns the names.
 """
 
 from collections.abc import Sequence
@@ -87,7 +86,7 @@ Named: TypeAlias = Preparation | Invocation | Filling | Declaration | Fetch
 
 
 def named_statement(statement: Statement) -> Named | None:
-    """What the statement is, if it is one of these."""
+    """The statement as one of these values; None for any other statement."""
     node: Node = statement.node
     if is_a(node, ast.PrepareStmt):
         declared = tuple(declared_by_name(item) for item in node.argtypes or ())

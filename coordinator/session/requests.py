@@ -1,4 +1,4 @@
-"""What a session asks of its statement runner, and which statements need no catalog."""
+"""Requests to the statement runner, and properties of statements that need no catalog."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -52,12 +52,12 @@ def needs_catalog(statement: Statement) -> bool:
 
 
 def is_analyzed(statement: Statement) -> bool:
-    """Whether the modes of a transaction are settled when the statement is but prepared in it."""
+    """Whether preparing the statement already fixes its transaction's modes."""
     return type(statement.node).__name__ in _ANALYZED
 
 
 def check_alone(statement: Statement) -> None:
-    """25001 for what neither a block nor a pipeline can have: CONCURRENTLY."""
+    """Raises 25001 for CONCURRENTLY, which neither a block nor a pipeline can have."""
     node = statement.node
     if isinstance(node, ast.IndexStmt | ast.DropStmt) and node.concurrent:
         verb = "CREATE" if isinstance(node, ast.IndexStmt) else "DROP"
@@ -74,5 +74,7 @@ def ends_block(bound: Bound) -> bool:
 
 
 def run_by(bound: Bound) -> Bound | None:
-    """What executing a statement executes: EXPLAIN ANALYZE what it explains, EXPLAIN nothing."""
+    """The statement that runs when this one is executed: for EXPLAIN ANALYZE the explained one, for
+    EXPLAIN none.
+    """
     return bound.runs if isinstance(bound, Explain) else bound

@@ -1,4 +1,4 @@
-"""The columns that a statement's rows have, before it runs: what Describe answers."""
+"""Determine the result columns of a bound statement before it runs, for Describe."""
 
 from coordinator.execution.explain import EXPLAIN_COLUMNS, explain_columns
 from coordinator.execution.settings import show_columns

@@ -1,4 +1,4 @@
-"""Rows of a result as messages: pieces that are small enough to wait between, encoded off the loop.
+"""Encode result batches as DataRow messages, in small pieces and off the event loop.
 
 INVARIANTS
   Y1  the loop never encodes more than `INLINE_ROWS_MAX` rows at once; more go to a thread.

@@ -1,4 +1,4 @@
-"""A session: the protocol's commands in, answers out, one at a time, in order.
+"""A session: takes the client's protocol messages one at a time and answers them in order.
 
     client ─▶ Query ───────────────▶ statements ─▶ rows, tags ─▶ ReadyForQuery
            ─▶ Parse Bind Execute .. ─▶ answers ─▶ Sync ─▶ commit ─▶ ReadyForQuery
@@ -8,9 +8,9 @@ INVARIANTS
   S2  an implicit transaction ends with its string or at Sync: commit, or rollback after an error.
   S3  interrupting a session never interrupts a commit (X4 of `transaction.py`); a late cancel
       hits no later statement.
-  S4  what is not foreseen answers XX000 and ends this session only.
+  S4  an unforeseen failure answers XX000 and ends this session only.
 
-Not here: bytes (`connection.py`, `pgwire`), what the commands do (`commands.py`).
+Not here: bytes (`connection.py`, `pgwire`), execution of the commands (`commands.py`).
 """
 
 import asyncio

@@ -3,12 +3,12 @@
     statement + catalog + variables ─▶ plan cache ─▶ sql.binder ─▶ Prepared
 
 INVARIANTS
-  B1  what the meaning of a statement depends on besides its text and the catalog is part of
-      `setting`, the plan cache's key.
+  B1  everything that the meaning of a statement depends on besides its text and the catalog is part
+      of `setting`, the plan cache's key.
   B2  names of the session's own temporary schema are made absolute before they are bound, and
       plans with them are not shared.
 
-Not here: snapshots, and running what was bound (`statement_runner.py`).
+Not here: snapshots, and running bound statements (`statement_runner.py`).
 """
 
 from collections.abc import Sequence

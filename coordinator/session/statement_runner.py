@@ -1,4 +1,4 @@
-"""Runs statements of one session: snapshot, bind, execute; alone or inside a transaction.
+"""Run the statements of one session: snapshot, bind, execute; alone or inside a transaction.
 
     alone:  begin ─▶ [lease] ─▶ snapshot ─▶ bind ─▶ execute ─▶ commit ─▶ outcome
               ▲                                         conflict │
@@ -7,7 +7,7 @@
 
 INVARIANTS
   A1  only a statement that is its whole transaction starts again by itself, and only while the
-      client has seen nothing of it; each attempt reads, binds and computes everything anew.
+      client has seen nothing of it. Each attempt reads, binds and computes everything anew.
   A2  from the second attempt the statement holds the lease of every table it reads or writes, taken
       before its snapshot, so that it ends however many others write.
   A3  a statement is bound with the catalog of the timestamp that it reads at.
@@ -142,7 +142,7 @@ class StatementRunner:
         return await self._transaction.glance(ts, at_least=statement.as_of_at_least)
 
     def check_allowed(self, statement: Statement, *, parameters: int = 0) -> None:
-        """Raises 25P02 in a failed block, but for what may end that."""
+        """Raises 25P02 in a failed block, except for statements that may end it."""
         if not self._transaction.failed:
             return
         if statement.node is None or needs_catalog(statement) or parameters:
@@ -151,7 +151,7 @@ class StatementRunner:
             raise failed_transaction()
 
     def discarded(self, statement: Statement) -> Discard:
-        """What a DISCARD, DEALLOCATE or CLOSE names."""
+        """The bound DISCARD, DEALLOCATE or CLOSE."""
         bound = self._binder.bind(statement, _NO_CATALOG, ()).bound
         assert isinstance(bound, Discard), "asked for statements that discard only"
         return bound
@@ -278,7 +278,7 @@ class StatementRunner:
             self._binder.path_first = ()
 
     def _look_up(self, prepared: Prepared, *, alone: bool) -> None:
-        """Tell what the statement's names rest on; a query alone rests on its timestamp."""
+        """Report the name look-ups that the statement depends on, but not for a lone query."""
         if prepared.look_ups and not (alone and isinstance(prepared.bound, Query)):
             coordination = self._services.coordination
             coordination.looked_up(self._transaction.id, prepared.look_ups)
@@ -408,7 +408,7 @@ class StatementRunner:
             self._services.coordination.change_catalog(self._transaction.id, changes)
 
     async def drop_temporary(self) -> None:
-        """What the session has made for itself goes: as part of its block, or at once."""
+        """Drop the session's temporary relations: as part of its block, or at once."""
         coordination, own = self._services.coordination, self._identity.temporary
         if self._transaction.in_block:
             await discard(self._transaction, coordination, own)

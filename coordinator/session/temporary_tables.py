@@ -1,16 +1,17 @@
 """Drop temporary relations: at COMMIT, when the session ends, and after a crash.
 
-    ON COMMIT DELETE ROWS what is written is not committed (`coordinator/core/transactions.py`
-    final_writes) ON COMMIT DROP dropped in the transaction that made it end of the session a
-    transaction of its own drops its schema with all that is in it crash, kill -9 the next start
-    does so, before anybody is served
+    ON COMMIT DELETE ROWS  new rows are not committed (`coordinator/core/transactions.py`
+                           final_writes)
+    ON COMMIT DROP         dropped in the transaction that created the table
+    end of the session     a transaction of its own drops its schema with all that is in it
+    crash, kill -9         the next start does so, before anybody is served
 
 INVARIANTS
   E1  when a server accepts its first connection no temporary relation exists.
-  E2  what other relations keep of a dropped one goes, too: the defaults that name
-      it, by nextval() before all. Nothing else that stays can name it (`refuse_temporary`).
-  E3  a type that something permanent has stays, and its schema with it. None is made any more
-      (`sql/binder/stored/type_users.py`), but old directories may have one.
+  E2  references that permanent relations store of a dropped one are removed, too: the defaults that
+      name it, by nextval() above all. Nothing else that stays can name it (`refuse_temporary`).
+  E3  a type that a permanent object uses stays, and its schema with it. The binder allows no new
+      ones (`sql/binder/stored/type_users.py`), but old directories may have one.
 """
 
 import asyncio
@@ -58,7 +59,7 @@ _SERVER: Final = ConnectionId(0)
 
 
 async def drop_with_session(coordination: Coordination, owner: ConnectionId, schema: str) -> None:
-    """A session is over."""
+    """Drop the temporary relations of a session that ends."""
     if schema not in coordination.newest_catalog.schemas:
         return
     try:
@@ -69,7 +70,7 @@ async def drop_with_session(coordination: Coordination, owner: ConnectionId, sch
 
 
 async def drop_leftovers(coordination: Coordination) -> None:
-    """A server begins (E1). Raises RequestRefused."""
+    """Drop the temporary relations that an earlier server left (E1). Raises RequestRefused."""
     left = {name for name in coordination.newest_catalog.schemas if is_temporary(name)}
     if left:
         log.info("dropping temporary relations of %s sessions", len(left))
@@ -97,7 +98,7 @@ async def _drop(coordination: Coordination, owner: ConnectionId, schemas: Collec
 
 
 def dropping(catalog: Catalog, schemas: Collection[str]) -> list[CatalogChange]:
-    """What drops these schemas and all that is in them."""
+    """The catalog changes that drop these schemas with everything in them."""
     tables = [table for table in catalog.tables.values() if table.schema in schemas]
     things = [thing for thing in catalog.objects.values() if thing.schema in schemas]
     kept = {thing.oid: thing.schema for thing in things if _is_used(catalog, thing, schemas)}
@@ -128,7 +129,7 @@ async def discard(transaction: SessionTransaction, coordination: Coordination, s
 
 
 def ended_by_commit(catalog: Catalog, schema: str) -> list[CatalogChange]:
-    """What ON COMMIT DROP drops of a session's tables, and what goes with them."""
+    """The catalog changes of ON COMMIT DROP for a session's tables and their dependents."""
     tables = [
         table
         for table in catalog.tables.values()

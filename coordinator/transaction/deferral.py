@@ -1,15 +1,15 @@
-"""Deferred constraints of a transaction: what SET CONSTRAINTS has said, and which checks wait.
+"""Deferred constraints of a transaction: the modes of SET CONSTRAINTS, and the pending checks.
 
-    statement ─▶ violated now, and deferred? ─▶ Pending ─┬─ SET CONSTRAINTS .. IMMEDIATE ─▶ looked
-                                                         └─ COMMIT ──────────────────▶ at again
+    statement ─▶ violated now, and deferred? ─▶ Pending ─┬─ SET CONSTRAINTS .. IMMEDIATE ─▶ checked
+                                                         └─ COMMIT ──────────────────▶ again
 
-A check that is satisfied when its statement ends does not wait: what undoes it later is looked at
-by the statement that does so.
+A check that is satisfied when its statement ends does not wait. A later statement that breaks the
+constraint makes its own check.
 
 INVARIANTS
-  Q1  a check is looked at again before the commit, whatever SET CONSTRAINTS has said since.
-  Q2  ROLLBACK TO brings back what was said and what was waiting at the savepoint, also checks that
-      were looked at and found satisfied since: what satisfied them may be undone.
+  Q1  a pending check is repeated before the commit, whatever SET CONSTRAINTS has said since.
+  Q2  ROLLBACK TO restores the modes and the pending checks of the savepoint. These include checks
+      that have been repeated and found satisfied since: what satisfied them may be undone.
 
 Not here: the checks (`deferred_constraints.py`).
 """
@@ -25,8 +25,8 @@ from sql.catalog.catalog import ForeignKey, Key
 
 
 class Side(Enum):
-    """What waits: a key that rows may share, rows without the row they refer to, or the other way
-    round.
+    """The kind of a pending check: a unique key, child rows that may lack their parent, or parent
+    keys that may be missing and referred to.
     """
 
     KEY = auto()
@@ -36,9 +36,9 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A check that waits. `table`: the oid of the one whose rows were changed; `owner`: of the one
-    that has the constraint. `rows`: the key columns of these rows, as `table` stores them; None:
-    nothing is violated, but PostgreSQL has a check that waits.
+    """A pending check. `table`: the oid of the table whose rows were changed; `owner`: of the one
+    that has the constraint. `rows`: the key columns of these rows, as `table` stores them; None: no
+    row violates the constraint, but PostgreSQL has a pending check.
     """
 
     side: Side
@@ -53,7 +53,7 @@ _Named: TypeAlias = Mapping[tuple[int, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class DeferralMark:
-    """A savepoint's (Q2)."""
+    """The state at a savepoint (Q2)."""
 
     pending: int
     settled: frozenset[int]
@@ -79,14 +79,14 @@ class Deferral:
             self._named = {**self._named, **dict.fromkeys(named, deferred)}
 
     def defers(self, owner: int, constraint: Key | ForeignKey) -> bool:
-        """Whether this constraint of that table waits for the commit now."""
+        """Whether the check of this constraint of that table waits for the commit now."""
         if not constraint.deferrable:
             return False
         unnamed = constraint.deferred if self._every is None else self._every
         return self._named.get((owner, constraint.name), unnamed)
 
     def add(self, pending: Pending) -> None:
-        """One more."""
+        """Add a pending check."""
         if pending.rows is None:
             name = (pending.side, pending.table, pending.owner, pending.constraint.name)
             if name in self._idle:
@@ -96,27 +96,27 @@ class Deferral:
 
     @property
     def waiting(self) -> Sequence[Pending]:
-        """What has not been looked at again."""
+        """The pending checks that have not been repeated."""
         return [one for at, one in enumerate(self._pending) if at not in self._settled]
 
     @property
     def due(self) -> Sequence[Pending]:
-        """Of these, the checks of constraints that do not wait any more."""
+        """The pending checks of constraints that are not deferred any more."""
         return [one for one in self.waiting if not self.defers(one.owner, one.constraint)]
 
     def is_waiting_on(self, table: int) -> bool:
-        """Whether a check of a table's changed rows waits."""
+        """Whether a check of a table's changed rows is pending."""
         return any(one.table == table for one in self.waiting)
 
     def settle(self, done: Sequence[Pending]) -> None:
-        """These were looked at."""
+        """These pending checks have been repeated."""
         found = {id(one) for one in done}
         places = [at for at, one in enumerate(self._pending) if id(one) in found]
         self._settled = self._settled.union(places)
         self._idle.clear()
 
     def mark(self) -> DeferralMark:
-        """Where it stands."""
+        """The present state, for a savepoint."""
         return DeferralMark(len(self._pending), self._settled, self._every, self._named)
 
     def rewind(self, mark: DeferralMark) -> None:

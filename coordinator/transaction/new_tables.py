@@ -1,11 +1,11 @@
-"""The tables that a subtransaction has made or emptied: COPY .. (FREEZE) is for them alone.
+"""Tables that the current subtransaction has created or truncated, for COPY .. (FREEZE).
 
-Nothing is frozen here: rows of a transaction are seen by others when it commits, and not before.
-What PostgreSQL refuses is refused all the same, so that nobody relies on what is not there.
+Meridian freezes nothing: others see rows of a transaction when it commits, and not before. COPY ..
+(FREEZE) is nevertheless refused where PostgreSQL refuses it, so that no client relies on it.
 
 INVARIANTS
-  F1  a table counts where it was made or emptied, by how many savepoints stood there. RELEASE hands
-      it to the subtransaction around; ROLLBACK TO forgets it.
+  F1  a table is recorded with the number of savepoints that were open when it was created or
+      truncated. RELEASE hands it to the enclosing subtransaction; ROLLBACK TO forgets it.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ class FreshTables:
         self._made: set[tuple[int, int]] = set()
 
     def add(self, oid: int) -> None:
-        """The subtransaction made or emptied it."""
+        """The current subtransaction has created or truncated this table."""
         self._made.add((oid, len(self._savepoints)))
 
     def __contains__(self, oid: int) -> bool:
         return (oid, len(self._savepoints)) in self._made
 
     def released(self) -> None:
-        """The savepoints that are gone were released."""
+        """Savepoints have been released (F1)."""
         self._made = {(oid, min(at, len(self._savepoints))) for oid, at in self._made}
 
     def undone(self) -> None:
-        """What came behind the newest savepoint is gone."""
+        """The newest savepoint was rolled back to: forget the tables recorded after it (F1)."""
         self._made = {(oid, at) for oid, at in self._made if at < len(self._savepoints)}
 
     def clear(self) -> None:

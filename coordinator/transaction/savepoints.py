@@ -1,4 +1,4 @@
-"""The savepoints of a session's transaction: what each brings back, and how it is found."""
+"""Savepoints of a session's transaction: the state that each restores, and look-up by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Savepoint:
 
 
 def place_of(savepoints: Sequence[Savepoint], name: str) -> int:
-    """Where the newest of that name stands. Raises 3B001."""
+    """The index of the newest savepoint of that name. Raises 3B001."""
     for place in reversed(range(len(savepoints))):
         if savepoints[place].name == name:
             return place

@@ -1,4 +1,4 @@
-"""A session's transaction: implicit or in a block, healthy or failed, and when it opens and ends.
+"""A session's transaction as a state machine: implicit or in a block, healthy or failed.
 
            BEGIN ┌──────────── COMMIT, ROLLBACK ───────────┐
     I idle ──────┴▶ T in a block ── error ──▶ E failed ────┴──▶ I
@@ -9,12 +9,12 @@ INVARIANTS
   X1  a transaction of the coordinator is begun at the first statement that needs one, never by
       BEGIN: its timestamp is chosen when it first reads. (BEGIN .. AS OF names its timestamp.)
   X2  every transaction that was begun ends in `commit` or `abort`, once; variables follow it.
-  X3  a failed transaction reads and writes nothing more. It is aborted at once, unless a savepoint
-      can bring it back: then what came after the innermost one is undone at once.
+  X3  a failed transaction reads and writes nothing more. Without a savepoint it is aborted at once;
+      with one, everything after the innermost savepoint is undone at once.
   X4  a commit is not interrupted: `committing` is true as long as one is in flight.
   X6  BEGIN .. AS OF counts in the timeline of the first table that the transaction names: a number
       may be of a timeline without a clock. Where there is only `system` it is refused at once.
-  X7  deferred constraints are looked at before the commit, in the transaction; a failure ends it.
+  X7  deferred constraints are checked before the commit, in the transaction; a failure ends it.
   X5  a savepoint from before the coordinator's transaction is its beginning, number 0.
 """
 
@@ -87,7 +87,7 @@ class SessionTransaction:
 
     @property
     def status(self) -> TransactionStatus:
-        """What ReadyForQuery tells."""
+        """The status that ReadyForQuery reports."""
         if not self._in_block:
             return TransactionStatus.IDLE
         return TransactionStatus.FAILED if self._failed else TransactionStatus.IN_TRANSACTION
@@ -99,7 +99,7 @@ class SessionTransaction:
 
     @property
     def warns_outside(self) -> bool:
-        """Whether what only a block can have is asked for without one, or several statements."""
+        """Whether a statement runs alone: commands that need a block warn or fail then."""
         return not self._in_block and not self.grouped
 
     @property
@@ -199,11 +199,11 @@ class SessionTransaction:
 
     @property
     def past_is_open(self) -> bool:
-        """Whether BEGIN .. AS OF has still to hear in which timeline it counts (X6)."""
+        """Whether the timeline of BEGIN .. AS OF is not determined yet (X6)."""
         return self._as_of is not None and not self._past_settled
 
     async def settle_past(self, timeline: str) -> None:
-        """BEGIN .. AS OF counts in this timeline (X6); only `system` has catalogs of the past."""
+        """Determine the timeline of BEGIN .. AS OF (X6); only `system` has catalogs of the past."""
         self._past_settled = True
         if timeline != SYSTEM_TIMELINE.name:
             self._snapshot = await self._coordination.snapshot(self.id)
@@ -215,7 +215,7 @@ class SessionTransaction:
         return await self.glance()
 
     async def glance(self, as_of: Timestamp | None = None, *, at_least: bool = False) -> Snapshot:
-        """What is committed now, or was then; the transaction has nothing to do with it."""
+        """A snapshot of what is committed now, or was then; independent of the transaction."""
         glance = self._coordination.begin(self._owner, read_only=True)
         try:
             return await self._coordination.snapshot(glance, as_of=as_of, at_least=at_least)
@@ -351,7 +351,7 @@ class SessionTransaction:
         )
 
     def release(self, name: str) -> None:
-        """RELEASE: savepoints from it on are forgotten; what was done stays, but not READ ONLY."""
+        """RELEASE: savepoints from it on are forgotten; their work stays, but not READ ONLY."""
         self._require_block("RELEASE SAVEPOINT")
         place = place_of(self._savepoints, name)
         if self._id is not None:
@@ -361,7 +361,7 @@ class SessionTransaction:
         self.fresh.released()
 
     def rollback_to(self, name: str) -> None:
-        """ROLLBACK TO: what came after is undone, portals too; the savepoint stays."""
+        """ROLLBACK TO: everything after it is undone, portals too; the savepoint stays."""
         self._require_block("ROLLBACK TO SAVEPOINT")
         place = place_of(self._savepoints, name)
         savepoint = self._savepoints[place]
@@ -388,7 +388,7 @@ class SessionTransaction:
     # --- the end --------------------------------------------------------------------------------
 
     async def insert(self, insertion: Insertion) -> None:
-        """Be nothing but this insert, and end well. Raises RequestRefused."""
+        """Run this insert as the whole transaction and commit it. Raises RequestRefused."""
         assert not self.is_open, "X1: nothing has begun that would have to end"
         level, _ = self._level
         self.committing = True
@@ -399,7 +399,7 @@ class SessionTransaction:
         self._end(committed=True)
 
     async def commit(self) -> bool:
-        """End it well. False: it had failed and was rolled back instead. Raises RequestRefused."""
+        """Commit. False: it had failed and was rolled back instead. Raises RequestRefused."""
         if self._failed:
             self.rollback()
             return False

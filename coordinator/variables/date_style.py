@@ -1,4 +1,4 @@
-"""DateStyle as SET takes it and SHOW prints it: `ISO, MDY`; what is not said stays as it was."""
+"""Parse DateStyle for SET and print it for SHOW: `ISO, MDY`; unnamed parts keep their value."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ def date_style(name: str, value: str) -> str:
 
 
 def completed_date_style(value: str, present: str, default: str) -> str:
-    """The words, and what the present value says where they say nothing."""
+    """The value, whose missing parts are taken from the present value."""
     said = [_said("DateStyle", value, word) for word in _words(value)]
     style, order = (default if "default" in _words(value) else present).split(", ")
     styles = {found for found, _ in said} - {""}

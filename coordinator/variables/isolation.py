@@ -1,4 +1,4 @@
-"""Isolation levels and snapshots by the names that clients use for them.
+"""Convert isolation levels and exported snapshot ids to and from their text forms.
 
 `SHOW transaction_isolation` prints `strict serializable`, .., or `bounded staleness 5s`; a snapshot
 is named `<transaction>-<timestamp>-1`, in PostgreSQL's alphabet.

@@ -1,8 +1,8 @@
-"""The table of session variables: name, default, check, what SHOW prints, whether it is reported.
+"""The table of session variables: name, default, check, unit, whether changes are reported.
 
-PostgreSQL's names, spellings and error texts. A check takes what the client wrote and returns
-what SHOW prints, or raises. Where Meridian can do only one of PostgreSQL's values, the others are
-refused with 0A000 (V2 of `variables.py`).
+Names, spellings and error texts are PostgreSQL's. A check takes the client's text and returns the
+text that SHOW prints, or raises. Where Meridian implements only one of PostgreSQL's values, it
+refuses the others with 0A000 (V2 of `variables.py`).
 """
 
 import math

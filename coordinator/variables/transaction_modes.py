@@ -1,7 +1,6 @@
-"""When a transaction's modes may still be changed: PostgreSQL's rules (check_transaction_isolation
-and its neighbours).
+"""Check whether transaction modes may still change (check_transaction_isolation and neighbours).
 
-Not here: what the modes are (`variables.py`), what they do (`transaction.py`).
+Not here: the modes themselves (`variables.py`) and their effect (`transaction.py`).
 """
 
 from coordinator import session_errors as wrong

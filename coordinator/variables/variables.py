@@ -1,16 +1,16 @@
-"""Session variables: SET, SET LOCAL, RESET, SHOW, and what the client is told of them.
+"""Session variables: SET, SET LOCAL, RESET, SHOW, and the changes that are reported to the client.
 
     defaults ◀── start-up packet ◀── SET (undone by ROLLBACK) ◀── SET LOCAL
 
 INVARIANTS
-  V1  a value that is stored is valid and in the spelling that SHOW prints.
-  V2  what would change an answer is either obeyed or refused: what is accepted and ignored
-      (work_mem, jit ..) never changes what a statement returns.
+  V1  a stored value is valid and in the spelling that SHOW prints.
+  V2  a setting that would change an answer is either obeyed or refused: an accepted and ignored one
+      (work_mem, jit ..) never changes the result of a statement.
   V3  after COMMIT the values are those that SET left, after ROLLBACK those from before the
       transaction, after ROLLBACK TO those from before the savepoint; SET LOCAL survives none.
-  V4  the client has been told the present value of every reported variable whenever it may send.
+  V4  the present value of every reported variable has been sent to the client whenever it may send.
 
-Not here: the table of variables (`variables/table.py`); what a setting means (who asks for it).
+Not here: the table of variables (`variables/table.py`); the meaning of a setting (its readers).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -250,7 +250,7 @@ class Variables:
         self.modes = self._first_modes
 
     def committed(self) -> None:
-        """The transaction ended well (V3)."""
+        """The transaction committed (V3)."""
         self._forget_modes()
         if self._dirty:
             self._before = self._values
@@ -280,7 +280,7 @@ class Variables:
     # --- telling --------------------------------------------------------------------------------
 
     def unreported(self) -> Sequence[tuple[str, str]]:
-        """Names and values that the client has not been told yet; they count as told (V4)."""
+        """Names and values that the client has not been sent yet; they count as sent (V4)."""
         if not self._unreported:
             return ()
         self._unreported = False

@@ -1,8 +1,8 @@
-"""WITH CHECK OPTION, asked of the rows that a statement writes through views.
+"""Enforce WITH CHECK OPTION on the rows that a statement writes through views.
 
 INVARIANTS
-  O1  a row that a view with the option does not show is written by nobody through it: 44000.
-  O2  PostgreSQL asks when the row has passed the table's own rules; the error names the first row,
+  O1  no statement writes a row through a view with the option if the view does not show it: 44000.
+  O2  as in PostgreSQL the check follows the table's own constraints; the error names the first row,
       and of its views the innermost.
 """
 

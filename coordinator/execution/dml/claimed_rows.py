@@ -1,8 +1,8 @@
-"""Rows of one table that a part of a statement deletes or replaces.
+"""Track the rows of a table that parts of a statement delete or replace, so that each changes once.
 
 INVARIANTS
-  W1  a row is claimed once in a statement, by whoever comes first: a join that finds it twice
-      changes it once.
+  W1  a row is claimed once in a statement, by the first part that finds it: a join that finds a row
+      twice changes it once.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Claims:
         self._before = tuple(before)
 
     def take(self, sources: Column, indexes: Column) -> npt.NDArray[np.bool_]:
-        """Claim these rows; which of them nobody had claimed before (W1)."""
+        """Claim these rows; a mask of those that were not claimed before (W1)."""
         if len(sources) <= _FEW:
             named = [Source(str(sources[row])) for row in range(len(sources))]
             numbers = indexes.to_numpy(zero_copy_only=False).tolist()
@@ -55,7 +55,7 @@ class Claims:
         return [self._is_fresh(known, others, index) for index in indexes]
 
     def claim(self, source: Source, index: int) -> bool:
-        """Claim one row; whether nobody had."""
+        """Claim one row; False if it was claimed before."""
         known = self.rows.setdefault(source, BitMap64())
         others = [part.rows[source] for part in self._before if source in part.rows]
         return self._is_fresh(known, others, index)

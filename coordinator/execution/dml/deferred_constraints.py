@@ -1,12 +1,12 @@
-"""The checks of deferred constraints: at COMMIT, and at SET CONSTRAINTS .. IMMEDIATE.
+"""Run the checks of deferred constraints: at COMMIT, and at SET CONSTRAINTS .. IMMEDIATE.
 
     Pending ─▶ all of one constraint together ─▶ the transaction's own view ─▶ 23503, 23505
                                                          └─▶ predicates, validated by the commit
 
 INVARIANTS
-  J1  what is violated is so in the transaction's own view of now; what was looked at enters the
-      read set as that of an immediate check does (A8 and A10 of `coordinator/core/validation.py`).
-  J2  of several violations the one that began to wait first is told.
+  J1  a check reads the transaction's own present view. Its look-ups enter the read set, as those of
+      an immediate check do (A8 and A10 of `coordinator/core/validation.py`).
+  J2  of several violations the one that has waited longest is reported.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from sql.statements.session import SetConstraints
 
 
 async def execute_set_constraints(execution: Execution, statement: SetConstraints) -> Done:
-    """SET CONSTRAINTS; what may wait no more is looked at now."""
+    """SET CONSTRAINTS; checks that are not deferred any more run now."""
     transaction = execution.transaction
     if transaction.warns_outside:
         words = "SET CONSTRAINTS can only be used in transaction blocks"
@@ -58,7 +58,7 @@ async def check_deferred(execution: Execution, due: Sequence[Pending]) -> None:
 
 
 def check_unused(execution: Execution, tables: Sequence[Table], command: str) -> None:
-    """55006 for a table that checks wait for: they were bound to it as it is."""
+    """Raises 55006 for a table with pending checks: they were bound to its present definition."""
     for table in tables:
         if execution.transaction.deferral.is_waiting_on(table.oid):
             message = f'cannot {command} "{table.name}" because it has pending trigger events'

@@ -1,8 +1,9 @@
-"""The domains of a table's columns, asked of new rows.
+"""Check the domain constraints of a table's columns for new rows.
 
 INVARIANTS
-  D3  PostgreSQL makes values domain values before it looks at a row's own rules: of the first row
-      that breaks any rule its domains come first (`row_constraints.py` L2), column by column.
+  D3  PostgreSQL converts values to their domains before it checks the constraints of the table. So
+      the error for the first bad row names its domains first (`row_constraints.py` L2), column by
+      column.
 """
 
 from collections.abc import Awaitable, Callable, Hashable
@@ -35,7 +36,7 @@ class DomainRules:
 
     @property
     def exist(self) -> bool:
-        """Whether there is anything to look at."""
+        """Whether any column has a domain with constraints."""
         return bool(self._required or self._checks)
 
     async def first(
@@ -44,7 +45,7 @@ class DomainRules:
         stored: Callable[[Hashable, Callable[[Binding], Plan]], Plan],
         run: Callable[[Plan, pa.RecordBatch], Awaitable[pa.Table]],
     ) -> Found | None:
-        """The first row that breaks a rule, and the first rule that it breaks (D3)."""
+        """The first row that violates a domain, and the first constraint that it violates (D3)."""
         found: list[tuple[int, int, int, SqlError]] = []
         for ordinal, domain in self._required:
             column = batch.column(ordinal)

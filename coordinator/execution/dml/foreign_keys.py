@@ -1,14 +1,14 @@
-"""Foreign keys at the end of a statement: new keys exist, keys that went are referred to no more.
+"""Check foreign keys at the end of a statement, and run the actions of those that were broken.
 
     new rows of the child ──▶ is the key in the parent's view? ──no──▶ 23503
     rows that the parent lost ─▶ does it still have the key? ─no─▶ children with it ─┬▶ 23503
                               CASCADE, SET NULL, SET DEFAULT (`referential_actions.py`) ◀┘
 
 INVARIANTS
-  R1  what is found is found in the transaction's own view, its own writes included, after the whole
-      statement. What a deferred constraint finds wrong then waits (`transaction/deferral.py`).
-  R2  what was looked at is looked at again by the commit, at every isolation level: a key that was
-      there is still there, and no row has come that refers to one that went (A10 of
+  R1  keys are looked up in the transaction's own view, its own writes included, after the whole
+      statement. A violation of a deferred constraint then waits (`transaction/deferral.py`).
+  R2  the commit repeats the look-ups, at every isolation level: a key that was there is still
+      there, and no new row refers to a key that was removed (A10 of
       `coordinator/core/validation.py`).
 """
 
@@ -56,9 +56,10 @@ UPDATED: Final = "update"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a statement did to a table. `keyed`: the columns of keys of its new rows; `view`: what
-    `deletes` are named by. `kind`: how its old rows went. `moved`: the keys of those that were
-    replaced. `assigned`: the columns that an action has changed; None: it was the statement.
+    """The effect of a statement on a table. `keyed`: the key columns of its new rows; `view`: the
+    view whose rows `deletes` identifies. `kind`: whether its old rows were deleted or updated.
+    `moved`: the keys of the updated ones. `assigned`: the columns that an action has changed; None:
+    the statement itself made the change.
     """
 
     table: Table
@@ -73,7 +74,7 @@ class Change:
 
 
 async def check_references(execution: Execution, changes: Sequence[Change]) -> None:
-    """Raises 23503; does what CASCADE, SET NULL and SET DEFAULT want (R1)."""
+    """Check foreign keys and run CASCADE, SET NULL and SET DEFAULT (R1). Raises 23503."""
     waiting = list(changes)
     while waiting:
         # One after the other, as PostgreSQL fires its triggers; what actions did comes last.

@@ -1,4 +1,4 @@
-"""One data-modifying part of a statement: runs its source plan, claims rows, collects new ones.
+"""Run one data-modifying part of a statement: its source plan, the claimed rows, the new rows.
 
     source plan ─▶ batches ─┬─ identities ─▶ Claims
                             ├─ new rows ───▶ RowSink (checked, inline or staged)
@@ -39,7 +39,7 @@ NEW: Final = RelationId("new")
 
 @dataclass(frozen=True, slots=True)
 class Modified:
-    """What a part did. `returned`: the rows of RETURNING, if it has one."""
+    """The result of a part. `returned`: the rows of RETURNING, if it has one."""
 
     affected: int
     returned: pa.Table | None
@@ -58,7 +58,7 @@ def readings(modify: Modify) -> Sequence[Reading]:
 
 
 async def run_modify(execution: Execution, modify: Modify, work: StatementWork) -> Modified:
-    """Run a part; what it writes is in `work` then, and not yet in the transaction."""
+    """Run a part; its writes are then in `work`, and not yet in the transaction."""
     part = _Part(execution, modify, work)
     rows = await _source(execution, modify, work)
     async with ending(with_calls(execution, rows, modify.calls)) as called:

@@ -1,8 +1,8 @@
-"""What rows held before a statement deleted or replaced them.
+"""Collect the previous values of rows that a statement deletes or replaces.
 
 INVARIANTS
-  W4  it goes with the write, so that others can be validated row by row; it is bounded, and never
-      made durable.
+  W4  the values go with the write, so that other transactions can be validated row by row. They are
+      bounded, and never made durable.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,9 @@ class OldRowsInMemory:
         self._full = False
 
     def keep(self, columns: Mapping[int, Column], rows: int) -> None:
-        """Rows that are about to go: the columns that are known, by ordinal; always the same."""
+        """Record rows that are about to be deleted: the known columns, by ordinal; always the same
+        ones.
+        """
         if self._full or not rows:
             return
         self._rows += rows
@@ -40,7 +42,7 @@ class OldRowsInMemory:
             self._columns.setdefault(ordinal, []).append(column)
 
     def rows(self, identities: Deletes) -> OldRows | None:
-        """They, and who they were; None if there are none, or too many."""
+        """The recorded values and the rows' identities; None if there are none, or too many."""
         if self._full or not self._rows:
             return None
         columns = {at: pa.chunked_array(parts) for at, parts in self._columns.items()}

@@ -1,15 +1,15 @@
-"""ON CONFLICT: which proposed rows are inserted, which are left out, and what is updated instead.
+"""ON CONFLICT: decide which proposed rows are inserted, which are skipped, and which update a row.
 
     proposed ─▶ keys of the arbiters ─┬─ free ─────────────▶ insert
                                       ├─ row of the table ──▶ the update's plan over `conflicts`
                                       └─ row of this statement ─▶ left out, or 21000
 
-Rows are decided in their order, as if one came after the other; the update's plan runs for as many
-of them at once as cannot influence each other.
+Rows are decided in order, as if one came after the other; the update's plan runs for as many of
+them at once as cannot influence each other.
 
 INVARIANTS
-  V1  what is found, and what is found missing, is validated at the commit at every isolation
-      level, so that a concurrent statement makes no duplicate and loses no update.
+  V1  keys that are found, and keys that are found missing, are validated at the commit at every
+      isolation level. So a concurrent statement makes no duplicate and loses no update.
   V2  a row that this statement has inserted or updated is not updated again: 21000.
 """
 
@@ -53,8 +53,8 @@ ON_LOOP_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Upserted:
-    """What a batch comes to. `old`: for each of `rows`, what it was before, or NULLs; `replaced`:
-    those of them that were there.
+    """The result of a batch. `old`: for each of `rows` its previous version, or NULLs; `replaced`:
+    the previous versions of those that existed.
     """
 
     rows: pa.RecordBatch
@@ -134,7 +134,7 @@ class Upserts:
 
     @property
     def decided(self) -> Sequence[Key]:
-        """Keys of which new rows are known to have none that is there, or is made twice."""
+        """Keys that need no further check: no new row repeats one or finds one that exists."""
         return () if self._moves_keys else [arbiter.key for arbiter in self._arbiters]
 
     async def take(self, proposed: pa.RecordBatch, claims: Claims) -> Upserted:

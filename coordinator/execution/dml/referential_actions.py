@@ -1,10 +1,11 @@
-"""CASCADE, SET NULL and SET DEFAULT: what happens to rows that refer to keys that go or change.
+"""CASCADE, SET NULL and SET DEFAULT: change the rows that refer to deleted or updated keys.
 
 INVARIANTS
-  J1  every row with the key is acted upon, those that the statement itself has made too, and
-      whether or not another row has the key by now: PostgreSQL acts row by row, and does not look.
-  J2  what is written obeys the child's own rules and keys; whoever refers to it follows in turn
-      (`dml/foreign_keys.py`).
+  J1  an action applies to every row with the key, also to rows that the statement itself has
+      written. It applies even if another row has the key by now: PostgreSQL acts row by row, and
+      does not check for that.
+  J2  rows that an action writes obey the child's own constraints and keys; actions of tables that
+      refer to the child follow in turn (`dml/foreign_keys.py`).
 """
 
 import asyncio
@@ -40,7 +41,9 @@ from storage.types import Source
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """What an action did to the child. `assigned`: its columns with new values; none: rows went."""
+    """The effect of an action on the child. `assigned`: its columns with new values; none: rows
+    were deleted.
+    """
 
     keyed: pa.Table | None
     deletes: Deletes
@@ -66,7 +69,7 @@ class Referring:
         return deletes
 
     async def rows(self, execution: Execution) -> pa.Table:
-        """What they hold."""
+        """The rows' contents."""
         index = execution.services.key_index
         return (await asyncio.to_thread(fetch, self.view, self.places, index.read_rows)).rows
 
@@ -89,7 +92,7 @@ async def set_null(execution: Execution, referring: Referring, columns: Sequence
 async def set_default(
     execution: Execution, referring: Referring, columns: Sequence[int]
 ) -> tuple[Acted, pa.Table]:
-    """SET DEFAULT, likewise, and the foreign keys that the rows have now."""
+    """SET DEFAULT, likewise; also the foreign keys that the rows have now."""
     rows = await referring.rows(execution)
     defaults = await _defaults(execution, referring.child, columns)
     schema = stored_schema(referring.child)
@@ -162,7 +165,7 @@ async def _defaults(execution: Execution, child: Table, columns: Sequence[int]) 
 def check_fits(
     child: Table, foreign: ForeignKey, parent: Table, cast: pa.Table, keys: pa.Table
 ) -> None:
-    """22003 for a key that the child's columns cannot have."""
+    """Raises 22003 for a key that does not fit the child's columns."""
     pairs = zip(foreign.columns, foreign.references, cast.columns, keys.columns, strict=True)
     for ordinal, number, fitted, given in pairs:
         own = child.columns[ordinal].type
@@ -180,7 +183,7 @@ def own_columns(foreign: ForeignKey, *, deleted: bool) -> Sequence[int]:
 
 
 def changed(moved: Moved, key: Key, fields: Sequence[str]) -> Moved:
-    """The rows whose key is another one now; of their columns those of the key, by field."""
+    """The rows whose key has changed, with the columns of the key only, by field."""
     before, after = moved.before.select(list(fields)), moved.after.select(list(fields))
     pairs = zip(row_keys(key, before), row_keys(key, after), strict=True)
     other = pa.array([at for at, (old, new) in enumerate(pairs) if old is not None and old != new])

@@ -1,12 +1,12 @@
-"""What a table makes of new rows and demands of them: values of its own, NOT NULL, CHECK.
+"""Complete new rows with generated values, and check NOT NULL, CHECK and domain constraints.
 
     rows of a statement ─▶ complete ─▶ check ─▶ 23502, 23514   every writer calls it (`row_sink.py`)
 
 INVARIANTS
-  L1  no row reaches a transaction that breaks a rule of the table as the statement was bound.
-  L2  the error names the first row that breaks a rule; of its rules first the domains of its
-      columns, then NOT NULL, by the order of columns, then CHECK, by name.
-  L3  much work is done by an engine; the loop is not held up for longer than `PIECE_ROWS`.
+  L1  no row reaches a transaction that breaks a constraint of the table as the statement was bound.
+  L2  the error names the first row that breaks a constraint. Of its constraints the domains of its
+      columns come first, then NOT NULL, by the order of columns, then CHECK, by name.
+  L3  an engine does the work if it is much; the loop is not held up for longer than `PIECE_ROWS`.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ def _check_violation(table: Table, check: Check, shown: str) -> SqlError:
 
 
 class RowRules:
-    """The rules of one table, for one statement."""
+    """The constraints of one table, for one statement."""
 
     def __init__(self, execution: Execution, table: Table, *, checked: bool = True) -> None:
         self._checked = checked
@@ -84,7 +84,7 @@ class RowRules:
         self._plan: Plan | None = None
 
     async def fill(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """New rows with the next values of sequences, those of a row beside each other."""
+        """New rows with the next values of sequences, taken row by row."""
         if not batch.num_rows or not self._filled:
             return batch
         filled = sorted(self._filled.items())
@@ -152,7 +152,7 @@ class RowRules:
         return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
     async def check(self, batch: pa.RecordBatch) -> None:
-        """Raises 23502 or 23514 for the first row that breaks a rule (L2)."""
+        """Raises 23502 or 23514 for the first row that violates a constraint (L2)."""
         if not self._checked:
             return
         broken: Found | None = None

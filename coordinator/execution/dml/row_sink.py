@@ -1,10 +1,10 @@
-"""Rows that a statement writes: inline as long as they are few, then staged Parquet.
+"""Collect the rows that a statement writes: inline as long as they are few, then in staged Parquet.
 
     batches ─▶ checked (RowRules) ─▶ pending ──(> inline_bytes_max)──▶ spooler ─▶ staged files
                                         └─────────(finish)───────────▶ inserts
 
 INVARIANTS
-  R1  memory holds at most `inline_bytes_max` and a batch, whatever the number of rows; of a table
+  R1  memory holds at most `inline_bytes_max` and a batch, however many rows there are; of a table
       with keys also the key columns, up to KEYED_BYTES_MAX.
   R2  rows keep their order, inline or staged.
   R3  a sink that is not finished is discarded; nothing that it staged counts without a commit.
@@ -33,7 +33,7 @@ _SCHEMAS_MAX: Final = 10_000
 
 
 def stored_schema(table: Table) -> pa.Schema:
-    """The schema of a table's shard, remembered: every statement that writes asks for it."""
+    """The schema of a table's shard, cached: every statement that writes needs it."""
     key = (table.shard, table.version)
     known = _schemas.get(key)
     if known is not None and known[0] is table:
@@ -88,8 +88,8 @@ class RowSink:
 
     @classmethod
     def of(cls, execution: Execution, table: Table, *, checked: bool = True) -> "RowSink":
-        """The sink of a statement that writes to this table. `checked` False: of one that looks at
-        the rows when they are written (ALTER TABLE).
+        """The sink of a statement that writes to this table. `checked` False: the statement
+        validates the rows after they are written (ALTER TABLE).
         """
         services = execution.services
         return cls(
@@ -105,7 +105,7 @@ class RowSink:
         return self._schema
 
     async def fill(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """New rows, before anything is done with them, with values of sequences."""
+        """Fill new rows with values of sequences, before anything else is done with them."""
         return await self._rules.fill(batch)
 
     async def add(self, arrays: Sequence[Column]) -> pa.RecordBatch:
@@ -147,8 +147,8 @@ class RowSink:
         return pa.Table.from_batches(self._keyed) if self._keyed else None
 
     def replaces(self, before: Mapping[int, Column], after: Sequence[Column]) -> None:
-        """The rows taken last replace these: what they leave of a NOT VALID foreign key is not
-        looked at, whatever it is.
+        """The rows taken last replace these. A NOT VALID foreign key is not checked for rows that
+        leave its columns unchanged.
         """
         for key in self._unproven if after and len(after[0]) else ():
             pairs = [(before[at], after[at]) for at in key.columns]

@@ -1,15 +1,15 @@
-"""What one statement does to tables, until all of it has run: views, claims, rows, keys.
+"""Collect the effects of one writing statement on tables until all of its parts have run.
 
     look_at ─▶ views of one moment ─▶ parts run ─▶ sinks, deletes ─▶ keys checked ─▶ write
 
 A statement has several parts if WITH queries of it write, too. All of them see the tables as they
-were when it began; only keys are looked at together.
+were when it began; only keys are checked across parts.
 
 INVARIANTS
   U1  all views of a statement are of one moment, so that a row has one name in all of them.
-  U2  nothing is written before every part has run; what was staged is discarded if one fails.
-  U3  a new key is compared with the rows that the statement leaves, and with those that it makes
-      anywhere, in the order in which its parts take effect.
+  U2  nothing is written before every part has run; staged files are discarded if one fails.
+  U3  a new key is compared with the rows that the statement leaves, and with the new rows of all
+      parts, in the order in which these take effect.
 """
 
 from collections.abc import Collection, Sequence
@@ -96,7 +96,9 @@ class StatementWork:
         """Rows that parts have returned, for those after them."""
 
     async def look_at(self, readings: Sequence[Reading]) -> None:
-        """Pin what these plans read, all of one moment (U1); it enters the read set."""
+        """Pin views of all tables that these plans scan, of one moment (U1); they enter the read
+        set.
+        """
         execution = self._execution
         system = [table for reading in readings for table in reading.tables if is_system(table)]
         if system:
@@ -122,7 +124,7 @@ class StatementWork:
             self.views[RelationId(table.shard)] = view
 
     def inputs(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
-        """The views of these tables, and what earlier parts have handed over."""
+        """The views of these tables, and the rows that earlier parts have returned."""
         wanted = [RelationId(table.shard) for table in tables]
         return {name: self.views[name] for name in wanted} | self.made
 
@@ -160,9 +162,9 @@ class StatementWork:
         moved: Moved | None = None,
         decided: Collection[Key] = (),
     ) -> None:
-        """What a part does to its table. Raises 23505 (U3). `assigned`: columns with new values;
-        `deleted`: the rows that go and are not replaced, and `moved` the keys of the others;
-        `decided`: keys that ON CONFLICT has looked at already.
+        """Record the effect of a part on its table. Raises 23505 (U3). `assigned`: columns with new
+        values; `deleted`: the rows that are deleted and not replaced, and `moved` the keys of the
+        replaced ones; `decided`: keys that ON CONFLICT has checked already.
         """
         shard = self._shard(table)
         batch = await sink.finish(claims.rows)

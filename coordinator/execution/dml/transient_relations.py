@@ -1,7 +1,8 @@
-"""Rows that a statement has made itself, as an input of its further plans: RETURNING, the part of
-ON CONFLICT that updates, what a data-modifying WITH query hands over.
+"""Use rows in memory as inputs of plans: RETURNING, ON CONFLICT DO UPDATE, data-modifying CTEs.
 
     rows in memory ─▶ made_view ─▶ run_over: in process while they are few, else an engine
+
+Such a relation belongs to one statement and is never stored.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -50,7 +51,7 @@ def made_view(relation: RelationId, rows: pa.Table) -> ShardView:
 def run_over(
     execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
 ) -> AsyncIterator[pa.RecordBatch]:
-    """Run a plan of which at least one input was made here."""
+    """Run a plan of which at least one input is a transient relation."""
     in_process = execution.services.in_process
     if _is_little(plan, inputs) and in_process.can_run(plan):
         return held(in_process.evaluate(execution.run(plan, inputs)))

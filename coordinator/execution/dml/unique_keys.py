@@ -1,13 +1,13 @@
-"""Primary keys and unique constraints, at the statement: are the new keys free?
+"""Check that a statement's new primary and unique keys are free.
 
     new rows' keys ─▶ repeated among themselves? ─▶ in the view (base, tail, own writes)? ─▶ 23505
                                                         └─▶ the look-up is validated at the commit
 
 INVARIANTS
-  N1  a statement fails with 23505 if two of its rows, or one of them and a row that it leaves in
-      its view, have one key; rows that it deletes or replaces do not count, in whatever order.
-  N2  what is free in the view is looked up under a predicate, so that the commit is refused if
-      somebody else has given the key to a row meanwhile (A8 of `coordinator/core/validation.py`).
+  N1  a statement fails with 23505 if two of its rows have one key, or one of them and a row that it
+      leaves in its view. Rows that it deletes or replaces do not count, in whatever order.
+  N2  a key that is free in the view is looked up under a predicate, so that the commit is refused
+      if another transaction has used it meanwhile (A8 of `coordinator/core/validation.py`).
   N3  files are read in a thread, and only those that may hold a key.
 """
 

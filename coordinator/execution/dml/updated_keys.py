@@ -1,7 +1,7 @@
-"""Which keys rows had that are replaced, and which they have now: what ON UPDATE acts upon.
+"""Record the old and new keys of replaced rows, for the ON UPDATE actions of foreign keys.
 
 INVARIANTS
-  M1  kept are the columns that a foreign key with an action refers to, and only if a statement
+  M1  only columns that a foreign key with an action refers to are recorded, and only if a statement
       assigns one of them; up to a limit.
 """
 
@@ -30,7 +30,7 @@ class Moved:
 
 
 class MovedKeys:
-    """Those of the rows of one table that a part of a statement replaces."""
+    """Collects the old and new keys of the rows that a part of a statement replaces."""
 
     def __init__(self, execution: Execution, table: Table, assigned: Collection[int]) -> None:
         self._table = table
@@ -52,7 +52,7 @@ class MovedKeys:
         self._bytes = 0
 
     def keep(self, before: Mapping[int, Column], after: Sequence[Column]) -> None:
-        """Rows that are replaced; `before`: their columns by ordinal."""
+        """Record replaced rows; `before`: their columns by ordinal."""
         if not self._ordinals:
             return
         names = [self._table.columns[ordinal].field for ordinal in self._ordinals]
@@ -70,7 +70,7 @@ class MovedKeys:
 
     @property
     def moved(self) -> Moved | None:
-        """All of them; None if no foreign key asks."""
+        """All recorded rows; None if no foreign key needs them."""
         if not self._ordinals or not self._before:
             return None
         return Moved(pa.Table.from_batches(self._before), pa.Table.from_batches(self._after))
