@@ -1,4 +1,4 @@
-"""Changing a jsonb at a path: jsonb_set, jsonb_insert, `#-` (setPath of PostgreSQL)."""
+"""Modify a jsonb at a path: jsonb_set, jsonb_insert, `#-` (setPath of PostgreSQL)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -38,7 +38,7 @@ class _Change:
 
 
 def replaced(text: str, path: Sequence[Value], value: str, create: bool) -> str:
-    """jsonb_set."""
+    """jsonb_set()."""
     found = tree(text)
     _check_container(found, "cannot set path in scalar")
     if not found and not create:
@@ -47,7 +47,7 @@ def replaced(text: str, path: Sequence[Value], value: str, create: bool) -> str:
 
 
 def inserted(text: str, path: Sequence[Value], value: str, after: bool = False) -> str:
-    """jsonb_insert."""
+    """jsonb_insert()."""
     _check_container(tree(text), "cannot set path in scalar")
     return _changed(text, _Change("after" if after else "before", path, tree(value)))
 

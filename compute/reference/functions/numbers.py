@@ -1,5 +1,4 @@
-"""Integers, floats and numeric of the reference evaluator: PostgreSQL's results and errors, in
-plain Python.
+"""Arithmetic and casts of integers, floats and numeric, with PostgreSQL's results and errors.
 
 INVARIANTS
   U1  every arithmetic on Decimals goes through `EXACT`, whose precision no operand of 38 digits
@@ -38,7 +37,7 @@ _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 
 
 def plain(function: Function) -> Maker:
-    """A function that does not look at types."""
+    """Wrap a function that does not depend on the types of a call."""
     return lambda _call: function
 
 
@@ -106,27 +105,27 @@ def _to_places(value: Decimal, places: int, rounding: str) -> Decimal:
 
 
 def round_numeric(value: Decimal, places: int = 0) -> Decimal:
-    """Half away from zero."""
+    """Round to so many decimals, half away from zero."""
     return _to_places(value, places, ROUND_HALF_UP)
 
 
 def trunc_numeric(value: Decimal, places: int = 0) -> Decimal:
-    """Toward zero."""
+    """Truncate to so many decimals, toward zero."""
     return _to_places(value, places, ROUND_DOWN)
 
 
 def ceil_numeric(value: Decimal) -> Decimal:
-    """Up."""
+    """Round up."""
     return _to_places(value, 0, ROUND_CEILING)
 
 
 def floor_numeric(value: Decimal) -> Decimal:
-    """Down."""
+    """Round down."""
     return _to_places(value, 0, ROUND_FLOOR)
 
 
 def numeric_result(function: Function) -> Maker:
-    """The function with its result fitted to the type of the call."""
+    """Wrap a function so that its result fits the type of the call."""
 
     def make(call: Call) -> Function:
         type_ = call.type
@@ -152,32 +151,32 @@ def in_range(value: int, name: str) -> int:
 
 
 def int_plus(x: int) -> int:
-    """The prefix operator."""
+    """The prefix operator `+`."""
     return x
 
 
 def int_minus(x: int) -> int:
-    """The prefix operator."""
+    """The prefix operator `-`."""
     return -x
 
 
 def int_abs(x: int) -> int:
-    """Without its sign."""
+    """The absolute value."""
     return abs(x)
 
 
 def int_invert(x: int) -> int:
-    """All bits the other way."""
+    """The bitwise complement."""
     return ~x
 
 
 def float_minus(x: float) -> float:
-    """The prefix operator."""
+    """The prefix operator `-`."""
     return -x
 
 
 def float_abs(x: float) -> float:
-    """Without its sign."""
+    """The absolute value."""
     return abs(x)
 
 
@@ -188,7 +187,7 @@ def wrapped(value: int, bits: int) -> int:
 
 
 def whole_division(a: int, b: int) -> int:
-    """Toward zero, as C divides."""
+    """Integer division toward zero, as in C."""
     if b == 0:
         raise division_by_zero()
     quotient = abs(a) // abs(b)
@@ -196,7 +195,7 @@ def whole_division(a: int, b: int) -> int:
 
 
 def remainder(a: int, b: int) -> int:
-    """With the sign of the dividend."""
+    """The remainder, with the sign of the dividend."""
     if b == 0:
         raise division_by_zero()
     rest = abs(a) % abs(b)
@@ -204,19 +203,19 @@ def remainder(a: int, b: int) -> int:
 
 
 def ranged(function: Callable[..., int]) -> Maker:
-    """An integer function whose result must fit its type."""
+    """Wrap an integer function whose result must fit its type."""
     return lambda call: lambda *args: in_range(function(*args), call.type.name)
 
 
 def shift_left(call: Call) -> Function:
-    """Wraps; the count is taken modulo the width of the machine's word."""
+    """Shift left with wrap-around; the count is taken modulo the machine word's width."""
     name = call.type.name
     mask = 63 if name == "int8" else 31
     return lambda a, n: wrapped(a << (n & mask), _BITS[name])
 
 
 def shift_right(call: Call) -> Function:
-    """Arithmetic, the count modulo the width."""
+    """Arithmetic shift; the count is taken modulo the width."""
     mask = 63 if call.type.name == "int8" else 31
     return lambda a, n: a >> (n & mask)
 
@@ -225,7 +224,7 @@ def shift_right(call: Call) -> Function:
 
 
 def overflow() -> SqlError:
-    """Of a float."""
+    """The error of a float that overflows."""
     return SqlError("22003", "value out of range: overflow")
 
 
@@ -234,7 +233,7 @@ def _underflow() -> SqlError:
 
 
 def single(value: float) -> float:
-    """The nearest float4; infinity when it is too large."""
+    """The nearest float4; infinity if it is too large."""
     try:
         return to_single(value)
     except OverflowError:
@@ -280,14 +279,14 @@ _FLOAT_OPERATORS: Final[dict[str, Callable[[float, float], float]]] = {
 
 
 def sqrt(x: float) -> float:
-    """2201F for negatives."""
+    """The square root; 2201F for negatives."""
     if x < 0:
         raise SqlError("2201F", "cannot take square root of a negative number")
     return math.sqrt(x)
 
 
 def exp(x: float) -> float:
-    """22003 when it leaves the range of float8."""
+    """The exponential function; 22003 if it leaves the range of float8."""
     try:
         result = math.exp(x)
     except OverflowError:
@@ -298,7 +297,7 @@ def exp(x: float) -> float:
 
 
 def check_logarithm(value: Decimal | float) -> None:
-    """2201E for what has no logarithm."""
+    """Raises 2201E for a value without a logarithm."""
     if value == 0:
         raise SqlError("2201E", "cannot take logarithm of zero")
     if value < 0:
@@ -306,13 +305,13 @@ def check_logarithm(value: Decimal | float) -> None:
 
 
 def ln(x: float) -> float:
-    """2201E for what has no logarithm."""
+    """The natural logarithm; 2201E if there is none."""
     check_logarithm(x)
     return math.log(x)
 
 
 def log10(x: float) -> float:
-    """2201E for what has no logarithm."""
+    """The logarithm to base 10; 2201E if there is none."""
     check_logarithm(x)
     return math.log10(x)
 
@@ -338,7 +337,7 @@ _DEGREE: Final = 0.0174532925199432957692
 
 
 def degrees(x: float) -> float:
-    """PostgreSQL divides by this constant."""
+    """Radians to degrees; PostgreSQL divides by this constant."""
     result = x / _DEGREE
     if math.isinf(result) and not math.isinf(x):
         raise overflow()
@@ -346,7 +345,7 @@ def degrees(x: float) -> float:
 
 
 def radians(x: float) -> float:
-    """The other way."""
+    """Degrees to radians."""
     result = x * _DEGREE
     if result == 0 and x != 0:
         raise _underflow()
@@ -354,7 +353,7 @@ def radians(x: float) -> float:
 
 
 def circular(function: Callable[[float], float]) -> Function:
-    """The sine and its kin: no infinity; asin, acos: -1 to 1."""
+    """Wrap a trigonometric function: no infinity; asin, acos: -1 to 1."""
 
     def run(x: float) -> float:
         try:
@@ -371,7 +370,7 @@ def cbrt(x: float) -> float:
 
 
 def toward(function: Callable[[float], int]) -> Function:
-    """ceil, floor, trunc and round of floats, with the sign of zero and without overflow."""
+    """ceil, floor, trunc and round of floats, which keep the sign of zero and do not overflow."""
 
     def run(x: float) -> float:
         if not math.isfinite(x):
@@ -390,7 +389,7 @@ def sign(x: float) -> float:
 
 
 def float_to_integer(call: Call) -> Function:
-    """Half to even."""
+    """A cast that rounds half to even."""
     name = call.type.name
 
     def run(x: float) -> int:
@@ -402,17 +401,17 @@ def float_to_integer(call: Call) -> Function:
 
 
 def numeric_to_integer(call: Call) -> Function:
-    """Half away from zero."""
+    """A cast that rounds half away from zero."""
     return lambda x: in_range(int(round_numeric(x)), call.type.name)
 
 
 def to_float4(x: Value) -> Value:
-    """Rounded once, from the decimal digits."""
+    """A float4, rounded once from the decimal digits."""
     return parse_text("float4", str(x))
 
 
 def float8_to_float4(x: float) -> float:
-    """22003 when it is too large or too small."""
+    """A float4; 22003 when it is too large or too small."""
     result = single(x)
     if math.isinf(result) and not math.isinf(x):
         raise overflow()
