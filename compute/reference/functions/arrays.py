@@ -33,7 +33,7 @@ def _item_key(type_: SqlType) -> Callable[[Value], Key]:
 
 
 def comparison(compare: Function) -> Maker:
-    """A comparison operator of arrays: `=`, `<` and the like."""
+    """`=`, `<` and their kin."""
 
     def make(call: Call) -> Function:
         key = ordering_key(call.args[0].type)

@@ -1,4 +1,5 @@
-"""Arithmetic and casts of integers, floats and numeric, with PostgreSQL's results and errors.
+"""Integers, floats and numeric of the reference evaluator: PostgreSQL's results and errors, in
+plain Python.
 
 INVARIANTS
   U1  every arithmetic on Decimals goes through `EXACT`, whose precision no operand of 38 digits
@@ -37,7 +38,7 @@ _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 
 
 def plain(function: Function) -> Maker:
-    """Wrap a function that does not depend on the types of a call."""
+    """A function that does not look at types."""
     return lambda _call: function
 
 
@@ -125,7 +126,7 @@ def floor_numeric(value: Decimal) -> Decimal:
 
 
 def numeric_result(function: Function) -> Maker:
-    """Wrap a function so that its result fits the type of the call."""
+    """The function with its result fitted to the type of the call."""
 
     def make(call: Call) -> Function:
         type_ = call.type
@@ -171,12 +172,12 @@ def int_invert(x: int) -> int:
 
 
 def float_minus(x: float) -> float:
-    """The prefix operator `-`."""
+    """The prefix operator."""
     return -x
 
 
 def float_abs(x: float) -> float:
-    """The absolute value."""
+    """Without its sign."""
     return abs(x)
 
 
@@ -208,14 +209,14 @@ def ranged(function: Callable[..., int]) -> Maker:
 
 
 def shift_left(call: Call) -> Function:
-    """Shift left with wrap-around; the count is taken modulo the machine word's width."""
+    """Wraps; the count is taken modulo the width of the machine's word."""
     name = call.type.name
     mask = 63 if name == "int8" else 31
     return lambda a, n: wrapped(a << (n & mask), _BITS[name])
 
 
 def shift_right(call: Call) -> Function:
-    """Arithmetic shift; the count is taken modulo the width."""
+    """Arithmetic, the count modulo the width."""
     mask = 63 if call.type.name == "int8" else 31
     return lambda a, n: a >> (n & mask)
 
@@ -224,7 +225,7 @@ def shift_right(call: Call) -> Function:
 
 
 def overflow() -> SqlError:
-    """The error of a float that overflows."""
+    """Of a float."""
     return SqlError("22003", "value out of range: overflow")
 
 
@@ -233,7 +234,7 @@ def _underflow() -> SqlError:
 
 
 def single(value: float) -> float:
-    """The nearest float4; infinity if it is too large."""
+    """The nearest float4; infinity when it is too large."""
     try:
         return to_single(value)
     except OverflowError:
@@ -279,14 +280,14 @@ _FLOAT_OPERATORS: Final[dict[str, Callable[[float, float], float]]] = {
 
 
 def sqrt(x: float) -> float:
-    """The square root; 2201F for negatives."""
+    """2201F for negatives."""
     if x < 0:
         raise SqlError("2201F", "cannot take square root of a negative number")
     return math.sqrt(x)
 
 
 def exp(x: float) -> float:
-    """The exponential function; 22003 if it leaves the range of float8."""
+    """22003 when it leaves the range of float8."""
     try:
         result = math.exp(x)
     except OverflowError:
@@ -297,7 +298,7 @@ def exp(x: float) -> float:
 
 
 def check_logarithm(value: Decimal | float) -> None:
-    """Raises 2201E for a value without a logarithm."""
+    """2201E for what has no logarithm."""
     if value == 0:
         raise SqlError("2201E", "cannot take logarithm of zero")
     if value < 0:
@@ -305,13 +306,13 @@ def check_logarithm(value: Decimal | float) -> None:
 
 
 def ln(x: float) -> float:
-    """The natural logarithm; 2201E if there is none."""
+    """2201E for what has no logarithm."""
     check_logarithm(x)
     return math.log(x)
 
 
 def log10(x: float) -> float:
-    """The logarithm to base 10; 2201E if there is none."""
+    """2201E for what has no logarithm."""
     check_logarithm(x)
     return math.log10(x)
 
@@ -337,7 +338,7 @@ _DEGREE: Final = 0.0174532925199432957692
 
 
 def degrees(x: float) -> float:
-    """Radians to degrees; PostgreSQL divides by this constant."""
+    """PostgreSQL divides by this constant."""
     result = x / _DEGREE
     if math.isinf(result) and not math.isinf(x):
         raise overflow()
@@ -345,7 +346,7 @@ def degrees(x: float) -> float:
 
 
 def radians(x: float) -> float:
-    """Degrees to radians."""
+    """The other way."""
     result = x * _DEGREE
     if result == 0 and x != 0:
         raise _underflow()
@@ -353,7 +354,7 @@ def radians(x: float) -> float:
 
 
 def circular(function: Callable[[float], float]) -> Function:
-    """Wrap a trigonometric function: no infinity; asin, acos: -1 to 1."""
+    """The sine and its kin: no infinity; asin, acos: -1 to 1."""
 
     def run(x: float) -> float:
         try:
@@ -370,7 +371,7 @@ def cbrt(x: float) -> float:
 
 
 def toward(function: Callable[[float], int]) -> Function:
-    """ceil, floor, trunc and round of floats, which keep the sign of zero and do not overflow."""
+    """ceil, floor, trunc and round of floats, with the sign of zero and without overflow."""
 
     def run(x: float) -> float:
         if not math.isfinite(x):
@@ -389,7 +390,7 @@ def sign(x: float) -> float:
 
 
 def float_to_integer(call: Call) -> Function:
-    """A cast that rounds half to even."""
+    """Half to even."""
     name = call.type.name
 
     def run(x: float) -> int:
@@ -401,17 +402,17 @@ def float_to_integer(call: Call) -> Function:
 
 
 def numeric_to_integer(call: Call) -> Function:
-    """A cast that rounds half away from zero."""
+    """Half away from zero."""
     return lambda x: in_range(int(round_numeric(x)), call.type.name)
 
 
 def to_float4(x: Value) -> Value:
-    """A float4, rounded once from the decimal digits."""
+    """Rounded once, from the decimal digits."""
     return parse_text("float4", str(x))
 
 
 def float8_to_float4(x: float) -> float:
-    """A float4; 22003 when it is too large or too small."""
+    """22003 when it is too large or too small."""
     result = single(x)
     if math.isinf(result) and not math.isinf(x):
         raise overflow()

@@ -192,7 +192,7 @@ def bytes_like(data: bytes, pattern: bytes) -> bool:
 
 
 def make_pattern(function: Function) -> "Callable[[Call], Function]":
-    """Wrap LIKE and regular expressions: they see the padding of char(n); names are ASCII."""
+    """LIKE and regular expressions: they see the blanks of char(n); names know ASCII only."""
 
     def make(call: Call) -> Function:
         type_ = call.args[0].type
