@@ -1,4 +1,4 @@
-"""Evaluate the read conditions of a scan over changed rows: may a write change a query's answer?
+"""Evaluate the read conditions of a scan over changed rows, to detect read-write conflicts.
 
     plan ─read_conditions─▶ conditions, parameters ─▶ RowPredicate ─┬─ points   keys it looks up
                                                                     ├─ matches  rows in memory

@@ -1,8 +1,8 @@
-"""Aggregates of the reference evaluator: from the list of a group's values to one value.
+"""Aggregate functions: fold the values of a group into one value.
 
 INVARIANTS
-  R1  floats are added in the order of the input (`float_sums.py`); all other aggregates
-      do not depend on it, unless they have an ORDER BY.
+  R1  floats are added in the order of the input (`float_sums.py`); all other aggregates are
+      independent of it, unless they have an ORDER BY.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,9 @@ Folder: TypeAlias = Callable[[Rows], Value]
 
 
 def folder(call: Aggregate) -> Folder | None:
-    """What computes this aggregate, or None. NULLs, DISTINCT, FILTER and order are the caller's."""
+    """The function that computes this aggregate, or None. The caller handles NULLs, DISTINCT,
+    FILTER and order.
+    """
     name, type_ = call.function.name, call.type
     if name == "count":
         return len
@@ -103,7 +105,7 @@ def _fold_bits(combine: Callable[[int, int], int]) -> "Callable[[SqlType, SqlTyp
 
 
 def _string_agg(_source: SqlType, target: SqlType) -> Folder:
-    """The delimiter of each row but the first stands before its value; NULL is nothing."""
+    """The delimiter of each row but the first comes before its value; a NULL adds nothing."""
     empty: str | bytes = b"" if target.name == "bytea" else ""
 
     def run(rows: Rows) -> Value:

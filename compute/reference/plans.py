@@ -1,9 +1,9 @@
-"""Plans as Python iterators over rows.
+"""Compile plans to Python iterators over rows.
 
     compile_plan(plan, frame) ─▶ source; source() ─▶ a new iterator of rows, in the plan's column
     order
 
-Joins are nested loops and groups are lists: this evaluator is for small inputs and for proofs.
+Joins are nested loops and groups are lists: this evaluator is for small inputs and for tests.
 
 INVARIANTS
   J1  a source can be run again and again (correlated subqueries, inner sides of joins); inputs are
@@ -63,7 +63,7 @@ from sql.plan.nodes import (
 from sql.types.sql_type import SqlType, Value
 
 ReadScan: TypeAlias = Callable[[Scan], Sequence[Row]]
-"""All rows of a scan: its columns, then the identity if it wants one."""
+"""All rows of a scan: its columns, then their identity if the scan wants it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ class PlanCompiler:
     """What a CteScan that begins now reads."""
 
     def compile(self, plan: Plan) -> Source:
-        """The whole plan of a run."""
+        """Compile the whole plan of a run."""
         return self._plan(plan, Frame({}, self.parameters, self._plan))
 
     def expression(self, expr: Expr) -> Evaluator:
-        """An expression without columns."""
+        """Compile an expression without columns."""
         return compile_expression(expr, Frame({}, self.parameters, self._plan))
 
     def _plan(self, plan: Plan, frame: Frame) -> Source:

@@ -1,4 +1,4 @@
-"""Windows over lists of rows: every frame written out, for every row.
+"""Window functions: evaluate each call over the frame of every row.
 
     partitions ─▶ sorted, cut into groups of peers ─▶ for each row its frame ─▶ one value a call
 
@@ -34,7 +34,7 @@ def _plain(call: WindowCall) -> Aggregate:
 
 
 def windows(plan: Window, source: Source, inside: Frame) -> Source:
-    """The rows of the input, each with the values of the calls behind it."""
+    """Compile a window node: input rows, each extended by the values of the calls."""
     makers = [window_over(call, inside) for call in plan.calls]
 
     def run() -> Iterator[Row]:
@@ -53,7 +53,7 @@ _Value: TypeAlias = Callable[[Partition, int], Value]
 
 
 def window_over(call: WindowCall, inside: Frame) -> Callable[[list[Row]], list[Value]]:
-    """The values of a call for any rows, in their order."""
+    """Compile a window call to a function of any list of rows; its values keep their order."""
     if not _can_run(call):
         raise not_supported(f"this window of {call.function.id}")
     partition_keys = compiled(call.partition, inside)
@@ -139,7 +139,7 @@ _RANKS: Final[dict[str, _Value]] = {
 
 
 def _ntile(count: Evaluator, partition: Partition) -> _Value:
-    """The argument is that of the partition's first row, as in PostgreSQL."""
+    """The argument is taken from the partition's first row, as in PostgreSQL."""
     buckets = count(partition.rows[0])
     if buckets is None:
         return lambda _partition, _index: None
