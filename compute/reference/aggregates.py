@@ -35,9 +35,7 @@ Folder: TypeAlias = Callable[[Rows], Value]
 
 
 def folder(call: Aggregate) -> Folder | None:
-    """The function that computes this aggregate, or None. The caller handles NULLs, DISTINCT,
-    FILTER and order.
-    """
+    """What computes this aggregate, or None. NULLs, DISTINCT, FILTER and order are the caller's."""
     name, type_ = call.function.name, call.type
     if name == "count":
         return len
@@ -105,7 +103,7 @@ def _fold_bits(combine: Callable[[int, int], int]) -> "Callable[[SqlType, SqlTyp
 
 
 def _string_agg(_source: SqlType, target: SqlType) -> Folder:
-    """The delimiter of each row but the first comes before its value; a NULL adds nothing."""
+    """The delimiter of each row but the first stands before its value; NULL is nothing."""
     empty: str | bytes = b"" if target.name == "bytea" else ""
 
     def run(rows: Rows) -> Value:

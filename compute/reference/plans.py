@@ -8,7 +8,7 @@ Joins are nested loops and groups are lists: this evaluator is for small inputs 
 INVARIANTS
   J1  a source can be run again and again (correlated subqueries, inner sides of joins); inputs are
       read once.
-  J2  order is kept wherever nothing reorders, and is the same for the same input.
+  J2  rows stay in order unless a node reorders them; the same input gives the same order.
 """
 
 import sys

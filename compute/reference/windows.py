@@ -139,7 +139,7 @@ _RANKS: Final[dict[str, _Value]] = {
 
 
 def _ntile(count: Evaluator, partition: Partition) -> _Value:
-    """The argument is taken from the partition's first row, as in PostgreSQL."""
+    """The argument is that of the partition's first row, as in PostgreSQL."""
     buckets = count(partition.rows[0])
     if buckets is None:
         return lambda _partition, _index: None

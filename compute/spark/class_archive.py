@@ -5,7 +5,7 @@
     later starts: java -XX:SharedArchiveFile=<key>.jsa
 
 INVARIANTS
-  A1  an archive is used only with the Java and the jars it was made from: both are part of its
+  A1  an archive is used only with the Java and the jars it was built from: both are part of its
       key (and the JVM checks again, and goes on without an archive that does not fit).
   A2  an archive appears under its name complete or not at all.
   A3  the process that builds it ends when the server does, however the server ends.
