@@ -6,8 +6,8 @@
 Rows with other values cannot change the answer (D1 of `sql/plan/read_conditions.py`).
 
 INVARIANTS
-  R1  a query is answered here only if it merely selects, compares and sorts columns (`is_plain`),
-      or is the source of an UPDATE or DELETE that the reference engine can run.
+  R1  a query is answered here only if it only selects, compares and sorts columns (`is_plain`), or
+      is the source of an UPDATE or DELETE that the reference engine can run.
   R2  rows in memory are read at once; a file is read only for a caller that may block.
   R3  columns that are no key are used only in tables of at most INDEXED_ROWS_MAX rows, and only if
       they match at most ROWS_MAX rows; an engine answers the other queries.

@@ -39,7 +39,7 @@ _Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 _Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
 _LONG: Final = 1 << 16
 _ITEM_BYTES: Final = 100
-"""What an element of a long array takes in Python, about."""
+"""Approximate bytes of an element of a long array in Python."""
 
 
 class _Failed(Exception):

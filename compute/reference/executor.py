@@ -164,7 +164,7 @@ def can_run(plan: Plan) -> bool:
 
 
 def rows_in_memory(scan: Scan, view: ShardView) -> Sequence[Row]:
-    """What a scan reads of a view that has no files."""
+    """The rows that a scan reads of a view without files."""
     return _scan_rows(scan, view, _no_files)
 
 

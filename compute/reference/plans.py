@@ -366,7 +366,7 @@ def _lateral(kind: JoinKind, sides: _Sides, cell: Cell) -> Iterator[Row]:
 
 
 def _grouping_bits(plan: GroupBy, one: Sequence[int]) -> Row:
-    """What the GROUPING calls answer in rows of this grouping set."""
+    """The values of the GROUPING calls in rows of this grouping set."""
     return tuple(
         [
             sum((number not in one) << bit for bit, number in enumerate(reversed(numbers)))

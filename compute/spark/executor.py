@@ -126,7 +126,7 @@ class SparkExecutor:
 
     @property
     def state(self) -> JvmState:
-        """What the JVM is doing."""
+        """The state of the JVM."""
         return self._supervisor.state
 
     @property

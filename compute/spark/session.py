@@ -83,7 +83,7 @@ _PAGE_SIZE: Final = "4m"
 more pages to look after with large ones, of which a task has 8192, and below 1 MiB none is used
 again."""
 _RESULT_BYTES_MAX: Final = 256 << 20
-"""What one job may bring to the driver. Larger results go through files; too small breaks
+"""Bytes that one job may return to the driver. Larger results go through files; too small breaks
 broadcasts."""
 
 # Never a user's to change (notes/semantics.md §1, notes/security.md §1).

@@ -38,7 +38,7 @@ queries."""
 
 
 class JvmState(StrEnum):
-    """What the supervisor is doing."""
+    """The state of the supervised JVM."""
 
     STARTING = "starting"
     READY = "ready"

@@ -366,7 +366,7 @@ def float_seconds(field: str, seconds: int, micros: int) -> float | None:
 
 
 def _float_field(text: str, value: int | Interval, type_: SqlType, zone: str) -> float:
-    """What date_part() makes of timestamps and intervals."""
+    """date_part() of timestamps and intervals, in doubles."""
     field = canonical_field(text, type_)
     if isinstance(value, Interval):
         sign = -1 if value.micros < 0 else 1

@@ -56,7 +56,7 @@ def _field(text: str, key: str) -> Tree:
 
 
 class _Missing:
-    """What is not there, which is not null."""
+    """A missing value, which is not null."""
 
 
 _MISSING: Final = _Missing()

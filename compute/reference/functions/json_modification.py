@@ -12,7 +12,7 @@ _Items: TypeAlias = list[Tree]
 
 
 class _Change:
-    """What to do at the end of a path: `replace`, `create`, `before`, `after` or `delete`."""
+    """The change at the end of a path: `replace`, `create`, `before`, `after` or `delete`."""
 
     def __init__(self, kind: str, path: Sequence[Value], value: Tree = None) -> None:
         self.kind = kind
@@ -21,7 +21,7 @@ class _Change:
 
     @property
     def adds(self) -> bool:
-        """Whether something may come that was not there."""
+        """Whether the change may add a value that was not there."""
         return self.kind in ("create", "before", "after")
 
     def step(self, level: int) -> str:
@@ -33,7 +33,7 @@ class _Change:
         return str(found)
 
     def ends(self, level: int) -> bool:
-        """Whether the path ends here."""
+        """Whether the path ends at this level."""
         return level == len(self.path) - 1
 
 

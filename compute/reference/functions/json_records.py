@@ -75,7 +75,7 @@ def _row(
 
 
 def _text(part: str, type_: SqlType) -> str | None:
-    """What the type's input function gets of a part (populate_record_field)."""
+    """The text of a part that the type's input function gets (populate_record_field)."""
     if part == "null":
         return None
     if part.startswith('"'):

@@ -80,7 +80,7 @@ def quote_nullable(text: str | None) -> str:
 
 
 def _output(type_: SqlType) -> Callable[[Value], str]:
-    """What the output function of the type writes: char(n) with its blanks."""
+    """The output function of the type; char(n) with its padding."""
     return lambda value: format_text(value, type_)
 
 
