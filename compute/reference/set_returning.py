@@ -20,7 +20,7 @@ def can_run_sets(plan: SetScan) -> bool:
 
 
 def sets(plan: SetScan, frame: Frame) -> Source:
-    """Compile the calls of a set scan; their rows stand side by side."""
+    """The rows of the calls, side by side."""
     if not can_run_sets(plan):
         raise not_supported(f"the set-returning function {plan.calls[0].function.id}")
     args = [compiled(call.args, frame) for call in plan.calls]

@@ -34,7 +34,7 @@ def _plain(call: WindowCall) -> Aggregate:
 
 
 def windows(plan: Window, source: Source, inside: Frame) -> Source:
-    """Compile a window node: input rows, each extended by the values of the calls."""
+    """The rows of the input, each with the values of the calls behind it."""
     makers = [window_over(call, inside) for call in plan.calls]
 
     def run() -> Iterator[Row]:
