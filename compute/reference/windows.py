@@ -53,7 +53,7 @@ _Value: TypeAlias = Callable[[Partition, int], Value]
 
 
 def window_over(call: WindowCall, inside: Frame) -> Callable[[list[Row]], list[Value]]:
-    """Compile a window call to a function of any list of rows; its values keep their order."""
+    """The values of a call for any rows, in their order."""
     if not _can_run(call):
         raise not_supported(f"this window of {call.function.id}")
     partition_keys = compiled(call.partition, inside)
