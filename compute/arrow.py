@@ -1,6 +1,6 @@
 """Map PostgreSQL types to Arrow types: the table of `sql/types/sql_type.py` as code.
 
-The Arrow field of a stored column also carries our type in its metadata (`meridian.type`), so that
+The Arrow field of a stored column also has its SQL type in its metadata (`meridian.type`), so that
 the Delta table's schema says what a column was declared as (`storage/delta/schema.py`).
 """
 
@@ -72,8 +72,8 @@ def batch_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
 
 
 def table_schema(columns: Sequence[Column], numbers: int = 0) -> pa.Schema:
-    """The schema that a table's files, batches and views have. `numbers`: the largest number that a
-    column of it has had.
+    """The schema of a table's files, batches and views. `numbers`: the largest column number that
+    the table has ever used.
     """
     fields = [
         pa.field(

@@ -1,24 +1,24 @@
-"""Constants are computed when a statement is planned, as PostgreSQL's eval_const_expressions does.
+"""Fold constants when a statement is planned, as PostgreSQL's eval_const_expressions does.
 
-    case when false then 1/0 else a end  ─▶  a              what is decided is left out
+    case when false then 1/0 else a end  ─▶  a              decided branches are removed
     select 1/0 from t                    ─▶  22012          even if t has no rows
     d < date '1994-01-01' + interval '1 year'
-      ─▶  d < timestamp '1995-01-01'     what is computed stands in its place, if it is an operand
+      ─▶  d < timestamp '1995-01-01'     a computed operand becomes a constant
 
-A plan that cannot be made fails before it runs; a branch that a constant rules out is never looked
-at, nor is a subquery in it ever run. A constant that is no operand stays as it was bound, for a key
-of GROUP BY that is a number would be a place to engines; they compute it by themselves.
+A statement whose constants cannot be computed fails before it runs. A branch that a constant rules
+out is never evaluated, nor is a subquery in it. A constant that is no operand stays as it was bound
+and engines compute it: they would take a number in GROUP BY for the position of a column.
 
 INVARIANTS
-  K1  only immutable functions of constants are computed, by PostgreSQL's marks; parameters are no
-      constants, as in its generic plans, and neither is what binding found in the session or the
-      clock (`folded` is not asked for such statements).
-  K2  operands are looked at from the left, and none behind the one that decides AND, OR, CASE or
+  K1  only immutable functions of constants are computed, by PostgreSQL's volatility marks.
+      Parameters are no constants, as in PostgreSQL's generic plans. Values that the binder took
+      from the session or the clock are none either: `folded` is not called for such statements.
+  K2  operands are examined from the left, and none after the one that decides AND, OR, CASE or
       COALESCE.
-  K3  columns that nobody reads are not computed, nor what EXISTS selects. Constant columns of a
-      subquery are known above it where PostgreSQL would pull it up.
-  K4  what only we refuse (0A000, numbers and times out of our range) is no failure here: it fails
-      where it is computed.
+  K3  columns that nobody reads are not computed, nor the select list of EXISTS. Constant columns
+      of a subquery are known above it where PostgreSQL would pull the subquery up.
+  K4  an error that only Meridian has (0A000, numbers and times out of its range) is not raised
+      here: it is raised where the value is computed at run time.
 """
 
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ _Constants: TypeAlias = Mapping[ColumnId, tuple[Value]]
 _OUTER: Final = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
 
 _VALUES_MAX: Final = 64
-"""Rows of VALUES that are looked at. Longer ones are data, and are computed whole when they run."""
+"""Rows of VALUES that are folded. Longer ones are data, which the engine computes when it runs."""
 
 _LENGTH_MAX: Final = 10_000
 """Characters or bytes of a constant. Larger: longer stalls of the loop."""
@@ -87,14 +87,14 @@ _LENGTH_MAX: Final = 10_000
 _WRITTEN: Final = frozenset(
     {"bool", "int2", "int4", "int8", "float8", "numeric", "date", "timestamp", "interval", "text"}
 )
-"""Types whose values are written in engines' words exactly, as literals of them are."""
+"""Types whose values can be written exactly as literals of an engine."""
 _LARGE: Final = frozenset({"repeat", "lpad", "rpad", "array_fill", "gamma", "lgamma", "factorial"})
-"""May take long, or make much: they are left to where they run."""
+"""Functions that may take long or give much: they are computed at run time."""
 _OURS: Final = frozenset({"0A000", "54001", "53200"})
 
 
 def folded(plan: Plan) -> Plan:
-    """The plan without what constants rule out; raises SqlError if it cannot be made."""
+    """The plan with its constants folded; raises SqlError if one cannot be computed."""
     return _plan(plan, {}, needed_columns(plan))[0]
 
 
@@ -102,7 +102,7 @@ def folded(plan: Plan) -> Plan:
 
 
 def _plan(plan: Plan, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[Plan, _Constants]:
-    """The plan, and which of its columns are constants (K3)."""
+    """The folded plan, and which of its columns are constants (K3)."""
     below: dict[ColumnId, tuple[Value]] = {}
 
     def inside(part: Plan) -> Plan:
@@ -183,14 +183,14 @@ def _project(
 
 
 def _is_pulled_up(plan: Plan) -> bool:
-    """Whether a subquery that computes columns of this is made part of the query around it."""
+    """Whether PostgreSQL merges a subquery that computes columns of this into the outer query."""
     if isinstance(plan, Filter | Project):
         return _is_pulled_up(plan.input)
     return isinstance(plan, Scan | CteScan | SetScan | Values | Join)
 
 
 def _join(plan: Join, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[Plan, _Constants]:
-    """Constants of a side that the join makes up with NULLs are none above it."""
+    """Constants of the null-supplying side of an outer join are no constants above it."""
     left, of_left = _plan(plan.left, outer, needed)
     if plan.kind in _OUTER and _is_values(plan.left):
         of_left = {}
@@ -220,7 +220,7 @@ def _is_values(plan: Plan) -> bool:
 
 
 def _fold(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
-    """The expression without what is ruled out, and its value if it is a constant."""
+    """The expression without decided branches, and its value if it is a constant."""
     match expr:
         case Const():
             return expr, (expr.value,)
@@ -239,7 +239,7 @@ def _fold(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
 
 
 def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
-    """Anything whose parts are all computed."""
+    """Fold an expression that always evaluates all of its parts."""
     values: list[_Known] = []
     constants: list[Expr] = []
 
@@ -264,7 +264,7 @@ def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
 
 
 def _is_large(value: Value) -> bool:
-    """Whether it may take long to compute something of it: that is not for the loop."""
+    """Whether computing with the value may take long, which would stall the event loop."""
     return isinstance(value, str | bytes | tuple) and len(value) > _LENGTH_MAX
 
 
@@ -295,7 +295,7 @@ def _value(expr: Expr) -> _Known:
 
 
 def _case(expr: Case, known: _Constants) -> tuple[Expr, _Known]:
-    """Branches that are never taken are not looked at (K2)."""
+    """Branches that are never taken are not examined (K2)."""
     whens: list[tuple[Expr, Expr]] = []
     for when, then in expr.whens:
         condition, decided = _fold(when, known)
@@ -333,7 +333,7 @@ def _coalesce(expr: Coalesce, known: _Constants) -> tuple[Expr, _Known]:
 
 
 def _logical(expr: Logical, known: _Constants) -> tuple[Expr, _Known]:
-    """AND and OR: nothing behind the operand that decides is looked at (K2)."""
+    """AND and OR: nothing after the operand that decides is examined (K2)."""
     deciding = expr.op is BoolOp.OR
     args: list[Expr] = []
     values: list[_Known] = []

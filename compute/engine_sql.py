@@ -1,4 +1,4 @@
-"""The statement that an engine would run for a plan, for EXPLAIN (VERBOSE); nothing is run."""
+"""Render the SQL that an engine would run for a plan, for EXPLAIN (VERBOSE); nothing is run."""
 
 from collections.abc import Sequence
 from itertools import starmap
@@ -15,8 +15,9 @@ from sql.types.sql_type import Value
 
 
 def engine_sql(engine: str, plan: Plan, parameters: Sequence[Value]) -> str | None:
-    """Relations stand in it by their tables' names; None for an engine without SQL. What the
-    engine refuses is told instead; behind it what its workers compute, and what is made before it.
+    """The statement, with tables under their own names; None for an engine without SQL. If the
+    engine refuses the plan, the text is its refusal. Python functions and the statements that run
+    before the main one follow it.
     """
     names = {node.relation: node.name for node in nodes(plan) if isinstance(node, Scan)}
     try:
@@ -38,9 +39,7 @@ def _with_what_is_made(query: EmittedQuery) -> str:
 
 
 def _add_made(query: EmittedQuery, texts: dict[str, str]) -> None:
-    """The texts of what is made before a statement, each once and behind what it is made of, by
-    what it is called.
-    """
+    """Add the statements that run before the main one by name: each once, after those it reads."""
     for one in query.made:
         if one.name in texts:
             continue

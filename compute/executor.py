@@ -1,4 +1,4 @@
-"""The contract of an engine: run a plan over pinned inputs, stream Arrow batches.
+"""The contract of an engine: run a plan over pinned table views and stream Arrow batches.
 
 INVARIANTS
   E1  the batches have one field per output column, in order, with the Arrow type that
@@ -7,10 +7,10 @@ INVARIANTS
       every engine.
   E3  batches are bounded (`BATCH_ROWS_MAX`), and no more than a few wait for a slow consumer,
       whatever the size of the result.
-  E4  `aclose()` of the iterator, or cancelling the task, ends the engine's work soon.
+  E4  `aclose()` of the iterator, or cancelling the task, soon ends the engine's work.
 
-Errors: `SqlError` for what the data did (22012, 22003 ..), `EngineUnavailable` when the engine died
-or has not started, never an engine's own exception. One suite proves all engines:
+Errors: `SqlError` for errors of the data (22012, 22003 ..), `EngineUnavailable` when the engine
+died or has not started, never an engine's own exception. One suite tests all engines:
 `tests/conformance/test_executor.py`.
 """
 
@@ -28,7 +28,7 @@ BATCH_ROWS_MAX: Final = 65_536
 
 
 class EngineUnavailable(Exception):
-    """The engine died or is not there; all that is known is that it did not answer."""
+    """The engine died or has not started; nothing is known except that it did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +53,5 @@ class Executor(Protocol):
         ...
 
     async def close(self) -> None:
-        """End all work and let go of processes and threads."""
+        """End all work and release processes and threads."""
         ...

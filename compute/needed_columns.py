@@ -1,8 +1,8 @@
-"""Which columns of a plan somebody reads, from the top down.
+"""Find the columns that a plan's nodes and its result read, from the top down.
 
 INVARIANTS
-  N1  what only an unread column rests on is not read either; rows that are compared as a whole, or
-      made once for several readers, are read whole.
+  N1  columns that only an unread column depends on are not read either. All columns are read of
+      rows that are compared as a whole, or computed once for several readers (WITH).
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,9 @@ from sql.plan.traverse import aggregate_parts, column_ids, inputs, plan_expressi
 
 
 def needed_columns(plan: Plan, *, nothing: bool = False) -> frozenset[ColumnId]:
-    """The columns of all nodes, its own among them (N1). `nothing`: nobody reads those."""
+    """The columns that are read in the whole plan, including its own output (N1). `nothing`: nobody
+    reads the output.
+    """
     needed: set[ColumnId] = set()
     if not nothing:
         needed.update(column.id for column in output_columns(plan))
@@ -43,7 +45,7 @@ def needed_columns(plan: Plan, *, nothing: bool = False) -> frozenset[ColumnId]:
 
 
 def _read(node: Plan, needed: set[ColumnId]) -> Iterable[Expr]:
-    """The expressions of a node that are computed for its readers."""
+    """The expressions of a node that are computed because somebody reads them."""
     match node:
         case Project():
             pairs = zip(node.columns, node.exprs, strict=True)

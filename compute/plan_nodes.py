@@ -1,4 +1,4 @@
-"""What a plan contains, found by walking all of it: subqueries, aggregates and sort keys too."""
+"""Walk everything in a plan: nodes, expressions and functions, also in subqueries and sort keys."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from sql.plan.nodes import Plan, RelationId, Scan
 
 
 def nodes(value: object) -> Iterator[object]:
-    """Every node of a plan or expression, and every function they call."""
+    """Every node of a plan or expression, and every function that they call."""
     stack = [value]
     while stack:
         found = stack.pop()
@@ -21,12 +21,12 @@ def nodes(value: object) -> Iterator[object]:
 
 
 def is_volatile(plan: Plan) -> bool:
-    """Whether the same plan over the same inputs may answer differently the next time."""
+    """Whether the same plan over the same inputs may give another answer the next time."""
     return any(isinstance(node, Function) and node.volatility == "volatile" for node in nodes(plan))
 
 
 def identified_relations(plan: Plan) -> frozenset[RelationId]:
-    """The relations that are scanned with the identity of their rows."""
+    """The relations that are scanned with the identity (source and row number) of their rows."""
     return frozenset(
         node.relation
         for node in nodes(plan)

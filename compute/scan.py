@@ -1,4 +1,4 @@
-"""A shard's view as what Spark reads: files as they are, files to be filtered, rows in memory.
+"""A shard's view as input for an engine: whole files, files to be filtered, rows in memory.
 
     ShardView ─┬─ whole files ───────────────▶ read.schema(S).parquet(..)
                ├─ files with deleted rows ───▶ the same, filtered by (file name, row index)
@@ -8,8 +8,8 @@
 INVARIANTS
   N1  a relation's columns are `f0`, `f1` .. by ordinal; with identity also `__source`, `__index`
       (B1 of `storage/batch.py`).
-  N2  what makes it into a path or a text for Spark are names of data files, which we generate;
-      names of columns go into a schema as JSON, never into a text that is parsed as SQL.
+  N2  only names of data files, which Meridian generates, go into paths and texts for Spark. Names
+      of columns go into a schema as JSON, never into a text that is parsed as SQL.
 
 Not here: talking to the JVM (`spark/relations.py`).
 """
@@ -40,7 +40,7 @@ SMALL_BYTES_MAX: Final = 4 << 20
 FILE_CACHE_BYTES_MAX: Final = 64 << 20
 """Rows of small files kept in memory. Less reads them again after every commit."""
 TAILS_MAX: Final = 64
-"""Shards whose tail is kept in one piece; for others it is put together by every scan."""
+"""Shards whose inline rows are cached as one table; for others every scan concatenates them."""
 
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9._=-]+")
 _SPARK_TYPES: Final[dict[pa.DataType, str]] = {
@@ -61,28 +61,28 @@ ReadFile: TypeAlias = Callable[[ShardId, DataFile], pa.Table]
 
 
 def rows_of(view: ShardView) -> int:
-    """An upper bound of the rows of a view; exact but for deleted rows."""
+    """An upper bound of the rows of a view; exact if no row is deleted."""
     return sum(part.row_limit for part in view.files) + sum(
         part.rows.num_rows for part in view.inline
     )
 
 
 def bytes_of(view: ShardView) -> int:
-    """About how much there is to read."""
+    """About how many bytes there are to read."""
     return sum(part.file.size_bytes for part in view.files) + sum(
         part.rows.nbytes for part in view.inline
     )
 
 
 def deleted_of(view: ShardView) -> int:
-    """Rows of files and slices that are not in the view."""
+    """How many rows of files and slices are deleted in the view."""
     return sum(len(part.deleted) for part in view.files) + sum(
         len(part.deleted) for part in view.inline
     )
 
 
 def is_small(view: ShardView) -> bool:
-    """Whether the view goes to Spark as rows."""
+    """Whether the view is sent to an engine as rows, not as files."""
     return (
         rows_of(view) <= SMALL_ROWS_MAX
         and sum(part.file.rows for part in view.files) <= SMALL_ROWS_MAX
@@ -96,18 +96,18 @@ def is_whole(part: FileSlice) -> bool:
 
 
 def file_name(source: Source) -> str:
-    """The name of a data file, as it may stand in a text for Spark (N2)."""
+    """The name of a data file, checked to be safe in a text for Spark (N2)."""
     assert _FILE_NAME.fullmatch(source), "N2: names of data files are generated"
     return str(source)
 
 
 def column_names(schema: pa.Schema, *, identity: bool) -> list[str]:
-    """N1."""
+    """The names of a relation's columns (N1)."""
     return [f"f{ordinal}" for ordinal in range(len(schema))] + ([SOURCE, INDEX] if identity else [])
 
 
 def relation_schema(schema: pa.Schema, *, identity: bool) -> pa.Schema:
-    """The relation's schema for a shard's (N1)."""
+    """The schema of the relation over a shard with this schema (N1)."""
     types: list[pa.DataType] = [field.type for field in schema]
     if identity:
         types += [pa.string(), pa.int64()]
@@ -115,7 +115,7 @@ def relation_schema(schema: pa.Schema, *, identity: bool) -> pa.Schema:
 
 
 def spark_type(type_: pa.DataType) -> "str | dict[str, object]":
-    """The type as Spark's schemas in JSON name it."""
+    """The type as Spark's JSON schemas name it."""
     if isinstance(type_, pa.StructType):
         return {"type": "struct", "fields": [_spark_field(field) for field in type_]}
     if isinstance(type_, pa.ListType):
@@ -130,8 +130,8 @@ def spark_type(type_: pa.DataType) -> "str | dict[str, object]":
 
 
 def spark_schema(schema: pa.Schema) -> str:
-    """A schema in Spark's JSON. Every field may be NULL: a promise that breaks would give wrong
-    rows.
+    """A schema in Spark's JSON. Every field may be NULL: Spark gives wrong rows if NOT NULL is
+    untrue.
     """
     return json.dumps({"type": "struct", "fields": [_spark_field(field) for field in schema]})
 
@@ -144,7 +144,9 @@ ViewKey: TypeAlias = tuple[object, ...]
 
 
 def view_key(view: ShardView) -> ViewKey:
-    """Equal for views of the same rows; valid while the views themselves are kept."""
+    """A key that is equal for views of the same rows; valid as long as the views themselves
+    live.
+    """
     parts = tuple(
         (part.source, id(part.rows), part.deleted.serialize() if part.deleted else b"")
         for part in view.inline
@@ -159,7 +161,7 @@ class _Tail:
 
 
 class RowReader:
-    """Rows of views as Arrow tables, with what is worth remembering between scans. Thread-safe."""
+    """Reads rows of views as Arrow tables and caches them between scans. Thread-safe."""
 
     def __init__(self, read_file: ReadFile) -> None:
         self._read_file = read_file
@@ -194,8 +196,8 @@ class RowReader:
         return rows if identity else rows.select(schema.names[:-2])
 
     def _tail(self, view: ShardView, schema: pa.Schema) -> pa.Table:
-        """All rows of the slices, deleted ones too; those seen by an earlier scan are not copied
-        again.
+        """All rows of the slices, deleted ones too; rows that an earlier scan has seen are not
+        copied again.
         """
         with self._lock:
             known = self._tails.get(view.shard)
@@ -232,7 +234,7 @@ class RowReader:
 
 
 def _begins(view: ShardView, parts: Sequence[InlineSlice]) -> bool:
-    """Whether the view's slices begin with these; their deleted rows do not matter."""
+    """Whether the view's slices begin with these, apart from their deleted rows."""
     return len(parts) <= len(view.inline) and all(
         mine.rows is known.rows and mine.source == known.source
         for mine, known in zip(view.inline, parts, strict=False)
@@ -240,7 +242,7 @@ def _begins(view: ShardView, parts: Sequence[InlineSlice]) -> bool:
 
 
 def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of a file in the shard's order and types; a file may be older than a column."""
+    """The columns of a file in the shard's order and types; NULL for columns newer than it."""
     there = {name: place for place, name in enumerate(rows.schema.names)}
     columns: list[pa.ChunkedArray[pa.Scalar[pa.DataType]]] = []
     for field in schema:

@@ -1,8 +1,7 @@
-"""Plans of few words: what shows columns of a table, and what makes rows of rows one by one.
+"""Recognise trivial plans: selecting, comparing and sorting columns, or mapping rows one by one.
 
 INVARIANTS
-  P1  a plain plan has the same answer on every engine, and running it takes next to nothing for
-      each row.
+  P1  a plain plan has the same answer on every engine, and costs next to nothing for each row.
 """
 
 from typing import Final
@@ -34,14 +33,16 @@ _UNCHANGED: Final = frozenset({"int2::int4", "int2::int8", "int4::int8", "varcha
 
 
 def is_plain(plan: Plan) -> bool:
-    """See the module (P1)."""
+    """Whether the plan only selects, compares and sorts columns of one scan (P1)."""
     if not isinstance(plan, Scan | Project | Filter | Sort | Limit):
         return False
     return all(map(_is_plain, plan_expressions(plan))) and all(map(is_plain, inputs(plan)))
 
 
 def is_row_by_row(plan: Plan) -> bool:
-    """Whether it has one scan, each row of which gives a row or none, whatever the others are."""
+    """Whether it has one scan, and each scanned row gives one row or none, independent of other
+    rows.
+    """
     below = plan
     while isinstance(below, Project | Filter):
         below = below.input

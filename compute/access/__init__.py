@@ -1,1 +1,16 @@
-"""access: to be described."""
+"""Access paths without an engine: find, read and check rows of a table by key, in this process.
+
+    plan, parameters ─▶ `point_reads` ─▶ `key_index` ─▶ positions (source, row) ─▶ rows ─▶ answer
+    new rows ─▶ `key_predicates` ─▶ `key_index`: duplicates now ─▶ predicates: duplicates at commit
+
+Modules:
+  `bloom_filters`, `sorted_keys`, `row_group_cache`        caches over data files
+  `row_keys`, `key_predicates`, `required_keys`            keys of rows, and predicates over keys
+  `row_predicates`                                         predicates over any read condition
+  `key_index`                                              from keys to rows, through the caches
+  `located_rows`, `point_reads`                            reading these rows, and plans over them
+
+The predicates implement the core's `ReadPredicate`: validation tests them against the writes of
+other transactions. `coordinator` imports this package to check constraints, to validate reads and
+to answer queries by key. In `compute` only the engines may import it, and none does.
+"""

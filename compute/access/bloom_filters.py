@@ -1,15 +1,17 @@
-"""Which data files surely have none of some keys: a Bloom filter for each file that was read once.
+"""Bloom filters over the keys of data files: skip files that surely lack some keys.
 
     key columns ─▶ a hash for each row ─▶ BITS_PER_ROW bits in the file's filter
-    new keys    ─▶ their hashes        ─▶ in none: the file need not be read again
+    new keys    ─▶ their hashes        ─▶ in none: the file is not read again
 
 INVARIANTS
-  B1  equal keys have equal hashes, however their columns are cut into chunks; a key that a file has
-      is never denied.
-  B2  memory is bounded by FILTERS_BYTES_MAX; what does not fit, or cannot be hashed, has no filter.
-  B3  files never change, so a filter is never wrong, and never brought up to date.
+  B1  equal keys have equal hashes, however their columns are cut into chunks: a filter never denies
+      a key that its file has.
+  B2  memory is bounded by FILTERS_BYTES_MAX; keys that do not fit or cannot be hashed have no
+      filter.
+  B3  data files never change, so a filter stays right and is never updated.
 
-For keys without an order, such as UUIDs, whose bounds say nothing.
+A filter is built when a file's keys are read for the first time. It helps with keys without an
+order, such as UUIDs, where the minimum and maximum of a file exclude nothing.
 """
 
 from collections import OrderedDict
@@ -60,7 +62,7 @@ class KeyFilter:
 
     @property
     def nbytes(self) -> int:
-        """What it keeps in memory."""
+        """Bytes in memory."""
         return len(self._bits)
 
     def may_have(self, hashes: Hashes) -> bool:
@@ -92,7 +94,7 @@ def _probes(hashes: Hashes, size: int) -> Iterator[Hashes]:
 
 
 class KeyFilters:
-    """The filters of many files; whose caller sees to it that one thread changes them (B2)."""
+    """The filters of many files (B2). The caller ensures that one thread at a time changes them."""
 
     def __init__(self, bytes_max: int = FILTERS_BYTES_MAX) -> None:
         self._filters: OrderedDict[Hashable, KeyFilter] = OrderedDict()
@@ -104,7 +106,7 @@ class KeyFilters:
         return self._filters.get(place)
 
     def add(self, place: Hashable, made: KeyFilter) -> None:
-        """Keep a filter; the oldest ones go for it."""
+        """Keep a filter and evict the oldest ones that it displaces."""
         if place in self._filters or made.nbytes > self._bytes_max:
             return
         self._filters[place] = made
@@ -115,7 +117,7 @@ class KeyFilters:
 
 
 def filter_of(columns: Sequence[Any]) -> KeyFilter | None:
-    """The filter of a file with these key columns; None if there can be none (B2)."""
+    """Build the filter of a file from its key columns; None if it can have none (B2)."""
     if len(columns[0]) > ROWS_MAX:
         return None
     hashes = row_hashes(columns)

@@ -1,15 +1,14 @@
-"""Which keys a table has already: looked up in a view, without an engine.
+"""Index of the keys of a table view: find duplicates and locate rows by key, without an engine.
 
-    view ─┬─ small inline slices   a dictionary, grown by what is new since the last look
-          ├─ large ones, own rows  compared column by column
-          └─ files                 those whose statistics and filter may hold a key: their key
-                                   columns, read once and kept while there is room
+    view ─┬─ small inline slices      a dictionary, to which each look-up adds the new slices
+          ├─ large slices, own rows   compared column by column
+          └─ files                    those whose statistics and filter may hold a key: their key
+                                      columns, read once and cached while there is room
 
 INVARIANTS
-  Z1  a row counts if it is live in the view asked about, whatever the index remembers: that names
-      candidates only.
-  Z2  memory is bounded by TAIL_ROWS_MAX, and CACHED_BYTES_MAX for columns of files; filters of
-      files (`bloom_filters.py`) are small and stay when the columns have gone.
+  Z1  a row counts only if it is live in the given view; the index itself only names candidates.
+  Z2  memory is bounded by TAIL_ROWS_MAX, and by CACHED_BYTES_MAX for columns of files. Filters of
+      files (`bloom_filters.py`) are small and stay when the columns are evicted.
 """
 
 import threading
@@ -48,23 +47,23 @@ def _never_warm(_shard: ShardId, _file: DataFile, _rows: Sequence[int]) -> bool:
 
 
 Place: TypeAlias = tuple[Source, int]
-"""A row by its identity."""
+"""A row by its identity: data file or inline slice, and the row number in it."""
 
 WARM_KEYS_MAX: Final = 20
 """Keys that are looked up on the loop, if their files are in memory. Larger: longer stalls."""
 
 AT_HAND_MAX: Final = 3
-"""Files that are looked into, and not asked for by filters, if their keys are in memory and in
-order. Larger: more to look into than hashing a key would cost."""
+"""Files that are searched without asking their filters first, if their key columns are in memory
+and sorted. Larger: more to search than hashing a key would cost."""
 
 SMALL_ROWS_MAX: Final = 1_000
-"""Rows of a commit that go into the dictionary."""
+"""Rows of a commit whose keys go into the dictionary."""
 
 CACHED_BYTES_MAX: Final = 192 << 20
 """Key columns of files. Larger: fewer files read again for keys without an order, such as UUIDs."""
 
 TAIL_ROWS_MAX: Final = 500_000
-"""Rows of all tails that are remembered by key; the table asked for least recently goes first."""
+"""Rows in all dictionaries together; the least recently used dictionary is evicted first."""
 
 
 @dataclass(slots=True)
@@ -79,7 +78,7 @@ class _Tail:
 
 
 class KeyIndex:
-    """See the module. One for a server, whose threads share it."""
+    """See the module. A server has one, which its threads share."""
 
     def __init__(
         self, read: ReadColumns, read_rows: ReadRows, rows_warm: RowsWarm = _never_warm
@@ -98,7 +97,7 @@ class KeyIndex:
         self._lock = threading.Lock()
 
     def find_in_memory(self, view: ShardView, keys: NewKeys, going: Deletes) -> KeyValues | None:
-        """A key that a live inline row has; `going`: rows that do not count any more."""
+        """One of the keys that a live inline row has. `going`: rows that are deleted, too."""
         tail = self._tail(view, keys)
         wanted = keys.values if keys.is_small and keys.count <= len(tail.rows) else ()
         parts: dict[Source, InlineSlice] = {}
@@ -125,7 +124,7 @@ class KeyIndex:
     def _filtered(
         self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys | OneKey
     ) -> Sequence[FileSlice]:
-        """Those of the files that may hold a key by their filters."""
+        """The files that may hold a key by their Bloom filters."""
         if len(parts) <= AT_HAND_MAX:
             places = [_place(shard, part.file.name, keys) for part in parts]
             known = [self._columns.get(place) for place in places]
@@ -134,7 +133,7 @@ class KeyIndex:
         return [part for part in parts if not self._lacks(shard, part.file, keys)]
 
     def _lacks(self, shard: ShardId, file: DataFile, keys: NewKeys | OneKey) -> bool:
-        """Whether a file that was read before surely has none of the keys."""
+        """Whether the Bloom filter of a file excludes all of the keys."""
         known = self._filters.get(_place(shard, file.name, keys))
         if known is None or keys.hashes is None:
             return False
@@ -143,7 +142,7 @@ class KeyIndex:
     def find_in_files(
         self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys, going: Deletes
     ) -> KeyValues | None:
-        """A key that a live row of these files has. Blocks."""
+        """One of the keys that a live row of these files has. Blocks."""
         for part in parts:
             if keys.count > FEW and self._lacks(shard, part.file, keys):
                 continue
@@ -155,7 +154,7 @@ class KeyIndex:
         return None
 
     def is_warm(self, view: ShardView, keys: NewKeys, files: Sequence[FileSlice]) -> bool:
-        """Whether looking these keys up in these files neither reads one nor compares many rows."""
+        """Whether a look-up of these keys in these files reads no file and compares few rows."""
         if keys.count > WARM_KEYS_MAX or not keys.is_small:
             return False
         places = [_place(view.shard, part.file.name, keys) for part in files]
@@ -166,8 +165,8 @@ class KeyIndex:
     def locate(
         self, view: ShardView, keys: NewKeys, going: Deletes, files: Sequence[FileSlice]
     ) -> dict[RowKey, Place]:
-        """The live rows that have one of the keys; `files`: those of the view that may hold one.
-        Blocks, if there are some.
+        """The live rows that have one of the keys. `files`: those of the view that may hold one.
+        Blocks if there are any.
         """
         tail = self._tail(view, keys)
         wanted = keys.values if keys.is_small else ()
@@ -190,7 +189,7 @@ class KeyIndex:
         return found
 
     def locate_all(self, view: ShardView, keys: NewKeys) -> list[Place]:
-        """All live rows that have one of the keys, which several may share. Blocks."""
+        """All live rows that have one of the keys, which several rows may share. Blocks."""
         found: list[Place] = []
         for part in view.inline:
             rows = part.rows.select(list(keys.key.columns))
@@ -207,9 +206,9 @@ class KeyIndex:
     def places(
         self, view: ShardView, key: OneKey, *, may_read: bool, at_most: int | None = None
     ) -> list[Place] | None:
-        """The live rows that have a key, of which an index keeps the columns in order; None if a
-        file would have to be read, or many rows compared, and may not. Blocks, if it may. Raises
-        TooManyRows if a file or slice has more than `at_most`, live or not.
+        """The live rows that have a key, found by sorted key columns. Without `may_read` the answer
+        is None if a file would have to be read or many rows compared; with it, the call may block.
+        Raises TooManyRows if a file or slice has more than `at_most` such rows, live or not.
         """
         tail = self._tail(view, key)
         found: list[Place] = []

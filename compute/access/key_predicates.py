@@ -1,12 +1,12 @@
-"""Looking keys up: the keys that a statement makes, and which rows of others would break them.
+"""Unique keys: the keys of new rows, and predicates that find them again in others' rows.
 
-    new rows ─▶ NewKeys of a constraint ─┬─▶ KeyIndex.find   in a view, at the statement
-                                         └─▶ KeyPredicate    in interim rows, at the commit
+    new rows ─▶ NewKeys of a constraint ─┬─▶ KeyIndex       in a view, at the statement
+                                         └─▶ KeyPredicate   in recent writes, at the commit
 
 INVARIANTS
   Y1  two rows have the same key if their columns are equal as PostgreSQL compares them; NULLs are
       equal only for NULLS NOT DISTINCT, and otherwise a row with a NULL has no key.
-  Y2  a predicate of more than KEYS_MAX keys holds them as Arrow columns and has no points.
+  Y2  a predicate of more than KEYS_MAX keys holds them as Arrow columns and has no `points`.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -28,7 +28,8 @@ from storage.errors import Corrupt
 from storage.known_rows import KnownRows, Points
 
 KEYS_MAX: Final = 10_000
-"""Keys that are kept as Python values. Larger: more memory, faster checks at the commit."""
+"""Keys of one predicate that are held as Python values. Larger: more memory, faster checks at the
+commit."""
 
 KeyValues: TypeAlias = tuple[Hashable, ...]
 """Values as in `sql/types/sql_type.py`."""
@@ -58,17 +59,17 @@ def comparable(column: Any) -> Any:
 
 
 def fields_of(table: Table, key: Key) -> tuple[str, ...]:
-    """What the columns of a key are called in files."""
+    """The names of the key's columns in data files."""
     return tuple([table.columns[ordinal].field for ordinal in key.columns])
 
 
 class NoSuchKeyError(Exception):
-    """A value that the type of its column does not have, so that no row can have the key."""
+    """A value is outside of its column's type, so no row can have the key."""
 
 
 class OneKey:
-    """A key to look up, of types whose values are equal in Python exactly when they are in
-    PostgreSQL; none of them NULL.
+    """One key to look up. Its types are equal in Python exactly when they are equal in PostgreSQL,
+    and none of its values is NULL.
     """
 
     __slots__ = ("_arrays", "_hashes", "fields", "key", "table", "values")
@@ -97,12 +98,12 @@ class OneKey:
 
     @property
     def types(self) -> tuple[pa.DataType, ...]:
-        """How the key's columns are stored."""
+        """The Arrow types of the key's columns."""
         return tuple([arrow_type(self.table.columns[at].type) for at in self.key.columns])
 
     @property
     def hashes(self) -> Hashes | None:
-        """As those of NewKeys."""
+        """The hash of the key, if its types have hashes (`bloom_filters.py`)."""
         if self._hashes is None:
             self._hashes = row_hashes(self.arrays)
         return self._hashes
@@ -113,7 +114,7 @@ class OneKey:
 
 
 class NewKeys:
-    """The keys that a statement gives to rows. `rows`: the columns of the key, in its order."""
+    """The keys of new rows. `rows`: the columns of the key, in its order."""
 
     def __init__(self, table: Table, key: Key, rows: pa.Table) -> None:
         self.table = table
@@ -132,17 +133,17 @@ class NewKeys:
 
     @property
     def count(self) -> int:
-        """Rows that have a key."""
+        """How many rows have a key."""
         return self._rows.num_rows
 
     @property
     def rows(self) -> int:
-        """Rows, also those without a key."""
+        """How many rows there are, also without a key."""
         return self._all.num_rows
 
     @property
     def given(self) -> pa.Table:
-        """The columns of the key of the rows that have one."""
+        """The key columns of the rows that have a key."""
         return self._rows
 
     def beginning(self, rows: int) -> "NewKeys":
@@ -165,7 +166,7 @@ class NewKeys:
 
     @property
     def types(self) -> tuple[pa.DataType, ...]:
-        """How the key's columns are stored."""
+        """The Arrow types of the key's columns."""
         return tuple(self._all.schema.types)
 
     @property
@@ -177,7 +178,7 @@ class NewKeys:
         return self._hashes
 
     def repeated(self) -> KeyValues | None:
-        """A key that two of the rows have."""
+        """A key that two of the rows have, if there is one."""
         if self.is_small:
             seen: set[KeyValues] = set()
             for values in self.values:
@@ -196,7 +197,7 @@ class NewKeys:
         return tuple(known.values(place)[0] for place in range(len(names)))
 
     def among(self, rows: pa.Table) -> list[int]:
-        """The indexes of rows (with the key's columns alone) that have one of the keys."""
+        """The indexes of the rows (of the key's columns alone) that have one of the keys."""
         wanted = self.columns
         masks = [
             pc.is_in(comparable(column), value_set=_combined(values))
@@ -217,7 +218,7 @@ class NewKeys:
         return not self.is_small or _may_hold(self.table, self.key, self.values, file)
 
     def predicate(self, *, decides: bool = False) -> "KeyPredicate":
-        """What validation looks at. `decides`: see KeyLookUp."""
+        """The predicate that validation tests at the commit. `decides`: see KeyLookUp."""
         if self.is_small:
             return KeyPredicate(self.table, self.key, frozenset(self.values), decides=decides)
         return KeyPredicate(self.table, self.key, frozenset(), self, decides=decides)
@@ -232,7 +233,7 @@ def _combined(column: Any) -> Any:
 
 
 class KeyPredicate:
-    """Rows that have one of some keys. A `ReadPredicate`, and a `KeyLookUp`, of the core."""
+    """The rows that have one of some keys: a `ReadPredicate` and a `KeyLookUp` of the core."""
 
     __slots__ = ("_bulk", "_key", "_keys", "_table", "decides")
 
@@ -277,7 +278,7 @@ class KeyPredicate:
         return Points(self._key.columns, self._keys, only=True)
 
     def merged(self, keys: Collection[KeyValues]) -> "KeyPredicate":
-        """The same look-up, of these keys."""
+        """The same look-up, for these keys."""
         return KeyPredicate(self._table, self._key, frozenset(keys), decides=self.decides)
 
     def matches(self, rows: KnownRows) -> bool:
@@ -288,7 +289,9 @@ class KeyPredicate:
             return True
 
     def present(self, rows: KnownRows) -> Sequence[KeyValues]:
-        """The keys that are among these rows; all of a bulk, as one, if a column is unknown."""
+        """The keys that these rows have. Of a bulk, or if a key column is unknown, empty tuples
+        stand for them.
+        """
         if any(ordinal not in rows.columns for ordinal in self._key.columns):
             return [()]
         if self._bulk is None:

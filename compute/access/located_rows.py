@@ -1,10 +1,10 @@
-"""A few rows of a view, by their identities: read without an engine, and run plans over.
+"""Read a few rows of a view by source and row number, and run plans over them in process.
 
     places ─▶ inline slices: taken ─┬─▶ LocatedRows ─▶ run_over_rows: a plan in process
               files: read by rows  ─┘
 
 INVARIANTS
-  L1  rows come in the order of their places, with the columns and types of the view.
+  L1  rows come in the order of the given places, with the columns and types of the view.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class LocatedRows:
 
 
 def fetch(view: ShardView, places: Sequence[Place], read: ReadRows) -> LocatedRows:
-    """The rows at these places of a view. Blocks, if some are in files."""
+    """Read the rows at these places of a view. Blocks if some are in files."""
     wanted: dict[Source, list[int]] = {}
     for source, row in places:
         wanted.setdefault(source, []).append(row)
@@ -60,7 +60,7 @@ def fetch(view: ShardView, places: Sequence[Place], read: ReadRows) -> LocatedRo
 
 
 def is_warm(view: ShardView, places: Sequence[Place], index: KeyIndex) -> bool:
-    """Whether fetching these rows opens no file."""
+    """Whether `fetch` opens no file for these rows."""
     if len(places) > WARM_KEYS_MAX:
         return False
     files = {part.file.name: part.file for part in view.files}
@@ -73,7 +73,7 @@ def is_warm(view: ShardView, places: Sequence[Place], index: KeyIndex) -> bool:
 def run_over_rows(
     plan: Plan, rows: Mapping[RelationId, LocatedRows], parameters: Sequence[Value]
 ) -> list[Row]:
-    """The answer of a plan whose inputs are these rows."""
+    """Run a plan in process with these rows as its inputs."""
 
     def read(scan: Scan) -> Sequence[Row]:
         located = rows[scan.relation]

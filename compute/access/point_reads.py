@@ -1,16 +1,16 @@
-"""Plans that ask for few rows of one table by values of columns: found and read in process.
+"""Answer queries that fix columns of one table by equality: look the rows up, run the plan here.
 
     plan ─▶ PointRead: the columns, what they must equal, the plan compiled ─┐
     view, parameters ─▶ KeyIndex.places ─▶ the rows, as values ──────────────┴─▶ a batch
 
-A row that has other values changes nothing of the answer (D1 of `sql/plan/read_conditions.py`).
+Rows with other values cannot change the answer (D1 of `sql/plan/read_conditions.py`).
 
 INVARIANTS
-  R1  a query is answered so only if it does nothing but compare, sort and show columns
-      (`is_plain`), or is the source of an UPDATE or DELETE that the reference engine can run.
-  R2  what is in memory is read at once; a file is read only by who may block.
-  R3  columns that are no key are looked up only in tables of INDEXED_ROWS_MAX rows, and only if
-      they name ROWS_MAX rows at most; the rest is an engine's.
+  R1  a query is answered here only if it only selects, compares and sorts columns (`is_plain`), or
+      is the source of an UPDATE or DELETE that the reference engine can run.
+  R2  rows in memory are read at once; a file is read only for a caller that may block.
+  R3  columns that are no key are used only in tables of at most INDEXED_ROWS_MAX rows, and only if
+      they match at most ROWS_MAX rows; an engine answers the other queries.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,13 +40,13 @@ from storage.known_rows import Column
 
 INDEXED_ROWS_MAX: Final = 200_000
 """Rows of a table that is looked up by columns that are no key. Larger: fewer scans, and longer
-until the columns of a new file are in order."""
+waits until the columns of a new file are sorted."""
 
 ROWS_MAX: Final = 100
-"""Rows that are found by columns that are no key. Larger: more that is done in Python."""
+"""Rows that are found by columns that are no key. Larger: more work in Python."""
 
 _CANDIDATES_MAX: Final = 5_000
-"""The same in one file, also of rows that are gone: a row that changes often leaves many."""
+"""The same in one file, deleted rows included: a row that changes often leaves many."""
 
 _REMEMBERED_MAX: Final = 2_000
 
@@ -54,18 +54,18 @@ _PLAIN: Final = frozenset(
     {"bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
      "bpchar", "name", "char", "uuid", "json", "jsonb", "bytea", "time", "timetz"}
 )  # fmt: skip
-"""Types whose values are what Arrow makes of them."""
+"""Types whose values Arrow converts to Python as they are."""
 
 
 class Elsewhere(Enum):
-    """Why there is no answer here."""
+    """Why the query is not answered here."""
 
     FILES = "a file has to be read, and may not (R2)"
     ENGINE = "too many rows for columns that are no key (R3)"
 
 
 class PointRead:
-    """See the module. Its answer is not to be asked for by two at once."""
+    """See the module. Two threads must not call `answer` at once."""
 
     def __init__(
         self, plan: Plan, table: Table, key: Key, wanted: Sequence[Const | Param], *, unique: bool
@@ -104,7 +104,7 @@ class PointRead:
         return self._read(index, view, places, may_read=may_read)
 
     def answer(self, rows: list[Row], parameters: Sequence[Value]) -> pa.RecordBatch:
-        """The plan over these rows."""
+        """Run the plan over these rows."""
         return self._maker.batch(self._prepared.rows(parameters, rows))
 
     def _read(
@@ -140,7 +140,7 @@ def _by_source(view: ShardView, places: Sequence[Place]) -> Iterator[tuple[objec
 
 
 class _Cells:
-    """The columns of a scan in rows of a file or slice, which may lack what is younger."""
+    """The scanned columns of rows of a file or slice, which may lack columns that are newer."""
 
     def __init__(self, rows: pa.Table, schema: pa.Schema, scan: Scan) -> None:
         self._columns: list[tuple[Column, SqlType] | None] = []
@@ -157,7 +157,7 @@ class _Cells:
             self._columns.append((values, column.type))
 
     def row(self, number: int) -> Row:
-        """One of them."""
+        """The values of one row."""
         return tuple(
             [
                 None if known is None else _cell(known[0], number, known[1])
@@ -191,12 +191,12 @@ _remembered: dict[tuple[int, _Purpose], tuple[Plan, Table, PointRead | None]] = 
 
 
 def point_read(plan: Plan, table: Table) -> PointRead | None:
-    """How to answer a query over a table by values of columns; None if an engine has to (R1)."""
+    """A point read for a query over a table; None if an engine has to answer it (R1)."""
     return _known(plan, table, "query")
 
 
 def point_change(plan: Plan, table: Table) -> PointRead | None:
-    """The same for the source of an UPDATE or DELETE, which the reference engine can run (R1)."""
+    """A point read for the source of an UPDATE or DELETE; None if an engine has to run it (R1)."""
     return _known(plan, table, "change")
 
 

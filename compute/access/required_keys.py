@@ -1,4 +1,4 @@
-"""Keys that a foreign key looked for, as a predicate that every commit is validated by."""
+"""Predicate of a foreign key check: at the commit, look again for the keys that it looked for."""
 
 from dataclasses import dataclass, replace
 
@@ -9,8 +9,8 @@ from storage.known_rows import KnownRows, Points
 
 @dataclass(frozen=True, slots=True)
 class RequiredKeys:
-    """Implements ReadPredicate: rows with these keys, whoever has them. Unlike a look-up of new
-    keys it says nothing of rows that the transaction writes.
+    """A ReadPredicate: the rows with these keys, whichever rows have them. Unlike a look-up of new
+    keys it does not concern rows that the transaction writes.
     """
 
     keys: KeyPredicate
@@ -23,7 +23,7 @@ class RequiredKeys:
 
     @property
     def look_up(self) -> None:
-        """See ReadPredicate: it is none."""
+        """See ReadPredicate: None, as no new keys are looked up."""
         return None
 
     @property

@@ -1,8 +1,8 @@
-"""Single rows of data files, by way of row groups that are kept while there is room.
+"""Cache decoded row groups of Parquet files, to read single rows.
 
 INVARIANTS
   G1  memory is bounded by CACHED_BYTES_MAX, FILES_MAX and the row group that is being read.
-  G2  `is_warm` says that `read` opens no file.
+  G2  if `is_warm` is true, `read` opens no file.
 """
 
 import threading
@@ -21,10 +21,10 @@ from storage.types import ShardId, Source
 _File: TypeAlias = tuple[ShardId, Source]
 
 CACHED_BYTES_MAX: Final = 128 << 20
-"""Row groups kept. Larger: point reads and writes of larger tables without decoding anew."""
+"""Bytes of cached row groups. Larger: point reads and writes of larger tables without decoding."""
 
 FILES_MAX: Final = 10_000
-"""Files of which it is remembered where their row groups begin."""
+"""Files for which the first rows of their row groups are remembered."""
 
 
 class RowGroups:

@@ -1,4 +1,4 @@
-"""The keys of rows, one by one, in a form that is equal exactly when PostgreSQL says so."""
+"""Keys of rows as Python tuples that are equal exactly when PostgreSQL says so."""
 
 from collections.abc import Hashable, Sequence
 from math import isnan
@@ -17,7 +17,7 @@ _NAN: Final = ("NaN",)
 
 
 def row_keys(key: Key, rows: pa.Table) -> Sequence[RowKey | None]:
-    """The key of each row, of which these are the key's columns; None: it has none (Y1 of
+    """The key of each row, from the key's columns; None for a row that has no key (Y1 of
     `key_predicates.py`).
     """
     columns = [comparable(column) for column in rows.columns]

@@ -1,18 +1,18 @@
-"""Read conditions that run: which rows of a table a scan depends on, tested in process.
+"""Evaluate the read conditions of a scan over changed rows, to detect read-write conflicts.
 
-    plan ─read_conditions─▶ conditions, parameters ─▶ RowPredicate ─┬─ points   keys it asks for
+    plan ─read_conditions─▶ conditions, parameters ─▶ RowPredicate ─┬─ points   keys it looks up
                                                                     ├─ matches  rows in memory
                                                                     └─ files    by statistics
 
-Implements the core's `ReadPredicate`. Conditions are evaluated by the reference engine, with three
-values: NULL is no match.
+Implements the core's `ReadPredicate`. The reference engine evaluates the conditions in three-valued
+logic: NULL is no match.
 
 INVARIANTS
-  M1  a part that cannot be evaluated (no function here, a column that is not known, an error) is
-      taken for true: `matches` errs on the side of a match.
-  M2  points and bounds follow from the conditions: a row outside of them does not match.
-  M3  at most ROWS_MAX rows are evaluated at once; of more that lie within the bounds, one is taken
-      to match.
+  M1  a condition that cannot be evaluated (function not implemented here, unknown column, error)
+      counts as true: `matches` errs on the side of a match.
+  M2  points and bounds are implied by the conditions: a row that is not among them does not match.
+  M3  at most ROWS_MAX rows are evaluated at once; if more lie within the bounds, a match is
+      assumed.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ ROWS_MAX: Final = 1_000
 """Larger: longer stalls of the loop. Smaller: more false conflicts with bulk writes."""
 
 KEYS_MAX: Final = 1_000
-"""Keys of one predicate that are looked up; a longer IN list is evaluated row by row."""
+"""Keys that one predicate looks up; a longer IN list is evaluated row by row."""
 
 _EQUAL_TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), "integer"),
@@ -66,7 +66,7 @@ class _Part:
 
 @dataclass(slots=True)
 class _Conjunction:
-    """Conditions of which all must hold, and what follows from them (M2)."""
+    """Conditions that must all hold, and the points and bounds that they imply (M2)."""
 
     exprs: Sequence[Expr]
     points: Points | None
@@ -75,7 +75,7 @@ class _Conjunction:
 
     @property
     def bounds(self) -> Mapping[int, Interval]:
-        """Where values of columns must lie, by ordinal."""
+        """The bounds of columns, by ordinal."""
         if self._bounds is None:
             bounds: dict[int, Interval] = {}
             for expr in self.exprs:
@@ -87,7 +87,7 @@ class _Conjunction:
 
     @property
     def parts(self) -> tuple[_Part, ...]:
-        """Those that can be evaluated; compiled at the first use, which may never come."""
+        """The conditions that can be evaluated; compiled at the first use, which may never come."""
         if self._parts is None:
             parts = (_part(expr) for expr in self.exprs)
             self._parts = tuple(part for part in parts if part is not None)
@@ -95,7 +95,7 @@ class _Conjunction:
 
 
 class RowPredicate:
-    """See the module. Equal if conditions, table definition and parameters are."""
+    """See the module. Two are equal if conditions, table definition and parameters are."""
 
     __slots__ = (
         "_columns",
@@ -211,7 +211,7 @@ def _constants(exprs: Sequence[Expr]) -> Iterator[Const]:
 
 
 def _filled(expr: Expr, parameters: Sequence[Value]) -> Expr:
-    """With the parameters' values in place."""
+    """The expression with the values of its parameters."""
     if isinstance(expr, Param):
         return Const(parameters[expr.index - 1], expr.type)
     return with_children(expr, lambda part: _filled(part, parameters))
@@ -247,13 +247,13 @@ _HARMLESS: Final = frozenset(
     ("char", "text"),
      ("text", "varchar"), ("name", "varchar")}
 )  # fmt: skip
-"""Casts that leave every value what it is. A narrower integer may fail, an oid wraps around, and a
-name is cut: a row would be missed, or its failure."""
+"""Casts that leave every value as it is. A cast to a narrower integer may fail, an oid wraps around
+and a name is truncated: a row, or its failure, would be missed."""
 
 
 def _bare(expr: Expr) -> ColumnRef | Const | Param | None:
-    """A column, constant or parameter, whatever harmless casts are around it; of a parameter with
-    the blanks of a bpchar, who takes its value trims it.
+    """The column, constant or parameter below harmless casts. A bpchar parameter keeps its padding:
+    the reader of its value trims it.
     """
     if isinstance(expr, Call) and expr.function.id == "char_trimmed(bpchar)":
         value = trimmed(expr.args[0])
@@ -269,7 +269,7 @@ def _bare(expr: Expr) -> ColumnRef | Const | Param | None:
 
 
 def equal_to_one(expr: Expr) -> tuple[int, Const | Param] | None:
-    """A column, by its ordinal, and the only value for which the expression is true."""
+    """A column (by ordinal) and the only value for which the expression is true."""
     if not isinstance(expr, Call) or not is_equality(expr):
         return None
     for left, right in (expr.args, expr.args[::-1]):
@@ -353,7 +353,7 @@ def _points(keys: Mapping[int, Sequence[Value]], *, only: bool) -> Points | None
 
 
 def _common_points(points: Sequence[Points | None]) -> Points | None:
-    """One set of keys for alternatives, if all of them ask for the same columns."""
+    """One set of keys for alternatives, if all of them look up the same columns."""
     first = points[0] if points else None
     if first is None or len(points) == 1:
         return first

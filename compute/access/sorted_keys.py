@@ -1,8 +1,8 @@
-"""Key columns of a data file, in an order in which a key is found without looking at all of them.
+"""Sorted key columns of a data file: find the rows of a key by binary search.
 
 INVARIANTS
-  O1  `among` answers as `NewKeys.among` does; the order only finds candidates.
-  O2  a column that Arrow, numpy and Python do not order alike has no order: it is compared whole.
+  O1  `among` answers as `NewKeys.among` does; sorting only finds candidates.
+  O2  a column that Arrow, numpy and Python do not sort alike is not sorted but compared whole.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,18 +19,18 @@ from compute.access.key_predicates import NewKeys, OneKey
 from storage.known_rows import KnownRows
 
 TEXTS_MAX: Final = 1_000
-"""Texts that are looked up one by one, in Python; for more, all rows are compared."""
+"""Texts that are searched one by one, in Python; for more, all rows are compared."""
 
 ROWS_MIN: Final = 1_000
 """Files with fewer rows are compared whole."""
 
 
 class TooManyRows(Exception):
-    """More rows have a key than whoever asks for them wants."""
+    """More rows have a key than the caller wants."""
 
 
 class SortedKeys:
-    """The key columns of all rows of a file. `once`: they are asked once, not worth an order."""
+    """The key columns of all rows of a file. `once`: not sorted, as they are read once."""
 
     def __init__(self, rows: pa.Table, *, once: bool = False) -> None:
         self.rows = rows
@@ -42,7 +42,7 @@ class SortedKeys:
 
     @property
     def nbytes(self) -> int:
-        """What it keeps in memory."""
+        """Bytes in memory."""
         return self.rows.nbytes + (0 if self._sorted is None else self._sorted.nbytes)
 
     @property
@@ -51,8 +51,8 @@ class SortedKeys:
         return self._sorted is not None or self.rows.num_rows < ROWS_MIN
 
     def having(self, key: OneKey, at_most: int | None = None) -> list[int]:
-        """The rows that have this key (O1). Raises TooManyRows, perhaps also if so many have the
-        value of its most telling column.
+        """The rows that have this key (O1). Raises TooManyRows for more than `at_most`, perhaps
+        also if so many share the value of its most selective column.
         """
         ordered = self._sorted
         if ordered is None:
@@ -89,7 +89,7 @@ class SortedKeys:
 
 
 def _most_telling(rows: pa.Table) -> int:
-    """The column with the most different values."""
+    """The most selective column: the one with the most different values."""
     if len(rows.columns) == 1:
         return 0
     counts = [int(pc.count_distinct(column).as_py()) for column in rows.columns]
@@ -97,7 +97,7 @@ def _most_telling(rows: pa.Table) -> int:
 
 
 class _Numbers:
-    """Integers, and what is stored as such. `order` None: they ascend as they are."""
+    """Integers, and types that are stored as such. `order`: None if they ascend as they are."""
 
     def __init__(self, values: npt.NDArray[np.int64], order: npt.NDArray[np.int64] | None) -> None:
         self._values = values
@@ -116,7 +116,7 @@ class _Numbers:
 
 
 class _Texts:
-    """Texts, which Arrow orders by their bytes and Python by their characters: the same."""
+    """Texts. Arrow sorts them by bytes and Python by characters, which is the same order."""
 
     def __init__(self, values: "pa.Array[Any]", order: npt.NDArray[np.int64]) -> None:
         self._values = values

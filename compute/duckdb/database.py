@@ -1,9 +1,9 @@
-"""A DuckDB in this process that reaches its warehouse and its spill directory, and nothing else.
+"""Open an in-process DuckDB that can reach only its warehouse and its spill directory.
 
 INVARIANTS
-  K1  settings are fixed before the first query, and proven by their effect: files elsewhere cannot
+  K1  settings are fixed before the first query and verified by their effect: files elsewhere cannot
       be read, nothing can be set, no extension is installed or loaded.
-  K2  instants are read in UTC, whatever the server's or a session's zone.
+  K2  the time zone is UTC, whatever the server's or a session's time zone is.
 """
 
 import re
@@ -16,22 +16,22 @@ import duckdb
 from compute.executor import EngineUnavailable
 
 OPTIMIZERS_DISABLED: Final = (
-    # It takes two joins for one of which different columns are read, and reads the wrong ones. Of
-    # TPC-H only the plan of q11 is another without it.
+    # It merges two joins of which different columns are read, and reads the wrong ones. Without it
+    # only the plan of q11 of TPC-H changes.
     "common_subplan",
-    # It makes the sets of CUBE of each other's states, and fails where aggregates share an argument
-    # or one of them is of a constant: DuckDB gave its database up.
+    # It computes the sets of CUBE from each other's states. It fails if aggregates share an
+    # argument or one takes a constant: DuckDB invalidated its database.
     "grouping_sets",
-    # It takes away a join that DISTINCT makes needless, but not all that its condition needs:
-    # the statement failed, and DuckDB gave its database up.
+    # It removes a join that DISTINCT makes needless, but not everything that its condition needs:
+    # the statement failed, and DuckDB invalidated its database.
     "join_elimination",
-    # It adds up too much where a correlated aggregate stands beside something that may fail.
+    # It adds up too much if a correlated aggregate stands next to an expression that may fail.
     "partial_aggregate_pushdown",
-    # It loses columns of a lateral join that are made of the row outside. No plan of TPC-H that it
-    # changes is the faster for it.
+    # It loses columns of a lateral join that are computed from the outer row. It makes no plan of
+    # TPC-H faster.
     "projection_pullup",
-    # It takes the rows of a left join for none where it knows by statistics that the right side has
-    # none: EXISTS was false then, and LIMIT left out.
+    # It concludes that a left join has no rows if statistics say that the right side has none:
+    # EXISTS was false then, and LIMIT was dropped.
     "statistics_propagation",
 )
 LOCKS: Final = ("set enable_external_access = false", "set lock_configuration = true")
@@ -40,8 +40,8 @@ _PATTERN: Final = re.compile(r"([*?[])")
 
 @dataclass(frozen=True, slots=True)
 class LocalSettings:
-    """How to open the database. `directory`: for what does not fit into memory; it is emptied.
-    `optimizers_disabled`: more of them only in tests, which compare answers.
+    """How to open the database. `directory`: for data that does not fit into memory; it is emptied.
+    `optimizers_disabled`: tests disable more of them, to compare answers.
     """
 
     warehouse: Path
@@ -53,7 +53,7 @@ class LocalSettings:
 
 
 def open_database(settings: LocalSettings) -> duckdb.DuckDBPyConnection:
-    """A database with nothing in it (K1)."""
+    """Open an empty database (K1)."""
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -81,7 +81,7 @@ def open_database(settings: LocalSettings) -> duckdb.DuckDBPyConnection:
 
 
 def pattern(path: Path) -> str:
-    """The path as DuckDB takes it where it expands patterns."""
+    """The path, escaped for places where DuckDB expands patterns."""
     return _PATTERN.sub(r"[\1]", str(path))
 
 

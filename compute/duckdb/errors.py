@@ -1,9 +1,9 @@
-"""DuckDB's failures as ours: by exception class and the fixed beginning of its message.
+"""Translate DuckDB's exceptions to SQLSTATEs by class and by the fixed start of the message.
 
 INVARIANTS
-  X1  no text of an exception reaches a client, except the message of our own `error()` and of the
-      reference evaluator; paths and values of rows stay in the log.
-  X2  what is decided on stands at the beginning of a message, where no data can stand.
+  X1  no text of an exception reaches a client, except messages of Meridian's own `error()` calls
+      and of the reference evaluator; paths and values of rows stay in the log.
+  X2  decisions depend only on the start of a message, where no data can stand.
 """
 
 import logging
@@ -32,21 +32,21 @@ class Interrupted(Exception):
 
 
 FAILURES: Final = (duckdb.Error, OSError, pa.ArrowException)
-"""What DuckDB raises; behind the first rows of a stream it is Arrow's, with DuckDB's text."""
+"""DuckDB's exceptions. After the first rows of a stream they are Arrow's, with DuckDB's text."""
 
 
 def is_broken(error: Exception) -> bool:
-    """Whether it is one after which DuckDB may have given its database up."""
+    """Whether DuckDB may have invalidated its database by this error."""
     return str(error).startswith(("INTERNAL Error: ", "FATAL Error: "))
 
 
 def is_given_up(error: Exception) -> bool:
-    """Whether DuckDB had given the database up before, for an error of another statement."""
+    """Whether an error of another statement had invalidated the database before."""
     return str(error).startswith("FATAL Error: Failed: database has been invalidated")
 
 
 def translated(error: Exception) -> Exception:
-    """What the engine raises for an exception of DuckDB."""
+    """The exception that the engine raises for an exception of DuckDB."""
     text = str(error)
     if isinstance(error, duckdb.InterruptException) or text.startswith("INTERRUPT Error"):
         return Interrupted()

@@ -1,17 +1,17 @@
-"""The local engine: DuckDB in this process, for what fits one machine, at milliseconds.
+"""The `local` engine: run plans on DuckDB in this process, with answers within milliseconds.
 
-    run ─▶ a thread: relations, statement ─┬─▶ few rows, if the last run gave few: as they are
-                                           └─▶ Arrow batches, one at a time, as they are wanted
+    run ─▶ a thread: relations, statement ─┬─▶ Python values at once, if the last run gave few rows
+                                           └─▶ else Arrow batches, one at a time, on demand
 
 INVARIANTS
   P1  nothing blocks the event loop: DuckDB is called in threads of the engine.
   P2  a run has a connection of its own; no more than two batches wait here, and no more than
       DuckDB's streaming buffer there, for a slow consumer.
-  P3  when a run's iterator is closed, its query is interrupted and its connection is gone.
-  P4  what was fetched as Python values and turns out to be more than few rows, or none that Python
-      has, is given up and run again, as a stream: nobody has seen any of it.
-  P5  a run that fails because DuckDB gave its database up for another one's error, and of which
-      nobody has seen anything, is run again in the next database (`instance.py`), once.
+  P3  when a run's iterator is closed, its query is interrupted and its connection is closed.
+  P4  if an answer fetched as Python values has too many rows, or values that Python lacks, the run
+      starts again as a stream: its consumer has seen nothing of it.
+  P5  if another run's error invalidates the database, a run whose consumer has seen nothing starts
+      again in the next database (`instance.py`), once.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class Prepared:
     arguments: dict[str, object]
 
     def stream(self, connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
-        """Its rows, as they are computed."""
+        """Start the statement and stream its rows as they are computed."""
         # The public way, `sql(..)`, binds every statement twice.
         result = connection._submit(self.text, self.arguments or None, "stream", BATCH_ROWS_MAX)
         return result.arrow_reader()
@@ -133,7 +133,7 @@ class LocalExecutor:
         run: Run,
         bound: Bound,
     ) -> Prepared:
-        """The statement of a run, with everything that it names."""
+        """Prepare the statement of a run: its relations, functions and arguments."""
         identified = self.statements.identified(run.plan)
         names = {
             relation: instance.relations.relation(
@@ -155,7 +155,7 @@ class LocalExecutor:
         prepared: Prepared,
         schema: pa.Schema,
     ) -> pa.RecordBatch | None:
-        """The whole answer, if it is few rows of values that Python has."""
+        """The whole answer; None if it is not few rows of values that Python has."""
         statement = self.statements.parsed(connection, prepared.text)
         connection.execute(statement, prepared.arguments or None)
         batch = few_rows(connection.fetchmany(FEW_ROWS + 1), schema)
@@ -165,18 +165,18 @@ class LocalExecutor:
         return batch
 
     def release(self, query: "_Query") -> None:
-        """A run has ended."""
+        """Forget a run that has ended."""
         self._queries.discard(query)
 
     def submit(self, work: Callable[[], R]) -> "Future[R]":
-        """Do it in a thread of the engine."""
+        """Run work in a thread of the engine."""
         try:
             return self._workers.submit(work)
         except RuntimeError as error:
             raise EngineUnavailable("the local engine is closed") from error
 
     def interrupt(self, query: "_Query", job: "Future[R]") -> None:
-        """Have a query's job end soon; does not wait."""
+        """Interrupt the job of a query; does not wait."""
         with contextlib.suppress(RuntimeError):
             self._interrupters.submit(_interrupt, query, job)
 
@@ -188,7 +188,7 @@ def _interrupt(query: "_Query", job: "Future[R]") -> None:
 
 
 def _interrupt_all(queries: "Set[_Query]", ended: threading.Event) -> None:
-    """Again until it has ended: an interrupt between two statements is lost."""
+    """Repeat until the job has ended: an interrupt between two statements is lost."""
     while not ended.is_set():
         for query in tuple(queries):
             query.interrupt()
@@ -225,14 +225,14 @@ class _Query:
             raise stack_depth() from error
 
     def interrupt(self) -> None:
-        """End the statement that runs at this moment, if one does."""
+        """Interrupt the statement that runs at this moment, if one does."""
         connection = self._connection
         if connection is not None:
             with contextlib.suppress(duckdb.Error):
                 connection.interrupt()
 
     def close(self) -> None:
-        """Let go of everything, when the job at hand has ended; does not wait."""
+        """Release everything when the current job has ended; does not wait."""
         self._cancelled = True
         job = self._job
         if job is not None and not job.done() and not job.cancel():
@@ -244,7 +244,7 @@ class _Query:
             self._let_go_elsewhere()
 
     def _let_go_elsewhere(self) -> None:
-        """In a thread: a stream that is not at its end may have to be waited for."""
+        """Release everything in a thread: closing an unfinished stream may block."""
         try:
             self._engine.submit(self._let_go)
         except EngineUnavailable:
@@ -255,7 +255,7 @@ class _Query:
         self._engine.release(self)
 
     def _leave(self) -> None:
-        """Let go of the database and everything in it."""
+        """Release the database and everything in it."""
         reader, self._reader = self._reader, None
         if reader is not None:
             with contextlib.suppress(*FAILURES):
@@ -284,7 +284,7 @@ class _Query:
         return self._next()
 
     def _is_anothers(self, error: Exception) -> bool:
-        """Whether it failed because DuckDB gave its database up, which is replaced by now (P5)."""
+        """Whether the run failed because another run's error invalidated its database (P5)."""
         instance = self._instance
         if instance is None:
             return False
@@ -311,7 +311,7 @@ class _Query:
         return None if batch is None else shaped(batch, self._schema)
 
     def _begin(self) -> pa.RecordBatch | None:
-        """Start the statement; its whole answer, if that can be had at once."""
+        """Start the statement; return its whole answer if that is fetched at once."""
         engine, statements = self._engine, self._engine.statements
         self._instance, self._connection = engine.instances.enter()
         prepared = engine.prepare(self._instance, self._connection, self._run, self._bound)
@@ -346,7 +346,7 @@ def _failure(error: Exception) -> Exception:
 
 
 def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """DuckDB's batch with the plan's names and types."""
+    """DuckDB's batch with the names and types of the plan's columns."""
     if not len(schema):
         return batch.select(list[str]())
     columns = [

@@ -1,7 +1,7 @@
-"""The reference evaluator's functions in DuckDB: over Arrow, a row at a time.
+"""Register functions of the reference evaluator in DuckDB, as Arrow UDFs that work row by row.
 
 INVARIANTS
-  F1  a function is registered once, under a name that says its row and types
+  F1  a function is registered once, under a name that states its row and types
       (`sql/emit/state.py`, M3), before a statement that calls it runs.
 """
 
@@ -39,15 +39,15 @@ _Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 _Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
 _LONG: Final = 1 << 16
 _ITEM_BYTES: Final = 100
-"""What an element of a long array takes in Python, about."""
+"""Approximate bytes of an element of a long array in Python."""
 
 
 class _Failed(Exception):
-    """Carries an SqlError through DuckDB, as text."""
+    """Carries an SqlError through DuckDB as text."""
 
 
 class LocalFunctions:
-    """What is registered with a database. Thread-safe."""
+    """The functions that are registered with a database. Thread-safe."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
@@ -55,7 +55,7 @@ class LocalFunctions:
         self._names: set[str] = set()
 
     def register(self, calls: Mapping[str, OutsideCall]) -> None:
-        """Make functions known (F1)."""
+        """Register the functions that the database lacks (F1)."""
         if calls.keys() <= self._names:
             return
         with self._lock:
@@ -78,7 +78,7 @@ class LocalFunctions:
 
 
 def _function(call: OutsideCall) -> tuple[Callable[..., Any], list[str], str]:
-    """What computes it, and the types that it takes and answers with."""
+    """The function of a call, its argument types and its result type."""
     taken = [duckdb_type(arg.type) for arg in _columns(call)]
     made = duckdb_type(call.type)
     match call:
@@ -93,7 +93,7 @@ def _function(call: OutsideCall) -> tuple[Callable[..., Any], list[str], str]:
 
 
 def evaluator(call: Call) -> Callable[..., _Array]:
-    """The call as a function of columns."""
+    """The call as a function over Arrow columns."""
     columns = {ColumnId(index): index for index in range(len(call.args))}
     evaluate = compile_expression(call, Frame(columns, (), _no_subplan))
     types = [arg.type for arg in call.args]
@@ -107,7 +107,7 @@ def evaluator(call: Call) -> Callable[..., _Array]:
 
 
 def _bounded(values: Iterable[Value]) -> list[Value]:
-    """The values of a batch. 53200 if they are too long together: nobody else counts them."""
+    """The values of a batch; 53200 if they are too long together, which nothing else counts."""
     found: list[Value] = []
     length = 0
     for value in values:
@@ -121,7 +121,7 @@ def _bounded(values: Iterable[Value]) -> list[Value]:
 
 
 def _over_lists(call: Aggregate) -> Callable[..., _Array]:
-    """The aggregate as a function of lists of values."""
+    """The aggregate as a function over lists of values."""
     of_floats = None if call.distinct else float_fold(call)
     if of_floats is not None:
         return _over_float_lists(of_floats, call.type)
@@ -154,7 +154,7 @@ def _distinct_fold(call: Aggregate, arity: int) -> Folder:
 
 
 def _over_frames(call: WindowCall, arity: int) -> Callable[..., _Array]:
-    """A window call as a function of lists (`over_frames` of `sql/emit/state.py`)."""
+    """A window call as a function over lists (`over_frames` of `sql/emit/state.py`)."""
     fold = float_fold(call)
     assert fold is not None, "there are frames for floats only"
 
@@ -215,7 +215,9 @@ def _passing() -> Generator[None]:
 
 
 def _described(function: Callable[..., _Array], arity: int) -> Callable[..., _Array]:
-    """DuckDB looks for as many parameters as there are types, and would evaluate annotations."""
+    """Give the function one parameter for each type, as DuckDB expects; it evaluates
+    annotations.
+    """
     function.__annotations__.clear()
     parameters = [Parameter(f"a{index}", Parameter.POSITIONAL_ONLY) for index in range(arity)]
     vars(function)["__signature__"] = Signature(parameters)

@@ -1,16 +1,16 @@
-"""One DuckDB and what is made in it: tables of rows, registered functions.
+"""Manage DuckDB databases: open a new one when DuckDB invalidates the current one.
 
     run ─▶ LocalInstances.enter() ─▶ LocalInstance ─▶ leave()
-                  ▲                        │ an error of DuckDB's own: it gives the database up,
-                  └──── a new one ◀────────┘ and no statement in it begins any more
+                  ▲                        │ an internal error: DuckDB invalidates the database,
+                  └──── a new one ◀────────┘ and no statement starts in it any more
 
 INVARIANTS
-  D1  what is made in a database is named by its own instance only: nothing of one that was given
-      up is asked of another.
-  D2  runs enter the newest instance. Those within one that was given up may end there; it is
-      closed behind the last of them.
-  D3  at most one that was given up has runs that are not interrupted, whoever makes DuckDB fail as
-      often as he can: each has its own limit of memory.
+  D1  tables and functions of a database are named through its own instance only: none of an
+      invalidated instance is looked for in another.
+  D2  runs enter the newest instance. Runs in an invalidated one may finish there; it is closed
+      after the last of them.
+  D3  at most one invalidated instance has runs that are not interrupted, even if a client makes
+      DuckDB fail again and again: each instance has its own limit of memory.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class LocalInstance:
-    """A database of its own, with a spill directory of its own. Counted by LocalInstances."""
+    """A database with its own spill directory. LocalInstances keeps track of its runs."""
 
     def __init__(self, settings: LocalSettings, reader: RowReader) -> None:
         self._directory = settings.directory
@@ -44,11 +44,11 @@ class LocalInstance:
         self.given_up = False
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A connection for one run."""
+        """Open a connection for one run."""
         return self.database.cursor()
 
     def answers(self) -> bool:
-        """Whether it takes statements."""
+        """Whether it still accepts statements."""
         try:
             with self.database.cursor() as probe:
                 probe.execute("select 1")
@@ -57,24 +57,24 @@ class LocalInstance:
         return True
 
     def interrupt(self) -> None:
-        """End what runs in it; once is enough in a database that begins nothing any more."""
+        """Interrupt its statements; once is enough, as an invalidated database starts no more."""
         for connection in tuple(self.connections):
             with contextlib.suppress(duckdb.Error):
                 connection.interrupt()
 
     def close(self) -> None:
-        """Let go of its memory and its files."""
+        """Close the database and remove its files."""
         self.database.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
 class LocalInstances:
-    """The instance of an engine at any time; see the module. Thread-safe."""
+    """The engine's current database, and invalidated ones that still have runs. Thread-safe."""
 
     def __init__(
         self, settings: LocalSettings, reader: RowReader, elsewhere: Callable[[LocalInstance], None]
     ) -> None:
-        """`elsewhere`: closes an instance, in a thread that may wait."""
+        """`elsewhere`: closes an instance, in a thread that may block."""
         self._settings = settings
         self._reader = reader
         self._elsewhere = elsewhere
@@ -92,12 +92,12 @@ class LocalInstances:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """How many instances there are."""
         with self._lock:
             return 1 + len(self._given_up)
 
     def enter(self) -> tuple[LocalInstance, duckdb.DuckDBPyConnection]:
-        """The newest, and a connection for one run in it."""
+        """The newest instance, and a connection for one run in it."""
         with self._lock:
             instance = self._newest
             connection = instance.connect()
@@ -105,14 +105,14 @@ class LocalInstances:
             return instance, connection
 
     def leave(self, instance: LocalInstance, connection: duckdb.DuckDBPyConnection) -> None:
-        """The run that has entered is over."""
+        """Close the connection of a run that is over."""
         connection.close()
         with self._lock:
             instance.connections.discard(connection)
         self._close_if_left(instance)
 
     def examine(self, instance: LocalInstance) -> None:
-        """A statement in it failed as none should: if DuckDB has given it up, open another."""
+        """After an unexpected error: if DuckDB has invalidated the instance, open another one."""
         with self._lock:
             if instance.given_up or instance.answers():
                 return
@@ -126,7 +126,7 @@ class LocalInstances:
         self._close_if_left(instance)
 
     def close(self) -> None:
-        """All of them; no run is in any."""
+        """Close all instances; no run is in any of them."""
         with self._lock:
             for instance in (self._newest, *self._given_up):
                 instance.close()

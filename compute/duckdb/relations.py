@@ -1,20 +1,21 @@
-"""A shard's view as what DuckDB reads: Parquet files as they are, rows in memory as tables.
+"""A shard's view as input for DuckDB: Parquet files as scans, rows as Arrow streams or tables.
 
     ShardView ─┬─ whole files ───────────────▶ read_parquet(..)
-               ├─ files with deleted rows ───▶ the same, without the rows of a table of holes
+               ├─ files with deleted rows ───▶ the same, anti-joined to their deleted rows
                └─ inline slices ─────────────▶ a table
                (all of it, if it is small) ──▶ a table
 
-Rows of a view that is read for the first time are handed over as Arrow: it may be the last time. If
-it is read again they become a table of DuckDB's own, in memory, kept while it is asked for: a query
-over one runs without Python, and without opening a file.
+When a view is read for the first time, its rows go to DuckDB as an Arrow stream: it may be the last
+time. The second time they become an in-memory table of DuckDB, cached while queries use it. Queries
+over a table run without Python and open no file.
 
 INVARIANTS
   N1  a relation's columns are `f0`, `f1` .. by ordinal; with identity also `__source`, `__index`.
-  N2  paths, names of files and limits are bound; a statement holds names of ours only.
-  N3  rows handed over as Arrow are a stream, into which no condition can be pushed: comparing is
-      DuckDB's alone, never Arrow's.
-  N4  a table is dropped when no run uses it, the least recently used one first.
+  N2  paths, names of files and limits are bound arguments; the text of a statement holds only names
+      that Meridian generates.
+  N3  DuckDB gets Arrow rows as a stream, into which it can push no condition: only DuckDB compares
+      values, never Arrow.
+  N4  a table is dropped only when no run uses it, the least recently used one first.
 """
 
 import itertools
@@ -41,7 +42,7 @@ Key: TypeAlias = tuple[object, ...]
 Argument: TypeAlias = str | list[str] | list[int]
 
 TABLES_BYTES_MAX: Final = 256 << 20
-"""Rows kept as tables for views that are read again. Less makes them again."""
+"""Rows kept as tables for views that are read again. Less: they are created again more often."""
 TABLES_MAX: Final = 1_000
 SEEN_MAX: Final = 200
 """Views of which it is remembered that they have been read once."""
@@ -96,7 +97,7 @@ class ArrowStream(Protocol):
 
 
 class _Stream:
-    """Rows as nothing but an Arrow stream, as often as it is asked for (N3)."""
+    """Rows as nothing but an Arrow stream, which can be opened more than once (N3)."""
 
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
@@ -108,14 +109,14 @@ class _Stream:
 
 @dataclass(slots=True)
 class Bound:
-    """The relations of one statement: its common table expressions, and their arguments."""
+    """The relations of one statement: common table expressions, their arguments, pinned tables."""
 
     relations: list[str] = field(default_factory=list[str])
     arguments: dict[str, Argument] = field(default_factory=dict[str, Argument])
     tables: list[_Table] = field(default_factory=list[_Table])
 
     def argument(self, value: Argument) -> str:
-        """A reference to a value bound to the statement (N2)."""
+        """Bind a value to the statement; a reference to it (N2)."""
         name = f"p{len(self.arguments) + 1}"
         self.arguments[name] = value
         return f"${name}"
@@ -136,7 +137,7 @@ class LocalRelations:
         self._numbers = itertools.count(1)
 
     def release(self, bound: Bound) -> None:
-        """The statement has ended."""
+        """Unpin the tables of a statement that has ended."""
         with self._lock:
             for table in bound.tables:
                 table.users -= 1
@@ -150,7 +151,7 @@ class LocalRelations:
         *,
         identity: bool,
     ) -> str:
-        """The name by which the statement finds the view's rows."""
+        """Make a view's rows readable; the name under which the statement reads them."""
         if is_small(view) or not view.files:
             key = ("rows", identity, *view_key(view))
             rows = self._reader.inline if not view.files else self._reader.rows
@@ -228,7 +229,7 @@ class LocalRelations:
         return f"select {', '.join(columns) or '0 as z'} from {files} x({called})"
 
     def _layout(self, shard: ShardId, file: DataFile) -> tuple[str, ...]:
-        """The names of a file's columns, in its own order; files never change."""
+        """The names of a file's columns, in the file's order; files never change."""
         key = (shard, file.name)
         with self._lock:
             known = self._layouts.get(key)
@@ -252,7 +253,7 @@ class LocalRelations:
         *,
         kept: object = None,
     ) -> str:
-        """The name of these rows, in use by the statement."""
+        """The name of a relation with these rows, pinned by the statement."""
         known = self._known(key, bound)
         if known is not None:
             return known
@@ -261,7 +262,7 @@ class LocalRelations:
             connection.register(name, _Stream(rows()))
             return name
         with self._making:
-            # Whoever waited here finds what the one before has made.
+            # A run that waited here finds the table that the run before it has created.
             known = self._known(key, bound)
             if known is not None:
                 return known
@@ -308,7 +309,7 @@ class LocalRelations:
         return _Table(name, rows.nbytes, kept)
 
     def _unused(self) -> list[_Table]:
-        """Tables over the limit that nobody uses (N4), forgotten."""
+        """Remove tables beyond the limits that no run uses (N4); the caller drops them."""
         found: list[_Table] = []
         for key, table in list(self._tables.items()):
             if self._bytes <= TABLES_BYTES_MAX and len(self._tables) <= TABLES_MAX:
@@ -334,7 +335,7 @@ def _column(type_: pa.DataType, place: int | None) -> str:
 
 
 def hole_rows(parts: Sequence[FileSlice]) -> pa.Table:
-    """The deleted rows of files, by the number of the file."""
+    """The deleted rows of files: number of the file, number of the row."""
     files = [np.full(len(part.deleted), number) for number, part in enumerate(parts)]
     rows = [np.fromiter(part.deleted, np.int64, len(part.deleted)) for part in parts]
     empty = [np.empty(0, np.int64)]

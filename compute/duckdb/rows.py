@@ -1,11 +1,11 @@
-"""Few rows of DuckDB as Python values, and as a batch of ours.
+"""Convert a small answer of DuckDB to a record batch through Python values.
 
-The way through Arrow parses the statement three times and plans one more, which for a small answer
-is most of its cost.
+Fetching Arrow batches parses the statement three times and plans it once more: most of the cost of
+a small answer.
 
 INVARIANTS
-  R1  a batch is the one that Arrow would have brought, or there is none: of times Python has fewer
-      than DuckDB, and shows those that it lacks as others, or as text.
+  R1  a batch is the one that Arrow would have given, or there is none. Python has fewer dates and
+      times than DuckDB, and gives those that it lacks as other values or as text.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _FAILURES: Final = (pa.ArrowException, AttributeError, OverflowError, TypeError,
 
 
 def few_rows(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch | None:
-    """The rows as a batch; None if they are not few, or not to be had so (R1)."""
+    """The rows as a batch; None if they are too many or cannot be converted exactly (R1)."""
     if len(rows) > FEW_ROWS or not len(schema):
         return None
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)

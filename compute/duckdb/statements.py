@@ -1,13 +1,14 @@
-"""Emitted statements, remembered by plan: the same question twice is written and parsed once.
+"""Cache the SQL that is emitted for a plan, and its parsed DuckDB statement.
 
     plan, relations, parameters ─▶ EmittedQuery ─▶ text ─▶ duckdb.Statement
 
-DuckDB 2.0 plans a statement anew at each run, EXECUTE of a prepared one too, and parses a text
-twice or more to run it once. What is left to save is the parsing: it costs as much as all the rest.
+DuckDB 2.0 plans a statement at each run, also at EXECUTE of a prepared one, and parses a text at
+least twice to run it once. Only parsing can be saved: it costs as much as everything else.
 
 INVARIANTS
-  L1  a plan is recognised by its identity and kept, so that its identity is not given to another.
-  L2  a parsed statement is the one of its text, and is not changed by running it.
+  L1  a plan is recognised by its identity. The cache refers to it, so that no other plan gets the
+      same identity.
+  L2  a parsed statement belongs to its text, and running it does not change it.
 """
 
 import threading
@@ -30,16 +31,14 @@ STATEMENTS_MAX: Final = 8
 FEW_ROWS: Final = 100
 """Rows that are fetched as Python values. More: Arrow is worth the second parsing."""
 TEXT_MAX: Final = 16_384
-"""Characters. Longer statements are seldom asked twice."""
+"""Characters. Longer statements seldom come again."""
 
 _Names: TypeAlias = tuple[tuple[RelationId, str], ...]
 
 
 @dataclass(slots=True)
 class _Known:
-    """What is remembered of a plan. `rows`: the most that it has given, or gives at most; None:
-    nobody knows.
-    """
+    """Facts about a plan. `rows`: the most rows that it has given or can give; None if unknown."""
 
     plan: Plan
     identified: frozenset[RelationId]
@@ -64,7 +63,7 @@ class LocalStatements:
     def emitted(
         self, plan: Plan, names: Mapping[RelationId, str], parameters: Sequence[Value]
     ) -> EmittedQuery:
-        """See `sql.emit.duckdb.dialect.emit`."""
+        """See `sql.emit.duckdb.dialect.emit`; cached by plan and names."""
         known = self._known(plan)
         relations = tuple(names.items())
         with self._lock:
@@ -80,7 +79,7 @@ class LocalStatements:
         return query
 
     def parsed(self, connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
-        """One statement of ours, parsed (L2)."""
+        """A generated statement, parsed; cached by its text (L2)."""
         with self._lock:
             statement = self._parsed.get(text)
             if statement is not None:
@@ -100,7 +99,7 @@ class LocalStatements:
         return rows is not None and rows <= FEW_ROWS
 
     def has_given(self, plan: Plan, rows: int) -> None:
-        """A run of the plan has ended, with so many rows."""
+        """Note how many rows a run of the plan gave."""
         known = self._known(plan)
         known.rows = max(rows, known.rows or 0)
 
@@ -119,7 +118,7 @@ class LocalStatements:
 
 
 def _rows_at_most(plan: Plan) -> int | None:
-    """A bound of the rows that follows from the plan alone."""
+    """An upper bound of the rows that follows from the plan alone."""
     match plan:
         case Project() | Sort() | Filter():
             return _rows_at_most(plan.input)

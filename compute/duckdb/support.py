@@ -1,4 +1,4 @@
-"""Whether the local engine can run a plan, without running it and without loading DuckDB."""
+"""Decide whether the local engine can run a plan, without running it and without loading DuckDB."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,12 +10,12 @@ from sql.plan.nodes import Plan, Scan
 from sql.types.sql_type import Value
 
 ROW_BY_ROW_MAX: Final = 50_000
-"""Rows of the inputs above which functions computed in Python, one row at a time, are not worth
-it: about a microsecond each, which nobody else in the process can use."""
+"""Input rows above which functions computed in Python, row by row, are not worth it: each takes
+about a microsecond, in which nothing else in the process runs."""
 
 
 def refusal(plan: Plan, parameters: Sequence[Value], rows: int) -> str | None:
-    """Why the local engine should not run it over so many rows, None if it should."""
+    """Why the local engine should not run the plan over so many rows; None if it should."""
     names = {node.relation: "t" for node in nodes(plan) if isinstance(node, Scan)}
     try:
         query = emit(plan, names, parameters)

@@ -1,8 +1,8 @@
-"""Aggregates of the reference evaluator: from the list of a group's values to one value.
+"""Aggregate functions: fold the values of a group into one value.
 
 INVARIANTS
-  R1  floats are added in the order of the input (`float_sums.py`); all other aggregates
-      do not depend on it, unless they have an ORDER BY.
+  R1  floats are added in the order of the input (`float_sums.py`); all other aggregates are
+      independent of it, unless they have an ORDER BY.
 """
 
 from collections.abc import Callable, Sequence

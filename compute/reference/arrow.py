@@ -1,4 +1,4 @@
-"""Arrow columns to Python values and back, by the table of `sql/types/sql_type.py`."""
+"""Convert Arrow columns to Python values and back, by the table of `sql/types/sql_type.py`."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -42,7 +42,7 @@ def to_values(column: _Column, type_: SqlType) -> Sequence[Value]:
 
 
 def _array_values(column: _Column, element: SqlType) -> Sequence[Value]:
-    """The elements are converted all at once, and cut by the lists' lengths."""
+    """Convert the elements all at once, then cut them by the lists' lengths."""
     found: list[Value] = []
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         assert isinstance(chunk, pa.ListArray), "an array is a list"
@@ -55,7 +55,7 @@ def _array_values(column: _Column, element: SqlType) -> Sequence[Value]:
 
 
 def to_array(values: Sequence[Value], type_: SqlType) -> "pa.Array[pa.Scalar[pa.DataType]]":
-    """Python values as a column."""
+    """Python values as an Arrow array."""
     target = arrow_type(type_)
     match type_.name:
         case "date":

@@ -1,11 +1,13 @@
-"""How much work a plan is for the reference engine: it runs on the loop and cannot be stopped.
+"""Bound the number of rows that the reference engine touches for a plan.
 
-    VALUES of n rows: n      join: left x right      a subquery: once for every row that asks it
+    VALUES of n rows: n      join: left x right      a subquery: once for every row that runs it
+
+The engine runs on the event loop and cannot be stopped, so it gets plans with a small bound only.
 
 INVARIANTS
   K1  the bound is never below the number of rows that the engine will touch.
 
-The function calls of a row are not counted: each is bounded by itself (`repeat` and its kin stop).
+The function calls of a row are not counted: each has a bound of its own (`repeat` and others stop).
 """
 
 from decimal import Decimal
@@ -30,7 +32,7 @@ from sql.plan.nodes import (
 from sql.plan.traverse import children, inputs, plan_expressions
 
 SCANNED_ROWS: Final = 1_000
-"""What a scan counts for: only inputs of about this size are ever given to the reference engine."""
+"""The rows assumed for a scan: the reference engine only gets inputs of about this size."""
 
 
 _ENDLESS: Final = 1 << 62
@@ -66,7 +68,7 @@ def written_rows(plan: Plan) -> int:
 
 
 def _rows_and_work(plan: Plan) -> tuple[int, int]:
-    """The rows that a plan makes at most, and those that it touches on the way."""
+    """The most rows that a plan gives, and the rows that it touches on the way."""
     below = [_rows_and_work(node) for node in inputs(plan)]
     total = sum(touched for _, touched in below)
     match plan:
@@ -98,7 +100,7 @@ def _rows_and_work(plan: Plan) -> tuple[int, int]:
 
 
 def _subquery_work(root: Expr) -> int:
-    """What evaluating an expression once touches in its subqueries."""
+    """The rows that one evaluation of an expression touches in its subqueries."""
     total = 0
     exprs = [root]
     while exprs:

@@ -5,7 +5,7 @@ statements that need no engine: SELECT 1, the rows of INSERT .. VALUES, RETURNIN
 
 INVARIANTS
   K1  the same plan, inputs and parameters give the same rows in the same order.
-  K2  nothing is awaited but the consumer: a run holds no resource when its iterator is dropped.
+  K2  a run waits only for its consumer: it holds no resource when its iterator is dropped.
 """
 
 import asyncio
@@ -100,7 +100,7 @@ def execute(
 
 @dataclass(frozen=True, slots=True)
 class _EveryTime(PlanCompiler):
-    """Of a plan with one scan, which is read anew in every run."""
+    """For a plan with one scan, which every run reads anew."""
 
     def _scan(self, plan: Scan) -> CompiledSource:
         return lambda: iter(self.read(plan))
@@ -164,7 +164,7 @@ def can_run(plan: Plan) -> bool:
 
 
 def rows_in_memory(scan: Scan, view: ShardView) -> Sequence[Row]:
-    """What a scan reads of a view that has no files."""
+    """The rows that a scan reads of a view without files."""
     return _scan_rows(scan, view, _no_files)
 
 

@@ -1,4 +1,4 @@
-"""Bound expressions as Python closures over a row.
+"""Compile bound expressions to Python closures over a row.
 
 INVARIANTS
   C1  compiling happens once per run and recursion is bounded (54001); evaluating a constant or a
@@ -58,7 +58,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What is visible: the columns of the row at hand, and of the rows of outer queries.
+    """The visible columns: those of the current row, and those of the rows of outer queries.
 
     `subplan` compiles a subquery; it closes the circle with `reference/plans.py`.
     """
@@ -223,7 +223,7 @@ def _case(expr: Case, frame: Frame, depth: int) -> Evaluator:
 
 
 def _with_calls(expr: Expr, calls: Sequence[Call], frame: Frame, depth: int) -> Evaluator:
-    """The expression over the row with the values of calls that are made once for it."""
+    """The expression over a row extended by the values of calls that are evaluated once for it."""
     made = _all(calls, frame, depth)
     width = max(frame.columns.values(), default=-1) + 1
     places = {call.instance: width + number for number, call in enumerate(calls)}
@@ -301,7 +301,7 @@ def _any_all(expr: AnyAll, frame: Frame, depth: int) -> Evaluator:
 
 
 def nested(frame: Frame, cell: Cell) -> Frame:
-    """The frame of a subquery: this frame's row has become an outer one."""
+    """The frame of a subquery, in which this frame's row is an outer row."""
     outer = {**frame.outer, **{id_: (cell, at) for id_, at in frame.columns.items()}}
     return Frame({}, frame.parameters, frame.subplan, outer, frame.depth + 1)
 
@@ -327,15 +327,15 @@ def _subquery(expr: Subquery, frame: Frame, depth: int) -> Evaluator:
 
 
 def _is_alone(plan: Plan) -> bool:
-    """Whether it is known to be the same for every row, so that PostgreSQL runs it once. A WITH
-    query that it scans may be another one for each round of a recursion.
+    """Whether the subquery is surely the same for every row, so that PostgreSQL runs it once. A
+    WITH query that it scans may change with each iteration of a recursion.
     """
     return not free_columns(plan) and next(cte_scans(plan), None) is None
 
 
 def _once(expr: Subquery, frame: Frame, source: Source, depth: int) -> Evaluator:
-    """The first row that asks has it run; what is compiled belongs to one run of the statement. IN
-    keeps its rows: what is looked for among them differs.
+    """The first row that needs the subquery runs it; compiled code belongs to one run of the
+    statement. IN caches the rows, because each row looks for another value among them.
     """
     if expr.kind in (SubqueryKind.IN, SubqueryKind.NOT_IN):
         kept: list[list[Row]] = []

@@ -1,4 +1,4 @@
-"""The frame of a row: which rows of its partition a window call sees.
+"""Window frames: the rows of its partition that a window call sees from a row.
 
 INVARIANTS
   F1  NULLs of the sort key are peers of each other and are never within a distance of a value.
@@ -18,7 +18,7 @@ from sql.types.sql_type import Value
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Sorted rows, the group of peers that each is in, and where each group begins."""
+    """The sorted rows of a partition, the peer group of each row, and the start of each group."""
 
     rows: list[Row]
     group: list[int]
@@ -27,7 +27,7 @@ class Partition:
 
 
 class FrameRows:
-    """The rows of the frame of a row."""
+    """Finds the rows of a row's frame."""
 
     def __init__(self, call: WindowCall, order: Sequence[CompiledKey], inside: Frame) -> None:
         frame = self._frame = call.frame
@@ -39,7 +39,7 @@ class FrameRows:
         ]
 
     def rows(self, partition: Partition, index: int) -> list[Row]:
-        """In the order of the partition."""
+        """The rows of the frame, in the order of the partition."""
         first, end = self._limits(partition, index)
         exclusion = self._frame.exclusion
         if exclusion is Exclusion.NO_OTHERS:
@@ -61,7 +61,7 @@ class FrameRows:
         return (first, end) if first < end else (0, 0)
 
     def _place(self, bound: FrameBound, which: int, partition: Partition, index: int) -> int:
-        """Where the frame begins (which = 0), or the row behind its last one (1)."""
+        """The first row of the frame (which = 0), or the row behind its last one (1)."""
         match bound.kind:
             case BoundKind.UNBOUNDED_PRECEDING:
                 return 0
@@ -106,7 +106,9 @@ class FrameRows:
     def _at_value(
         self, offset: Value, which: int, partition: Partition, index: int, *, back: bool
     ) -> int:
-        """By the key's value, as in_range() decides; NULLs only among themselves (F1)."""
+        """Find the bound by the sort key, as in_range() decides; NULLs only among themselves
+        (F1).
+        """
         key, rows, reach = self._order[0], partition.rows, self._reach
         assert reach is not None, "an offset of RANGE"
         base = key.value(rows[index])

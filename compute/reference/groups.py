@@ -1,4 +1,4 @@
-"""What is done with a list of rows: ordering it, and aggregating it."""
+"""Sort lists of rows, and compute aggregates over them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from sql.types.sql_type import Value
 
 
 def compiled(exprs: Sequence[Expr], frame: Frame) -> list[Evaluator]:
-    """Every expression, ready to run."""
+    """Compile every expression."""
     return [compile_expression(expr, frame) for expr in exprs]
 
 
 def aggregate_over(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], Value]:
-    """The value of an aggregate for any rows."""
+    """Compile an aggregate call to a function of any list of rows."""
     fold = folder(call)
     if fold is None:
         raise not_supported(f"aggregate {call.function.id}")
@@ -41,14 +41,14 @@ def aggregate_over(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], V
 
 
 def _sorting(args: Sequence[Expr]) -> list[SortKey]:
-    """What DISTINCT sorts by in PostgreSQL, behind the keys of an ORDER BY."""
+    """The keys that DISTINCT sorts by in PostgreSQL, behind the keys of an ORDER BY."""
     exprs = [arg for arg in args if not isinstance(arg, Const)]
     return [SortKey(expr, descending=False, nulls_first=False) for expr in exprs]
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledKey:
-    """One ORDER BY entry, ready to run."""
+    """One compiled entry of ORDER BY."""
 
     value: Evaluator
     key: Callable[[Value], Key]
@@ -57,7 +57,7 @@ class CompiledKey:
 
 
 def sort_keys(keys: Sequence[SortKey], frame: Frame) -> list[CompiledKey]:
-    """ORDER BY, ready to run."""
+    """Compile the entries of ORDER BY."""
     return [
         CompiledKey(
             compile_expression(key.expr, frame),
@@ -70,7 +70,7 @@ def sort_keys(keys: Sequence[SortKey], frame: Frame) -> list[CompiledKey]:
 
 
 def sorted_rows(rows: list[Row], keys: Sequence[CompiledKey]) -> list[Row]:
-    """The rows in order. Stable, so sorting by the last key first sorts by all."""
+    """The rows in order. The sort is stable, so sorting by the last key first sorts by all."""
     for sort_key in reversed(keys):
         decorated = [(sort_key.value(row), row) for row in rows]
         nulls = [row for value, row in decorated if value is None]

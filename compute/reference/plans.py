@@ -1,14 +1,14 @@
-"""Plans as Python iterators over rows.
+"""Compile plans to Python iterators over rows.
 
     compile_plan(plan, frame) ─▶ source; source() ─▶ a new iterator of rows, in the plan's column
     order
 
-Joins are nested loops and groups are lists: this evaluator is for small inputs and for proofs.
+Joins are nested loops and groups are lists: this evaluator is for small inputs and for tests.
 
 INVARIANTS
   J1  a source can be run again and again (correlated subqueries, inner sides of joins); inputs are
       read once.
-  J2  order is kept wherever nothing reorders, and is the same for the same input.
+  J2  rows stay in order unless a node reorders them; the same input gives the same order.
 """
 
 import sys
@@ -63,7 +63,7 @@ from sql.plan.nodes import (
 from sql.types.sql_type import SqlType, Value
 
 ReadScan: TypeAlias = Callable[[Scan], Sequence[Row]]
-"""All rows of a scan: its columns, then the identity if it wants one."""
+"""All rows of a scan: its columns, then their identity if the scan wants it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ class PlanCompiler:
     """What a CteScan that begins now reads."""
 
     def compile(self, plan: Plan) -> Source:
-        """The whole plan of a run."""
+        """Compile the whole plan of a run."""
         return self._plan(plan, Frame({}, self.parameters, self._plan))
 
     def expression(self, expr: Expr) -> Evaluator:
-        """An expression without columns."""
+        """Compile an expression without columns."""
         return compile_expression(expr, Frame({}, self.parameters, self._plan))
 
     def _plan(self, plan: Plan, frame: Frame) -> Source:
@@ -366,7 +366,7 @@ def _lateral(kind: JoinKind, sides: _Sides, cell: Cell) -> Iterator[Row]:
 
 
 def _grouping_bits(plan: GroupBy, one: Sequence[int]) -> Row:
-    """What the GROUPING calls answer in rows of this grouping set."""
+    """The values of the GROUPING calls in rows of this grouping set."""
     return tuple(
         [
             sum((number not in one) << bit for bit, number in enumerate(reversed(numbers)))

@@ -1,9 +1,9 @@
-"""What a frame of RANGE reaches from a row: PostgreSQL's in_range functions.
+"""Frames of RANGE with an offset: PostgreSQL's in_range functions.
 
 INVARIANTS
-  R1  what is added to a number or a time of day does not overflow; a timestamp outside of its
+  R1  an offset added to a number or a time of day does not overflow; a timestamp outside of its
       range is 22008.
-  R2  months and days are those of UTC: in another zone the binder counts in seconds
+  R2  months and days are those of UTC; for another zone the binder counts in seconds
       (`sql/binder/expressions/range_frames.py`).
 """
 
@@ -28,10 +28,10 @@ from sql.types.sql_type import Interval, SqlType, Value
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far values of one type are from each other.
+    """How keys of one type compare with a key at a distance.
 
-    `place`: what a value compares by. `moved`: the place that is an offset later, or `subtract`
-    earlier. `is_negative`: whether an offset is below zero, or NaN (22013).
+    `place`: the comparable form of a value. `moved`: the comparable form an offset later, or with
+    `subtract` earlier. `is_negative`: whether an offset is below zero, or NaN (22013).
     """
 
     place: Callable[[Any], Any]
@@ -52,7 +52,7 @@ class Reach:
 
 
 def reach_of(type_: SqlType) -> Reach:
-    """For keys of a type that RANGE may count in."""
+    """The distances of a type of keys that RANGE supports."""
     return _OF_TIMES.get(type_.name, _OF_NUMBERS)
 
 

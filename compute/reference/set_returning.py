@@ -1,4 +1,4 @@
-"""Set-returning functions as lists of rows."""
+"""Set-returning functions (generate_series, unnest, generate_subscripts) as iterators of rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest

@@ -1,9 +1,9 @@
-"""Errors of the reference evaluator as texts, to pass through an engine that calls it.
+"""Encode an SqlError as text, so that it can pass through an engine that calls the evaluator.
 
     MERIDIAN:22012:division by zero␟detail␟hint␟context␟position
 
 INVARIANTS
-  T1  what was tagged comes back the same: SQLSTATE, message, detail, hint, context, position.
+  T1  a tagged error comes back the same: SQLSTATE, message, detail, hint, context, position.
 """
 
 import re
@@ -21,14 +21,14 @@ _SEPARATOR: Final = "\x1f"
 
 
 def tagged(error: SqlError) -> str:
-    """The text by which an error passes through an engine."""
+    """Encode an error as text."""
     parts = (error.message, error.detail, error.hint, error.context, error.position)
     text = _SEPARATOR.join(str(part or "") for part in parts).rstrip(_SEPARATOR)
     return f"{ERROR_TAG}{error.sqlstate}:{text}"
 
 
 def untagged(text: str) -> SqlError | None:
-    """The error that a text is, None if it is none of ours (T1)."""
+    """The error that a text encodes; None if it is no tagged error (T1)."""
     found = _TAGGED.match(text)
     if found is None:
         return None

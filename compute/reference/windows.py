@@ -1,4 +1,4 @@
-"""Windows over lists of rows: every frame written out, for every row.
+"""Window functions: evaluate each call over the frame of every row.
 
     partitions ─▶ sorted, cut into groups of peers ─▶ for each row its frame ─▶ one value a call
 

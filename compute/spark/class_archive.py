@@ -1,14 +1,14 @@
-"""An archive of Spark's classes, so that later starts of the JVM take half the time (AppCDS).
+"""Archive Spark's classes, so that later starts of the JVM take half the time (AppCDS).
 
     first start:  java -XX:DumpLoadedClassList ─▶ <key>.classes
     a bit later:  nice java -Xshare:dump        ─▶ <key>.jsa
-    from then on: java -XX:SharedArchiveFile=<key>.jsa
+    later starts: java -XX:SharedArchiveFile=<key>.jsa
 
 INVARIANTS
-  A1  an archive is used only with the Java and the jars it was made from: both are part of its
+  A1  an archive is used only with the Java and the jars it was built from: both are part of its
       key (and the JVM checks again, and goes on without an archive that does not fit).
-  A2  an archive appears under its name whole or not at all.
-  A3  the process that makes it ends when we do, however we end.
+  A2  an archive appears under its name complete or not at all.
+  A3  the process that builds it ends when the server does, however the server ends.
 
 Static, not dynamic, archives: the packaged runtime has no base archive that a dynamic one could
 extend.
@@ -44,15 +44,13 @@ class ClassArchive:
         directory.mkdir(parents=True, exist_ok=True)
 
     def options(self) -> Sequence[str]:
-        """What to launch the JVM with: use the archive, or note the classes for it."""
+        """Options for launching the JVM: use the archive, or record the classes for it."""
         if self.path.exists():
             return (f"-XX:SharedArchiveFile={self.path}", "-Xlog:cds=off", "-Xlog:cds+heap=off")
         return (f"-XX:DumpLoadedClassList={self._classes}",)
 
     def build(self, stop: threading.Event) -> bool:
-        """Make the archive from the classes noted so far; False if there is nothing to make it
-        from.
-        """
+        """Build the archive from the classes recorded so far; False if there are none."""
         if self.path.exists() or not self._classes.exists():
             return False
         # The JVM is still writing: its last line may be half a line.

@@ -1,10 +1,10 @@
-"""Many deleted rows of files, as Spark joins them: a bit for each row, in blocks.
+"""Deleted rows of Parquet files as blocks of bits, which Spark joins to filter them out.
 
     file │ block │ bits ── joined by (file, index / 65,536) ──▶ rows whose bit is not set
 
 INVARIANTS
-  L1  the join takes at most one bit per row of the files, however many rows are deleted: it is
-      broadcast, and a row for each deleted row did not fit into the memory of a small JVM.
+  L1  the join takes at most one bit per row of the files, however many rows are deleted. It is
+      broadcast; one row per deleted row did not fit into the memory of a small JVM.
 """
 
 import json
@@ -28,7 +28,7 @@ NO_HOLE: Final = (
     f"__bits[cast(shiftright({INDEX} & {_BLOCK_ROWS - 1}L, 6) as int)], cast({INDEX} & 63L as int)"
     ") = 0"
 )
-"""The condition of rows that are there, after the join."""
+"""The condition of rows that are not deleted, after the join."""
 HOLE_SCHEMA: Final = json.dumps(
     {
         "type": "struct",
@@ -46,7 +46,7 @@ _BITS_TYPE: Final = pa.list_(pa.field("element", pa.int64(), nullable=False))
 
 
 def hole_rows(parts: Sequence[FileSlice]) -> pa.Table:
-    """The deleted rows of these files, in blocks."""
+    """The deleted rows of these files, in blocks of bits."""
     found = [(part, block, bits) for part in parts for block, bits in _blocks(part)]
     names = [file_name(part.file.name) for part, _, _ in found]
     bits = np.concatenate([bits for _, _, bits in found])
@@ -60,7 +60,7 @@ def hole_rows(parts: Sequence[FileSlice]) -> pa.Table:
 
 
 def _blocks(part: FileSlice) -> Iterator[tuple[int, "np.ndarray[tuple[int], np.dtype[np.int64]]"]]:
-    """Blocks with deleted rows, and their bits as words of 64."""
+    """The blocks that have deleted rows, and their bits in integers of 64."""
     # A bitmap is sorted.
     indexes = np.fromiter(part.deleted, dtype=np.int64, count=len(part.deleted))
     blocks, starts = np.unique(indexes >> _BLOCK_BITS, return_index=True)

@@ -1,9 +1,9 @@
-"""Spark's failures as ours: by error condition and SQLSTATE (notes/semantics.md §1.4).
+"""Translate Spark's exceptions by error condition and SQLSTATE (notes/semantics.md §1.4).
 
 INVARIANTS
-  X1  no text of an exception reaches a client, except the message of our own `raise_error` and
+  X1  no text of an exception reaches a client, except messages of Meridian's own `raise_error` and
       values of the data that PostgreSQL shows too; paths, host names and stacks stay in the log.
-  X2  what is decided on are conditions and parameters of exceptions, never texts that data could
+  X2  decisions depend on conditions and parameters of exceptions, never on texts that data could
       imitate.
 """
 
@@ -46,16 +46,16 @@ _TYPES: Final[dict[str, str]] = {
 
 
 class JvmDied(Exception):
-    """The JVM ended, or stopped working, while it was asked something."""
+    """The JVM ended, or stopped working, during a call."""
 
 
 class Cancelled(Exception):
-    """Spark says that the job was cancelled."""
+    """Spark reports that the job was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What one exception in the chain of causes says."""
+    """One exception of the chain of causes."""
 
     class_name: str
     condition: str = ""
@@ -69,7 +69,7 @@ class Failure:
 
 
 def translated(error: Exception, jvm: Jvm) -> Exception:
-    """What the engine raises for an exception of py4j."""
+    """The exception that the engine raises for an exception of py4j."""
     if isinstance(error, Py4JJavaError):
         return translate_failures(failures(error, jvm), str(error))
     if isinstance(error, Py4JNetworkError | OSError) or not jvm.alive:
@@ -81,7 +81,7 @@ def translated(error: Exception, jvm: Jvm) -> Exception:
 
 
 def guarded(jvm: Jvm) -> "Guard":
-    """A context in which py4j's exceptions become ours."""
+    """A context that translates py4j's exceptions."""
     return Guard(jvm)
 
 
@@ -99,7 +99,7 @@ class Guard:
             try:
                 found = translated(error, self._jvm)
             except (Py4JError, OSError):
-                # It died while it was being asked what had happened.
+                # It died while it was asked for the cause.
                 found = JvmDied()
             if found is not error:
                 raise found from error
@@ -140,8 +140,8 @@ def _methods(thrown: JavaObject) -> tuple[str, ...]:
 
 
 def translate_failures(failures: Sequence[Failure], detail: str) -> Exception:
-    """What the engine raises for a chain of causes; `detail` goes into the log only (X1)."""
-    # The innermost condition is the reason; what is round it says where it was met.
+    """The exception that the engine raises for a chain of causes; `detail` is only logged (X1)."""
+    # The innermost condition is the reason; the outer ones say where it occurred.
     for failure in reversed(failures):
         if (found := _known(failure)) is not None:
             return found
@@ -153,7 +153,9 @@ def translate_failures(failures: Sequence[Failure], detail: str) -> Exception:
 
 
 def _stopped(failure: Failure) -> bool:
-    """A context that stopped does not start again: the JVM is of no use any more."""
+    """Whether the Spark context stopped: it does not start again, so the JVM is of no use any
+    more.
+    """
     return (
         failure.class_name == "java.lang.IllegalStateException"
         and (
@@ -197,7 +199,7 @@ def _known(failure: Failure) -> SqlError | None:
 
 
 def out_of_memory() -> SqlError:
-    """53200."""
+    """SQLSTATE 53200."""
     return SqlError("53200", "out of memory", detail="The query needs more memory than Spark has.")
 
 

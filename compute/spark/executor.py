@@ -1,15 +1,14 @@
-"""Spark as an executor: plans become statements over relations of pinned inputs, answers stream
-back.
+"""The `spark` engine: run plans as SQL over pinned table views, and stream the answers back.
 
-    run ─▶ JVM ready? ─▶ lane, by the size of the inputs ─▶ collected ─(too many rows)▶ spooled
-             │                                                 └─────────▶ batches ◀───────┘
-             └─ a JVM that dies is started again; what it had not begun to answer is asked once more
+    run ─▶ JVM ready? ─▶ session pool by input size ─▶ collected ─(too many rows)▶ spooled
+             │                                              └─────────▶ batches ◀───────┘
+             └─ a JVM that dies is started again; runs without any answer so far run once more
 
 INVARIANTS
-  P1  nothing blocks the event loop: py4j is called in threads of the lanes, files are read in
-      threads too.
+  P1  nothing blocks the event loop: py4j is called in threads of the session pools (lanes), files
+      are read in threads too.
   P2  a run that has yielded a batch is never started again; one that has not, at most once.
-  P3  when a run's iterator is closed, its jobs are cancelled and its files are gone.
+  P3  when a run's iterator is closed, its jobs are cancelled and its files are deleted.
 """
 
 import asyncio
@@ -59,10 +58,10 @@ MEDIUM_ROWS_MAX: Final = 2_000_000
 MEDIUM_BYTES_MAX: Final = 128 << 20
 """The same, in bytes of the inputs."""
 SMALL_TOTAL_ROWS_MAX: Final = 20_000
-"""Rows of all inputs of a query in the small lane, which runs on one core and without generated
+"""Input rows of a query in the small session pool, which runs on one core and without generated
 code."""
 SPOOL_POLL_SECONDS: Final = 0.02
-"""How often a spool is looked at for its next part."""
+"""How often a spool is checked for its next part."""
 READERS: Final = 4
 """Threads that read spooled parts."""
 
@@ -76,7 +75,7 @@ class Engine:
     control: Threads
 
     def cancel(self, query: Query) -> None:
-        """End a query's jobs, now or when they are submitted; does not wait."""
+        """Cancel a query's jobs, now or when they are submitted; does not wait."""
         query.cancelled.set()
         # Without control threads the engine is closed, and its jobs with it.
         with contextlib.suppress(RuntimeError):
@@ -88,7 +87,7 @@ class Engine:
             context.cancelJobGroupAndFutureJobs(group)
 
     def close(self) -> None:
-        """Let go of the threads."""
+        """End the threads."""
         self.control.shutdown(wait=False, cancel_futures=True)
         for lane in self.lanes.values():
             lane.close()
@@ -127,7 +126,7 @@ class SparkExecutor:
 
     @property
     def state(self) -> JvmState:
-        """What the JVM is doing."""
+        """The state of the JVM."""
         return self._supervisor.state
 
     @property
@@ -185,7 +184,7 @@ class SparkExecutor:
             query.when_done(self._submit)
 
     async def _batches(self, engine: Engine, query: Query) -> AsyncGenerator[pa.RecordBatch, None]:
-        """The answer, collected or by way of files."""
+        """The answer, collected or through files."""
         run = query.run
         lane = engine.lanes[lane_of(run)]
         rows = {name: rows_of(view) - deleted_of(view) for name, view in run.inputs.items()}
@@ -204,7 +203,7 @@ class SparkExecutor:
     async def _spooled(
         self, engine: Engine, lane: Lane, query: Query
     ) -> AsyncGenerator[pa.RecordBatch, None]:
-        """The answer by way of files."""
+        """The answer through files."""
         schema = batch_schema(output_columns(query.run.plan))
         spool = Spool(self._spools / query.group, schema, bytes_max=self._settings.spool_bytes_max)
         job = lane.call(query, partial(lane.write, query, spool.directory))
@@ -242,7 +241,7 @@ class SparkExecutor:
     # --- one JVM -------------------------------------------------------------------------------
 
     def _prepare(self, jvm: Jvm) -> Engine:
-        """Sessions on a fresh JVM, proven (K1 of `spark/session.py`)."""
+        """Open sessions on a new JVM and verify them (K1 of `spark/session.py`)."""
         with guarded(jvm):
             root = jvm.java.org.apache.spark.sql.classic.SparkSession.builder().getOrCreate()
             lanes = {name: self._lane(jvm, root, name) for name in LaneName}
@@ -271,7 +270,7 @@ class SparkExecutor:
 
 
 async def _finished(engine: Engine, query: Query, future: "Future[R]") -> R:
-    """The result of a query's work; when nobody waits for it any more, the work is cancelled."""
+    """The result of a query's work; the work is cancelled if nobody waits for it any more."""
     try:
         return await asyncio.wrap_future(future)
     except (asyncio.CancelledError, GeneratorExit):
@@ -280,7 +279,7 @@ async def _finished(engine: Engine, query: Query, future: "Future[R]") -> R:
 
 
 def lane_of(run: Run) -> LaneName:
-    """The lane for a run, by the size of all its inputs."""
+    """The session pool for a run, by the size of all its inputs."""
     views: Sequence[ShardView] = tuple(run.inputs.values())
     if all(is_small(view) for view in views) and sum(map(rows_of, views)) <= SMALL_TOTAL_ROWS_MAX:
         return LaneName.SMALL

@@ -1,12 +1,12 @@
-"""The reference evaluator's functions in Spark: Arrow functions of Python, registered by name.
+"""Register functions of the reference evaluator in Spark, as Arrow UDFs of Python.
 
     EmittedQuery.functions ─▶ pickled ─▶ registered with the session while a statement is analysed
                                            ─▶ Spark forks workers (`worker_daemon.py`), which answer
 
 INVARIANTS
-  F1  a function is registered before a statement that calls it is analysed, and stays until that is
-      done; afterwards the analysed plan holds it.
-  F2  what travels is a pickle of our own plan nodes, made here and read by our own workers.
+  F1  a function is registered before a statement that calls it is analysed, and stays until the
+      analysis is done; afterwards the analysed plan holds it.
+  F2  only pickles of Meridian's own plan nodes travel, written here and read by its own workers.
 """
 
 import pickle
@@ -30,7 +30,7 @@ REGISTERED_MAX: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """Becomes Spark's type only where it is read: this process does without PySpark's classes."""
+    """Becomes Spark's type where it is read: this process does not load PySpark's classes."""
 
     json: str
 
@@ -39,7 +39,7 @@ class _Returned:
 
 
 class SparkFunctions:
-    """What is registered with a session. Thread-safe."""
+    """The functions that are registered with a session. Thread-safe."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -49,7 +49,7 @@ class SparkFunctions:
 
     @contextmanager
     def registered(self, functions: Mapping[str, OutsideFunction]) -> Generator[None]:
-        """Functions are known until the context ends (F1)."""
+        """Register functions until the context ends (F1)."""
         with self._lock:
             for name, function in functions.items():
                 if name not in self._names:
@@ -79,6 +79,6 @@ class SparkFunctions:
 
 
 def answer_type(function: OutsideFunction) -> str:
-    """The fields of a function's answer (O2 of `sql/emit/spark/outside.py`)."""
+    """The fields of a function's result (O2 of `sql/emit/spark/outside.py`)."""
     value = spark_type(function.expr.type)
     return f"v {f'array<{value}>' if function.makes_list else value}, e string"

@@ -1,17 +1,17 @@
 # mypy: allow-untyped-calls
 # py4j has no types; this module is where they enter.
-"""The connection to a JVM: py4j, with what does not fit a server taken out.
+"""The connection to a JVM: py4j without its retries, log output and reference cycles.
 
 INVARIANTS
   W1  a command is sent once. py4j itself would send it again after a broken connection, although
       it may have been executed; and it would log a stack to the root logger.
   W2  no object of the JVM is released in the thread that happens to collect it, which may be the
       event loop's.
-  W3  an object or array of the JVM is queued for release as soon as nobody here refers to it. py4j
-      keeps the methods that were asked of an object in the object, and they refer to it: a cycle,
-      which stays until Python looks for cycles, and with it the plans, broadcasts and files of a
-      query in the JVM. (Lists, maps and sets are still py4j's; we keep none.) This changes py4j for
-      the whole process, and fields as attributes (`auto_field`) are gone.
+  W3  an object or array of the JVM is queued for release as soon as nothing here refers to it.
+      py4j caches an object's methods in the object, and they refer back to it. Such a cycle lives
+      until Python's garbage collection, and with it a query's plans, broadcasts and files in the
+      JVM. (Lists, maps and sets are still py4j's; we keep none.) This changes py4j for the whole
+      process, and fields as attributes (`auto_field`) no longer work.
 """
 
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""One JVM with Spark's gateway: find Java, launch it, connect, end it.
+"""One JVM process with Spark's gateway: find Java, launch it, connect, stop it.
 
     find_java ─▶ launch ─┬─ wrapper: parent-death signal ─exec▶ java .. SparkSubmit
                          └─ stdin: a pipe that only we hold           │
@@ -6,12 +6,12 @@
 
 INVARIANTS
   J1  the JVM ends when this process ends, however it ends: the kernel kills it when the launching
-      thread is gone, and it exits by itself when its standard input closes. So `launch` must be
-      called in a thread that lives as long as the JVM.
+      thread ends, and it exits by itself when its standard input closes. So `launch` must be called
+      in a thread that lives as long as the JVM.
   J2  it listens on loopback only, and its gateway wants the secret that it wrote for us alone.
   J3  settings travel in a file that only we can read, never on a command line.
 
-Not here: when to start again (`supervisor.py`), what Spark is told (`spark/session.py`).
+Not here: when to start again (`supervisor.py`), Spark's settings (`spark/session.py`).
 """
 
 import contextlib
@@ -93,9 +93,7 @@ logger.native.level = off
 
 @dataclass(frozen=True, slots=True)
 class JvmSettings:
-    """What a JVM is launched with. `directory` is its own: logs, connection file, temporary
-    files.
-    """
+    """How to launch a JVM. `directory` is its own: logs, connection file, temporary files."""
 
     directory: Path
     conf: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -109,8 +107,8 @@ class JvmSettings:
 
 
 def find_java(java_home: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
-    """The Java to use: as configured; else JAVA_HOME if it is new enough and has the time zones we
-    know; else the packaged runtime.
+    """The Java to use: the configured one; else JAVA_HOME if it is new enough and has known time
+    zone rules; else the packaged runtime.
     """
     if java_home is not None:
         java = java_home / "bin" / "java"
@@ -137,7 +135,7 @@ def _is_known(java: Path) -> bool:
 
 
 def zone_rules(java: Path) -> str:
-    """The release of its rules of time zones; "" if it cannot be told."""
+    """The release of its time zone rules (tzdata); "" if it cannot be determined."""
     try:
         with (java.resolve().parent.parent / "lib" / "tzdb.dat").open("rb") as rules:
             head = rules.read(32)
@@ -150,7 +148,7 @@ def zone_rules(java: Path) -> str:
 
 @functools.lru_cache(maxsize=8)
 def java_version(java: Path) -> int:
-    """The feature number (17, 21 ..); 0 if it cannot be told."""
+    """The feature number (17, 21 ..); 0 if it cannot be determined."""
     release = java.parent.parent / "release"
     try:
         text = release.read_text()
@@ -204,11 +202,11 @@ class Jvm:
         return self._process.poll() is None
 
     def wait(self) -> int:
-        """Wait until it has ended; how it did."""
+        """Wait until it has ended; the exit code."""
         return self._process.wait()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it at once."""
         _kill_group(self._process)
 
     def disconnect(self) -> None:
@@ -218,7 +216,7 @@ class Jvm:
         self._process.stdin.close()
 
     def stop(self) -> None:
-        """End it: by closing its input, and by force if that does not help."""
+        """Stop it by closing its input, or by force if that does not help."""
         assert self._process.stdin is not None, "its input is a pipe"
         self._process.stdin.close()
         try:
@@ -254,7 +252,7 @@ def launch(settings: JvmSettings, stop: threading.Event) -> Jvm:
 
 
 def dies_with_us() -> list[str]:
-    """What a command begins with whose process the kernel kills when the calling thread ends."""
+    """The prefix of a command whose process the kernel kills when the calling thread ends."""
     return [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid())]
 
 
@@ -292,7 +290,7 @@ def _property(name: str, value: str) -> str:
 
 
 def _environment(connection: Path, conf: Mapping[str, str]) -> dict[str, str]:
-    """Ours, without what would lead Spark or Java elsewhere."""
+    """This process's environment without variables that would mislead Spark or Java."""
     foreign = ("SPARK_", "PYSPARK_", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return {

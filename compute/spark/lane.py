@@ -1,15 +1,14 @@
-"""A lane: one session, the threads that run its queries, and what is kept between them.
+"""A session pool (lane): one Spark session, its threads and its cache of prepared statements.
 
     run ─▶ waits for a thread ─▶ relations pinned ─▶ emitted, analysed ─▶ collected
                                      └── the same statement over the same inputs: executed again ──┘
 
-What a statement reads that is made by statements of its own comes first:
-`spark/recursion_rounds.py`.
+A statement may read relations that other statements compute first: `spark/recursion_rounds.py`.
 
 INVARIANTS
-  L1  a prepared statement belongs to one run at a time; it is kept only after it has answered, so
-      that nothing which was cancelled or failed half-way is ever run again.
-  L2  what is not the same every time (volatile functions), or holds rows of its run, is never kept.
+  L1  a prepared statement belongs to one run at a time. It is cached only after it has answered, so
+      that nothing that was cancelled or failed half-way is ever run again.
+  L2  a statement that calls volatile functions, or holds rows of its run, is never cached.
   L3  a run that is cancelled while it waits never starts; a cancelled job group starts no further
       job.
 """
@@ -50,7 +49,7 @@ from storage.threads import Threads
 R = TypeVar("R")
 
 PREPARED_MAX: Final = 64
-"""Prepared statements kept in a lane; each may hold shuffle files of its last execution."""
+"""Prepared statements cached in a lane; each may hold shuffle files of its last execution."""
 
 WARM_UPS: Final = 3
 """Rounds of warming up. More help the first queries, and compete with them."""
@@ -61,7 +60,7 @@ _WARM_UP: Final = (
 
 
 class Query:
-    """One run's place in a lane: its job group, and whether it is still wanted."""
+    """One run in a lane: its job group, and whether it is cancelled."""
 
     def __init__(self, run: Run, number: int) -> None:
         self.run = run
@@ -71,11 +70,11 @@ class Query:
         self._last_job: Future[object] | None = None
 
     def began(self, job: "Future[R]") -> None:
-        """Work for the query waits for a thread; the work before it is over."""
+        """Note work that now waits for a thread; the query's earlier work is over."""
         self._last_job = cast("Future[object]", job)
 
     def when_done(self, submit: Callable[[Callable[[], None]], None]) -> None:
-        """Let go of what was made for the run when its work is over."""
+        """Release the computed relations of the run when its work is over."""
         if self._last_job is not None:
             self._last_job.add_done_callback(lambda _: self._let_go(submit))
 
@@ -84,14 +83,16 @@ class Query:
             submit(self.made.close)
 
     def check(self) -> None:
-        """Raises Cancelled if nobody waits for it."""
+        """Raises Cancelled if the run is cancelled."""
         if self.cancelled.is_set():
             raise Cancelled
 
 
 @dataclass(frozen=True, slots=True)
 class MadeFiles:
-    """Where rows that are made before a statement lie if they are many, and how many may."""
+    """Where computed relations are written if they have many rows, and how many bytes they may
+    take.
+    """
 
     directory: Path
     bytes_max: int
@@ -120,11 +121,13 @@ class Lane:
         self._pool = Threads(threads, f"spark-{session.lane}", initializer=session.enter_thread)
 
     def close(self) -> None:
-        """Start nothing more; does not wait for what runs."""
+        """Start nothing more; does not wait for running work."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def warm_up(self) -> None:
-        """Run something small in the background, so that the first queries find classes loaded."""
+        """Run something small in the background, so that the JVM has loaded its classes before the
+        first query.
+        """
         for _ in range(WARM_UPS):
             # Nobody looks at how it went: a failure will show in the first query too.
             self._pool.submit(self._warm_up)
@@ -134,7 +137,7 @@ class Lane:
         self.session.collect(frame, self.session.limited(frame, COLLECT_ROWS_MAX))
 
     def call(self, query: Query, work: Callable[[], R]) -> "Future[R]":
-        """Do something for a query in a thread of this lane, when one is free."""
+        """Run work of a query in a thread of this lane, when one is free."""
         job = self._pool.submit(self._guarded, query, work)
         query.began(job)
         return job
@@ -146,7 +149,7 @@ class Lane:
             return work()
 
     def collect(self, query: Query) -> list[pa.RecordBatch] | None:
-        """The whole answer; None if it may be longer than what is collected."""
+        """The whole answer; None if it may have more rows than are collected."""
         columns = output_columns(query.run.plan)
         key, prepared = self._prepared_for(query)
         messages = self.session.collected(prepared.frame, prepared.limited)
@@ -186,7 +189,7 @@ class Lane:
             yield emitted
 
     def _made_for(self, query: Query) -> MadeRows:
-        """What is made before the run's statement, once (W2 of `spark/recursion_rounds.py`)."""
+        """The computed relations of the run, created once (W2 of `spark/recursion_rounds.py`)."""
         if query.made is None:
             query.made = MadeRows(
                 self.session,
@@ -199,7 +202,9 @@ class Lane:
         return query.made
 
     def _prepared_for(self, query: Query) -> tuple[Hashable | None, _Prepared]:
-        """The statement for a run, for this run alone (L1); the key, if it may be kept after it."""
+        """The statement for a run, for this run alone (L1); the key if it may be cached
+        afterwards.
+        """
         with self._emitted(query) as emitted:
             # The names of relations are part of the text, and never used twice.
             key = (emitted.text, tuple(emitted.arguments.items()))

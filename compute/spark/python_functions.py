@@ -1,12 +1,12 @@
-"""Functions that Spark's Python workers run for it: the reference evaluator over Arrow arrays.
+"""Run functions of the reference evaluator over Arrow arrays, in Spark's Python workers.
 
     arrays of a batch ─▶ rows of Python values ─▶ evaluator, row by row ─▶ struct (value, error)
 
 INVARIANTS
-  P1  what comes here was bound and pickled by us; nothing of a user is parsed or evaluated as code.
+  P1  functions arrive bound and pickled by the server; no user text is parsed or evaluated as code.
   P2  a row never makes the batch fail: its error stands in `e`, tagged, and `v` is NULL
-      (`sql/emit/spark/outside.py`, O2). Too little memory is the error of the whole batch.
-      Anything else is a bug and ends the task.
+      (`sql/emit/spark/outside.py`, O2). Lack of memory is an error of the whole batch. Anything
+      else is a bug and ends the task.
   P3  only `sql` and the evaluator are imported, because a worker starts while a query waits.
 """
 
@@ -42,13 +42,13 @@ _Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
 _Evaluate: TypeAlias = Callable[[Any], Any]
 
 _COMPILED_MAX: Final = 256
-"""Functions that a worker keeps ready: each task gets its functions anew."""
+"""Compiled functions that a worker caches: each task sends its functions again."""
 _compiled: "OrderedDict[str, _Evaluate]" = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
 class ArrowFunction:
-    """The function of this name; equal names are equal functions (O1 of
+    """The function of this name; equal names mean equal functions (O1 of
     `sql/emit/spark/outside.py`).
     """
 
@@ -120,7 +120,7 @@ def _out_of_memory() -> SqlError:
 
 
 def returned_type(text: str) -> object:
-    """Spark's type that is written as this JSON."""
+    """Spark's type for this JSON."""
     from pyspark.sql.types import StructType
 
     return StructType.fromJson(json.loads(text))
@@ -147,12 +147,12 @@ def _of_frames(call: WindowCall) -> _Evaluate:
 
 
 def _float_fold(call: Aggregate) -> _Evaluate | None:
-    """What takes the column of a group instead of its rows."""
+    """An implementation that takes the column of a group instead of its rows."""
     return None if call.distinct or call.order else float_fold(call)
 
 
 def _failing(error: SqlError) -> _Evaluate:
-    """What cannot be compiled fails for every row, and not if there is none."""
+    """A function that cannot be compiled fails for every row, but not if there is no row."""
 
     def fail(_row: object) -> Value:
         raise error

@@ -1,21 +1,21 @@
-"""What is made before a statement on Spark: queries made once, and recursions in rounds.
+"""Compute shared queries and the iterations of recursions on Spark, before the main statement.
 
     Made ─▶ base ─▶ rows ─┬─▶ the relation `last` ─▶ step ─▶ rows, until there are none
-                          └─▶ the relation that the statement reads: all rounds
+                          └─▶ the relation that the statement reads: all iterations
     rows: collected in Arrow ─(too many)▶ written as Parquet
 
-A round is rows, not a plan: the next one is planned as if it read a table. What a step compares
-with, all rounds so far, is sent to the JVM in pieces that are put together as they grow, so that n
-rows are sent log n times.
+An iteration (round) is rows, not a plan: the next one is planned as if it read a table. A step that
+removes duplicates also reads the rows of all iterations so far. They go to the JVM in pieces that
+are merged as they grow, so that n rows are sent log n times.
 
 INVARIANTS
-  W1  a round is computed once, and run again only if it was too large to be collected; then nothing
-      of the first answer is used.
-  W2  names of what is made are the run's own; Spark knows them while the run's statements are
-      analysed, and rows are kept until its last job is over.
-  W3  rows in memory are bounded by `MEMORY_BYTES_MAX` and a round; the rest is in files, bounded as
-      those of a large result are (53400), which is looked at after each round.
-  W4  no round begins after the run is cancelled; within one its jobs are.
+  W1  an iteration is computed once. It runs again only if it was too large to be collected; then
+      nothing of the first answer is used.
+  W2  names of computed relations belong to the run. Spark knows them while the run's statements are
+      analysed, and their rows live until the run's last job is over.
+  W3  rows in memory are bounded by `MEMORY_BYTES_MAX` and one iteration. The rest is in files, with
+      the limit of a large result's files (53400), which is checked after each iteration.
+  W4  no iteration begins after the run is cancelled; the jobs of a running one are cancelled.
 
 Not here: which recursions, and their statements (`sql/emit/recursion_rounds.py`).
 """
@@ -41,8 +41,8 @@ from sql.emit.emitted_query import EmittedQuery, Made, Rounds
 from sql.plan.nodes import PlanColumn
 
 MEMORY_BYTES_MAX: Final = 32 << 20
-"""Rows of all rounds of a recursion in memory, in Arrow. More: memory that nobody else has while
-the statement runs. Less: a file for every round behind the limit, of some 100 ms each."""
+"""Rows of all iterations of a recursion in memory, in Arrow. More: memory that nothing else can use
+while the statement runs. Less: a file for every iteration beyond the limit, of some 100 ms each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of all rounds."""
+    """The rows of all iterations."""
 
     relations: Relations
     schema: pa.Schema
@@ -75,7 +75,7 @@ class _Rows:
     files: list[Path] = field(default_factory=list[Path])
 
     def add(self, one: _Round) -> None:
-        """One more round. Pieces double in size from the last to the first."""
+        """Add an iteration. Pieces double in size from the last to the first."""
         self.count += one.count
         self.files += one.files
         if one.table is None or (not one.count and self.pieces):
@@ -91,7 +91,7 @@ class _Rows:
         return before < 2 * last
 
     def frame(self) -> JavaObject:
-        """All rows as Spark reads them, in the order of rounds as far as they are in memory."""
+        """All rows as Spark reads them, in the order of iterations as far as they are in memory."""
         for piece in self.pieces:
             if piece.frame is None:
                 piece.frame = self.relations.local(piece.table)
@@ -102,7 +102,7 @@ class _Rows:
 
 
 class MadeRows:
-    """What one run has made. Used by one thread at a time."""
+    """The computed relations of one run. Used by one thread at a time."""
 
     def __init__(
         self,
@@ -127,7 +127,9 @@ class MadeRows:
 
     @contextmanager
     def known_for(self, query: EmittedQuery) -> Generator[None, None, None]:
-        """Spark can analyse the statement until the context ends; what it reads is made."""
+        """Compute the relations that the statement reads; Spark can analyse it until the context
+        ends.
+        """
         try:
             self._make_for(query)
             yield
@@ -137,7 +139,7 @@ class MadeRows:
             self._known.clear()
 
     def close(self) -> None:
-        """Forget all rows; no job reads them any more (W2)."""
+        """Drop all rows; no job reads them any more (W2)."""
         self._made.clear()
         shutil.rmtree(self._directory, ignore_errors=True)
 
@@ -148,7 +150,7 @@ class MadeRows:
             self._name(one.name, self._made[one.name])
 
     def _rows_of(self, made: Made) -> _Rows:
-        """The rows of a relation, round by round."""
+        """The rows of a relation, iteration by iteration."""
         base = self._round(made.base, in_files=False)
         rows = _Rows(self._relations, engine_schema(made.base.columns))
         rows.add(base)
@@ -168,7 +170,9 @@ class MadeRows:
             rows.add(last)
 
     def _forget(self, query: EmittedQuery, last: str) -> None:
-        """What was made of a round is not what the next one asks for."""
+        """Drop relations that were computed from the last iteration: the next one needs them
+        anew.
+        """
         for one in query.made:
             if last in one.within:
                 self._made.pop(one.name, None)
@@ -192,7 +196,7 @@ class MadeRows:
         return _Round(table.num_rows, self._relations.local(table), table)
 
     def _collected(self, frame: JavaObject, columns: Sequence[PlanColumn]) -> pa.Table | None:
-        """The rows, None if they are too many."""
+        """The rows; None if they are too many."""
         limited = self._session.limited(frame, COLLECT_ROWS_MAX)
         messages = self._session.collected(frame, limited)
         if messages is None:

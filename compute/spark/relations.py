@@ -1,9 +1,9 @@
-"""Views of Spark over views of shards: made once, kept while they are likely to be asked for again.
+"""Register table views as temporary views of Spark, and cache them for later queries.
 
 INVARIANTS
-  R1  a relation in use is not dropped: who emits a statement over it holds a pin until Spark has
+  R1  a relation in use is not dropped: a run that emits a statement over it pins it until Spark has
       analysed the statement; after that the relation's name is not needed any more.
-  R2  the relations kept are bounded in number and in the bytes of their inline rows.
+  R2  cached relations are bounded in number and in the bytes of their inline rows.
 """
 
 import itertools
@@ -35,12 +35,12 @@ from compute.spark.session import LaneName, SparkSession
 from storage.batch import FileSlice, ShardView
 
 RELATIONS_MAX: Final = 256
-"""Relations kept in a lane. Fewer are made again more often (5 to 30 ms each)."""
+"""Relations cached in a lane. Fewer are created again more often (5 to 30 ms each)."""
 RELATION_BYTES_MAX: Final = 128 << 20
 """Bytes of inline rows that the relations of a lane hold, in Arrow; in the JVM they take about
 twice that."""
 FILE_SETS_MAX: Final = 256
-"""Sets of files whose listing is kept; and whose deleted rows are."""
+"""Sets of files whose listing is cached, and as many whose deleted rows are."""
 DELETED_LITERALS_MAX: Final = 200
 """Deleted rows written into the filter. More are faster as a join (notes/delta_spark.md
 §6)."""
@@ -50,7 +50,7 @@ ARROW_ROWS_MAX: Final = 65_536
 
 @dataclass(slots=True)
 class _Relation:
-    """A registered view. `shard_view` keeps alive what the key names by address."""
+    """A registered view. `shard_view` keeps the objects alive that the key names by address."""
 
     name: str
     shard_view: ShardView
@@ -101,16 +101,16 @@ class Relations:
                 self._session.java.catalog().dropTempView(name)
 
     def local(self, rows: pa.Table) -> JavaObject:
-        """Rows in memory."""
+        """A DataFrame of rows in memory."""
         return self._in_one(self._local(rows))
 
     def of_files(self, schema: pa.Schema, paths: Sequence[str]) -> JavaObject:
-        """The rows of files of this schema, columns `f0`, `f1` .."""
+        """A DataFrame of files with this schema, its columns called `f0`, `f1` .."""
         frame = self._session.files(spark_schema(schema), paths)
         return self._named(frame, schema, identity=False)
 
     def united(self, frames: Sequence[JavaObject]) -> JavaObject:
-        """The rows of all of them, of which there is one at least."""
+        """The union of these DataFrames, of which there is at least one."""
         if len(frames) == 1:
             return frames[0]
         return self._in_one(_union(frames))
@@ -122,7 +122,7 @@ class Relations:
         return frame
 
     def _evicted(self) -> list[str]:
-        """Forget the relations least recently used that are too many (R2)."""
+        """Evict relations beyond the limits, the least recently used first (R2)."""
         names: list[str] = []
         excess = len(self._relations) - RELATIONS_MAX
         for key, relation in list(self._relations.items()):
@@ -149,7 +149,7 @@ class Relations:
             self._bytes += size
 
     def _from_files(self, view: ShardView, *, identity: bool) -> tuple[JavaObject, int]:
-        """Files and inline rows, each as they are read best; and the bytes of the latter."""
+        """A DataFrame of files and inline rows; and the bytes of the inline rows."""
         frames: list[JavaObject] = []
         whole = [part for part in view.files if is_whole(part)]
         if whole:
@@ -170,7 +170,7 @@ class Relations:
         return self._named(frame, view.schema, identity=identity)
 
     def _named(self, frame: JavaObject, schema: pa.Schema, *, identity: bool) -> JavaObject:
-        """The columns of whole files by the names of a relation, as they may be filtered."""
+        """The columns of whole files under the relation's names, safe to filter."""
         session = self._session
         frame = frame.toDF(session.strings(column_names(schema, identity=identity)))
         if any(pa.types.is_floating(type_) for type_ in schema.types):
@@ -225,7 +225,7 @@ class Relations:
         return frame
 
     def _files(self, view: ShardView, parts: Sequence[FileSlice]) -> JavaObject:
-        """The rows of a set of files, whose listing is kept."""
+        """The rows of a set of files, whose listing is cached."""
         names = tuple(file_name(part.file.name) for part in parts)
         key = (view.shard, names, tuple(view.schema.names), tuple(view.schema.types))
         directory = self._warehouse / view.shard
@@ -252,10 +252,10 @@ def _union(frames: Sequence[JavaObject]) -> JavaObject:
 
 
 def _columns(schema: pa.Schema, *, identity: bool) -> list[str]:
-    """A file's columns as they may be filtered.
+    """A file's columns, safe to filter.
 
-    Statistics in Parquet leave NaN out, so a filter that a NaN passes must not be pushed into the
-    file: floats are hidden from it behind an expression that is their value.
+    Statistics in Parquet leave NaN out, so Spark must not push a filter that NaN passes into the
+    file: an expression with the same value hides float columns from such filters.
     """
     names = column_names(schema, identity=identity)
     floats = [pa.types.is_floating(type_) for type_ in schema.types]

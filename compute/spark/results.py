@@ -1,16 +1,15 @@
-"""Results of Spark as Arrow batches of the contract: in one piece if small, by way of files if
-large.
+"""Fetch Spark's answers as Arrow batches: small ones collected, large ones through Parquet files.
 
     small   record batches collected from the tasks ──▶ decoded, cast (E1)
-    large   Parquet parts in the order of partitions, each as soon as it is whole ──▶ cast (E1, E3)
+    large   Parquet parts in the order of partitions, each when it is complete ──▶ cast (E1, E3)
 
 Why files: a job that waits for a slow client would keep its cores and memory, and collecting
 partition by partition holds a whole partition in the JVM. A file costs a write and a read; nobody
 waits for the client.
 
 INVARIANTS
-  S1  parts are read in the order of their numbers; a number that is missing is waited for until
-      the job ends.
+  S1  parts are read in the order of their numbers; the reader waits for a missing number until the
+      job ends.
   S2  a spool's directory is removed when its reader is closed, whatever happened.
 """
 
@@ -72,7 +71,7 @@ _PART: Final = re.compile(r"part-(\d{5,})-.*\.parquet")
 
 
 def engine_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
-    """The schema in which Spark's Arrow batches come; no columns come as one (Q2 of the
+    """The schema of Spark's Arrow batches; an answer without columns has one (Q2 of the
     emitter).
     """
     if not columns:
@@ -81,7 +80,7 @@ def engine_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
 
 
 def decoded(messages: bytes, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """Record batch messages, one behind the other, as batches."""
+    """Decode Arrow record batch messages that follow each other."""
     stream = pa.BufferReader(schema.serialize().to_pybytes() + messages)
     with pa.ipc.open_stream(stream) as reader:
         return [batch for batch in reader if batch.num_rows]
@@ -99,8 +98,8 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _fitted(column: "pa.Array[Any]", type_: pa.DataType) -> "pa.Array[Any]":
-    """The column in the contract's type. A struct of parts that are never NULL may be NULL itself:
-    Arrow casts such parts only one by one.
+    """The column in the contract's type. A struct may be NULL though its parts are not: Arrow casts
+    such parts only one by one.
     """
     if not isinstance(column, pa.StructArray):
         return column.cast(type_)
@@ -111,13 +110,13 @@ def _fitted(column: "pa.Array[Any]", type_: pa.DataType) -> "pa.Array[Any]":
 
 
 def sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in bounded pieces (E3 of `compute/executor.py`)."""
+    """The batch in pieces of bounded size (E3 of `compute/executor.py`)."""
     for first in range(0, batch.num_rows, BATCH_ROWS_MAX):
         yield batch.slice(first, BATCH_ROWS_MAX)
 
 
 class Spool:
-    """The directory that a job writes its parts into, and where reading has come to."""
+    """The directory that a job writes its Parquet parts into, and the position of its reader."""
 
     def __init__(self, directory: Path, schema: pa.Schema, *, bytes_max: int) -> None:
         self.directory = directory
@@ -127,7 +126,7 @@ class Spool:
         self._reading: Iterator[pa.RecordBatch] | None = None
 
     def parts(self) -> dict[int, Path]:
-        """Parts that are whole, by number."""
+        """The complete parts, by number."""
         if not self.directory.exists():
             return {}
         found = ((_PART.fullmatch(path.name), path) for path in self.directory.iterdir())
@@ -147,9 +146,7 @@ class Spool:
             )
 
     def read(self, *, complete: bool) -> pa.RecordBatch | None:
-        """The next batch; None if it is not there yet or, with `complete`, if there is none
-        (S1).
-        """
+        """The next batch; None if it is not there yet or, with `complete`, at the end (S1)."""
         while True:
             if self._reading is not None:
                 batch = next(self._reading, None)
@@ -176,7 +173,7 @@ class Spool:
         part.unlink()
 
     def close(self) -> None:
-        """Forget everything (S2)."""
+        """Remove the directory (S2)."""
         self._reading = None
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -187,7 +184,7 @@ def rows_at_least(
     parameters: Sequence[Value],
     depth: int = _DEPTH_MAX,
 ) -> int:
-    """A lower bound of the rows of the answer, given those of the inputs."""
+    """A lower bound of the rows of the answer, from the number of rows of the inputs."""
     if not depth:
         # Such a plan is refused by the emitter, in better words.
         return 0

@@ -1,17 +1,17 @@
 # mypy: allow-untyped-calls
 # py4j has no types; this module is where they enter.
-"""Spark sessions with our settings, proven by their effect, and what is called on them.
+"""Spark sessions with fixed settings that are verified by their effect, and the calls on them.
 
-One context, and a session for each lane, because the best way to run three thousand rows is not
-the best way to run three hundred million:
+There is one context, and a session for each session pool (lane): the best settings for three
+thousand rows are not the best ones for three hundred million.
 
-    lane     inputs up to          how
-    small    10 thousand rows      rows in memory, one task, interpreted: compiling costs more
-    than it saves medium   2 million rows        generated code, as many shuffle partitions as cores
-    large    any                   generated code, adaptive execution, results by way of files
+    lane     inputs up to        how
+    small    10 thousand rows    rows in memory, one task, interpreted: compiling would cost more
+    medium   2 million rows      generated code, as many shuffle partitions as cores
+    large    any                 generated code, adaptive execution, results through files
 
 INVARIANTS
-  K1  a session whose settings do not show their effect serves nobody (`prove`).
+  K1  a session whose settings do not take effect is never used (`prove`).
   K2  tasks see the settings of their session: each thread of a lane carries them as local
       properties.
 """
@@ -34,7 +34,7 @@ from compute.spark.jvm import Jvm
 
 
 class LaneName(StrEnum):
-    """See the module."""
+    """The session pools; see the module."""
 
     SMALL = "small"
     MEDIUM = "medium"
@@ -60,7 +60,7 @@ class SparkSettings:
 
 
 _PATTERN: Final = re.compile(r"[{}\[\]*?\\]")
-"""What Hadoop takes for a pattern in a path."""
+"""Characters that Hadoop treats as a pattern in a path."""
 ARROW_SCALAR: Final = 250
 """pyspark.util.PythonEvalType.SQL_SCALAR_ARROW_UDF, which to import costs half a second."""
 WORKER_ENVIRONMENT: Final = {
@@ -71,7 +71,7 @@ WORKER_ENVIRONMENT: Final = {
     # Threads of numpy would not survive the fork of a worker, and nobody computes with them.
     "OPENBLAS_NUM_THREADS": "1",
 }
-"""Of Spark's Python workers."""
+"""Environment of Spark's Python workers."""
 _PARSER_STATES_MAX: Final = 20_000
 """Of what Spark's parser has learnt from all statements so far, some 5 to 10 kB each; it forgets
 all of it beyond. More: memory that nobody gives back (a few hundred large statements of many forms
@@ -83,7 +83,7 @@ _PAGE_SIZE: Final = "4m"
 more pages to look after with large ones, of which a task has 8192, and below 1 MiB none is used
 again."""
 _RESULT_BYTES_MAX: Final = 256 << 20
-"""What one job may bring to the driver. Larger results go through files; too small breaks
+"""Bytes that one job may return to the driver. Larger results go through files; too small breaks
 broadcasts."""
 
 # Never a user's to change (notes/semantics.md §1, notes/security.md §1).
@@ -122,7 +122,7 @@ _FIXED: Final[Mapping[str, str]] = {
     # Fails with "Can't zip RDDs" where inputs of a union have other numbers of partitions than
     # planned, as those of the aggregates of a subquery do.
     "spark.sql.unionOutputPartitioning": "false",
-    # EXCEPT of two selections of one table loses rows where a condition names the row outside.
+    # EXCEPT of two selections of one table loses rows if a condition names the outer row.
     "spark.sql.optimizer.replaceExceptWithFilter": "false",
     # Fails with "key not found" when a correlated subquery is projected over a union, which a
     # relation of files and inline rows is. Columns are pruned below unions by another rule.
@@ -135,11 +135,11 @@ _FIXED: Final[Mapping[str, str]] = {
     ),
 }
 _LARGER: Final[Mapping[str, str]] = {
-    # Compiled code computes what several expressions share before it asks which of them are asked:
+    # Compiled code computes shared subexpressions before it knows which expressions are evaluated:
     # `v = 0 or 10/v > 1, v = 0 or 10/v < 5` would divide by zero.
     "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
-    # Computes what nobody asks for, of rows in memory, before columns are pruned. In place of what
-    # `_FIXED` has.
+    # It computes columns of rows in memory that nobody reads, before columns are pruned. This
+    # replaces the value in `_FIXED`.
     "spark.sql.optimizer.excludedRules": (
         _FIXED["spark.sql.optimizer.excludedRules"]
         + ",org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
@@ -162,7 +162,7 @@ _LANES: Final[Mapping[LaneName, Mapping[str, str]]] = {
 
 
 def launch_conf(settings: SparkSettings) -> dict[str, str]:
-    """What the JVM is launched with."""
+    """The configuration that the JVM is launched with."""
     local = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -184,7 +184,7 @@ def launch_conf(settings: SparkSettings) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.python.daemon.module": "compute.spark.worker_daemon",
         "spark.scheduler.allocation.file": pools.as_uri(),
-        # One query that asks for too much fails alone; the JVM goes on.
+        # One query that needs too much memory fails alone; the JVM goes on.
         "spark.executor.killOnFatalError.depth": "0",
         # The table of a broadcast join begins with a page, however small it is, and stays while its
         # statement is kept: of up to 64 MiB, which Spark would choose, a dozen fill the heap.
@@ -203,7 +203,7 @@ def launch_conf(settings: SparkSettings) -> dict[str, str]:
 
 
 def write_pools(settings: SparkSettings) -> None:
-    """Weights of the lanes: when cores are short, small queries come first."""
+    """Write the lanes' scheduler weights: when cores are short, small queries come first."""
     weights = {LaneName.SMALL: 100, LaneName.MEDIUM: 10, LaneName.LARGE: 1}
     text = "".join(
         f'<pool name="{name}"><schedulingMode>FAIR</schedulingMode><weight>{weight}</weight></pool>'
@@ -214,7 +214,7 @@ def write_pools(settings: SparkSettings) -> None:
 
 
 class SparkSession:
-    """A session of a lane, and the Java members that are called often (each lookup is a round
+    """The session of a lane, and the Java members that are called often (each lookup is a round
     trip).
     """
 
@@ -249,7 +249,7 @@ class SparkSession:
         self._struct = spark.types.StructType.fromDDL
 
     def enter_thread(self) -> None:
-        """Make the calling thread one of this session's (K2)."""
+        """Bind the calling thread to this session (K2)."""
         with guarded(self.jvm):
             self._activate(self.java)
             for name, value in self._conf.items():
@@ -257,7 +257,7 @@ class SparkSession:
             self.context.setLocalProperty("spark.scheduler.pool", str(self.lane))
 
     def strings(self, values: Sequence[str]) -> JavaObject:
-        """A String[]; by one call, whatever its length."""
+        """A String[] in one call, whatever its length."""
         assert not any("\n" in value for value in values), "names and paths have no line breaks"
         return self._split("\n".join(values), "\n")
 
@@ -288,13 +288,13 @@ class SparkSession:
         return self._to_frame(self._read_stream(str(stream)), schema_json, self.java)
 
     def struct(self, ddl: str) -> JavaObject:
-        """The type of a struct with these fields."""
+        """The struct type with these fields."""
         return self._struct(ddl)
 
     def register(
         self, name: str, command: bytes, returned: JavaObject, *, deterministic: bool
     ) -> None:
-        """Make a function of Python workers known; `command`: a pickle of it and of its type."""
+        """Register a function of Python workers. `command`: a pickle of it and of its type."""
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         # No files, no broadcast variables, no accumulator.
         function = self._python_function(
@@ -305,7 +305,7 @@ class SparkSession:
         )
 
     def unregister(self, name: str) -> None:
-        """Forget it."""
+        """Drop a registered function."""
         self._catalog.dropTempFunction(name, True)
 
     def limited(self, frame: JavaObject, rows: int) -> JavaObject:
@@ -313,11 +313,11 @@ class SparkSession:
         return self._local_limit(rows, frame.queryExecution().executedPlan())
 
     def collect(self, frame: JavaObject, plan: JavaObject) -> bytes:
-        """Run a plan of this DataFrame; its record batches as one run of Arrow messages."""
+        """Run a plan of this DataFrame; its record batches as consecutive Arrow messages."""
         return bytes(self._concat(frame.toArrowBatchRdd(plan).collect()))
 
     def collected(self, frame: JavaObject, plan: JavaObject) -> bytes | None:
-        """The same; None if it is more than one job may bring."""
+        """The same; None if the answer is larger than one job may return."""
         try:
             return self.collect(frame, plan)
         except Exception as error:
@@ -329,7 +329,7 @@ class SparkSession:
     def write(
         self, frame: JavaObject, names: Sequence[str], options: Mapping[str, str], directory: Path
     ) -> None:
-        """Run a DataFrame and write its rows as Parquet, columns by these names."""
+        """Run a DataFrame and write its rows as Parquet, with these column names."""
         writer = frame.toDF(self.strings(names)).write().mode("errorifexists")
         for name, value in options.items():
             writer = writer.option(name, value)
@@ -337,7 +337,7 @@ class SparkSession:
 
 
 def prove(session: SparkSession) -> None:
-    """Refuse to serve unless each setting shows its effect (K1)."""
+    """Refuse to serve unless each setting takes effect (K1)."""
     found = [str(value) for value in _row(session, f"select {', '.join(_VALUES)}")]
     for (text, expected), value in zip(_VALUES.items(), found, strict=True):
         if value != expected:

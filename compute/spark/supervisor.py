@@ -1,14 +1,14 @@
-"""Keeps one JVM running: starts it in the background, notices its death, starts it again.
+"""Keep one JVM running: start it in the background, and again when it dies.
 
     starting ──prepared──▶ ready ──process ends──▶ dead ──back-off──▶ starting ..
        └──────failed────────────────────────────▶ dead
 
 INVARIANTS
-  S1  `current()` is the JVM that is, or will next be, ready. Once that JVM is dead it is a new
-      one, and only then is `gone` of the old one set: who waited for that never meets the dead
-      JVM again.
+  S1  `current()` is the JVM that is, or will next be, ready. When that JVM dies a new one takes its
+      place, and only then `gone` of the old one is set: a caller that waited for `gone` never gets
+      the dead JVM again.
   S2  nothing here blocks a caller: launching, preparing and waiting happen in the supervisor's
-      thread, which is also the thread that the JVM's life hangs on (J1 of `jvm.py`).
+      thread, which is also the thread that the JVM's life depends on (J1 of `jvm.py`).
   S3  after `close` there is no JVM and there will be none.
 """
 
@@ -33,12 +33,12 @@ BACK_OFF_SECONDS: Final = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Waits before the next start, by the number of deaths in a row. A JVM that served is started at
 once."""
 ARCHIVE_DELAY_SECONDS: Final = 20.0
-"""Time after the start until the class archive is made; earlier would compete with the first
+"""Time after the start until the class archive is built; earlier would compete with the first
 queries."""
 
 
 class JvmState(StrEnum):
-    """What the supervisor is doing."""
+    """The state of the supervised JVM."""
 
     STARTING = "starting"
     READY = "ready"
@@ -46,7 +46,7 @@ class JvmState(StrEnum):
 
 
 class Generation(Generic[T]):
-    """One JVM's life, as futures that nobody but the supervisor sets or cancels."""
+    """The life of one JVM, as futures that only the supervisor sets or cancels."""
 
     def __init__(self) -> None:
         self.ready: Future[T] = Future()
@@ -54,7 +54,9 @@ class Generation(Generic[T]):
 
 
 class JvmSupervisor(Generic[T]):
-    """See the module. `prepare` makes of a fresh JVM what the callers want; it may fail."""
+    """See the module. `prepare` turns a new JVM into the value that callers wait for; it may
+    fail.
+    """
 
     def __init__(
         self,
@@ -114,7 +116,7 @@ class JvmSupervisor(Generic[T]):
             failures = 0 if served else failures + 1
 
     def _live(self) -> bool:
-        """One JVM from launch to death; whether it was ever ready."""
+        """Run one JVM from launch to death; whether it was ever ready."""
         self._state = JvmState.STARTING
         jvm: Jvm | None = None
         ready = False
@@ -175,7 +177,7 @@ class JvmSupervisor(Generic[T]):
             log.warning("class archive not made", exc_info=error)
 
     def _renew(self, error: EngineUnavailable | None, *, forever: bool = False) -> None:
-        """Begin a new generation; whoever still waits for the old one gets `error`."""
+        """Begin a new generation; callers that still wait for the old one get `error`."""
         following: Generation[T] = Generation()
         if forever:
             following.ready.set_exception(EngineUnavailable("the engine is shut down"))

@@ -1,15 +1,14 @@
-"""The process that forks Spark's Python workers, with everything loaded that they need.
+"""The daemon that forks Spark's Python workers, with their modules already loaded.
 
     JVM ─starts once─▶ this daemon ─forks─▶ worker of a task ─▶ `python_functions.py`
 
-Spark's own daemon loads nothing, so that each worker would spend half a second on imports. What is
-loaded here starts no thread that a fork would lose (numpy is told to start none, and Arrow's
-allocator minds forks by itself).
+Spark's own daemon loads nothing, so that each worker would spend half a second on imports. The
+modules loaded here start no thread that a fork would lose (numpy is configured to start none, and
+Arrow's allocator handles forks by itself).
 
 INVARIANTS
-  D1  it ends when the JVM does, because its standard input closes then, and takes the workers
-      along.
-  D2  a worker takes no more memory than MEMORY_MAX: beyond it, its query fails (53200), and not the
+  D1  it ends when the JVM does, because its standard input closes then, and ends the workers too.
+  D2  a worker takes no more memory than MEMORY_MAX: beyond it its query fails (53200), not the
       coordinator next to it.
 """
 
@@ -31,7 +30,7 @@ must fit; there are as many workers as cores, for each function of a running sta
 
 
 def bound_memory() -> None:
-    """Of this process and those that it forks (D2)."""
+    """Limit the memory of this process and of those that it forks (D2)."""
     taken = Path("/proc/self/statm")
     if not taken.exists():
         # Other systems than Linux have nothing alike.

@@ -1,9 +1,9 @@
-"""Functions of arrays in Python: tuples of one dimension that begin at 1 (sql/types/sql_type.py).
+"""Array functions and operators over tuples of one dimension (sql/types/sql_type.py).
 
 INVARIANTS
-  A1  elements are equal as their type's default operator class says, NULLs being equal where
-      PostgreSQL's function says so (array_remove, array_position, comparison of arrays) and equal
-      to nothing where it does not (@>, <@, &&).
+  A1  elements are equal as their type's default operator class says. NULLs are equal to each other
+      where PostgreSQL's function says so (array_remove, array_position, comparison of arrays), and
+      equal to nothing where it does not (@>, <@, &&).
 """
 
 import random

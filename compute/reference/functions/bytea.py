@@ -1,4 +1,4 @@
-"""Functions of bytea and uuid of the reference evaluator (varlena.c, encode.c, uuid.c)."""
+"""Functions of bytea and uuid: encodings, bits, digests, versions (varlena.c, encode.c, uuid.c)."""
 
 import base64
 import binascii
@@ -90,7 +90,7 @@ def convert_to(text: str, name: str) -> bytes:
 
 
 def convert(data: bytes, source: str, target: str) -> bytes:
-    """From one encoding to another, if there is a conversion."""
+    """Bytes of one encoding in another one, if there is a conversion."""
     codecs = _codec(source, "source"), _codec(target, "destination")
     if data and len({*codecs, "utf-8"}) > 2 and frozenset(codecs) not in _CONVERTED:
         names = " to ".join(f'"{_SHOWN_NAMES[codec]}"' for codec in codecs)
@@ -100,7 +100,7 @@ def convert(data: bytes, source: str, target: str) -> bytes:
 
 
 def encoded_length(data: bytes, name: str) -> int:
-    """Characters of bytes of an encoding."""
+    """The number of characters in bytes of an encoding."""
     return len(convert_from(data, name))
 
 
@@ -108,7 +108,7 @@ def encoded_length(data: bytes, name: str) -> int:
 
 
 def encode(data: bytes, form: str) -> str:
-    """In hex, base64 or escape."""
+    """Bytes as text in hex, base64 or escape format."""
     match form.lower():
         case "hex":
             return data.hex()
@@ -128,7 +128,7 @@ def _escaped(byte: int) -> str:
 
 
 def decode(text: str, form: str) -> bytes:
-    """From hex, base64 or escape."""
+    """Text in hex, base64 or escape format as bytes."""
     match form.lower():
         case "hex":
             return _hexadecimal(text)
@@ -180,24 +180,24 @@ def _index(at: int, size: int) -> int:
 
 
 def get_byte(data: bytes, at: int) -> int:
-    """The byte at a place."""
+    """The byte at an index."""
     return data[_index(at, len(data))]
 
 
 def set_byte(data: bytes, at: int, value: int) -> bytes:
-    """With another byte there."""
+    """The bytes with another byte at an index."""
     place = _index(at, len(data))
     return data[:place] + bytes([value & 0xFF]) + data[place + 1 :]
 
 
 def get_bit(data: bytes, at: int) -> int:
-    """The bit at a place, the lowest of a byte first."""
+    """The bit at an index; the lowest bit of a byte comes first."""
     place = _index(at, len(data) * 8)
     return data[place // 8] >> place % 8 & 1
 
 
 def set_bit(data: bytes, at: int, value: int) -> bytes:
-    """With another bit there."""
+    """The bytes with another bit at an index."""
     place = _index(at, len(data) * 8)
     if value not in (0, 1):
         raise SqlError("22023", "new bit must be 0 or 1")
@@ -242,12 +242,12 @@ def _digest(name: str) -> Function:
 
 
 def uuidv4() -> str:
-    """A random one."""
+    """A random UUID."""
     return str(uuid.UUID(bytes=os.urandom(16), version=4))
 
 
 def uuidv7() -> str:
-    """The time in milliseconds, the fraction of one, then random bits."""
+    """A UUID of the time in milliseconds, the fraction of one, then random bits."""
     nanos = time.time_ns()  # noqa: TID251 - not ordered with anything of ours
     fraction = nanos % 1_000_000 * _V7_STEP // 1_000_000
     random = int.from_bytes(os.urandom(8)) >> 2
@@ -256,13 +256,13 @@ def uuidv7() -> str:
 
 
 def uuid_version(text: str) -> int | None:
-    """The version; NULL if it is of another variant."""
+    """The version of a UUID; NULL if it is of another variant."""
     value = uuid.UUID(text).int
     return value >> 76 & 15 if value >> 62 & 3 == 2 else None
 
 
 def uuid_timestamp(text: str) -> int | None:
-    """When it was made, for versions 1 and 7."""
+    """The time in a UUID of version 1 or 7."""
     value = uuid.UUID(text).int
     match uuid_version(text):
         case 1:

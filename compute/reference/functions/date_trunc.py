@@ -1,6 +1,4 @@
-"""date_trunc of the reference evaluator: the beginning of the period that holds a time, and
-intervals without their smaller fields.
-"""
+"""date_trunc(): the start of the period that holds a time; intervals without small fields."""
 
 from datetime import tzinfo
 from typing import Final
@@ -59,7 +57,7 @@ def date_trunc(text: str, local: int, type_: SqlType = TIMESTAMP) -> int:
 
 
 def date_trunc_zoned(text: str, micros: int, zone: tzinfo) -> int:
-    """On the zone's clock; times of day are cut without a detour over it."""
+    """The same in a time zone; units of a time of day need no detour over the zone's local time."""
     type_ = SqlType("timestamptz")
     field = canonical_field(text, type_)
     local = local_in(micros, zone)

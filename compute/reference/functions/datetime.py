@@ -1,9 +1,9 @@
-"""Dates, timestamps and intervals of the reference evaluator.
+"""Dates, timestamps and intervals: arithmetic, time zones, extract(), make_date() and others.
 
 INVARIANTS
   G1  dates are days and timestamps microseconds since 1970 (sql/types/sql_type.py); a result
       outside of PostgreSQL's range, or beyond what is stored, is 22008.
-  G2  months are added first, then days, then time; in a time zone the first two on the local clock.
+  G2  months are added first, then days, then time; with a time zone, the first two in local time.
 """
 
 import math
@@ -40,7 +40,7 @@ _INT4_MAX: Final = 2**31 - 1
 
 
 def in_range(micros: int) -> int:
-    """The timestamp, if it is one (G1)."""
+    """The timestamp; 22008 if it is out of range (G1)."""
     if not _TIME_MIN <= micros < TIMESTAMP_MICROS_END:
         raise SqlError("22008", "timestamp out of range")
     return micros
@@ -50,17 +50,19 @@ def in_range(micros: int) -> int:
 
 
 def session_zone(name: str) -> tzinfo:
-    """The session's zone, which is no abbreviation (Z4 of `sql/types/datetime/timezones.py`)."""
+    """The session's time zone, which is never an abbreviation (Z4 of
+    `sql/types/datetime/timezones.py`).
+    """
     return _known(find_zone(name), name)
 
 
 def named_zone(name: str, session: str) -> tzinfo:
-    """What a statement calls a zone, in a session with that one."""
+    """The time zone that a statement names, in a session with the given zone."""
     return _known(find_named_zone(name, session), name)
 
 
 def whole_zone(name: str, session: str) -> tzinfo:
-    """The same where days are counted."""
+    """The same for functions that count days."""
     return _known(find_whole_zone(name, session), name)
 
 
@@ -76,32 +78,32 @@ def zone_name(micros: int, name: str) -> str:
 
 
 def local_in(micros: int, zone: tzinfo) -> int:
-    """What a clock in the zone shows at an instant."""
+    """The local time in the zone at an instant."""
     return in_range(micros + offset_at_utc(zone, micros // _SECOND) * _SECOND)
 
 
 def instant_in(local: int, zone: tzinfo) -> int:
-    """The instant at which a clock in the zone shows this."""
+    """The instant of a local time in the zone."""
     return in_range(local - offset_at_local(zone, local // _SECOND) * _SECOND)
 
 
 def to_local(micros: int, session: str) -> int:
-    """`local_in` the session's zone."""
+    """The local time in the session's zone at an instant."""
     return local_in(micros, session_zone(session))
 
 
 def to_instant(local: int, session: str) -> int:
-    """`instant_in` the session's zone."""
+    """The instant of a local time in the session's zone."""
     return instant_in(local, session_zone(session))
 
 
 def date_to_timestamp(days: int) -> int:
-    """Midnight."""
+    """Midnight of the day."""
     return in_range(days * MICROS_PER_DAY)
 
 
 def timestamp_to_date(micros: int) -> int:
-    """The day."""
+    """The day of the timestamp."""
     return micros // MICROS_PER_DAY
 
 
@@ -120,14 +122,14 @@ def as_instant(value: int, type_: SqlType, zone: str) -> int:
 
 
 def date_plus(days: int, count: int) -> int:
-    """22008 outside of the range."""
+    """A date plus a number of days; 22008 outside of the range."""
     if not _DATE_MIN <= days + count < _DATE_END:
         raise SqlError("22008", "date out of range")
     return days + count
 
 
 def plus_interval(local: int, span: Interval) -> int:
-    """A timestamp and an interval (G2)."""
+    """A timestamp plus an interval (G2)."""
     return in_range(_plus_days(local, span) + span.micros)
 
 
@@ -143,13 +145,13 @@ def _plus_days(local: int, span: Interval) -> int:
 
 
 def plus_interval_zoned(micros: int, span: Interval, session: str) -> int:
-    """An instant and an interval in the session's zone."""
+    """An instant plus an interval, in the session's zone."""
     return plus_interval_in(micros, span, session_zone(session))
 
 
 def plus_interval_in(micros: int, span: Interval, zone: tzinfo) -> int:
-    """An instant and an interval: months, then days, each on the zone's clock, which may not show
-    the hour that the months lead to (timestamptz_pl_interval_internal).
+    """An instant plus an interval: months, then days, each in local time of the zone, where the
+    hour after the months may not exist (timestamptz_pl_interval_internal).
     """
     if span.months:
         months = Interval(span.months, 0, 0)
@@ -160,7 +162,7 @@ def plus_interval_in(micros: int, span: Interval, zone: tzinfo) -> int:
 
 
 def negative(span: Interval) -> Interval:
-    """All three fields."""
+    """The interval with the sign of all three fields changed."""
     return _interval(-span.months, -span.days, -span.micros)
 
 
@@ -171,17 +173,17 @@ def _interval(months: int, days: int, micros: int) -> Interval:
 
 
 def plus(a: Interval, b: Interval) -> Interval:
-    """Field by field."""
+    """The sum of two intervals, field by field."""
     return _interval(a.months + b.months, a.days + b.days, a.micros + b.micros)
 
 
 def minus(a: Interval, b: Interval) -> Interval:
-    """Field by field."""
+    """The difference of two intervals, field by field."""
     return _interval(a.months - b.months, a.days - b.days, a.micros - b.micros)
 
 
 def difference(a: int, b: int) -> Interval:
-    """Days and time, both with the sign of the whole."""
+    """The interval between two timestamps: days and time, both with one sign."""
     micros = a - b
     days = abs(micros) // MICROS_PER_DAY * (-1 if micros < 0 else 1)
     _interval(0, 0, micros)  # PostgreSQL subtracts before it takes the days off.
@@ -189,7 +191,7 @@ def difference(a: int, b: int) -> Interval:
 
 
 def length(span: Interval) -> int:
-    """What intervals compare by: months of 30 days of 24 hours."""
+    """The length by which intervals compare: months of 30 days, days of 24 hours."""
     return (span.months * 30 + span.days) * MICROS_PER_DAY + span.micros
 
 
@@ -197,7 +199,7 @@ def length(span: Interval) -> int:
 
 
 def unsupported_unit(field: str, type_: SqlType) -> SqlError:
-    """For a field that values of this type do not have."""
+    """The error for a field that values of this type do not have."""
     names = {
         "date": "date",
         "timestamp": "timestamp without time zone",
@@ -364,7 +366,7 @@ def float_seconds(field: str, seconds: int, micros: int) -> float | None:
 
 
 def _float_field(text: str, value: int | Interval, type_: SqlType, zone: str) -> float:
-    """What date_part() makes of timestamps and intervals."""
+    """date_part() of timestamps and intervals, in doubles."""
     field = canonical_field(text, type_)
     if isinstance(value, Interval):
         sign = -1 if value.micros < 0 else 1
@@ -422,7 +424,9 @@ def _dated(type_: SqlType, shape: type[float] | type[Decimal]) -> Function:
 
 
 def make_date(year: int, month: int, day: int) -> int:
-    """22008 when there is no such day; negative years are before the common era."""
+    """A date from its fields; 22008 if there is no such day. Negative years are before the common
+    era.
+    """
     civil = year if year > 0 else year + 1
     if year == 0 or not 1 <= month <= 12 or not 1 <= day <= 31:
         raise _no_such_date(year, month, day)
@@ -436,7 +440,7 @@ def _no_such_date(year: int, month: int, day: int) -> SqlError:
 
 
 def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
-    """Seconds up to 60; 24:00:00 is the next midnight."""
+    """A timestamp from its fields. Seconds go up to 60; 24:00:00 is the next midnight."""
     days = make_date(year, month, day)
     # Also false for NaN; the product of larger ones may be infinite.
     micros = round(second * 1_000_000) if abs(second) < 100 else -1
@@ -449,7 +453,7 @@ def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, seco
 
 
 def to_timestamp(seconds: float) -> int:
-    """Counted from 2000 and rounded half to even, as PostgreSQL does."""
+    """A timestamp from seconds since 1970, rounded half to even since 2000, as PostgreSQL does."""
     if math.isnan(seconds):
         raise SqlError("22008", "timestamp cannot be NaN")
     if math.isinf(seconds):

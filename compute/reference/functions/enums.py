@@ -1,4 +1,4 @@
-"""The functions of enums: what a definition holds, not what a value is."""
+"""Enum functions (enum_first, enum_last, enum_range), and the check of a domain's constraints."""
 
 from typing import Final
 
@@ -10,7 +10,9 @@ from sql.types.sql_type import Value
 
 
 def bound(call: Call) -> Function:
-    """enum_first(), enum_last(): of the type of the argument, whatever its value."""
+    """enum_first(), enum_last(): the first or last label of the argument's type, whatever its
+    value.
+    """
     enum = enum_of(call.type.name)
     place = 0 if call.function.name == "enum_first" else -1
 
@@ -35,13 +37,13 @@ def span(call: Call) -> Function:
 
 
 def whole(call: Call) -> Function:
-    """enum_range() of one argument, whose value does not count."""
+    """enum_range() of one argument, whose value is ignored."""
     labels = enum_of(call.type.name.removeprefix("_")).labels
     return lambda _value: labels
 
 
 def checked(call: Call) -> Function:
-    """A value of a domain."""
+    """A domain's value, or the error of its constraint if the check has failed."""
     texts = [arg.value for arg in call.args[2:] if isinstance(arg, Const)]
     sqlstate, message, schema, datatype, constraint = (
         text if isinstance(text, str) else None for text in texts

@@ -1,13 +1,13 @@
-"""Aggregates whose last digits hang on the order of addition, over whole columns of floats.
+"""Sums, averages and variances of float columns by numpy, equal to PostgreSQL bit by bit.
 
     list of a group's floats ─▶ running sums by numpy ─▶ one value, or one for each frame, a
                                                          hundredth of the time that the evaluator's
                                                          loop takes
 
 INVARIANTS
-  L1  an answer is bit by bit that of `float_sums.py`: numpy adds up running sums one
-      after another, as that does (its plain sum() does not). What is not finite, and may be an
-      error, is left to it.
+  L1  an answer equals that of `float_sums.py` bit by bit: numpy's running sums add one value after
+      another, as that module does (its plain sum() does not). If a sum is not finite, and perhaps
+      an error, that module computes it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,13 +39,13 @@ _MANY: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class FloatFold:
-    """An aggregate of floats. DISTINCT, FILTER, order and NULLs are the caller's."""
+    """An aggregate of floats. The caller handles DISTINCT, FILTER, order and NULLs."""
 
     name: str
     running: RunningFold
 
     def __call__(self, values: Floats) -> Value:
-        """Of a group."""
+        """The aggregate of a group's values."""
         if not len(values):
             return None
         if len(values) >= _MANY:
@@ -55,7 +55,7 @@ class FloatFold:
         return last(self.running, values.tolist())
 
     def of_prefixes(self, values: Floats) -> list[Value]:
-        """Of the first value, of the first two, and so on."""
+        """The aggregate of the first value, of the first two, and so on."""
         if len(values) >= _MANY:
             found = self._prefixes(values)
             if np.isfinite(found[-1]):
@@ -64,7 +64,7 @@ class FloatFold:
         return list(self.running(values.tolist()))
 
     def _prefixes(self, values: Floats) -> Floats:
-        """Not finite at its end if a sum is not; at its beginning it may be no answer."""
+        """The last value is not finite if a sum is not; the first one may be no answer."""
         with np.errstate(all="ignore"):
             if self.name == "sum":
                 return np.add.accumulate(values)
@@ -93,7 +93,7 @@ def _deviations(spreads: Floats, counts: Floats, kind: Deviation) -> Floats:
 
 
 def float_fold(call: Aggregate | WindowCall) -> FloatFold | None:
-    """What computes this aggregate of a column's values, or None if it is not one of these."""
+    """The implementation of this aggregate over a column; None if it is not one of these."""
     if not call.args or not isinstance(call.args[0], ColumnRef):
         return None
     running = running_fold(call.function.name, call.args[0].type.name)
@@ -104,15 +104,17 @@ def float_fold(call: Aggregate | WindowCall) -> FloatFold | None:
 
 
 def float_groups(items: _Array, lists: _Array) -> Iterator[Floats]:
-    """The values of each list but NULLs. `items`: those of all lists; a list may be NULL."""
+    """The values of each list without NULLs. `items`: the items of all lists; a list may be
+    NULL.
+    """
     for values, known in _cut(items, lists):
         yield values if known is None else values[known]
 
 
 @dataclass(frozen=True, slots=True)
 class FloatFrames:
-    """A partition's values in their order, which of them are no NULLs (None: all), and for each of
-    them its frame: the place of its last value, counted from 1, and its size. Without sizes all
+    """A partition's values in order, which of them are not NULL (None: all), and the frame of each
+    row: the position of its last value, counted from 1, and its size. Without sizes all frames
     begin at the first value.
     """
 
@@ -123,7 +125,7 @@ class FloatFrames:
 
 
 def float_frames(columns: Sequence[_Array], lists: _Array) -> Iterator[FloatFrames]:
-    """The partition of each list. `columns`: what its rows say, those of all lists."""
+    """The partition of each list. `columns`: the columns of the rows of all lists."""
     values, ends, *sizes = [_cut(column, lists) for column in columns]
     sized = (size for size, _ in sizes[0]) if sizes else repeat(None)
     for (found, known), (end, _), size in zip(values, ends, sized):  # noqa: B905 -- repeats
@@ -131,8 +133,8 @@ def float_frames(columns: Sequence[_Array], lists: _Array) -> Iterator[FloatFram
 
 
 def of_frames(fold: FloatFold, frames: FloatFrames) -> list[Value]:
-    """The fold of each frame. Where all begin at the first value, each is known from the one
-    before.
+    """The aggregate of each frame. If all frames begin at the first value, running sums give them
+    all.
     """
     values, ends = frames.values, frames.ends
     starts = None if frames.sizes is None else ends - frames.sizes

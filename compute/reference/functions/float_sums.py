@@ -1,5 +1,4 @@
-"""Sums of floats, and what is made of them, as PostgreSQL's transition functions float4pl, float8pl
-and float8_accum have them after each value.
+"""Running sums, averages and variances of floats, rounded as in float4pl, float8pl, float8_accum.
 
 INVARIANTS
   S1  values are added one after another in the order of the input, a float4 is rounded at each
@@ -20,8 +19,8 @@ RunningFold: TypeAlias = Callable[[Iterable[float]], Iterator[float | None]]
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """Of a `sample` it has one degree of freedom less, and is NULL for one value. `root`: the
-    standard deviation, not the variance.
+    """A variance, or its square root (`root`). Of a `sample` it has one degree of freedom less, and
+    is NULL for one value.
     """
 
     sample: bool
@@ -40,8 +39,8 @@ _FLOATS: Final = ("float4", "float8")
 
 
 def running_fold(name: str, source: str) -> RunningFold | None:
-    """The aggregate of this name over floats of a type, or None if it is not one of these. 22003
-    where PostgreSQL's state overflows.
+    """The running aggregate of this name over floats of a type; None if it is not one of these.
+    Raises 22003 where PostgreSQL's state overflows.
     """
     if source not in _FLOATS:
         return None
@@ -57,7 +56,7 @@ def running_fold(name: str, source: str) -> RunningFold | None:
 
 
 def last(running: RunningFold, values: Iterable[float]) -> float | None:
-    """The aggregate's value over all values, of which there is one at least."""
+    """The aggregate's value over all values; there must be at least one."""
     return deque(running(values), maxlen=1).pop()
 
 

@@ -1,12 +1,11 @@
-"""generate_series() in Python: each value is the one before it and the step.
+"""generate_series(): each value is the previous one plus the step, in PostgreSQL's arithmetic.
 
     times(plus_interval, start, stop, step)  ─▶  the values, one after the other
     listed_series(timestamp,timestamp,interval)  ─▶  all of them, as an array
 
 INVARIANTS
-  E1  arrays are for engines that do not add up as PostgreSQL does, and end at LISTED_MAX values:
-      a longer one is 54000. What those of a batch of rows hold together is bounded by who asks for
-      them.
+  E1  arrays are for engines whose addition differs from PostgreSQL's. They hold at most LISTED_MAX
+      values: more is 54000. The caller bounds their total size in a batch of rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,7 +34,7 @@ LISTED_MAX: Final = 1_000_000
 def numbers(
     start: int | Decimal, stop: int | Decimal, step: int | Decimal = 1
 ) -> Iterator[int] | Iterator[Decimal]:
-    """From `start` on, not beyond `stop`. Raises 22023 for a step of zero."""
+    """The numbers from `start` on, not beyond `stop`. Raises 22023 for a step of zero."""
     if not step:
         raise _no_step()
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):

@@ -1,6 +1,4 @@
-"""More of dates and times of the reference evaluator: ages, bins, overlaps, whole intervals, and
-the templates of to_char() and its kin.
-"""
+"""age(), date_bin(), OVERLAPS, make_interval(), justify_*(), and the to_char() family."""
 
 import math
 from typing import Final
@@ -60,7 +58,7 @@ def _interval(months: int, days: int, micros: int) -> Interval:
 
 
 def timestamptz_to_char(micros: int, template: str, zone: str) -> str | None:
-    """to_char() on the zone's clock."""
+    """to_char() of the zone's local time."""
     local = to_local(micros, zone)
     return time_to_char(
         broken_timestamp(local, (local - micros) // _SECOND, zone_name(micros, zone)), template
@@ -73,7 +71,7 @@ def to_date(text: str, template: str) -> int:
 
 
 def to_timestamp(text: str, template: str, zone: str) -> int:
-    """The instant in a text, on the zone's clock unless the text says otherwise."""
+    """The instant in a text, in the zone's local time unless the text names an offset."""
     read = read_time(text, template)
     if read.offset is None:
         instant = to_instant(read.local, zone)
@@ -86,12 +84,12 @@ def to_timestamp(text: str, template: str, zone: str) -> int:
 
 
 def age(later: int, earlier: int) -> Interval:
-    """The difference in years, months, days and time, as a calendar counts."""
+    """The difference in years, months, days and time, by the calendar."""
     return _age(later, earlier, negative=later < earlier)
 
 
 def age_zoned(later: int, earlier: int, zone: str) -> Interval:
-    """The same on the zone's clock."""
+    """The same in the zone's local time."""
     return _age(to_local(later, zone), to_local(earlier, zone), negative=later < earlier)
 
 
@@ -250,14 +248,14 @@ def _divided(value: int, size: int) -> tuple[int, int]:
 
 
 def justify_hours(span: Interval) -> Interval:
-    """24 hours are a day; both of one sign."""
+    """Turn 24 hours into a day; days and time get the same sign."""
     more, micros = _divided(span.micros, MICROS_PER_DAY)
     days, micros = _same_sign(span.days + more, micros, MICROS_PER_DAY)
     return _interval(span.months, days, micros)
 
 
 def justify_days(span: Interval) -> Interval:
-    """30 days are a month; both of one sign."""
+    """Turn 30 days into a month; months and days get the same sign."""
     more, days = _divided(span.days, 30)
     months, days = _same_sign(span.months + more, days, 30)
     return _interval(months, days, span.micros)
@@ -272,7 +270,7 @@ def _same_sign(large: int, small: int, size: int) -> tuple[int, int]:
 
 
 def justify_interval(span: Interval) -> Interval:
-    """Both, and all three of one sign."""
+    """Do both; all three fields get the same sign."""
     more, micros = _divided(span.micros, MICROS_PER_DAY)
     whole, days = _divided(span.days + more, 30)
     months = span.months + whole
@@ -285,12 +283,14 @@ def justify_interval(span: Interval) -> Interval:
 
 
 def times(span: Interval, factor: float) -> Interval:
-    """A multiple: fractions of months become days, those of days time (interval_mul)."""
+    """An interval times a factor: fractions of months become days, those of days time
+    (interval_mul).
+    """
     return _scaled(span, lambda value: value * factor)
 
 
 def divided_by(span: Interval, divisor: float) -> Interval:
-    """A part of it, by the same rules."""
+    """An interval divided by a number, by the same rules."""
     if divisor == 0:
         raise SqlError("22012", "division by zero")
     return _scaled(span, lambda value: value / divisor)
@@ -325,7 +325,7 @@ FORMAT_NAMES: Final[dict[str, Function]] = {
 
 
 def date_add(moment: int, span: Interval, zone: str, session: str) -> int:
-    """An instant and an interval on a zone's clock; the zone must exist in any case."""
+    """An instant plus an interval in a zone's local time; the zone must exist in any case."""
     return plus_interval_in(moment, span, whole_zone(zone, session))
 
 

@@ -1,10 +1,10 @@
-"""Functions of json and jsonb in Python.
+"""Operators and functions of json and jsonb: access, containment, keys, modification, casts.
 
-A jsonb is worked on as a tree (`sql/types/json/parser.py`) and written out again; a json keeps the
-text of its parts, blanks, doubled keys and all.
+A jsonb value is parsed to a tree (`sql/types/json/parser.py`), which is then serialised again. A
+json value keeps the text of its parts, with white space and duplicate keys.
 
 INVARIANTS
-  J1  trees are shared and never changed: what makes another makes new lists and dicts on the way.
+  J1  trees are shared and never changed: a modification copies the lists and dicts on its path.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +56,7 @@ def _field(text: str, key: str) -> Tree:
 
 
 class _Missing:
-    """What is not there, which is not null."""
+    """A missing value, which is not null."""
 
 
 _MISSING: Final = _Missing()
@@ -155,7 +155,7 @@ def _spread(function: Function) -> Function:
 
 
 def contains(whole: Tree, part: Tree) -> bool:
-    """`whole @> part` (JsonbContains): at the top an array also contains a scalar."""
+    """`whole @> part` (JsonbContains): a top-level array also contains a scalar."""
     if is_list(whole) and not is_list(part) and not isinstance(part, Mapping):
         return _within(whole, part)
     return _deep(whole, part)
@@ -254,7 +254,7 @@ def _set_lax(
 
 
 def without_nulls(value: Tree, *, arrays: bool) -> Tree:
-    """Without the fields that are null; with `arrays` without such elements, too."""
+    """The value without fields that are null; with `arrays` also without elements that are null."""
     if isinstance(value, Mapping):
         return {
             key: without_nulls(item, arrays=arrays)
@@ -269,7 +269,7 @@ def without_nulls(value: Tree, *, arrays: bool) -> Tree:
 
 
 def raw_without_nulls(text: str, arrays: bool = False) -> str:
-    """The same of a json, whose numbers and doubled keys stay."""
+    """The same for a json text, whose number formats and duplicate keys stay."""
     if (members := fields(text)) is not None:
         kept = [
             f"{scalar_text(key)}:{raw_without_nulls(part, arrays)}"
@@ -285,7 +285,7 @@ def raw_without_nulls(text: str, arrays: bool = False) -> str:
 
 
 def pretty(value: Tree, depth: int = 0) -> str:
-    """jsonb_pretty: four blanks a level."""
+    """jsonb_pretty: indented by four spaces a level."""
     inside, outside = "    " * (depth + 1), "    " * depth
     if isinstance(value, Mapping):
         ordered = tree(canonical(value))

@@ -1,4 +1,4 @@
-"""Functions and aggregates that make json and jsonb of values.
+"""Functions and aggregates that build json and jsonb: to_json, json_build_object, json_agg ..
 
 The session's zone is the last argument of each (F3 of `sql/functions/table.py`).
 """
@@ -144,7 +144,7 @@ def _object_b(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) 
 
 
 def json_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
-    """Elements that are arrays stand on lines of their own."""
+    """The values as an array; elements that are arrays stand on lines of their own."""
     shown: list[str] = []
     for value in values:
         own_line = type_.element is not None and value is not None
@@ -157,7 +157,7 @@ _LINE: Final = "\n "
 
 
 def json_agg_of_rows(values: Sequence[Value], _type: SqlType, _zone: str) -> str:
-    """Rows stand on lines of their own, too; one that is not there does not."""
+    """Rows as an array, each on a line of its own; missing rows are left out."""
     shown = "".join([", null" if value is None else f", \n {value!s}" for value in values])
     return f"[{shown.removeprefix(', ').removeprefix(_LINE)}]"
 
@@ -173,8 +173,8 @@ Pairs: TypeAlias = Sequence[tuple[Value, Value]]
 def json_object_agg(
     pairs: Pairs, types: tuple[SqlType, SqlType], zone: str, *, strict: bool, unique: bool
 ) -> str:
-    """`{ "a" : 1 }`. `strict`: values that are NULL are left out; `unique`: 22030 for a key that
-    comes twice, if its value is left out, too.
+    """The pairs as `{ "a" : 1 }`. `strict` leaves NULL values out. `unique` raises 22030 for a
+    duplicate key, also if its value is left out.
     """
     parts: list[str] = []
     seen: set[str] = set()
@@ -196,8 +196,8 @@ def json_object_agg(
 def jsonb_object_agg(
     pairs: Pairs, types: tuple[SqlType, SqlType], zone: str, *, strict: bool, unique: bool
 ) -> str:
-    """The same as jsonb, whose keys are looked at when all are there. `strict` leaves out JSON's
-    own null, too.
+    """The same as jsonb; keys are checked when all are there. `strict` also leaves out JSON's own
+    null.
     """
     if any(key is None for key, _ in pairs):
         raise SqlError("22023", "field name must not be null")

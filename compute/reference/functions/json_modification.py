@@ -1,4 +1,4 @@
-"""Changing a jsonb at a path: jsonb_set, jsonb_insert, `#-` (setPath of PostgreSQL)."""
+"""Modify a jsonb at a path: jsonb_set, jsonb_insert, `#-` (setPath of PostgreSQL)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -12,7 +12,7 @@ _Items: TypeAlias = list[Tree]
 
 
 class _Change:
-    """What to do at the end of a path: `replace`, `create`, `before`, `after` or `delete`."""
+    """The change at the end of a path: `replace`, `create`, `before`, `after` or `delete`."""
 
     def __init__(self, kind: str, path: Sequence[Value], value: Tree = None) -> None:
         self.kind = kind
@@ -21,7 +21,7 @@ class _Change:
 
     @property
     def adds(self) -> bool:
-        """Whether something may come that was not there."""
+        """Whether the change may add a value that was not there."""
         return self.kind in ("create", "before", "after")
 
     def step(self, level: int) -> str:
@@ -33,12 +33,12 @@ class _Change:
         return str(found)
 
     def ends(self, level: int) -> bool:
-        """Whether the path ends here."""
+        """Whether the path ends at this level."""
         return level == len(self.path) - 1
 
 
 def replaced(text: str, path: Sequence[Value], value: str, create: bool) -> str:
-    """jsonb_set."""
+    """jsonb_set()."""
     found = tree(text)
     _check_container(found, "cannot set path in scalar")
     if not found and not create:
@@ -47,7 +47,7 @@ def replaced(text: str, path: Sequence[Value], value: str, create: bool) -> str:
 
 
 def inserted(text: str, path: Sequence[Value], value: str, after: bool = False) -> str:
-    """jsonb_insert."""
+    """jsonb_insert()."""
     _check_container(tree(text), "cannot set path in scalar")
     return _changed(text, _Change("after" if after else "before", path, tree(value)))
 

@@ -1,12 +1,12 @@
-"""Rows of json by a column definition list: json_to_record and its kin (jsonfuncs.c).
+"""Turn json objects into rows by a column definition list: json_to_record() etc. (jsonfuncs.c).
 
     [{"a": 1, "b": [2]}]  ─ json_records ─▶  {{1,"{2}"}}, texts of rows  ─ record_field ─▶  1, {2}
 
-A jsonb is looked at as the text that it is shown as: what PostgreSQL's input functions get of its
-parts is just that.
+A jsonb is read through its text output: PostgreSQL's input functions get the same text for its
+parts.
 
 INVARIANTS
-  R1  a field's text has been converted to the column's type once before it stands in a row.
+  R1  a field's text is converted to the column's type once before it goes into a row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ def _row(
 
 
 def _text(part: str, type_: SqlType) -> str | None:
-    """What the type's input function gets of a part (populate_record_field)."""
+    """The text of a part that the type's input function gets (populate_record_field)."""
     if part == "null":
         return None
     if part.startswith('"'):

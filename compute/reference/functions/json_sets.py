@@ -1,4 +1,4 @@
-"""The sets of json and jsonb as arrays: elements, keys, values."""
+"""Set-returning functions of json and jsonb, as arrays: elements, keys and values."""
 
 from collections.abc import Mapping
 from typing import Final

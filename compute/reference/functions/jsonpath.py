@@ -1,9 +1,9 @@
-"""jsonpath over jsonb trees: what jsonpath_exec.c does, lazily, in the same order.
+"""Execute a jsonpath over a jsonb tree, lazily and in the order of jsonpath_exec.c.
 
 INVARIANTS
-  P1  items come as they are found: in lax mode whoever needs only the first looks no further, so an
-      error behind it is not met, as in PostgreSQL.
-  P2  a `PathFailure` is what `silent` and predicates swallow; other errors are nobody's to swallow.
+  P1  items come as they are found. In lax mode a caller that needs only the first one looks no
+      further, so an error behind it does not occur, as in PostgreSQL.
+  P2  `silent` and predicates swallow a `PathFailure` and no other error.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -388,12 +388,12 @@ def _items(text: str, path: str, variables: str, silent: bool) -> Iterator[Tree]
 
 
 def found_items(text: str, path: str, variables: str) -> Iterator[Tree]:
-    """The items of a path, whose errors are raised."""
+    """The items of a path; its errors are raised."""
     return _items(text, path, variables, False)
 
 
 def path_exists(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
-    """jsonb_path_exists: NULL for an error that is swallowed."""
+    """jsonb_path_exists(): NULL for an error that is swallowed."""
     known = _variables(variables)
     try:
         return _Run(parse_path(path), tree(text), known).exists()
@@ -412,7 +412,7 @@ SWALLOWED: Final = frozenset(
 
 
 def path_match(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
-    """jsonb_path_match: the one truth that the path finds."""
+    """jsonb_path_match(): the only boolean that the path finds."""
     found = list(_items(text, path, variables, silent))
     if len(found) == 1 and (found[0] is None or isinstance(found[0], bool)):
         return found[0]
@@ -432,7 +432,7 @@ def path_query_array(text: str, path: str, variables: str = "{}", silent: bool =
 
 
 def path_query_first(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
-    """jsonb_path_query_first; it looks at all of them."""
+    """jsonb_path_query_first(); it evaluates all items."""
     found = list(_items(text, path, variables, silent))
     return canonical(found[0]) if found else None
 

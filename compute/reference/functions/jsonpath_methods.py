@@ -1,6 +1,6 @@
 """Methods of jsonpath items: `.size()`, `.integer()`, `.decimal(10, 2)` (jsonpath_exec.c).
 
-Not here: `.keyvalue()`, whose ids are places in PostgreSQL's storage, and what makes dates and
+Not here: `.keyvalue()`, whose ids are offsets in PostgreSQL's storage, and methods for dates and
 times (J1 of `sql/types/json/path_parser.py`).
 """
 
@@ -24,7 +24,7 @@ _INTEGERS: Final = {"bigint": ("int8", 64), "integer": ("int4", 32)}
 
 
 class PathFailure(Exception):
-    """An error of the data."""
+    """An error of the data, which `silent` and predicates swallow."""
 
     def __init__(self, sqlstate: str, message: str) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class PathFailure(Exception):
 
 
 def method(step: Step, value: Tree, *, strict: bool) -> Tree:
-    """What a method makes of an item. `strict`: of an array, if it is one of arrays."""
+    """The result of a method of an item. `strict`: an array is refused, not unwrapped."""
     name = str(step.value)
     if name == "type":
         return type_name(value)

@@ -1,6 +1,4 @@
-"""More mathematics of the reference evaluator: degrees, hyperbolic functions, buckets (float.c,
-numeric.c).
-"""
+"""Degrees, hyperbolic functions, gamma, factorial, width_bucket() (float.c, numeric.c)."""
 
 import ctypes
 import math
@@ -73,7 +71,7 @@ def _quotient(a: float, b: float) -> float:
 
 
 def sind(x: float) -> float:
-    """The sine of degrees."""
+    """The sine of an angle in degrees."""
     if math.isnan(x):
         return x
     x, sign = _folded(x, odd=True, period=360.0)
@@ -81,7 +79,7 @@ def sind(x: float) -> float:
 
 
 def cosd(x: float) -> float:
-    """The cosine of degrees."""
+    """The cosine of an angle in degrees."""
     if math.isnan(x):
         return x
     x, sign = _folded(x, odd=False, period=360.0)
@@ -89,7 +87,7 @@ def cosd(x: float) -> float:
 
 
 def tand(x: float) -> float:
-    """The tangent of degrees; infinite at 90."""
+    """The tangent of an angle in degrees; infinite at 90."""
     if math.isnan(x):
         return x
     x, sign = _folded(x, odd=True, period=180.0)
@@ -97,7 +95,7 @@ def tand(x: float) -> float:
 
 
 def cotd(x: float) -> float:
-    """The cotangent of degrees; infinite at 0."""
+    """The cotangent of an angle in degrees; infinite at 0."""
     if math.isnan(x):
         return x
     x, sign = _folded(x, odd=True, period=180.0)
@@ -117,7 +115,7 @@ def _acos_degrees(x: float) -> float:
 
 
 def asind(x: float) -> float:
-    """The angle in degrees of a sine."""
+    """The arcsine in degrees."""
     if math.isnan(x):
         return x
     if not -1.0 <= x <= 1.0:
@@ -126,7 +124,7 @@ def asind(x: float) -> float:
 
 
 def acosd(x: float) -> float:
-    """The angle in degrees of a cosine."""
+    """The arccosine in degrees."""
     if math.isnan(x):
         return x
     if not -1.0 <= x <= 1.0:
@@ -135,7 +133,7 @@ def acosd(x: float) -> float:
 
 
 def cot(x: float) -> float:
-    """1 / tan."""
+    """The cotangent: 1 / tan."""
     if math.isinf(x):
         raise _outside()
     return _quotient(1.0, math.tan(x)) if x else math.copysign(math.inf, x)
@@ -145,7 +143,7 @@ def cot(x: float) -> float:
 
 
 def sinh(x: float) -> float:
-    """Infinite where it overflows."""
+    """The hyperbolic sine; infinite where it overflows."""
     try:
         return math.sinh(x)
     except OverflowError:
@@ -153,7 +151,7 @@ def sinh(x: float) -> float:
 
 
 def cosh(x: float) -> float:
-    """Infinite where it overflows."""
+    """The hyperbolic cosine; infinite where it overflows."""
     try:
         return math.cosh(x)
     except OverflowError:
@@ -161,14 +159,14 @@ def cosh(x: float) -> float:
 
 
 def acosh(x: float) -> float:
-    """22003 below 1."""
+    """The inverse hyperbolic cosine; 22003 below 1."""
     if x < 1.0:
         raise _outside()
     return math.acosh(x)
 
 
 def atanh(x: float) -> float:
-    """Infinite at 1 and -1, 22003 beyond."""
+    """The inverse hyperbolic tangent; infinite at 1 and -1, 22003 beyond."""
     if x < -1.0 or x > 1.0:
         raise _outside()
     return math.copysign(math.inf, x) if abs(x) == 1.0 else math.atanh(x)
@@ -178,7 +176,7 @@ def atanh(x: float) -> float:
 
 
 def factorial(n: int) -> Decimal:
-    """22003 for negatives, and for what numeric does not hold."""
+    """n!; 22003 for negatives, and for results beyond numeric."""
     if n < 0:
         raise SqlError("22003", "factorial of a negative number is undefined")
     if n > 60:
@@ -209,7 +207,7 @@ def _make_scale(call: Call) -> Function:
 
 
 def min_scale(value: Decimal) -> int:
-    """Digits behind the point that are not zeros at the end."""
+    """Digits behind the point without trailing zeros."""
     return max(0, -int(value.normalize(EXACT).as_tuple().exponent)) if value else 0
 
 
@@ -226,7 +224,7 @@ def _last_bucket(count: int) -> int:
 
 
 def width_bucket(x: float, low: float, high: float, count: int) -> int:
-    """Which of equally wide buckets; 0 and count + 1 beyond them."""
+    """The number of the equally wide bucket that holds x; 0 and count + 1 outside of them."""
     _buckets(count)
     if math.isnan(x) or math.isnan(low) or math.isnan(high):
         raise SqlError("2201G", "operand, lower bound, and upper bound cannot be NaN")
@@ -258,7 +256,7 @@ def width_bucket_numeric(x: Decimal, low: Decimal, high: Decimal, count: int) ->
 
 
 def random_between(low: int, high: int) -> int:
-    """Any of them with the same chance."""
+    """A random number of the range, each with the same probability."""
     if low > high:
         raise SqlError("22023", "lower bound must be less than or equal to upper bound")
     return _RANDOM.randint(low, high)

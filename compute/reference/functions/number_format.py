@@ -1,11 +1,10 @@
-"""to_char() of numbers: PostgreSQL's number templates (formatting.c), in the
-locale C.
+"""to_char() of numbers: PostgreSQL's number templates (formatting.c), in the locale C.
 
 INVARIANTS
-  V1  a template is parsed once into actions and plain characters; what it adds up to (`Counts`) is
-      known before a number is written or read.
-  V2  writing and reading follow NUM_processor step by step, its oddities included; names are those
-      of formatting.c where nothing better was found.
+  V1  a template is parsed once into actions and plain characters; its totals (`Counts`) are known
+      before a number is written or read.
+  V2  writing and reading follow NUM_processor step by step, including its oddities; names are those
+      of formatting.c unless there is a better one.
 """
 
 import math
@@ -41,7 +40,7 @@ DIGITS: Final = frozenset("0123456789")
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a template asks for. `zero_start`, `zero_end`: 1-based, 0 for none."""
+    """The totals of a template. `zero_start`, `zero_end`: positions counted from 1, 0 for none."""
 
     pre: int = 0
     post: int = 0
@@ -67,7 +66,7 @@ def _problem(message: str) -> SqlError:
 
 @lru_cache(maxsize=_CACHED_MAX)
 def parsed(template: str) -> tuple[tuple[Node, ...], Counts]:
-    """Keywords and characters of a template, and what they ask for (V1)."""
+    """The keywords and characters of a template, and its totals (V1)."""
     nodes: list[Node] = []
     at = 0
     while at < len(template):
@@ -214,8 +213,8 @@ def _integer_to_char(value: int, template: str, multiplied: Callable[[int], int]
 
 
 def bigint_to_char(value: int, template: str) -> str:
-    """to_char(bigint, text): in the scientific notation that of numeric, which is exact, where an
-    integer's is that of a double. V multiplies as `*` does.
+    """to_char(bigint, text). Scientific notation is that of numeric and exact, where an integer's
+    is that of a double. V multiplies as `*` does.
     """
     if "E" in parsed(template)[1].flags:
         return decimal_to_char(Decimal(value), template)
@@ -227,7 +226,9 @@ def bigint_to_char(value: int, template: str) -> str:
 
 
 def float_to_char(value: float, template: str, digits: int) -> str:
-    """to_char(double precision, text), to_char(real, text); `digits`: what the type is sure of."""
+    """to_char(double precision, text), to_char(real, text). `digits`: the significant digits of the
+    type.
+    """
     nodes, counts = parsed(template)
     if "R" in counts.flags:
         whole = round(value) if math.isfinite(value) else 0
@@ -256,7 +257,7 @@ def _fixed(value: float, places: int) -> str:
 
 
 def rounded(value: Decimal, places: int) -> Decimal:
-    """Half away from zero; zero has no sign."""
+    """Round half away from zero; zero has no sign."""
     result = value.quantize(Decimal(1).scaleb(-places), context=WIDE)
     return result if result else abs(result)
 
@@ -455,7 +456,7 @@ class _Writer:
 
 
 def ordinal(number: str, *, upper: bool) -> str:
-    """`st`, `nd`, `rd` or `th`."""
+    """The ordinal suffix: `st`, `nd`, `rd` or `th`."""
     last, before = number[-1:], number[-2:-1]
     if last not in DIGITS:
         raise SqlError("22P02", f'"{number}" is not a number')

@@ -106,22 +106,22 @@ def _to_places(value: Decimal, places: int, rounding: str) -> Decimal:
 
 
 def round_numeric(value: Decimal, places: int = 0) -> Decimal:
-    """Half away from zero."""
+    """Round to so many decimals, half away from zero."""
     return _to_places(value, places, ROUND_HALF_UP)
 
 
 def trunc_numeric(value: Decimal, places: int = 0) -> Decimal:
-    """Toward zero."""
+    """Truncate to so many decimals, toward zero."""
     return _to_places(value, places, ROUND_DOWN)
 
 
 def ceil_numeric(value: Decimal) -> Decimal:
-    """Up."""
+    """Round up."""
     return _to_places(value, 0, ROUND_CEILING)
 
 
 def floor_numeric(value: Decimal) -> Decimal:
-    """Down."""
+    """Round down."""
     return _to_places(value, 0, ROUND_FLOOR)
 
 
@@ -152,22 +152,22 @@ def in_range(value: int, name: str) -> int:
 
 
 def int_plus(x: int) -> int:
-    """The prefix operator."""
+    """The prefix operator `+`."""
     return x
 
 
 def int_minus(x: int) -> int:
-    """The prefix operator."""
+    """The prefix operator `-`."""
     return -x
 
 
 def int_abs(x: int) -> int:
-    """Without its sign."""
+    """The absolute value."""
     return abs(x)
 
 
 def int_invert(x: int) -> int:
-    """All bits the other way."""
+    """The bitwise complement."""
     return ~x
 
 
@@ -188,7 +188,7 @@ def wrapped(value: int, bits: int) -> int:
 
 
 def whole_division(a: int, b: int) -> int:
-    """Toward zero, as C divides."""
+    """Integer division toward zero, as in C."""
     if b == 0:
         raise division_by_zero()
     quotient = abs(a) // abs(b)
@@ -196,7 +196,7 @@ def whole_division(a: int, b: int) -> int:
 
 
 def remainder(a: int, b: int) -> int:
-    """With the sign of the dividend."""
+    """The remainder, with the sign of the dividend."""
     if b == 0:
         raise division_by_zero()
     rest = abs(a) % abs(b)
@@ -204,7 +204,7 @@ def remainder(a: int, b: int) -> int:
 
 
 def ranged(function: Callable[..., int]) -> Maker:
-    """An integer function whose result must fit its type."""
+    """Wrap an integer function whose result must fit its type."""
     return lambda call: lambda *args: in_range(function(*args), call.type.name)
 
 

@@ -1,4 +1,4 @@
-"""How values order and when they are the same: PostgreSQL's default operator classes in Python.
+"""Sort keys and equality keys of values, as PostgreSQL's default operator classes compare them.
 
 NaN = NaN, NaN > everything else; -0.0 = 0.0; intervals by length; text by bytes (collation C)
 """
@@ -93,7 +93,9 @@ def _identity(value: Value) -> Key:
 
 
 def row_key(types: Sequence[SqlType]) -> Callable[[Sequence[Value]], Key]:
-    """Rows to keys that are equal when the rows are not distinct, NULLs being equal."""
+    """A function from rows to keys; keys are equal if the rows are not distinct (NULLs are
+    equal).
+    """
     keys = [ordering_key(type_) for type_ in types]
     if all(key is _identity for key in keys):
         return tuple

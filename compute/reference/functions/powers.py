@@ -1,7 +1,7 @@
-"""Roots, powers and logarithms of numeric, with the decimals that numeric.c gives them, 18 at most.
+"""Roots, powers and logarithms of numeric, with the scale that numeric.c gives them, 18 at most.
 
-What has no end is rounded to 16 significant digits at least, and to no fewer decimals than an
-operand shows:
+Results without an end are rounded to at least 16 significant digits, and to no fewer decimals than
+an operand shows:
 
     sqrt(2)         1.414213562373095       one digit before the point, 15 behind it
     exp(10.0)       22026.465794806717
@@ -10,7 +10,7 @@ operand shows:
     1.123456789^2   1.2621551567501906      an exact power as well
 
 The number of digits before the point is estimated in doubles, by the formulas of numeric.c, before
-anything is computed: where an estimate is one too small, there is one decimal more.
+anything is computed: if an estimate is one too small, there is one decimal more.
 """
 
 import math
@@ -31,16 +31,16 @@ _INT4_MAX: Final = 2**31 - 1
 
 
 def rounded(value: Decimal, weight: int, shown: int) -> Decimal:
-    """The value with the decimals that it has beside `weight` digits before the point and operands
-    that show so many decimals.
+    """Round a value with `weight` digits before the point, of operands that show so many
+    decimals.
     """
     decimals = min(max(SIGNIFICANT - weight, shown, 0), NUMERIC_SCALE_DEFAULT)
     return value.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
 
 
 def shown_decimals(value: Decimal, type_: SqlType) -> int:
-    """The decimals that PostgreSQL shows of an operand: those of its type, or of its value if the
-    type does not know them (`trim`).
+    """The decimals that PostgreSQL shows of an operand: its type's scale, or those of its value if
+    the type has none (`trim`).
     """
     if not type_.trim:
         return type_.scale or 0
@@ -50,7 +50,7 @@ def shown_decimals(value: Decimal, type_: SqlType) -> int:
 
 
 def sqrt(value: Decimal, shown: int) -> Decimal:
-    """2201F for negatives."""
+    """The square root; 2201F for negatives."""
     if value < 0:
         raise SqlError("2201F", "cannot take square root of a negative number")
     weight, _ = weight_and_group(value)

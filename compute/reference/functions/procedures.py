@@ -1,4 +1,4 @@
-"""What functions of the catalog say of functions (ruleutils.c, regproc.c)."""
+"""Catalog functions that describe functions: pg_get_functiondef() .. (ruleutils.c, regproc.c)."""
 
 from typing import Final
 
@@ -57,12 +57,12 @@ def body(oid: int) -> str | None:
 
 
 def is_visible(oid: int) -> bool | None:
-    """pg_function_is_visible(): no user has a function that hides one."""
+    """pg_function_is_visible(): true, as no user-defined function can hide another one."""
     return True if oid in by_oid() else None
 
 
 def name(oid: int) -> str:
-    """A regproc as text."""
+    """The text of a regproc."""
     found = by_oid().get(oid)
     if found is None:
         return str(oid) if oid else "-"
@@ -70,7 +70,7 @@ def name(oid: int) -> str:
 
 
 def called(oid: int) -> str:
-    """A regprocedure as text."""
+    """The text of a regprocedure."""
     found = by_oid().get(oid)
     if found is None:
         return str(oid) if oid else "-"

@@ -1,7 +1,8 @@
-"""Names that come as values of the reg types, looked up in lists of all names (regproc.c).
+"""Look up names that are values of the reg types: to_regclass(), text::regclass .. (regproc.c).
 
-A list is a row of `meridian_name_lists` (`coordinator/pgcatalog/names.py`): a JSON object with
-`names`, whose keys are written as quote_ident() writes them, and what else a kind needs.
+Each function gets a list of all names, a row of `meridian_name_lists`
+(`coordinator/pgcatalog/names.py`): a JSON object with `names`, whose keys are written as
+quote_ident() writes them, and further fields that a kind of object needs.
 Names in the statement's text are looked up when it is bound (`sql/binder/resolve/reg_literals.py`).
 """
 
@@ -30,7 +31,7 @@ _MISSING: Final = {
 
 
 def found(kind: str, text: str, names: str) -> int | None:
-    """to_regclass() and its kin: NULL for what is not there, or no name at all."""
+    """to_regclass() and the like: NULL if there is no such object, or the text is no name."""
     number = _number(text)
     if number is not None:
         return number
@@ -45,7 +46,9 @@ def found(kind: str, text: str, names: str) -> int | None:
 
 
 def oid(kind: str, text: str, names: str) -> int:
-    """The same for a cast, which fails. A relation's name is none of a number (text_regclass)."""
+    """The same for a cast, which raises an error. A relation has no name that is a number
+    (text_regclass).
+    """
     number = None if kind == "class" else _number(text)
     if number is not None:
         return number
@@ -57,8 +60,8 @@ def oid(kind: str, text: str, names: str) -> int:
 
 
 def plain(kind: str, name: str, names: str) -> int:
-    """The oid of exactly this name, as the functions of privileges take it: of a `role`, a
-    `grantee`, who may be everybody, or a `namespace`.
+    """The oid of exactly this name, as privilege functions take it: of a `role`, a `grantee` (which
+    may be PUBLIC) or a `namespace`.
     """
     if kind == "grantee" and name == _PUBLIC:
         return 0

@@ -1,15 +1,14 @@
-"""Where a regular expression matches, as PostgreSQL finds it: the leftmost, then the longest or the
-shortest match, its parts by the same preference from the left.
+"""Find matches of regular expressions as PostgreSQL does: leftmost, then longest or shortest.
 
-Sets of positions are integers, a bit for each position. `ahead` carries a set through a node from
-the left, `back` from the right; so a text is searched in one pass, and a pattern cannot make it
-exponential.
+Groups match by the same preference, from the left. A set of positions is an integer with a bit for
+each position. `ahead` carries a set through a node from the left, `back` from the right. So a text
+is searched in one pass, and no pattern makes it exponential.
 
 INVARIANTS
-  J1  bit i of a set is the place before character i; bit n the end of a text of n characters.
-  J2  parts are told apart as by regexec.c: a stretch of a branch in which nothing is remembered and
-      nothing is preferred differently is one part (`_Part`), and the last of several repetitions
-      is a part of its own.
+  J1  bit i of a set is the position before character i; bit n the end of a text of n characters.
+  J2  a match is divided into parts as by regexec.c: a stretch of a branch that captures nothing and
+      has one preference is one part (`_Part`), and the last of several repetitions is a part of its
+      own.
 """
 
 from collections.abc import Sequence
@@ -61,7 +60,7 @@ def _table(ranges: Ranges) -> _Table:
 
 
 class Subject:
-    """A text to be searched."""
+    """A text to search."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -72,7 +71,7 @@ class Subject:
         self._places: dict[Node, int] = {}
 
     def mask(self, ranges: Ranges) -> int:
-        """The positions of characters of a set."""
+        """The positions before characters of a set."""
         found = self._masks.get(ranges)
         if found is None:
             found = int(self._reversed.translate(_table(ranges)) or "0", 2)
@@ -80,7 +79,7 @@ class Subject:
         return found
 
     def places(self, node: Anchor | Look) -> int:
-        """The positions where an anchor or a look holds."""
+        """The positions where an anchor or a lookaround constraint holds."""
         found = self._places.get(node)
         if found is None:
             found = self._anchored(node.kind) if isinstance(node, Anchor) else self._looked(node)
@@ -122,7 +121,7 @@ class Subject:
     # --- carrying sets through nodes ---
 
     def ahead(self, node: Node, places: int) -> int:
-        """Where the node ends when it begins at one of the places."""
+        """The positions where the node ends if it begins at one of these."""
         match node:
             case Characters(ranges):
                 return (places & self.mask(ranges)) << 1
@@ -142,7 +141,7 @@ class Subject:
                 raise not_supported("back-references where it matters what is matched")
 
     def back(self, node: Node, places: int) -> int:
-        """Where the node begins when it ends at one of the places."""
+        """The positions where the node begins if it ends at one of these."""
         match node:
             case Characters(ranges):
                 return (places >> 1) & self.mask(ranges)
@@ -203,10 +202,10 @@ _PREFERENCE: Final = _LONGER | _SHORTER
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A node with the parts it is told into: none, if nothing in it is remembered (J2).
+    """A node, divided into parts only if something in it is captured (J2).
 
-    `flags`: what it prefers. `left` and `right`: one after the other; `either`: one of them;
-    `repeated`: any of 0 to `most` repetitions; `number`: what is remembered.
+    `flags`: its preferences. `left` and `right`: one after the other; `either`: one of them;
+    `repeated`: any of 0 to `most` repetitions; `number`: the capturing group.
     """
 
     node: Node
@@ -305,7 +304,7 @@ Span = tuple[int, int]
 
 
 class Matcher:
-    """A pattern, ready to be searched for."""
+    """A compiled pattern."""
 
     def __init__(self, regex: Regex) -> None:
         self.groups = regex.groups
@@ -332,7 +331,7 @@ class Matcher:
 
 @lru_cache(maxsize=_CACHED_MAX)
 def matcher(regex: Regex) -> Matcher:
-    """The matcher of a tree; a pattern with back-references has none."""
+    """The compiled pattern of a tree (cached); 0A000 for back-references."""
     if has_back_references(regex.node):
         raise not_supported("back-references where it matters what is matched")
     return Matcher(regex)
@@ -347,7 +346,7 @@ def _chosen(part: _Part, places: int) -> int:
 
 
 def _tell(subject: Subject, part: _Part, start: int, end: int, spans: list[Span | None]) -> None:
-    """Note what the groups of a part match, given that the part matches from start to end."""
+    """Find what the groups of a part match, given that the part matches from start to end."""
     if part.left is not None and part.right is not None:
         ends = subject.ahead(part.left.node, 1 << start)
         middle = _chosen(part.left, ends & subject.back(part.right.node, 1 << end))

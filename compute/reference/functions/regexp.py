@@ -1,8 +1,8 @@
-"""Functions of regular expressions of the reference evaluator (regexp.c).
+"""Functions of regular expressions: `~`, regexp_match(), regexp_replace(), SIMILAR .. (regexp.c).
 
 INVARIANTS
-  B1  a search begins anywhere in the text but sees all of it: `^` and looks behind do not take the
-      place where it begins for the beginning.
+  B1  a search may start anywhere in the text but sees all of it: `^` and lookbehind do not take the
+      start of the search for the start of the text.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ Match = list[Span | None]
 
 
 def read_flags(letters: str) -> tuple[Flags, bool]:
-    """Flags of a call, and whether `g` is among them."""
+    """Parse the flags of a call; and whether `g` is among them."""
     flags = Flags()
     for letter in letters:
         if letter != "g":
@@ -42,7 +42,7 @@ def read_flags(letters: str) -> tuple[Flags, bool]:
 
 
 def matches(text: str, regex: Matcher, start: int = 0, *, every: bool = True) -> Iterator[Match]:
-    """The matches from a place on, from the left, none into another (B1)."""
+    """The matches from a position on, from left to right, without overlaps (B1)."""
     subject = Subject(text)
     starts = regex.starts(subject) >> start << start
     while starts:
@@ -86,13 +86,13 @@ def _occurs(text: str, pattern: str, flags: Flags) -> bool:
 
 
 def search(*, ignore_case: bool) -> Function:
-    """`~` and `~*`."""
+    """The operators `~` and `~*`."""
     flags = Flags(ignore_case=ignore_case)
     return lambda text, pattern: _occurs(text, pattern, flags)
 
 
 def regexp_like(text: str, pattern: str, letters: str = "") -> bool:
-    """`~` with flags."""
+    """The operator `~` with flags."""
     return _occurs(text, pattern, _without_global(letters, "regexp_like()"))
 
 
@@ -113,7 +113,7 @@ def _at_least(least: int, name: str, value: int) -> int:
 
 
 def regexp_count(text: str, pattern: str, start: int = 1, letters: str = "") -> int:
-    """How often it matches."""
+    """The number of matches."""
     first = _at_least(1, "start", start) - 1
     flags = _without_global(letters, "regexp_count()")
     return sum(1 for _ in matches(text, _matcher(pattern, flags), first))
@@ -188,7 +188,7 @@ def regexp_matches(text: str, pattern: str, letters: str = "") -> tuple[str, ...
 
 
 def regexp_split(text: str, pattern: str, letters: str = "") -> tuple[str, ...]:
-    """What is between the matches; those that match nothing count only inside of the text."""
+    """The texts between the matches; empty matches count only inside of the text."""
     regex = _matcher(pattern, _without_global(letters, "regexp_split_to_array()"))
     parts: list[str] = []
     done = before = 0
@@ -234,7 +234,7 @@ def regexp_replace_from(
     nth: int | None = None,
     letters: str = "",
 ) -> str:
-    """The n-th match from a place on; with n = 0 all of them."""
+    """The n-th match from a position on, replaced; with n = 0 all of them."""
     first = _at_least(1, "start", start) - 1
     if nth is not None:
         _at_least(0, "n", nth)
@@ -244,7 +244,7 @@ def regexp_replace_from(
 
 
 def regexp_replace_first(text: str, pattern: str, replacement: str, start: int) -> str:
-    """The first match from a place on."""
+    """The first match from a position on, replaced."""
     return regexp_replace_from(text, pattern, replacement, start)
 
 

@@ -1,7 +1,7 @@
-"""SQL/JSON in Python: constructors, IS JSON, JSON_EXISTS, JSON_VALUE, JSON_QUERY (jsonfuncs.c).
+"""SQL/JSON: constructors, IS JSON, JSON_EXISTS, JSON_VALUE, JSON_QUERY (jsonfuncs.c).
 
 INVARIANTS
-  Q1  ON ERROR answers for errors of the data: of the path, of its result's form, of conversion.
+  Q1  ON ERROR covers errors of the data: of the path, of its result's form, of conversion.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -91,7 +91,7 @@ def _key(key: Value, type_: SqlType, zone: str, argument: int | None) -> str:
 
 
 def check_unique(keys: Sequence[str], *, binary: bool) -> None:
-    """22030 for a key that comes twice."""
+    """Raises 22030 for a duplicate key."""
     seen: set[str] = set()
     for key in keys:
         if key in seen:

@@ -1,7 +1,7 @@
-"""Statistical and ordered-set aggregates of the reference evaluator (float.c, orderedsetaggs.c).
+"""Statistical and ordered-set aggregates: corr(), percentile_cont() .. (float.c, orderedsetaggs.c).
 
 INVARIANTS
-  Q1  sums are made value by value in the order of the input, as PostgreSQL makes them (Youngs and
+  Q1  sums grow value by value in the order of the input, as in PostgreSQL (Youngs and
       Cramer).
 """
 

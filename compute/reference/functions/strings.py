@@ -1,4 +1,4 @@
-"""More text functions of the reference evaluator: format(), quoting, Unicode."""
+"""Text functions: format(), quoting, parse_ident(), Unicode normalization, unistr(), to_bin()."""
 
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -75,12 +75,12 @@ def _is_letter(character: str) -> bool:
 
 
 def quote_nullable(text: str | None) -> str:
-    """As a literal, or NULL."""
+    """The text as a literal, or `NULL`."""
     return "NULL" if text is None else quote_literal(text)
 
 
 def _output(type_: SqlType) -> Callable[[Value], str]:
-    """What the output function of the type writes: char(n) with its blanks."""
+    """The output function of the type; char(n) with its padding."""
     return lambda value: format_text(value, type_)
 
 
@@ -237,7 +237,7 @@ def _make_format(call: Call) -> Function:
 
 
 def casefold(text: str) -> str:
-    """Folding is lowering for ASCII; beyond it has a mapping of its own."""
+    """The text for caseless comparison: lower case for ASCII, a mapping of its own beyond."""
     if not text.isascii():
         raise not_supported("casefold() beyond ASCII")
     return text.lower()
@@ -250,7 +250,7 @@ def _form(name: str) -> str:
 
 
 def normalize(text: str, form: str = "NFC") -> str:
-    """A normalization form; characters that Python does not know yet are refused."""
+    """The text in a normalization form; characters that Python does not know are refused."""
     return unicodedata.normalize(_form(form), _known(text))  # type: ignore[arg-type]
 
 
@@ -266,7 +266,7 @@ def _known(text: str) -> str:
 
 
 def unicode_assigned(text: str) -> bool:
-    """Whether every character is assigned; of an older Unicode only yes is sure."""
+    """Whether every character is assigned; Python's older Unicode can only confirm it."""
     if any(unicodedata.category(c) == "Cn" for c in text):
         raise not_supported("unicode_assigned() of characters that are unknown to this server")
     return True

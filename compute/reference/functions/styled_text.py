@@ -1,4 +1,4 @@
-"""Rows and values as text, in the default styles and in those of a session."""
+"""Convert values and rows to text, in the default styles or a session's (DateStyle and others)."""
 
 from typing import Final
 

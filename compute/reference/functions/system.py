@@ -1,4 +1,4 @@
-"""What clients ask the system, as far as it computes something (dbsize.c)."""
+"""System functions: sizes (dbsize.c), privileges and role membership, input validation."""
 
 import re
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
@@ -21,7 +21,7 @@ _INT8_MAX: Final = 2**63 - 1
 
 
 def size_pretty(value: int) -> str:
-    """With the largest unit that leaves two digits, rounded half up."""
+    """pg_size_pretty(): the largest unit that leaves two digits, rounded half up."""
     size = value
     for unit in _UNITS[:-1]:
         # Beyond bytes there is one bit more than the unit, to round by.
@@ -50,7 +50,7 @@ def size_pretty_numeric(value: Decimal) -> str:
 
 
 def size_bytes(text: str) -> int:
-    """The bytes of a size like `1.5 GB`."""
+    """pg_size_bytes(): the bytes of a size like `1.5 GB`."""
     match = _SIZE.fullmatch(text)
     if match is None:
         raise SqlError("22023", f'invalid size: "{text}"')
@@ -80,7 +80,7 @@ _OPTIONS: Final = (" with grant option", " with admin option")
 
 
 def privilege(kind: str, text: str) -> bool:
-    """True for a list of privileges; what is unknown is 22023 (convert_any_priv_string)."""
+    """Check a list of privilege names: an unknown one is 22023 (convert_any_priv_string)."""
     known = _PRIVILEGES[kind].split()
     for part in text.split(","):
         word = part.strip()
@@ -100,8 +100,9 @@ _LETTERS: Final = {
 
 
 def may(grants: str, roles: str, wanted: str) -> bool:
-    """Whether one of `roles` has one of the privileges. `grants`: `oid=letters/letters WITH GRANT
-    OPTION`; `roles`: oids, those that are inherited from first, or `*` for who may everything.
+    """Whether one of `roles` has one of the privileges. `grants`: ACL items as `oid=letters/letters
+    WITH GRANT OPTION`. `roles`: oids, first those whose privileges are inherited; `*` for a
+    superuser.
     """
     usage = set(roles.split("|", maxsplit=1)[0].split(","))
     if "*" in usage:
@@ -124,8 +125,8 @@ _KINDS: Final[tuple[str, ...]] = ("usage", "member", "set", "admin")
 
 
 def member(roles: str, target: int, wanted: str) -> bool:
-    """pg_has_role(). `roles`: usage|member|set|admin, each a list of oids, the first of all his
-    own; `*`: every role.
+    """pg_has_role(). `roles`: usage|member|set|admin, each a list of oids that begins with the
+    role's own; `*`: every role.
     """
     if not roles:
         return False

@@ -1,4 +1,4 @@
-"""Text, bytes and casts from and to text of the reference evaluator."""
+"""Text functions, LIKE, and casts from and to text types."""
 
 import hashlib
 import re
@@ -27,7 +27,9 @@ def _too_large() -> SqlError:
 
 
 def initcap(text: str) -> str:
-    """The first of every run of letters and digits in upper case, the rest in lower case."""
+    """The first letter of each run of letters and digits in upper case, the others in lower
+    case.
+    """
     out: list[str] = []
     inside = False
     for character in text:
@@ -37,7 +39,7 @@ def initcap(text: str) -> str:
 
 
 def substr(text: str, start: int, length: int | None = None) -> str:
-    """From a position counted from 1; what lies before the text counts too."""
+    """The part from a position counted from 1; positions before the text count too."""
     if length is None:
         return text[max(start, 1) - 1 :]
     if length < 0:
@@ -59,12 +61,12 @@ def right(text: str, count: int) -> str:
 
 
 def lpad(text: str, length: int, fill: str = " ") -> str:
-    """Padded or cut on the right to the length."""
+    """The text padded on the left, or cut on the right, to the length."""
     return _padding(text, length, fill) + text[: max(length, 0)]
 
 
 def rpad(text: str, length: int, fill: str = " ") -> str:
-    """Padded on the right or cut to the length."""
+    """The text padded or cut on the right to the length."""
     return text[: max(length, 0)] + _padding(text, length, fill)
 
 
@@ -78,14 +80,14 @@ def _padding(text: str, length: int, fill: str) -> str:
 
 
 def repeat(text: str, count: int) -> str:
-    """54000 for too long a text."""
+    """The text repeated; 54000 if it gets too long."""
     if len(text.encode()) * count > TEXT_MAX:
         raise _too_large()
     return text * max(count, 0)
 
 
 def replace(text: str, old: str, new: str) -> str:
-    """All occurrences; an empty text has none."""
+    """The text with all occurrences replaced; an empty text has none."""
     if not old:
         return text
     if len(new) > len(old):
@@ -103,7 +105,9 @@ def split_part(text: str, delimiter: str, index: int) -> str:
 
 
 def translate(text: str, old: str, new: str) -> str:
-    """Characters by their counterparts; those without one go. The first of equal ones counts."""
+    """Replace characters by their counterparts and drop those without one. The first of equal ones
+    counts.
+    """
     table: dict[int, str | None] = {}
     for position, character in enumerate(old):
         table.setdefault(ord(character), new[position] if position < len(new) else None)
@@ -139,18 +143,18 @@ def chr_(code: int) -> str:
 
 
 def md5(value: str | bytes) -> str:
-    """Hexadecimal."""
+    """The MD5 digest in hexadecimal."""
     data = value.encode() if isinstance(value, str) else value
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def to_hex(bits: int) -> Function:
-    """Two's complement."""
+    """The number in hexadecimal, in two's complement."""
     return lambda x: f"{x & ((1 << bits) - 1):x}"
 
 
 def quote_literal(text: str) -> str:
-    """As an SQL literal."""
+    """The text as an SQL literal."""
     doubled = text.replace("'", "''")
     if "\\" not in text:
         return f"'{doubled}'"
@@ -220,7 +224,9 @@ def negated(function: Function) -> Function:
 
 
 def cast_text(value: Value, type_: SqlType, zone: str = "UTC") -> str:
-    """`value::text`: like the output function, but for booleans, and char(n) without its blanks."""
+    """`value::text`: the output function's text, except for booleans, and for char(n) without
+    padding.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str) and type_.name not in ("record", "jsonpath"):
@@ -242,7 +248,7 @@ def make_to_text(call: Call) -> Function:
 
 
 def make_text_to_text(call: Call) -> Function:
-    """Cut to the length; char(n) without trailing blanks."""
+    """Cut to the length; char(n) without padding."""
     target = call.type
 
     def run(value: str) -> Value:
@@ -257,7 +263,7 @@ def make_text_to_text(call: Call) -> Function:
 
 
 def make_assign(call: Call) -> Function:
-    """Into a column: refused when too long."""
+    """An assignment cast to a column: a text that is too long is refused."""
     target = call.type
 
     def run(value: str) -> Value:
@@ -284,7 +290,7 @@ def make_concatenate(call: Call) -> Function:
 
 
 def make_octet_length(call: Call) -> Function:
-    """With the blanks of char(n)."""
+    """octet_length(), including the padding of char(n)."""
     type_ = call.args[0].type
     return lambda value: len(format_text(value, type_).encode())
 
@@ -297,7 +303,7 @@ def _outputs(call: Call, skipped: int) -> list[Callable[[Value], str]]:
 
 
 def make_concat(call: Call) -> Function:
-    """NULLs count as nothing."""
+    """concat(): NULLs are left out."""
     outputs = _outputs(call, 0)
     return lambda *args: joined(
         [output(value) for output, value in zip(outputs, args, strict=True) if value is not None]
@@ -305,7 +311,7 @@ def make_concat(call: Call) -> Function:
 
 
 def make_concat_ws(call: Call) -> Function:
-    """NULL only when the separator is; NULL values are left out."""
+    """concat_ws(): NULL if the separator is; NULL values are left out."""
     outputs = _outputs(call, 1)
 
     def run(separator: str | None, *args: Value) -> Value:

@@ -1,6 +1,7 @@
-"""Functions of time and timetz (`sql/types/datetime/timetz.py`), and typmods of all types of time.
+"""Functions of time and timetz, and casts to a precision or to the fields of an interval.
 
-A time is a number of microseconds since midnight.
+A time is a number of microseconds since midnight, a timetz is packed
+(`sql/types/datetime/timetz.py`). The casts apply the typmods of all types of date and time.
 """
 
 import math

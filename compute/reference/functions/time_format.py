@@ -1,7 +1,6 @@
-"""to_char() of timestamps and intervals: PostgreSQL's date templates (formatting.c), in the locale
-C.
+"""to_char() of timestamps and intervals: PostgreSQL's date templates (formatting.c), in locale C.
 
-Not here: reading the templates (`sql/types/datetime/format_templates.py`).
+Not here: parsing the templates (`sql/types/datetime/format_templates.py`).
 """
 
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ _ZONES: Final = frozenset({"OF", "TZH", "TZM", "FX"})
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A timestamp or interval by its fields. `year`: astronomical."""
+    """A timestamp or interval broken down to its fields. `year`: astronomical."""
 
     year: int
     month: int
@@ -48,7 +47,7 @@ class Broken:
 
 
 def broken_timestamp(local: int, offset: int = 0, zone: str | None = None) -> Broken:
-    """A local timestamp, with its zone's offset and abbreviation."""
+    """The fields of a local timestamp, with its zone's offset and abbreviation."""
     days, within = divmod(local, MICROS_PER_DAY)
     year, month, day = civil_from_days(days)
     seconds, micros = divmod(within, _SECOND)
@@ -60,7 +59,7 @@ def broken_timestamp(local: int, offset: int = 0, zone: str | None = None) -> Br
 
 
 def broken_interval(span: Interval) -> Broken:
-    """An interval; every field has the sign of its part."""
+    """The fields of an interval; each has the sign of its part."""
     sign = -1 if span.months < 0 else 1
     years, months = sign * (abs(span.months) // 12), sign * (abs(span.months) % 12)
     sign = -1 if span.micros < 0 else 1

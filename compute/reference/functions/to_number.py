@@ -1,4 +1,4 @@
-"""to_number(): reading a number by a template (NUM_processor of formatting.c)."""
+"""to_number(): parse a number by a template (NUM_processor of formatting.c)."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal

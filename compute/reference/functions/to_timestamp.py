@@ -1,4 +1,4 @@
-"""to_date() and to_timestamp() of text: reading by a date template (DCH_from_char).
+"""to_date() and to_timestamp() of text: parse it by a date template (DCH_from_char).
 
 Fields of the ISO calendar, Julian days, weeks, centuries and names of time zones are refused.
 """
@@ -45,7 +45,7 @@ _SLOTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What was read: a local timestamp, and the offset if one was given. `digits`: of FFn."""
+    """The result: a local timestamp, and the offset if the text has one. `digits`: of FFn."""
 
     local: int
     offset: int | None
@@ -53,7 +53,7 @@ class Read:
 
 
 def read_time(text: str, template: str) -> Read:
-    """The timestamp in a text."""
+    """Parse a text by a template."""
     reader = _Reader(text, parse_template(template))
     reader.run()
     return reader.result()
@@ -65,7 +65,7 @@ def _is_separator(character: str) -> bool:
 
 @dataclass(slots=True)
 class _Reader:
-    """`skipped`: blanks and separators passed that the template did not ask for."""
+    """`skipped`: blanks and separators that were passed and that the template does not have."""
 
     text: str
     nodes: tuple[Field | Literal, ...]
@@ -316,7 +316,7 @@ def _wrong(value: str, node: Field, detail: str) -> SqlError:
 
 
 def rounded_to(micros: int, digits: int | None) -> int:
-    """A timestamp with so many digits of a second."""
+    """A timestamp rounded to so many digits of a second."""
     if digits is None or digits >= 6:
         return micros
     unit = int(10 ** (6 - digits))
