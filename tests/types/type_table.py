@@ -1,4 +1,4 @@
-"""The table of `docs/types.md`, made of the code: how each type is stored.
+"""The table of `docs/reference/types.md`, made of the code: how each type is stored.
 
 python -m tests.types.type_table      writes the table into the page again
 """
@@ -12,7 +12,7 @@ from sql.parser.type_names import type_of
 from sql.types.sql_type import SqlType, display
 from storage.delta.schema import delta_type
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "types.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "types.md"
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
 _SHOWN: Final = (
     ("boolean", ""), ("smallint", ""), ("integer", ""), ("bigint", ""), ("oid", ""),
