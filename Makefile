@@ -61,8 +61,8 @@ readers: setup ## a thousand transactions with crashes, then every table and ver
 failover: setup ## several coordinators: paused, cut off, killed, one after the other
 	$(BIN)/pytest -m "slow or not slow" tests/resilience/failover
 
-docs: setup ## write docs/sql.md from the function table
-	$(BIN)/python -m sql.function_list > docs/sql.md
+docs: setup ## write docs/reference/sql.md from the function table
+	$(BIN)/python -m sql.function_list > docs/reference/sql.md
 
 sqldiff: setup ## every recorded answer of PostgreSQL and all hostile SQL, on both engines
 	$(BIN)/pytest -m "slow or not slow" tests/postgres/queries tests/postgres/tpch tests/security

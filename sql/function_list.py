@@ -1,6 +1,4 @@
-"""Print `docs/sql.md`: the functions and operators of the function table, by engine.
-
-`python -m sql.function_list` prints it.
+"""Print `docs/reference/sql.md`, the function table as a page: `python -m sql.function_list`.
 
 Not here: what the functions do; that is PostgreSQL's manual.
 """
@@ -40,18 +38,26 @@ _TITLES: Final = {
 _HEAD: Final = """\
 # Functions, operators, aggregates and casts
 
-Generated from the function table (`sql/data/`) by `make docs`; do not edit. What each of them does
-is in PostgreSQL's manual; every row answers as PostgreSQL 18 does, or is refused (`0A000`).
+`make docs` generates this page from the function table (`sql/data/`); do not edit it.
+PostgreSQL's manual says what each function does. Every row answers as PostgreSQL 18 does, or the
+server refuses it with `0A000`.
 
-- **Spark**, **local**: the engines (`SET engine = spark | local | auto`).
-- `yes`: in the engine's own SQL. `Arrow UDF`: on Spark, but computed row by row in its Python
-  workers, which is slower; what has Spark's own SQL is computed there too for some arguments, a
-  computed pattern for example. `by row`: on the local engine, but computed row by row outside of
-  DuckDB, which is slower. `–`: refused there.
-- `…`: the last argument repeats; `VARIADIC array` may stand for it, with `concat` and `concat_ws`
-  wherever `array_to_string` runs, with `json_extract_path` and its kin as `#>`, otherwise by row or
-  as an Arrow UDF.
-- Statements without tables run in neither engine, and there all of it runs.
+The columns **Spark** and **local** are the engines (`SET engine = spark | local | auto`). Their
+cells say how an engine computes a row:
+
+| cell | meaning |
+| --- | --- |
+| `yes` | The engine computes it in its own SQL. |
+| `Arrow UDF` | Spark computes it row by row in its Python workers, which is slower. |
+| `by row` | The local engine computes it row by row in Python, outside of DuckDB: slower. |
+| `–` | The server refuses it on this engine. |
+
+- For some arguments, a computed pattern for example, Spark uses its Python workers even for `yes`.
+- `…` means that the last argument repeats. `VARIADIC array` may stand in its place: `concat` and
+  `concat_ws` then run as `array_to_string` does, `json_extract_path` and its kin as `#>` does, and
+  all others by row or as an Arrow UDF.
+- A statement without tables runs on neither engine: the server answers it itself, and every row
+  below works there.
 
 {count} functions, operators, aggregates and casts.
 """

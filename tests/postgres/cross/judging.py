@@ -91,10 +91,10 @@ def is_known(statement: str, expected: Outcome, found: Outcome) -> bool:
     if not isinstance(found, Failed):
         return False
     if not isinstance(expected, Failed):
-        # A numeric holds 38 digits and no NaN (README).
+        # A numeric holds 38 digits and no NaN (docs/limitations.md).
         if found.sqlstate == "22003":
             return "numeric" in found.message or "numeric" in statement
-        # Times and intervals are finite (docs/types.md).
+        # Times and intervals are finite (docs/reference/types.md).
         if found.sqlstate == "22008":
             return "infinity" in (expected or "")
         # lpad and rpad to an enormous length with nothing to fill: there is a limit on the length.
@@ -108,7 +108,8 @@ def is_known(statement: str, expected: Outcome, found: Outcome) -> bool:
 
 def _is_known_text(statement: str, expected: str, found: str) -> bool:
     # A numeric without a modifier shows no zeros at its end and at most 18 decimals, also where
-    # it stands in JSON, arrays and other texts (README). Nor does what counts or cuts its text.
+    # it stands in JSON, arrays and other texts (docs/limitations.md). Nor does what counts or cuts
+    # its text.
     if _is_same_but_for_decimals(expected, found):
         return True
     if _WITH_ZEROS.search(statement) and _COUNTING.search(statement):

@@ -1,7 +1,7 @@
 """Changes of definitions, one after the other, after each of which foreign readers are asked.
 
-Every kind of change that `docs/definitions.md` accepts and that a table could show is in one of the
-stories, with rows before and behind it. Each item is one statement, or one transaction.
+Every kind of change that `docs/reference/definitions.md` accepts and that a table could show is in
+one of the stories, with rows before and behind it. Each item is one statement, or one transaction.
 """
 
 from collections.abc import Mapping, Sequence

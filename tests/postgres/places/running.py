@@ -179,7 +179,7 @@ def _comparable(
 
 
 def _with_domains(found: tuple[Answer, ...], expected: tuple[Answer, ...]) -> tuple[Answer, ...]:
-    """Arrays of domains are not ours (docs/definitions.md): we say that of the base type."""
+    """Arrays of domains are refused (docs/reference/definitions.md): an array has the base type."""
     return tuple(
         replace(ours, columns=tuple(map(_domain, ours.columns, theirs.columns)))
         if isinstance(ours, Rows)

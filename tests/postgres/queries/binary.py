@@ -23,7 +23,7 @@ _READ = frozenset(
 )  # fmt: skip
 
 _TEXT_ONLY = (2249, 2287)
-"""record and its arrays: refused in binary (docs/types.md)."""
+"""record and its arrays: refused in binary (docs/reference/types.md)."""
 
 _FLOAT4 = psycopg.postgres.types["float4"].oid
 

@@ -23,7 +23,7 @@ _OURS = (
     "n.nspname not in ('pg_catalog', 'information_schema', 'meridian') and n.nspname !~ '^pg_toast'"
 )
 _KIND = "case c.relkind when 'p' then 'r' else c.relkind end"
-"""A partitioned table is to us a table like any other, clustered (`docs/definitions.md`)."""
+"""A partitioned table is an ordinary, clustered table (`docs/reference/definitions.md`)."""
 _DEFINITIONS = (
     f"select n.nspname, c.relname, {_KIND}, pg_get_userbyid(c.relowner), c.relacl,"
     " a.attname, format_type(a.atttypid, a.atttypmod),"

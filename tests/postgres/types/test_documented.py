@@ -1,4 +1,4 @@
-"""`docs/types.md` says what the code does."""
+"""`docs/reference/types.md` says what the code does."""
 
 from tests.postgres.types.type_table import PAGE, table
 

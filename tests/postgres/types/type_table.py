@@ -1,4 +1,4 @@
-"""The table of `docs/types.md`, made of the code: how each type is stored.
+"""The table of `docs/reference/types.md`, made of the code: how each type is stored.
 
 python -m tests.postgres.types.type_table      writes the table into the page again
 """
@@ -12,14 +12,14 @@ from sql.parser.type_names import type_of
 from sql.types.sql_type import SqlType, display
 from storage.delta.schema import delta_type
 
-PAGE: Final = Path(__file__).parents[3] / "docs" / "types.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "types.md"
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
 _SHOWN: Final = (
     ("boolean", ""), ("smallint", ""), ("integer", ""), ("bigint", ""), ("oid", ""),
     ("real", "NaN and the infinities are kept"),
     ("double precision", "NaN and the infinities are kept"),
     ("numeric(10,2)", "up to 38 digits; no NaN, no infinities (`22003`)"),
-    ("numeric", "20 digits before and 18 behind the point; what does not fit exactly is `22003`"),
+    ("numeric", "20 digits before the point and 18 after it; other values are `22003`"),
     ("text", ""),
     ("character varying(10)", "the length is enforced when a row is written"),
     ("character(10)", "without the blanks at the end"),
@@ -28,11 +28,10 @@ _SHOWN: Final = (
     ("bytea", ""),
     ("uuid", "36 characters, lower case"),
     ("json", "as it was written"),
-    ("jsonb", "PostgreSQL's own text of it: keys ordered, the last of doubled ones"),
+    ("jsonb", "PostgreSQL's text: keys ordered, of equal keys the last one"),
     ("date", "years 1 to 5874897; no infinity"),
     ("time", "microseconds since midnight"),
-    ("timetz", "an integer that sorts as the values do: microseconds since midnight in UTC, times"
-     " 1000000, plus 57600, plus the seconds west of UTC"),
+    ("timetz", "an integer that sorts as the values do; its formula is below"),
     ("timestamp", "no zone; years 1 to 294247; no infinity"),
     ("timestamptz", "an instant"),
     ("interval", "PostgreSQL's three fields, which do not mix"),
@@ -64,7 +63,7 @@ def _described(found: object) -> str:
 
 def table() -> str:
     """The lines of the table."""
-    lines = ["| PostgreSQL | Delta | `meridian.type` | |", "| --- | --- | --- | --- |"]
+    lines = ["| PostgreSQL | Delta | `meridian.type` | notes |", "| --- | --- | --- | --- |"]
     for name, remark in _SHOWN:
         type_ = _type(name)
         lines.append(f"| `{name}` | `{_delta(type_)}` | `{display(type_)}` | {remark} |")

@@ -1,4 +1,4 @@
-"""Weaker levels: what `docs/consistency.md` promises of them, and no more.
+"""Weaker levels: what `docs/reference/consistency.md` promises of them, and no more.
 
     read committed   every statement reads what is committed when it begins
     repeatable read  all statements read at one timestamp

@@ -1,4 +1,4 @@
-"""`docs/sql.md` is what the function table says.
+"""`docs/reference/sql.md` is what the function table says.
 
 REWRITE=1 pytest tests/unit/sql/test_function_list.py    writes it again
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sql.function_list import document
 
-PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "sql.md"
 
 
 def test_the_page_is_the_table() -> None:
