@@ -5,7 +5,7 @@
 
 INVARIANTS
   Q1  the file is in WAL mode with synchronous=FULL, and says so when asked: a COMMIT returns after
-      the log is synced. Anything less loses acknowledged commits in silence (notes/reliability §1).
+      the log is synced. Anything less loses acknowledged commits in silence.
   Q2  a failed COMMIT is Determinate only where SQLite cannot have written its commit frame (disk
       full); else Indeterminate; a failed sync is Fatal.
   Q3  a row read has the checksum that was written with it, or raises Corrupt.

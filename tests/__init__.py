@@ -1,1 +1,1 @@
-"""Tests, mirroring the packages; see STYLE.md section 7 for the layout."""
+"""Tests by what they prove; `docs/architecture/09-testing.md` has the table."""

@@ -1,4 +1,4 @@
-"""Translate Spark's exceptions by error condition and SQLSTATE (notes/semantics.md §1.4).
+"""Translate Spark's exceptions by error condition and SQLSTATE.
 
 INVARIANTS
   X1  no text of an exception reaches a client, except messages of Meridian's own `raise_error` and

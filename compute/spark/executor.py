@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 R = TypeVar("R")
 
 MEDIUM_ROWS_MAX: Final = 2_000_000
-"""Above it adaptive execution pays for itself (notes/delta_spark.md §6)."""
+"""Above it adaptive execution pays for itself."""
 MEDIUM_BYTES_MAX: Final = 128 << 20
 """The same, in bytes of the inputs."""
 SMALL_TOTAL_ROWS_MAX: Final = 20_000

@@ -42,8 +42,7 @@ twice that."""
 FILE_SETS_MAX: Final = 256
 """Sets of files whose listing is cached, and as many whose deleted rows are."""
 DELETED_LITERALS_MAX: Final = 200
-"""Deleted rows written into the filter. More are faster as a join (notes/delta_spark.md
-§6)."""
+"""Deleted rows written into the filter. More are faster as a join."""
 ARROW_ROWS_MAX: Final = 65_536
 """Rows of one batch on the way to the JVM."""
 

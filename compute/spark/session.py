@@ -86,7 +86,7 @@ _RESULT_BYTES_MAX: Final = 256 << 20
 """Bytes that one job may return to the driver. Larger results go through files; too small breaks
 broadcasts."""
 
-# Never a user's to change (notes/semantics.md §1, notes/security.md §1).
+# Never a user's to change.
 _FIXED: Final[Mapping[str, str]] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",

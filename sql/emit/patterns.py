@@ -1,6 +1,6 @@
 """PostgreSQL's LIKE patterns and regular expressions in other engines' dialects.
 
-Regular expressions come in three dialects that differ silently (notes/semantics.md §5), and find
+Regular expressions come in three dialects that differ silently, and find
 different matches of what they agree on. So a translation is made from the tree, all of whose sets
 of characters are written out, and says only whether there is a match.
 """

@@ -3,8 +3,7 @@
 PostgreSQL's numeric has no bound. The engines stop at 38 digits and round products and quotients of
 wide decimals silently; each has its own idea of a result's scale. So the binder decides: every rule
 gives the type of the result. Where the engine's own rule would not yield it, the rule also gives
-the types that the operands are cast to first (Spark with `allowPrecisionLoss=false`;
-notes/semantics.md §4).
+the types that the operands are cast to first (Spark with `allowPrecisionLoss=false`).
 
     numeric(10,2) * numeric(5,3)   exact: (16,5)
     numeric * numeric              both narrowed to scale 9, refused if a digit would go: (38,18)

@@ -1,6 +1,6 @@
 """Nothing in a statement reaches a file, the environment, a class or a setting of an engine.
 
-notes/security.md §5, 24-36. A statement of this kind fails before any engine sees it, so the whole
+A statement of this kind fails before any engine sees it, so the whole
 lists run on the local engine, and on Spark what stands for each of them.
 """
 

@@ -2,7 +2,7 @@
 
 INVARIANTS
   X1  every text is closed: a name, a call, a cast or a parenthesis, fit to stand anywhere.
-  X2  every call is cast to the DuckDB type of its result (notes/semantics.md §1), except booleans
+  X2  every call is cast to the DuckDB type of its result, except booleans
       and text.
   X3  a function that DuckDB does not compute as PostgreSQL does is computed by the reference
       evaluator (`@reference`), for all rows or for those that the template leaves to it.

@@ -1,4 +1,4 @@
-"""Templates of numeric: no digit goes silently, overflow is 22003 (notes/semantics.md §4).
+"""Templates of numeric: no digit goes silently, overflow is 22003.
 
 INVARIANTS
   D1  Spark runs with `allowPrecisionLoss=false` and ANSI on: a value that does not fit its decimal

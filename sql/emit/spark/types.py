@@ -2,7 +2,7 @@
 
 INVARIANTS
   L1  a literal's text is made of digits, letters of ours and signs; a string never becomes text:
-      it is bound as an argument (notes/semantics.md §2, notes/security.md §1).
+      it is bound as an argument.
   L2  a literal has exactly the Spark type of its SqlType, by an explicit cast or suffix.
 
 The session of Spark runs in UTC, so that a count of microseconds has one meaning for both

@@ -1,4 +1,4 @@
-"""Nothing that a user writes does anything in Spark (notes/security.md §1), and nothing listens."""
+"""Nothing that a user writes does anything in Spark, and nothing listens."""
 
 import asyncio
 import contextlib

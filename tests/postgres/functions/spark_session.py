@@ -1,6 +1,4 @@
-"""A bare Spark session with the settings of notes/semantics.md, to run emitted statements for
-tests.
-"""
+"""A bare Spark session with the settings of the server's, to run emitted statements for tests."""
 
 import contextlib
 import logging

@@ -70,9 +70,7 @@ def same(expression: str, found: Answer, type_: SqlType | None, expected: Answer
 
 
 def _close(found: Decimal, expected: Decimal, digits: Decimal) -> bool:
-    """Equal in all digits that both print: the number of decimals of a quotient is our own
-    (semantics.md §4).
-    """
+    """Equal in all digits that both print: the number of decimals of a quotient is our own."""
     exponent = expected.as_tuple().exponent
     assert isinstance(exponent, int)
     # PostgreSQL's stddev is itself off by less than one in its last digit.
