@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from tests.session.transactions.test_conflicts import all_rows, connected, on_a_loop
+from tests.support.connections import all_rows, connected, on_a_loop
 from tests.support.stack import running
 
 TABLES = "select relname from pg_class where relnamespace = 2200 and relkind = 'r' order by 1"

@@ -7,7 +7,7 @@ import pytest
 
 from storage.errors import Determinate
 from storage.memory import MemoryObjectStore
-from tests.session.transactions.test_conflicts import Connection, all_rows, connected, on_a_loop
+from tests.support.connections import Connection, all_rows, connected, on_a_loop
 from tests.support.stack import running
 
 

@@ -12,7 +12,7 @@ from coordinator.execution.parquet_spooler import ParquetSpooler
 from storage.delta.files import ROW_GROUP_ROWS
 from storage.local_store import LocalObjectStore
 from storage.types import ShardId
-from tests.session.transactions.test_conflicts import on_a_loop
+from tests.support.connections import on_a_loop
 
 SCHEMA = pa.schema([("a", pa.int64())])
 

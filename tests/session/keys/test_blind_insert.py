@@ -9,7 +9,7 @@ import pytest
 from coordinator.driver.timelines import Timelines
 from sql.catalog.catalog import Column, Table
 from sql.statements.bound import Modify
-from tests.session.transactions.test_conflicts import all_rows, connected, on_a_loop, pair
+from tests.support.connections import all_rows, connected, on_a_loop, pair
 from tests.support.stack import Stack, running
 
 INSERT = "insert into t values (%s, %s)"

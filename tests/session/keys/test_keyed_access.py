@@ -8,7 +8,7 @@ import pytest
 
 from compute.executor import Run
 from coordinator.core.settings import CoreSettings
-from tests.session.transactions.test_conflicts import all_rows, connected, cut, on_a_loop
+from tests.support.connections import all_rows, connected, cut, on_a_loop
 from tests.support.stack import running
 
 SETUP = (

@@ -12,13 +12,7 @@ from compute.access import point_reads
 from compute.executor import Run
 from coordinator.core.settings import CoreSettings
 from tests.session.keys.test_keyed_access import NoEngine
-from tests.session.transactions.test_conflicts import (
-    Connection,
-    all_rows,
-    connected,
-    cut,
-    on_a_loop,
-)
+from tests.support.connections import Connection, all_rows, connected, cut, on_a_loop
 from tests.support.stack import running
 
 SETUP = (

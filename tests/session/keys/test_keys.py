@@ -13,14 +13,8 @@ from compute.executor import Run
 from compute.reference.executor import ReferenceExecutor
 from coordinator.core.settings import CoreSettings
 from coordinator.execution.context import ExecutionLimits
-from tests.session.transactions.test_conflicts import (
-    CLIENTS,
-    GatedStash,
-    all_rows,
-    connected,
-    cut,
-    on_a_loop,
-)
+from tests.session.transactions.test_conflicts import CLIENTS
+from tests.support.connections import GatedStash, all_rows, connected, cut, on_a_loop
 from tests.support.stack import running
 
 FRESH = "create table k (id bigint primary key, a int, b text, unique (a, b))"

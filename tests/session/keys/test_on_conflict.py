@@ -5,7 +5,7 @@ import asyncio
 import psycopg
 import pytest
 
-from tests.session.transactions.test_conflicts import Connection, all_rows, connected, on_a_loop
+from tests.support.connections import Connection, all_rows, connected, on_a_loop
 from tests.support.stack import running
 
 FRESH = "create table k (id int primary key, n int not null)"

@@ -9,8 +9,8 @@ from psycopg import errors
 from storage.errors import Determinate
 from storage.memory import MemoryStash
 from storage.types import Epoch
-from tests.session.transactions.test_conflicts import Connection, all_rows, connected, on_a_loop
 from tests.session.transactions.test_staged_files import ForgetfulStash
+from tests.support.connections import Connection, all_rows, connected, on_a_loop
 from tests.support.stack import running
 
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from psycopg import errors
 
-from tests.session.transactions.test_conflicts import all_rows, connected, on_a_loop
 from tests.session.transactions.test_isolation import refused, value
+from tests.support.connections import all_rows, connected, on_a_loop
 from tests.support.stack import running
 
 WEAK = ("repeatable read", "read committed")

@@ -8,7 +8,7 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from tests.session.transactions.test_conflicts import all_rows, connected, on_a_loop
+from tests.support.connections import all_rows, connected, on_a_loop
 from tests.support.stack import running
 
 LEVELS: tuple[LiteralString, ...] = ("read committed", "repeatable read", "serializable")

@@ -16,7 +16,7 @@ from storage.errors import Indeterminate
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.stash import Require, Write
 from storage.types import Epoch
-from tests.session.transactions.test_conflicts import Connection, all_rows, connected, on_a_loop
+from tests.support.connections import Connection, all_rows, connected, on_a_loop
 from tests.support.stack import Stack, running
 
 STAGING = ExecutionLimits(inline_bytes_max=16, transaction_inline_bytes_max=256)

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from storage.memory import MemoryObjectStore, MemoryStash
-from tests.session.transactions.test_conflicts import connected, on_a_loop
 from tests.session.transactions.test_isolation import value
+from tests.support.connections import connected, on_a_loop
 from tests.support.stack import running
 
 Ask = Callable[[LiteralString], Sequence[tuple[Any, ...]]]
