@@ -28,8 +28,9 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             connection.execute("CREATE INDEX i ON u (id)")
             connection.execute("CREATE DOMAIN d AS int")
             connection.execute("CREATE VIEW v AS SELECT 1::d AS a")
-            connection.execute("INSERT INTO t VALUES (4, 'd')")
             _assert_served(server)
+            # The last thing before the end: a tail is flushed when it is some seconds old.
+            connection.execute("INSERT INTO t VALUES (4, 'd')")
         server.kill()
         return server.data
 
