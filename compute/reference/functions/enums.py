@@ -1,14 +1,13 @@
 """The functions of enums: what a definition holds, not what a value is."""
 
-from typing import Final
-
-from compute.reference.functions.numbers import Function, Maker
+from compute.reference.registry import Function, makes
 from sql.errors import SqlError
 from sql.plan.nodes import Call, Const
 from sql.types.enums import enum_of
 from sql.types.sql_type import Value
 
 
+@makes("enum_first(anyenum)", "enum_last(anyenum)")
 def bound(call: Call) -> Function:
     """enum_first(), enum_last(): of the type of the argument, whatever its value."""
     enum = enum_of(call.type.name)
@@ -22,6 +21,7 @@ def bound(call: Call) -> Function:
     return run
 
 
+@makes("enum_range(anyenum,anyenum)")
 def span(call: Call) -> Function:
     """enum_range(): all labels, or those between two; NULL is no bound."""
     labels = enum_of(call.type.name.removeprefix("_")).labels
@@ -34,12 +34,14 @@ def span(call: Call) -> Function:
     return run
 
 
+@makes("enum_range(anyenum)")
 def whole(call: Call) -> Function:
     """enum_range() of one argument, whose value does not count."""
     labels = enum_of(call.type.name.removeprefix("_")).labels
     return lambda _value: labels
 
 
+@makes("checked(any,bool,text,text,text,text,text)")
 def checked(call: Call) -> Function:
     """A value of a domain."""
     texts = [arg.value for arg in call.args[2:] if isinstance(arg, Const)]
@@ -59,12 +61,3 @@ def checked(call: Call) -> Function:
         return value
 
     return run
-
-
-ENUM_MAKERS: Final[dict[str, Maker]] = {
-    "checked(any,bool,text,text,text,text,text)": checked,
-    "enum_first(anyenum)": bound,
-    "enum_last(anyenum)": bound,
-    "enum_range(anyenum)": whole,
-    "enum_range(anyenum,anyenum)": span,
-}
