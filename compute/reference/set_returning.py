@@ -25,17 +25,13 @@ _NUMBERS: Final = (
 )  # fmt: skip
 
 
-def can_run_sets(plan: SetScan) -> bool:
-    """Whether every call has an implementation here."""
-    return all(call.function.id in SETS.makers() for call in plan.calls)
-
-
 def sets(plan: SetScan, frame: Frame) -> Source:
-    """The rows of the calls, side by side."""
-    if not can_run_sets(plan):
+    """The rows of the calls, side by side. Raises 0A000."""
+    known = SETS.makers()
+    if not all(call.function.id in known for call in plan.calls):
         raise not_supported(f"the set-returning function {plan.calls[0].function.id}")
     args = [compiled(call.args, frame) for call in plan.calls]
-    makers = [SETS.makers()[call.function.id](call) for call in plan.calls]
+    makers = [known[call.function.id](call) for call in plan.calls]
 
     def run() -> Iterator[Row]:
         columns = [make([arg(()) for arg in some]) for make, some in zip(makers, args, strict=True)]

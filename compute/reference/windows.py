@@ -29,16 +29,8 @@ WINDOWS: Final = Registry[_Maker](FunctionKind.WINDOW)
 _computes: Final = WINDOWS.maker
 
 
-def can_run_windows(plan: Window) -> bool:
-    """Whether every call has an implementation here."""
-    return all(map(_can_run, plan.calls))
-
-
-def _can_run(call: WindowCall) -> bool:
-    return call.function.id in WINDOWS.makers() or folder(_plain(call)) is not None
-
-
-def _plain(call: WindowCall) -> Aggregate:
+def as_aggregate(call: WindowCall) -> Aggregate:
+    """An aggregate over a window, as one over the rows of a frame."""
     return Aggregate(call.function, call.args, False, call.filter, (), call.type)
 
 
@@ -59,14 +51,15 @@ def windows(plan: Window, source: Source, inside: Frame) -> Source:
 
 
 def window_over(call: WindowCall, inside: Frame) -> Callable[[list[Row]], list[Value]]:
-    """The values of a call for any rows, in their order."""
-    if not _can_run(call):
+    """The values of a call for any rows, in their order. Raises 0A000."""
+    maker = WINDOWS.makers().get(call.function.id)
+    if maker is None and folder(as_aggregate(call)) is None:
         raise not_supported(f"this window of {call.function.id}")
     partition_keys = compiled(call.partition, inside)
     partition_of = row_key([expr.type for expr in call.partition])
     order = sort_keys(call.order, inside)
     peers_of = row_key([key.expr.type for key in call.order])
-    value_of = _value_of(call, inside, order)
+    value_of = _value_of(call, maker, inside, order)
 
     def run(rows: list[Row]) -> list[Value]:
         parts: dict[Key, list[Row]] = {}
@@ -103,13 +96,12 @@ def _partition(
 
 
 def _value_of(
-    call: WindowCall, inside: Frame, order: Sequence[CompiledKey]
+    call: WindowCall, maker: _Maker | None, inside: Frame, order: Sequence[CompiledKey]
 ) -> Callable[[Partition], _Value]:
     args = compiled(call.args, inside)
-    maker = WINDOWS.makers().get(call.function.id)
     if maker is not None:
         return maker(args, lambda: FrameRows(call, order, inside))
-    frame, run = FrameRows(call, order, inside), aggregate_over(_plain(call), inside)
+    frame, run = FrameRows(call, order, inside), aggregate_over(as_aggregate(call), inside)
     return lambda _partition: lambda partition, index: run(frame.rows(partition, index))
 
 

@@ -3,7 +3,8 @@
     select regexp_count(repeat('ab', 200000), 'a')      one row, and ten seconds
 
 What is long comes from constants and parameters that are, or from functions that make much of
-little. Anything else is short work for whatever plan fits `in_process.WORK_MAX`.
+little. Anything else is short work for whatever plan fits WORK_MAX of
+`compute/reference/support.py`.
 """
 
 from typing import Final

@@ -14,7 +14,7 @@ from coordinator.execution.modify import tables_of
 from coordinator.execution.time_value import timestamp_in
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.catalog.meridian_schema import is_system
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.parser.parse import Statement, parse
 from sql.parser.syntax import is_a, parts
 from sql.statements.bound import Compound, CopyOut, CreateTableAs, Explain, Modify, Prepared, Query
@@ -33,9 +33,9 @@ def as_of_timestamp(
         assert isinstance(bound, Query), "a SELECT is bound to a query"
     if bound.columns[0].type.name not in ("timestamptz", "int8", "int4", "int2"):
         raise SqlError("42804", "argument of AS OF must be type timestamp with time zone or bigint")
-    if not execution.services.in_process.can_run(bound.plan):
-        raise not_supported("this expression in AS OF")
-    table = execution.services.in_process.evaluate(execution.run(bound.plan, {}))
+    in_process = execution.services.in_process
+    in_process.require(bound.plan, "this expression in AS OF")
+    table = in_process.evaluate(execution.run(bound.plan, {}))
     value = timestamp_in(table)
     if value is None:
         raise SqlError("22023", "AS OF timestamp must not be null")
