@@ -70,6 +70,63 @@ def _lines(path: Path) -> int:
     return len(path.read_text().splitlines())
 
 
+def _is_type_name(node: ast.AST) -> bool:
+    """`type(x).__name__`."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr in ("__name__", "__qualname__")
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "type"
+    )
+
+
+def _asks_names_of_types(node: ast.AST) -> bool:
+    """Whether a class is told by its name: compared, looked up, or kept for that."""
+    match node:
+        case ast.Compare():
+            asked = [node.left, *node.comparators]
+        case ast.Subscript():
+            asked = [node.slice]
+        case ast.Match():
+            asked = [node.subject]
+        case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
+            asked = [] if node.value is None else [node.value]
+        case ast.Call(func=ast.Attribute(attr="get")):
+            asked = [*node.args]
+        case ast.Attribute(attr="__class__"):
+            return True
+        case _:
+            asked = []
+    return any(map(_is_type_name, asked))
+
+
+def test_classes_are_not_told_by_their_names() -> None:
+    found = [
+        f"{_name(path)}:{getattr(node, 'lineno', 0)}: isinstance, match or a table keyed by class"
+        for path in _python_files()
+        if path.relative_to(ROOT).parts[0] in PACKAGES
+        for node in ast.walk(_tree(path))
+        if _asks_names_of_types(node)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "type(node).__name__ == 'SelectStmt'",
+        "type(node).__name__ not in _NAMES",
+        "_BINDERS[type(node).__name__]",
+        "_BINDERS.get(type(node).__name__)",
+        "name = type(node).__name__",
+        "node.__class__ is SelectStmt",
+    ],
+)
+def test_a_class_that_is_told_by_its_name_is_found(text: str) -> None:
+    assert any(map(_asks_names_of_types, ast.walk(ast.parse(text))))
+
+
 def test_functions_fit_on_a_screen() -> None:
     long = [
         f"{_name(path)}:{node.lineno} {node.name} has {length} lines"

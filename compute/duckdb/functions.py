@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from compute.reference.aggregates import Folder, folder
+from compute.reference.aggregates import folder
 from compute.reference.arrow import to_array, to_values
 from compute.reference.expressions import Frame, Source, compile_expression
 from compute.reference.functions.float_folds import (
@@ -27,6 +27,7 @@ from compute.reference.functions.float_folds import (
     of_frames,
 )
 from compute.reference.groups import aggregate_over
+from compute.reference.registry import Folder
 from compute.reference.tagged_errors import tagged
 from sql.emit.duckdb.types import duckdb_type
 from sql.emit.state import OutsideCall

@@ -5,12 +5,15 @@ INVARIANTS
       independent of it, unless they have an ORDER BY.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import reduce
-from typing import Final, TypeAlias
+from itertools import product
+from typing import Final
 
-from compute.reference.functions import numbers
+from compute.reference.decimals import EXACT, fit
+from compute.reference.functions import statistics
 from compute.reference.functions.float_sums import DEVIATIONS, Deviation, last, running_fold
 from compute.reference.functions.json_builders import (
     json_agg,
@@ -19,9 +22,10 @@ from compute.reference.functions.json_builders import (
     jsonb_agg,
     jsonb_object_agg,
 )
+from compute.reference.functions.numbers import average, in_range
 from compute.reference.functions.ordering import ordering_key
 from compute.reference.functions.powers import shown_decimals
-from compute.reference.functions.statistics import STATISTICS
+from compute.reference.registry import AGGREGATES, Folder, FolderMaker, Rows, folds
 from sql.errors import SqlError
 from sql.plan.nodes import Aggregate
 from sql.types.division_scale import GROUP, SIGNIFICANT, estimated_weight
@@ -29,27 +33,44 @@ from sql.types.limits import check_text
 from sql.types.numeric import of_cast
 from sql.types.sql_type import SqlType, Value
 
-Rows: TypeAlias = Sequence[tuple[Value, ...]]
-"""The arguments of each row of the group that the aggregate sees."""
-Folder: TypeAlias = Callable[[Rows], Value]
+REGISTERING: Final = (statistics,)
+"""Other modules that register aggregates."""
+_INTEGERS: Final = ("int2", "int4", "int8")
+_EXACT_NUMBERS: Final = (*_INTEGERS, "numeric")
+_FLOATS: Final = ("float4", "float8")
+_ORDERED: Final = (
+    *_EXACT_NUMBERS, *_FLOATS, "oid", "text", "bpchar", "bytea", "date", "timestamp", "timestamptz",
+    "time", "timetz", "interval", "anyarray", "anyenum",
+)  # fmt: skip
 
 
 def folder(call: Aggregate) -> Folder | None:
     """What computes this aggregate, or None. NULLs, DISTINCT, FILTER and order are the caller's."""
-    name, type_ = call.function.name, call.type
-    if name == "count":
-        return len
-    if call.function.id in STATISTICS:
-        return STATISTICS[call.function.id](call)
-    if name in _JSON:
-        return _or_null(_JSON[name](call))
-    if (running := running_fold(name, call.args[0].type.name)) is not None:
-        return _or_null(lambda rows: last(running, [_float(row[0]) for row in rows]))
-    maker = _MAKERS.get(name)
-    if maker is None or call.function.id == "array_agg(anyarray)":
-        # An array of arrays has two dimensions.
-        return None
-    return _or_null(maker(call.args[0].type, type_))
+    maker = AGGREGATES.makers().get(call.function.id)
+    return None if maker is None else maker(call)
+
+
+def _null_of_none(maker: FolderMaker) -> FolderMaker:
+    """The aggregate of no rows is NULL."""
+
+    def make(call: Aggregate) -> Folder:
+        fold = maker(call)
+        return lambda rows: fold(rows) if rows else None
+
+    return make
+
+
+@folds("count()", "count(any)")
+def _count(_call: Aggregate) -> Folder:
+    return len
+
+
+@folds(*[f"{name}({source})" for name in ("sum", "avg", *DEVIATIONS) for source in _FLOATS])
+@_null_of_none
+def _of_floats(call: Aggregate) -> Folder:
+    running = running_fold(call.function.name, call.args[0].type.name)
+    assert running is not None, f"{call.function.id} is added up value by value (R1)"
+    return lambda rows: last(running, [_float(row[0]) for row in rows])
 
 
 def _float(value: Value) -> float:
@@ -57,22 +78,27 @@ def _float(value: Value) -> float:
     return value
 
 
-def _sum(_source: SqlType, target: SqlType) -> Folder:
-    if target.name == "numeric":
-        return lambda rows: numbers.fit(_total([_decimal(row[0]) for row in rows]), target)
-    if target.name == "int8":
-        return lambda rows: numbers.in_range(sum(_integer(row[0]) for row in rows), "int8")
-    raise AssertionError("floats are summed up by `running_fold`")
+@folds("sum(int8)", "sum(numeric)")
+@_null_of_none
+def _sum(call: Aggregate) -> Folder:
+    return lambda rows: fit(_total([_decimal(row[0]) for row in rows]), call.type)
+
+
+@folds("sum(int2)", "sum(int4)")
+@_null_of_none
+def _integer_sum(_call: Aggregate) -> Folder:
+    return lambda rows: in_range(sum(_integer(row[0]) for row in rows), "int8")
 
 
 def _total(values: Sequence[Decimal]) -> Decimal:
-    return reduce(numbers.EXACT.add, values, Decimal(0))
+    return reduce(EXACT.add, values, Decimal(0))
 
 
-def _average(source: SqlType, target: SqlType) -> Folder:
-    return lambda rows: numbers.fit(
-        numbers.average([_decimal(row[0]) for row in rows], source), target
-    )
+@folds(*[f"avg({source})" for source in _EXACT_NUMBERS])
+@_null_of_none
+def _average(call: Aggregate) -> Folder:
+    source, target = call.args[0].type, call.type
+    return lambda rows: fit(average([_decimal(row[0]) for row in rows], source), target)
 
 
 def _only_one(rows: Rows) -> Value:
@@ -83,8 +109,9 @@ def _only_one(rows: Rows) -> Value:
     return rows[0][0]
 
 
-def _extreme(*, greatest: bool) -> "Callable[[SqlType, SqlType], Folder]":
-    def make(source: SqlType, _target: SqlType) -> Folder:
+def _extreme(*, greatest: bool) -> FolderMaker:
+    def make(call: Aggregate) -> Folder:
+        source = call.args[0].type
         if source.name == "_json":
             return _only_one
         key = ordering_key(source)
@@ -98,13 +125,23 @@ def _extreme(*, greatest: bool) -> "Callable[[SqlType, SqlType], Folder]":
     return make
 
 
-def _fold_bits(combine: Callable[[int, int], int]) -> "Callable[[SqlType, SqlType], Folder]":
-    return lambda _source, _target: lambda rows: reduce(combine, [_integer(row[0]) for row in rows])
+folds(*[f"min({source})" for source in _ORDERED])(_null_of_none(_extreme(greatest=False)))
+folds(*[f"max({source})" for source in _ORDERED])(_null_of_none(_extreme(greatest=True)))
 
 
-def _string_agg(_source: SqlType, target: SqlType) -> Folder:
+def _fold_bits(combine: Callable[[int, int], int]) -> FolderMaker:
+    return lambda _call: lambda rows: reduce(combine, [_integer(row[0]) for row in rows])
+
+
+for _name, _combine in (("and", operator.and_), ("or", operator.or_), ("xor", operator.xor)):
+    folds(*[f"bit_{_name}({source})" for source in _INTEGERS])(_null_of_none(_fold_bits(_combine)))
+
+
+@folds("string_agg(text,text)", "string_agg(bytea,bytea)")
+@_null_of_none
+def _string_agg(call: Aggregate) -> Folder:
     """The delimiter of each row but the first stands before its value; NULL is nothing."""
-    empty: str | bytes = b"" if target.name == "bytea" else ""
+    empty: str | bytes = b"" if call.type.name == "bytea" else ""
 
     def run(rows: Rows) -> Value:
         parts: list[str | bytes] = []
@@ -121,7 +158,7 @@ def _string_agg(_source: SqlType, target: SqlType) -> Folder:
     return run
 
 
-def _json_agg(fold: Callable[..., str], *, strict: bool = False) -> Callable[[Aggregate], Folder]:
+def _json_agg(fold: Callable[..., str], *, strict: bool = False) -> FolderMaker:
     """`strict`: NULLs are left out."""
 
     def make(call: Aggregate) -> Folder:
@@ -133,12 +170,12 @@ def _json_agg(fold: Callable[..., str], *, strict: bool = False) -> Callable[[Ag
 
         return run
 
-    return make
+    return _null_of_none(make)
 
 
 def _json_object_agg(
     fold: Callable[..., str], *, strict: bool = False, unique: bool = False
-) -> Callable[[Aggregate], Folder]:
+) -> FolderMaker:
     def make(call: Aggregate) -> Folder:
         types = (call.args[0].type, call.args[1].type)
 
@@ -148,55 +185,57 @@ def _json_object_agg(
 
         return run
 
-    return make
+    return _null_of_none(make)
 
 
-def _or_null(fold: Folder) -> Folder:
-    return lambda rows: fold(rows) if rows else None
-
-
-_JSON: Final[dict[str, Callable[[Aggregate], Folder]]] = {
-    "json_agg": _json_agg(json_agg),
-    "json_agg.rows": _json_agg(json_agg_of_rows),
-    "jsonb_agg": _json_agg(jsonb_agg),
-    "json_object_agg": _json_object_agg(json_object_agg),
-    "jsonb_object_agg": _json_object_agg(jsonb_object_agg),
-    "json_agg_strict": _json_agg(json_agg, strict=True),
-    "jsonb_agg_strict": _json_agg(jsonb_agg, strict=True),
-    **{
-        f"{base}_object_agg{'_unique' if unique else ''}{'_strict' if strict else ''}": (
-            _json_object_agg(fold, strict=strict, unique=unique)
+folds("json_agg(anyelement)")(_json_agg(json_agg))
+folds("json_agg.rows(json)")(_json_agg(json_agg_of_rows))
+folds("jsonb_agg(anyelement)")(_json_agg(jsonb_agg))
+folds("json_agg_strict(anyelement)")(_json_agg(json_agg, strict=True))
+folds("jsonb_agg_strict(anyelement)")(_json_agg(jsonb_agg, strict=True))
+for _base, _fold in (("json", json_object_agg), ("jsonb", jsonb_object_agg)):
+    for _unique, _strict in product((False, True), repeat=2):
+        _suffix = f"{'_unique' if _unique else ''}{'_strict' if _strict else ''}"
+        folds(f"{_base}_object_agg{_suffix}(any,any)")(
+            _json_object_agg(_fold, strict=_strict, unique=_unique)
         )
-        for base, fold in (("json", json_object_agg), ("jsonb", jsonb_object_agg))
-        for unique, strict in ((False, True), (True, False), (True, True))
-    },
-}
 
 
-def _array_agg(_source: SqlType, _target: SqlType) -> Folder:
+# An array of arrays has two dimensions: `array_agg(anyarray)` is not here.
+@folds("array_agg(anynonarray)")
+@_null_of_none
+def _array_agg(_call: Aggregate) -> Folder:
     return lambda rows: tuple([row[0] for row in rows])
 
 
-def _deviation(kind: Deviation) -> "Callable[[SqlType, SqlType], Folder]":
-    def make(source: SqlType, target: SqlType) -> Folder:
+def _deviation(kind: Deviation) -> FolderMaker:
+    def make(call: Aggregate) -> Folder:
+        source, target = call.args[0].type, call.type
+
         def run(rows: Rows) -> Value:
             if kind.sample and len(rows) < 2:
                 return None
             divisor = len(rows) - kind.sample
             values = [_decimal(row[0]) for row in rows]
             found = _exact_deviation(values, divisor, source, root=kind.root)
-            return numbers.fit(found, target)
+            return fit(found, target)
 
         return run
 
     return make
 
 
+for _deviation_name, _kind in DEVIATIONS.items():
+    folds(*[f"{_deviation_name}({source})" for source in _EXACT_NUMBERS])(
+        _null_of_none(_deviation(_kind))
+    )
+
+
 def _exact_deviation(
     values: Sequence[Decimal], divisor: int, source: SqlType, *, root: bool
 ) -> Decimal:
     """numeric_stddev_internal: the variance has a quotient's decimals, and its root as many."""
-    exact, count = numbers.EXACT, Decimal(len(values))
+    exact, count = EXACT, Decimal(len(values))
     squares = _total([exact.multiply(value, value) for value in values])
     total = _total(values)
     spread = exact.subtract(exact.multiply(count, squares), exact.multiply(total, total))
@@ -219,26 +258,13 @@ def _integer(value: Value) -> int:
     return value
 
 
-def _all(_source: SqlType, _target: SqlType) -> Folder:
+@folds("bool_and(bool)", "every(bool)")
+@_null_of_none
+def _all(_call: Aggregate) -> Folder:
     return lambda rows: all(row[0] for row in rows)
 
 
-def _any(_source: SqlType, _target: SqlType) -> Folder:
+@folds("bool_or(bool)")
+@_null_of_none
+def _any(_call: Aggregate) -> Folder:
     return lambda rows: any(row[0] for row in rows)
-
-
-_MAKERS: Final[dict[str, Callable[[SqlType, SqlType], Folder]]] = {
-    "sum": _sum,
-    "avg": _average,
-    "min": _extreme(greatest=False),
-    "max": _extreme(greatest=True),
-    "bool_and": _all,
-    "every": _all,
-    "bool_or": _any,
-    "bit_and": _fold_bits(lambda a, b: a & b),
-    "bit_or": _fold_bits(lambda a, b: a | b),
-    "bit_xor": _fold_bits(lambda a, b: a ^ b),
-    "string_agg": _string_agg,
-    "array_agg": _array_agg,
-    **{name: _deviation(kind) for name, kind in DEVIATIONS.items()},
-}

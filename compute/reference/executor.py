@@ -18,29 +18,18 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.executor import Run
-from compute.reference.aggregates import folder
 from compute.reference.arrow import to_batch, to_values
 from compute.reference.expressions import Row
 from compute.reference.expressions import Source as CompiledSource
-from compute.reference.function_table import makers
 from compute.reference.plans import PlanCompiler
-from compute.reference.set_returning import can_run_sets
-from compute.reference.windows import can_run_windows
 from sql.plan.depth import check_depth
 from sql.plan.nodes import (
-    AnyAll,
-    Call,
     Expr,
-    GroupBy,
     Plan,
     RelationId,
     Scan,
-    SetScan,
-    Subquery,
-    Window,
     output_columns,
 )
-from sql.plan.traverse import children, inputs, plan_expressions
 from sql.types.sql_type import Value
 from storage.batch import DataFile, ShardView
 from storage.shapes import shaped
@@ -133,31 +122,6 @@ def evaluate(expr: Expr, parameters: Sequence[Value] = ()) -> Value:
         raise AssertionError(f"a constant expression scans {scan.name}")
 
     return PlanCompiler(no_scan, parameters).expression(expr)(())
-
-
-def can_run(plan: Plan) -> bool:
-    """Whether every function of the plan has an implementation here."""
-    plans: list[Plan] = [plan]
-    while plans:
-        node = plans.pop()
-        plans += inputs(node)
-        if isinstance(node, GroupBy) and any(folder(call) is None for call in node.aggregates):
-            return False
-        if isinstance(node, SetScan) and not can_run_sets(node):
-            return False
-        if isinstance(node, Window) and not can_run_windows(node):
-            return False
-        exprs = list(plan_expressions(node))
-        while exprs:
-            expr = exprs.pop()
-            if isinstance(expr, Call) and expr.function.id not in makers():
-                return False
-            if isinstance(expr, AnyAll) and expr.function.id not in makers():
-                return False
-            if isinstance(expr, Subquery):
-                plans.append(expr.plan)
-            exprs += children(expr)
-    return True
 
 
 # --- inputs ------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from compute.reference.function_table import element_function, makers
+from compute.reference.function_table import makers
 from compute.reference.functions.ordering import Key, ordering_key, row_key
+from compute.reference.registry import element_function
 from sql.errors import SqlError, not_supported, stack_depth
 from sql.plan.array_calls import compared_element, element_type
 from sql.plan.nodes import (

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compute.reference.aggregates import Rows, folder
+from compute.reference.aggregates import folder
 from compute.reference.expressions import Evaluator, Frame, Row, compile_expression
 from compute.reference.functions.ordering import Key, ordering_key, row_key
+from compute.reference.registry import Rows
 from sql.errors import not_supported
 from sql.plan.nodes import Aggregate, Const, Expr, SortKey
 from sql.types.sql_type import Value

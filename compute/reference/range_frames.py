@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from compute.reference.decimals import EXACT
 from compute.reference.functions.datetime import (
     date_to_timestamp,
     length,
@@ -21,7 +22,6 @@ from compute.reference.functions.datetime import (
     plus,
     plus_interval,
 )
-from compute.reference.functions.numbers import EXACT
 from sql.types.datetime.timetz import later
 from sql.types.sql_type import Interval, SqlType, Value
 

@@ -7,24 +7,31 @@ from typing import Final, TypeAlias
 from compute.reference.expressions import Frame, Row, Source
 from compute.reference.functions.generate_series import SERIES, numbers
 from compute.reference.groups import compiled
+from compute.reference.registry import Registry
 from sql.errors import not_supported
+from sql.functions.table import FunctionKind
 from sql.plan.nodes import SetCall, SetScan
 from sql.types.sql_type import Value
 
 _Values: TypeAlias = Iterator[Value]
+_Rows: TypeAlias = Callable[[Sequence[Value]], _Values]
+_Maker: TypeAlias = Callable[[SetCall], _Rows]
 
-
-def can_run_sets(plan: SetScan) -> bool:
-    """Whether every call has an implementation here."""
-    return all(call.function.name in _MAKERS for call in plan.calls)
+SETS: Final = Registry[_Maker](FunctionKind.SET)
+_returns: Final = SETS.maker
+_NUMBERS: Final = (
+    "int4,int4", "int4,int4,int4", "int8,int8", "int8,int8,int8", "numeric,numeric",
+    "numeric,numeric,numeric",
+)  # fmt: skip
 
 
 def sets(plan: SetScan, frame: Frame) -> Source:
-    """The rows of the calls, side by side."""
-    if not can_run_sets(plan):
+    """The rows of the calls, side by side. Raises 0A000."""
+    known = SETS.makers()
+    if not all(call.function.id in known for call in plan.calls):
         raise not_supported(f"the set-returning function {plan.calls[0].function.id}")
     args = [compiled(call.args, frame) for call in plan.calls]
-    makers = [_MAKERS[call.function.name](call) for call in plan.calls]
+    makers = [known[call.function.id](call) for call in plan.calls]
 
     def run() -> Iterator[Row]:
         columns = [make([arg(()) for arg in some]) for make, some in zip(makers, args, strict=True)]
@@ -34,10 +41,11 @@ def sets(plan: SetScan, frame: Frame) -> Source:
     return run
 
 
-_Maker: TypeAlias = Callable[[SetCall], Callable[[Sequence[Value]], _Values]]
+# --- the functions -----------------------------------------------------------------------------
 
 
-def _unnest(_call: SetCall) -> Callable[[Sequence[Value]], _Values]:
+@_returns("unnest(anyarray)")
+def _unnest(_call: SetCall) -> _Rows:
     def run(args: Sequence[Value]) -> _Values:
         (array,) = args
         return iter(array if isinstance(array, tuple) else ())
@@ -45,7 +53,8 @@ def _unnest(_call: SetCall) -> Callable[[Sequence[Value]], _Values]:
     return run
 
 
-def _subscripts(_call: SetCall) -> Callable[[Sequence[Value]], _Values]:
+@_returns("generate_subscripts(anyarray,int4)", "generate_subscripts(anyarray,int4,bool)")
+def _subscripts(_call: SetCall) -> _Rows:
     def run(args: Sequence[Value]) -> _Values:
         array, dimension, *rest = args
         reverse = rest[0] if rest else False
@@ -57,17 +66,11 @@ def _subscripts(_call: SetCall) -> Callable[[Sequence[Value]], _Values]:
     return run
 
 
-def _series(call: SetCall) -> Callable[[Sequence[Value]], _Values]:
+@_returns(*[f"generate_series({types})" for types in (*SERIES, *_NUMBERS)])
+def _series(call: SetCall) -> _Rows:
     series = SERIES.get(",".join(call.function.args), numbers)
 
     def run(args: Sequence[Value]) -> _Values:
         return iter(()) if None in args else series(*args)
 
     return run
-
-
-_MAKERS: Final[dict[str, _Maker]] = {
-    "generate_series": _series,
-    "unnest": _unnest,
-    "generate_subscripts": _subscripts,
-}

@@ -14,22 +14,23 @@ from compute.reference.expressions import Evaluator, Frame, Row, Source
 from compute.reference.frames import FrameRows, Partition
 from compute.reference.functions.ordering import Key, row_key
 from compute.reference.groups import CompiledKey, aggregate_over, compiled, sort_keys, sorted_rows
+from compute.reference.registry import Registry
 from sql.errors import SqlError, not_supported
 from sql.functions.table import FunctionKind
 from sql.plan.nodes import Aggregate, Window, WindowCall
 from sql.types.sql_type import Value
 
+_Value: TypeAlias = Callable[[Partition, int], Value]
+_Args: TypeAlias = Sequence[Evaluator]
+_MakeFrame: TypeAlias = Callable[[], FrameRows]
+_Maker: TypeAlias = Callable[[_Args, _MakeFrame], Callable[[Partition], _Value]]
 
-def can_run_windows(plan: Window) -> bool:
-    """Whether every call has an implementation here."""
-    return all(map(_can_run, plan.calls))
+WINDOWS: Final = Registry[_Maker](FunctionKind.WINDOW)
+_computes: Final = WINDOWS.maker
 
 
-def _can_run(call: WindowCall) -> bool:
-    return call.function.kind is FunctionKind.WINDOW or folder(_plain(call)) is not None
-
-
-def _plain(call: WindowCall) -> Aggregate:
+def as_aggregate(call: WindowCall) -> Aggregate:
+    """An aggregate over a window, as one over the rows of a frame."""
     return Aggregate(call.function, call.args, False, call.filter, (), call.type)
 
 
@@ -49,18 +50,16 @@ def windows(plan: Window, source: Source, inside: Frame) -> Source:
 # --- one call ----------------------------------------------------------------------------------
 
 
-_Value: TypeAlias = Callable[[Partition, int], Value]
-
-
 def window_over(call: WindowCall, inside: Frame) -> Callable[[list[Row]], list[Value]]:
-    """The values of a call for any rows, in their order."""
-    if not _can_run(call):
+    """The values of a call for any rows, in their order. Raises 0A000."""
+    maker = WINDOWS.makers().get(call.function.id)
+    if maker is None and folder(as_aggregate(call)) is None:
         raise not_supported(f"this window of {call.function.id}")
     partition_keys = compiled(call.partition, inside)
     partition_of = row_key([expr.type for expr in call.partition])
     order = sort_keys(call.order, inside)
     peers_of = row_key([key.expr.type for key in call.order])
-    value_of = _value_of(call, inside, order)
+    value_of = _value_of(call, maker, inside, order)
 
     def run(rows: list[Row]) -> list[Value]:
         parts: dict[Key, list[Row]] = {}
@@ -97,23 +96,21 @@ def _partition(
 
 
 def _value_of(
-    call: WindowCall, inside: Frame, order: Sequence[CompiledKey]
+    call: WindowCall, maker: _Maker | None, inside: Frame, order: Sequence[CompiledKey]
 ) -> Callable[[Partition], _Value]:
-    name = call.function.name
     args = compiled(call.args, inside)
-    if name in _RANKS:
-        return lambda _partition: _RANKS[name]
-    if name == "ntile":
-        return lambda partition: _ntile(args[0], partition)
-    if name in ("lag", "lead"):
-        value = _shifted(args, back=name == "lag")
-        return lambda _partition: value
-    frame = FrameRows(call, order, inside)
-    if call.function.kind is FunctionKind.AGGREGATE:
-        run = aggregate_over(_plain(call), inside)
-        return lambda _partition: lambda partition, index: run(frame.rows(partition, index))
-    picked = _picked(name, args)
-    return lambda _partition: lambda partition, index: picked(partition, index, frame)
+    if maker is not None:
+        return maker(args, lambda: FrameRows(call, order, inside))
+    frame, run = FrameRows(call, order, inside), aggregate_over(as_aggregate(call), inside)
+    return lambda _partition: lambda partition, index: run(frame.rows(partition, index))
+
+
+# --- the functions -----------------------------------------------------------------------------
+
+
+def _ranks(value: _Value) -> _Maker:
+    """A function without arguments or a frame."""
+    return lambda _args, _frame: lambda _partition: value
 
 
 def _rank(partition: Partition, index: int) -> int:
@@ -129,16 +126,19 @@ def _cume_dist(partition: Partition, index: int) -> float:
     return partition.starts[partition.group[index] + 1] / len(partition.rows)
 
 
-_RANKS: Final[dict[str, _Value]] = {
-    "row_number": lambda _partition, index: index + 1,
-    "rank": _rank,
-    "dense_rank": lambda partition, index: partition.group[index] + 1,
-    "percent_rank": _percent_rank,
-    "cume_dist": _cume_dist,
-}
+_computes("row_number()")(_ranks(lambda _partition, index: index + 1))
+_computes("rank()")(_ranks(_rank))
+_computes("dense_rank()")(_ranks(lambda partition, index: partition.group[index] + 1))
+_computes("percent_rank()")(_ranks(_percent_rank))
+_computes("cume_dist()")(_ranks(_cume_dist))
 
 
-def _ntile(count: Evaluator, partition: Partition) -> _Value:
+@_computes("ntile(int4)")
+def _ntile(args: _Args, _frame: _MakeFrame) -> Callable[[Partition], _Value]:
+    return lambda partition: _tile(args[0], partition)
+
+
+def _tile(count: Evaluator, partition: Partition) -> _Value:
     """The argument is that of the partition's first row, as in PostgreSQL."""
     buckets = count(partition.rows[0])
     if buckets is None:
@@ -157,7 +157,19 @@ def _ntile(count: Evaluator, partition: Partition) -> _Value:
     return value
 
 
-def _shifted(args: Sequence[Evaluator], *, back: bool) -> _Value:
+@_computes("lag(anyelement)", "lag(anyelement,int4)", "lag(anycompatible,int4,anycompatible)")
+def _lag(args: _Args, _frame: _MakeFrame) -> Callable[[Partition], _Value]:
+    value = _shifted(args, back=True)
+    return lambda _partition: value
+
+
+@_computes("lead(anyelement)", "lead(anyelement,int4)", "lead(anycompatible,int4,anycompatible)")
+def _lead(args: _Args, _frame: _MakeFrame) -> Callable[[Partition], _Value]:
+    value = _shifted(args, back=False)
+    return lambda _partition: value
+
+
+def _shifted(args: _Args, *, back: bool) -> _Value:
     def value(partition: Partition, index: int) -> Value:
         row = partition.rows[index]
         distance = 1 if len(args) < 2 else args[1](row)
@@ -172,18 +184,40 @@ def _shifted(args: Sequence[Evaluator], *, back: bool) -> _Value:
     return value
 
 
-def _picked(name: str, args: Sequence[Evaluator]) -> Callable[[Partition, int, FrameRows], Value]:
-    def value(partition: Partition, index: int, frame: FrameRows) -> Value:
-        place = 0 if name == "first_value" else -1
-        if name == "nth_value":
-            number = args[1](partition.rows[index])
-            if number is None:
-                return None
-            assert isinstance(number, int), "nth_value takes an int4"
-            if number <= 0:
-                raise SqlError("22016", "argument of nth_value must be greater than zero")
-            place = number - 1
+@_computes("first_value(anyelement)")
+def _first_value(args: _Args, make_frame: _MakeFrame) -> Callable[[Partition], _Value]:
+    return _picked(args, make_frame(), lambda _row: 0)
+
+
+@_computes("last_value(anyelement)")
+def _last_value(args: _Args, make_frame: _MakeFrame) -> Callable[[Partition], _Value]:
+    return _picked(args, make_frame(), lambda _row: -1)
+
+
+@_computes("nth_value(anyelement,int4)")
+def _nth_value(args: _Args, make_frame: _MakeFrame) -> Callable[[Partition], _Value]:
+    def place(row: Row) -> int | None:
+        number = args[1](row)
+        if number is None:
+            return None
+        assert isinstance(number, int), "nth_value takes an int4"
+        if number <= 0:
+            raise SqlError("22016", "argument of nth_value must be greater than zero")
+        return number - 1
+
+    return _picked(args, make_frame(), place)
+
+
+def _picked(
+    args: _Args, frame: FrameRows, place_of: Callable[[Row], int | None]
+) -> Callable[[Partition], _Value]:
+    """The first argument of one row of the frame; NULL for a place that it does not have."""
+
+    def value(partition: Partition, index: int) -> Value:
+        place = place_of(partition.rows[index])
+        if place is None:
+            return None
         rows = frame.rows(partition, index)
         return args[0](rows[place]) if -1 <= place < len(rows) and rows else None
 
-    return value
+    return lambda _partition: value

@@ -18,7 +18,6 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from compute.plan_nodes import nodes
 from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
@@ -28,7 +27,8 @@ from coordinator.execution.context import Done, Execution, InProcess
 from coordinator.execution.dml.row_sink import stored_schema
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
-from sql.plan.nodes import Subquery, Values
+from sql.plan.nodes import Values
+from sql.plan.traverse import plan_has_subquery
 from sql.statements.bound import Modify, ModifyKind, Prepared
 
 ROWS_MAX: Final = 64
@@ -104,7 +104,7 @@ def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
         return None
     if not isinstance(source, Values) or not 0 < len(source.rows) <= ROWS_MAX:
         return None
-    if any(isinstance(node, Subquery) for node in nodes(source)) or not in_process.can_run(source):
+    if plan_has_subquery(source) or in_process.refusal(source) is not None:
         return None
     not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
     tag = f"{prepared.tag} {len(source.rows)}"

@@ -19,6 +19,7 @@ import pyarrow as pa
 from compute.access.key_index import KeyIndex
 from compute.access.row_predicates import RowPredicate
 from compute.executor import Executor, Run
+from compute.reference.support import RowsAllowed
 from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import Naming
@@ -43,12 +44,27 @@ from storage.batch import DataFile, ShardView
 from storage.clock import Clock
 from storage.types import ShardId, Timestamp
 
+Inputs: TypeAlias = Mapping[RelationId, ShardView]
+"""What the relations of a plan are read from."""
+
 
 class InProcess(Protocol):
     """The reference executor: answers small plans at once, in this process."""
 
-    def can_run(self, plan: Plan) -> bool:
-        """Whether it has every function of the plan."""
+    def refusal(
+        self,
+        plan: Plan,
+        inputs: Inputs | None = None,
+        allowed: RowsAllowed | None = None,
+    ) -> str | None:
+        """Why it does not run the plan over these inputs; None if it does.
+
+        `inputs`: None if the caller bounds their rows by itself. `allowed`: None for no input.
+        """
+        ...
+
+    def require(self, plan: Plan, what: str) -> None:
+        """Raise 0A000 for `what` if it does not run a plan that only it could run."""
         ...
 
     def evaluate(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:

@@ -51,7 +51,7 @@ from coordinator.pgwire.messages import (
     Severity,
 )
 from coordinator.streams import ending
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.statements.bound import CopyIn, CopyOut
 from storage.types import Timestamp
 
@@ -204,8 +204,7 @@ class _Defaults:
             return []
         plan = replace(self._row, rows=self._row.rows * rows) if self._volatile else self._row
         in_process = self._execution.services.in_process
-        if not in_process.can_run(self._row):
-            raise not_supported("COPY with this default")
+        in_process.require(self._row, "COPY with this default")
         run = self._execution.run(plan, await self._execution.with_catalog(plan, {}))
         (found,) = in_process.evaluate(run).combine_chunks().to_batches()
         if self._volatile:

@@ -19,6 +19,7 @@ from typing import Final
 
 from compute.duckdb.support import refusal
 from compute.executor import EngineUnavailable, Executor
+from compute.reference.support import RowsAllowed
 from compute.scan import bytes_of, rows_of
 from coordinator.execution.context import Execution
 from sql.catalog.meridian_schema import is_system_relation
@@ -49,8 +50,7 @@ class Choice:
 def choose(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Choice:
     """The engine for a plan over these inputs (H1)."""
     services = execution.services
-    can_run_here = services.in_process.can_run(plan)
-    if not inputs and can_run_here:
+    if services.in_process.refusal(plan, inputs) is None:
         return Choice(None, "")
     if inputs and all(map(is_system_relation, inputs)):
         return _beside(execution, plan, inputs)
@@ -58,7 +58,7 @@ def choose(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardVi
         case "local":
             return Choice(_local(execution), "")
         case "auto":
-            return _automatic(execution, plan, inputs, can_run_here=can_run_here)
+            return _automatic(execution, plan, inputs)
         case _:
             return Choice(services.engine, "")
 
@@ -75,15 +75,10 @@ def _beside(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardV
     return Choice(local, "relations of the system")
 
 
-def _automatic(
-    execution: Execution,
-    plan: Plan,
-    inputs: Mapping[RelationId, ShardView],
-    *,
-    can_run_here: bool,
-) -> Choice:
+def _automatic(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Choice:
     services, limits = execution.services, execution.services.limits
-    if can_run_here and _rows_in_memory(inputs, limits.auto_rows_max):
+    few = RowsAllowed(limits.auto_rows_max)
+    if services.in_process.refusal(plan, inputs, few) is None:
         return Choice(None, "auto: a few rows in memory")
     if services.local is None or services.local is services.engine:
         return Choice(services.engine, "auto: the only engine of this server")
@@ -100,12 +95,3 @@ def _local(execution: Execution) -> Executor:
     if execution.services.local is None:
         raise EngineUnavailable("this server has no local engine")
     return execution.services.local
-
-
-def _rows_in_memory(inputs: Mapping[RelationId, ShardView], limit: int) -> bool:
-    rows = 0
-    for view in inputs.values():
-        if view.files:
-            return False
-        rows += sum(piece.rows.num_rows for piece in view.inline)
-    return rows <= limit

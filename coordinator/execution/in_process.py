@@ -16,11 +16,13 @@ from compute.arrow import batch_schema
 from compute.executor import Run
 from compute.plan_nodes import nodes
 from compute.reference.arrow import BatchMaker
-from compute.reference.cost import work, written_rows
-from compute.reference.executor import PreparedPlan, can_run, execute, rows_in_memory
+from compute.reference.executor import PreparedPlan, execute, rows_in_memory
 from compute.reference.expressions import Row
+from compute.reference.support import RowsAllowed, refusal, refusal_of_inputs
 from compute.simple_plans import is_row_by_row
+from coordinator.execution.context import Inputs
 from coordinator.execution.plan_cost import is_given_much, makes_much
+from sql.errors import not_supported
 from sql.plan.nodes import Filter, Plan, PlanColumn, Project, Scan, Values, output_columns
 from sql.plan.traverse import plan_has_subquery
 from sql.types.sql_type import SqlType, Value
@@ -35,14 +37,6 @@ all of its literals alive, and looking at it again costs less than running it.""
 _THREADS: Final = 2
 """For plans that may take long. More: they take more from everybody else. Fewer: they wait more."""
 
-WORK_MAX: Final = 200_000
-"""Rows that a plan may touch on the loop. More: a longer stall for everybody. Fewer: more constant
-queries wait for the engine."""
-
-_WORK_PER_WRITTEN_ROW: Final = 16
-"""Rows that may be touched for each row of VALUES that the statement writes out: fewer than it took
-to read and bind it. An engine would be given all of them as text, and reads it slower still."""
-
 
 @dataclass(slots=True)
 class _Known:
@@ -53,7 +47,7 @@ class _Known:
     """
 
     plan: Plan
-    can_run: bool
+    refusal: str | None
     columns: Sequence[PlanColumn]
     schema: pa.Schema
     maker: BatchMaker
@@ -89,23 +83,36 @@ class ReferenceInProcess:
         self._known: dict[int, _Known] = {}
         self._threads = Threads(_THREADS, thread_name_prefix="long-plans")
 
-    def can_run(self, plan: Plan) -> bool:
+    def refusal(
+        self,
+        plan: Plan,
+        inputs: Inputs | None = None,
+        allowed: RowsAllowed | None = None,
+    ) -> str | None:
         """See InProcess."""
+        refused = None if inputs is None else refusal_of_inputs(plan, inputs, allowed)
+        return refused or self._refusal(plan)
+
+    def require(self, plan: Plan, what: str) -> None:
+        """See InProcess."""
+        if self._refusal(plan) is not None:
+            raise not_supported(what)
+
+    def _refusal(self, plan: Plan) -> str | None:
         known = self._known.get(id(plan))
         if known is not None and known.plan is plan:
-            return known.can_run
-        limit = max(WORK_MAX, _WORK_PER_WRITTEN_ROW * written_rows(plan))
-        answer = can_run(plan) and work(plan) <= limit
+            return known.refusal
+        refused = refusal(plan)
         if _is_long(plan):
-            return answer
+            return refused
         if len(self._known) >= _REMEMBERED_MAX:
             self._known.clear()
         columns = output_columns(plan)
         schema = batch_schema(columns)
         maker = BatchMaker(_types(columns), schema)
-        long = answer and makes_much(plan)
-        self._known[id(plan)] = _Known(plan, answer, columns, schema, maker, long)
-        return answer
+        long = refused is None and makes_much(plan)
+        self._known[id(plan)] = _Known(plan, refused, columns, schema, maker, long)
+        return refused
 
     def value(self, plan: Plan) -> Value:
         """See InProcess."""

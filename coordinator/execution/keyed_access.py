@@ -114,7 +114,7 @@ async def point_access(
     """How to answer the plan by keys; None if an engine has to (A1)."""
     if not tables or len(tables) != len(inputs) or any(map(is_system, tables)):
         return None
-    if not execution.services.in_process.can_run(plan):
+    if execution.services.in_process.refusal(plan) is not None:
         return None
     reading = point_change(plan, tables[0]) if len(tables) == 1 else None
     if reading is not None:

@@ -3,7 +3,8 @@
     select regexp_count(repeat('ab', 200000), 'a')      one row, and ten seconds
 
 Long work comes from long constants and parameters, or from functions that make large values of
-small ones. Anything else is short work for every plan that fits `in_process.WORK_MAX`.
+small ones. Anything else is short work for every plan that fits WORK_MAX of
+`compute/reference/support.py`.
 """
 
 from typing import Final

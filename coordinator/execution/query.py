@@ -38,8 +38,9 @@ async def start_query(
     execution: Execution, query: Query, *, as_of: Timestamp | None
 ) -> AsyncIterator[pa.RecordBatch]:
     """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
-    if not query.tables and execution.services.in_process.can_run(query.plan):
-        return held(await execution.services.in_process.answer(execution.run(query.plan, {})))
+    in_process = execution.services.in_process
+    if not query.tables and in_process.refusal(query.plan) is None:
+        return held(await in_process.answer(execution.run(query.plan, {})))
     inputs = await query_inputs(execution, query, as_of=as_of)
     return await run_query(execution, query, inputs)
 

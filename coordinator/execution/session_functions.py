@@ -69,8 +69,7 @@ def evaluated(execution: Execution, args: Sequence[Expr], name: str) -> Sequence
     columns = tuple(PlanColumn(ColumnId(n), f"a{n}", arg.type) for n, arg in enumerate(args))
     plan = Values(columns, (tuple(args),))
     in_process = execution.services.in_process
-    if not in_process.can_run(plan):
-        raise not_supported(f"{name}() of a computed argument")
+    in_process.require(plan, f"{name}() of a computed argument")
     (row,) = in_process.evaluate(execution.run(plan, {})).to_batches()
     return [to_values(row.column(n), arg.type)[0] for n, arg in enumerate(args)]
 

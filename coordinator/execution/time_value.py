@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from coordinator.execution.context import Execution
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.plan.nodes import ColumnId, Expr, PlanColumn, Project, Values
 from storage.types import Timestamp
 
@@ -14,9 +14,9 @@ def time_value(execution: Execution, expr: Expr, clause: str) -> Timestamp:
     """A timestamp of int8 or timestamptz. Raises 22023 for NULL and for what is before 1970."""
     column = PlanColumn(_COLUMN, "time", expr.type)
     plan = Project(Values((), ((),)), (column,), (expr,))
-    if not execution.services.in_process.can_run(plan):
-        raise not_supported(f"this expression in {clause}")
-    table = execution.services.in_process.evaluate(execution.run(plan, {}))
+    in_process = execution.services.in_process
+    in_process.require(plan, f"this expression in {clause}")
+    table = in_process.evaluate(execution.run(plan, {}))
     value = timestamp_in(table)
     if value is None:
         raise SqlError("22023", f"{clause} timestamp must not be null")

@@ -35,9 +35,9 @@ def as_of_timestamp(
         raise SqlError("42804", "argument of AS OF must be type timestamp with time zone or bigint")
     if bound.tables:
         raise not_supported("reading tables in AS OF")
-    if not execution.services.in_process.can_run(bound.plan):
-        raise not_supported("this expression in AS OF")
-    table = execution.services.in_process.evaluate(execution.run(bound.plan, {}))
+    in_process = execution.services.in_process
+    in_process.require(bound.plan, "this expression in AS OF")
+    table = in_process.evaluate(execution.run(bound.plan, {}))
     value = timestamp_in(table)
     if value is None:
         raise SqlError("22023", "AS OF timestamp must not be null")

@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final, Protocol
 
+from pglast import ast
+
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, counted
 from coordinator.pgwire.messages import (
@@ -173,11 +175,11 @@ class Commands:
 
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
-        kind = type(statement.node).__name__
-        if kind == "TransactionStmt" and self._transaction.rolled_back_to:
+        node = statement.node
+        if isinstance(node, ast.TransactionStmt) and self._transaction.rolled_back_to:
             await self.portals.close_since(self._transaction.rolled_back_to)
             self._transaction.rolled_back_to = 0
-        elif kind in ("DiscardStmt", "DeallocateStmt", "ClosePortalStmt"):
+        elif isinstance(node, ast.DiscardStmt | ast.DeallocateStmt | ast.ClosePortalStmt):
             await self._discard(statement)
 
     async def _discard(self, statement: Statement) -> None:
@@ -252,7 +254,8 @@ class Commands:
             case Fetch() as fetch:
                 self._runner.check_allowed(statement)
                 outcome = await self._fetch(fetch)
-        if type(statement.node).__name__ == "TransactionStmt" and ends != self._transaction.ends:
+        is_control = isinstance(statement.node, ast.TransactionStmt)
+        if is_control and ends != self._transaction.ends:
             await self._transaction_ended()
         await self._after(statement)
         return outcome
@@ -467,7 +470,7 @@ class Commands:
 
     async def _start(self, portal: Portal, *, alone: bool) -> None:
         portal.outcome = await self._outcome(portal.prepared, portal.parameters, alone=alone)
-        if type(portal.prepared.statement.node).__name__ != "TransactionStmt":
+        if not isinstance(portal.prepared.statement.node, ast.TransactionStmt):
             self._transaction.grouped = True
 
     async def _continue(self, portal: Portal, limit: int) -> None:

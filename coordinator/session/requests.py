@@ -1,6 +1,7 @@
 """Requests to the statement runner, and properties of statements that need no catalog."""
 
 from dataclasses import dataclass
+from types import NoneType
 from typing import Final
 
 from pglast import ast
@@ -12,15 +13,15 @@ from sql.statements.session import TransactionControl, TransactionVerb
 from sql.types.sql_type import SqlType
 
 # They mean the same under every catalog: binding them must not choose a timestamp.
-_WITHOUT_CATALOG: Final = frozenset(
-    {"NoneType", "TransactionStmt", "VariableSetStmt", "VariableShowStmt", "DiscardStmt",
-     "DeallocateStmt", "ClosePortalStmt", "UnlistenStmt"}
+_WITHOUT_CATALOG: Final = (
+    NoneType, ast.TransactionStmt, ast.VariableSetStmt, ast.VariableShowStmt, ast.DiscardStmt,
+    ast.DeallocateStmt, ast.ClosePortalStmt, ast.UnlistenStmt,
 )  # fmt: skip
 
 # PostgreSQL takes a snapshot to prepare them and to bind their values (analyze_requires_snapshot).
-_ANALYZED: Final = frozenset(
-    {"SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt", "DeclareCursorStmt",
-     "ExplainStmt", "CreateTableAsStmt", "CallStmt"}
+_ANALYZED: Final = (
+    ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt, ast.MergeStmt,
+    ast.DeclareCursorStmt, ast.ExplainStmt, ast.CreateTableAsStmt, ast.CallStmt,
 )  # fmt: skip
 
 
@@ -48,12 +49,12 @@ class Request:
 
 def needs_catalog(statement: Statement) -> bool:
     """Whether binding looks at the catalog."""
-    return type(statement.node).__name__ not in _WITHOUT_CATALOG
+    return not isinstance(statement.node, _WITHOUT_CATALOG)
 
 
 def is_analyzed(statement: Statement) -> bool:
     """Whether preparing the statement already fixes its transaction's modes."""
-    return type(statement.node).__name__ in _ANALYZED
+    return isinstance(statement.node, _ANALYZED)
 
 
 def check_alone(statement: Statement) -> None:

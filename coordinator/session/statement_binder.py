@@ -32,6 +32,8 @@ from sql.types.sql_type import SqlType, Value, sent_as
 VERSION: Final = f"PostgreSQL 18.0 (Meridian {product_version()})"
 """What version() answers; clients look for the first two words."""
 
+_ARGUMENT: Final = "this expression in EXECUTE"
+
 
 class StatementBinder:
     """See the module."""
@@ -119,7 +121,7 @@ class StatementBinder:
         prepared = self.bind(query, self._services.coordination.newest_catalog, ())
         bound = prepared.bound
         assert isinstance(bound, Query), "a SELECT is bound to a query"
-        computed = prepared.supplied or bound.calls is not None
-        if bound.tables or computed or not self._services.in_process.can_run(bound.plan):
-            raise not_supported("this expression in EXECUTE")
+        if bound.tables or prepared.supplied or bound.calls is not None:
+            raise not_supported(_ARGUMENT)
+        self._services.in_process.require(bound.plan, _ARGUMENT)
         return with_blanks(self._services.in_process.value(bound.plan), bound.columns[0].type)

@@ -17,6 +17,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias, assert_never
 
+from pglast import ast
+
 from coordinator.core.messages import ConnectionId, RefusedReason, Snapshot
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution.blind_insert import insert_alone
@@ -190,7 +192,7 @@ class StatementRunner:
 
     async def _insert_blindly(self, request: Request, execution: Execution) -> Done | None:
         """The short way of an INSERT that has been bound before, if it can be taken."""
-        if type(request.statement.node).__name__ != "InsertStmt":
+        if not isinstance(request.statement.node, ast.InsertStmt):
             return None
         catalog = self._services.coordination.newest_catalog
         setting = self._binder.setting(catalog, fixed=True)

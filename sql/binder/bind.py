@@ -78,7 +78,7 @@ from sql.parser.meridian_nodes import (
 )
 from sql.parser.parse import Statement
 from sql.parser.statement_names import statement_words
-from sql.parser.syntax import Node, constant_places, is_a, position
+from sql.parser.syntax import Node, constant_places, is_a, position, with_clause
 from sql.plan.traverse import pruned
 from sql.statements.bound import (
     AdvanceTimeline,
@@ -205,7 +205,7 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:
     if binder is None:
         raise not_supported(statement_words(node), None)
     # Statements without WITH have no part that writes, but are asked in the same words.
-    binding.top_with = getattr(node, "withClause", None) or node if is_a(node, *_WITH) else None
+    binding.top_with = with_clause(node) or node if is_a(node, *_WITH) else None
     bound = with_parts(binding, binder(binding, node))
     check_locked(binding, bound)
     return bound
@@ -285,7 +285,7 @@ def _explain(binding: Binding, node: Node) -> Bound:
             ast.SelectStmt() | ast.InsertStmt() | ast.UpdateStmt() | ast.DeleteStmt()
             | ast.MergeStmt() | ast.CreateTableAsStmt()
         ):  # fmt: skip
-            binding.top_with = getattr(inner, "withClause", None) or inner
+            binding.top_with = with_clause(inner) or inner
             bound = with_parts(binding, _BINDERS[type(inner)](binding, inner))
         case _:
             raise not_supported(f"EXPLAIN of {statement_words(inner)}", None)

@@ -8,6 +8,7 @@ INVARIANTS
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Final, TypeAlias
 
 from sql.emit.state import Scope
@@ -141,8 +142,8 @@ def is_negative(value: Value) -> bool:
     """Whether an offset is below zero; NaN counts as such."""
     if isinstance(value, Interval):
         return (value.months * 30 + value.days) * _DAY + value.micros < 0
-    assert isinstance(value, int | float) or hasattr(value, "is_signed"), "an offset is a number"
-    return not value >= 0  # type: ignore[operator]
+    assert isinstance(value, int | float | Decimal), "an offset is a number"
+    return not value >= 0
 
 
 def known_argument(call: WindowCall, scope: Scope, index: int) -> Value:

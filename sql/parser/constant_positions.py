@@ -65,9 +65,9 @@ def _side_by_side(node: Node, found: Json) -> Iterator[tuple[Node, int]]:
         return
     if not is_a(node, ast.Node) or not isinstance(found, dict):
         return
-    name = type(node).__name__
-    if set(found) == {name}:
-        found = found[name]
+    if len(found) == 1:
+        ((tag, inside),) = found.items()
+        found = inside if getattr(ast, tag, None) is type(node) else found
     if is_a(node, ast.A_Const):
         yield node, found.get("location", 0)
         return

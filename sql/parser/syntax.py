@@ -59,6 +59,25 @@ def strings(names: Iterable[Node] | None) -> tuple[str, ...]:
     return tuple(name.sval for name in names or ())
 
 
+_STATEMENTS_WITH: Final = (
+    ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt, ast.MergeStmt,
+)  # fmt: skip
+_ALIASED: Final = (
+    ast.RangeVar, ast.RangeSubselect, ast.RangeFunction, ast.RangeTableFunc, ast.JoinExpr,
+    ast.JsonTable,
+)  # fmt: skip
+
+
+def with_clause(node: Node) -> Node:
+    """The WITH clause of a statement, if it has one."""
+    return node.withClause if is_a(node, *_STATEMENTS_WITH) else None
+
+
+def alias_of(item: Node) -> Node:
+    """The alias of an item of FROM, if it has one."""
+    return item.alias if is_a(item, *_ALIASED) else None
+
+
 def parts(node: Node) -> Iterator[Node]:
     """All nodes of a tree."""
     waiting: list[Node] = [node]

@@ -9,13 +9,16 @@ INVARIANTS
 import random
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import cache
 from typing import Final, TypeAlias
 
-from compute.reference.functions.numbers import Function, Maker, plain
 from compute.reference.functions.ordering import Key, ordering_key
+from compute.reference.registry import Function, element_function, implements, makes
 from sql.errors import SqlError, not_supported
-from sql.plan.array_calls import element_type
-from sql.plan.nodes import Call
+from sql.functions import table
+from sql.functions.table import ARRAY_FORM
+from sql.plan.array_calls import converted_element, element_type
+from sql.plan.nodes import Call, Const
 from sql.types.array_text import several_dimensions
 from sql.types.limits import joined
 from sql.types.sql_type import SqlType, Value
@@ -32,16 +35,6 @@ def _item_key(type_: SqlType) -> Callable[[Value], Key]:
     return lambda value: None if value is None else (key(value),)
 
 
-def comparison(compare: Function) -> Maker:
-    """`=`, `<` and their kin."""
-
-    def make(call: Call) -> Function:
-        key = ordering_key(call.args[0].type)
-        return lambda a, b: compare(key(a), key(b))
-
-    return make
-
-
 # --- what contains what ------------------------------------------------------------------------
 
 
@@ -49,16 +42,19 @@ def _present(array: Array, key: Callable[[Value], Key]) -> set[Key]:
     return {key(item) for item in array if item is not None}
 
 
+@makes("anyarray @> anyarray")
 def _contains(call: Call) -> Function:
     key = ordering_key(element_type(call.args[0].type))
     return lambda a, b: None not in b and _present(b, key) <= _present(a, key)
 
 
+@makes("anyarray <@ anyarray")
 def _contained(call: Call) -> Function:
     contains = _contains(call)
     return lambda a, b: contains(b, a)
 
 
+@makes("anyarray && anyarray")
 def _overlaps(call: Call) -> Function:
     key = ordering_key(element_type(call.args[0].type))
     return lambda a, b: not _present(a, key).isdisjoint(_present(b, key))
@@ -67,20 +63,28 @@ def _overlaps(call: Call) -> Function:
 # --- making arrays -----------------------------------------------------------------------------
 
 
+@implements("anycompatiblearray || anycompatible", "array_append(anycompatiblearray,anycompatible)")
 def _append(array: Array | None, item: Value) -> Array:
     return (*(array or ()), item)
 
 
+@implements(
+    "anycompatible || anycompatiblearray", "array_prepend(anycompatible,anycompatiblearray)"
+)
 def _prepend(item: Value, array: Array | None) -> Array:
     return (item, *(array or ()))
 
 
+@implements(
+    "anycompatiblearray || anycompatiblearray", "array_cat(anycompatiblearray,anycompatiblearray)"
+)
 def _concatenate(left: Array | None, right: Array | None) -> Array | None:
     if left is None or right is None:
         return left if right is None else right
     return left + right
 
 
+@makes("array_remove(anycompatiblearray,anycompatible)")
 def _remove(call: Call) -> Function:
     key = _item_key(element_type(call.args[0].type))
 
@@ -93,6 +97,7 @@ def _remove(call: Call) -> Function:
     return run
 
 
+@makes("array_replace(anycompatiblearray,anycompatible,anycompatible)")
 def _replace(call: Call) -> Function:
     key = _item_key(element_type(call.args[0].type))
 
@@ -105,10 +110,12 @@ def _replace(call: Call) -> Function:
     return run
 
 
+@implements("array_fill(anyelement,_int4)")
 def _fill(item: Value, lengths: Array | None) -> Array:
     return _fill_from(item, lengths, None if lengths is None else (1,) * len(lengths))
 
 
+@implements("array_fill(anyelement,_int4,_int4)")
 def _fill_from(item: Value, lengths: Array | None, bounds: Array | None) -> Array:
     if lengths is None or bounds is None:
         raise SqlError("22004", "dimension array or low bound array cannot be null")
@@ -135,6 +142,7 @@ def _fill_from(item: Value, lengths: Array | None, bounds: Array | None) -> Arra
     return (item,) * count
 
 
+@implements("trim_array(anyarray,int4)")
 def _trim(array: Array, count: int) -> Array:
     if not 0 <= count <= len(array):
         message = f"number of elements to trim must be between 0 and {len(array)}"
@@ -142,6 +150,7 @@ def _trim(array: Array, count: int) -> Array:
     return array[: len(array) - count]
 
 
+@makes("array_sort(anyarray)", "array_sort(anyarray,bool)", "array_sort(anyarray,bool,bool)")
 def _sort(call: Call) -> Function:
     key = ordering_key(element_type(call.type))
 
@@ -156,10 +165,12 @@ def _sort(call: Call) -> Function:
     return run
 
 
+@implements("array_shuffle(anyarray)")
 def _shuffle(array: Array) -> Array:
     return tuple(_RANDOM.sample(array, len(array)))
 
 
+@implements("array_sample(anyarray,int4)")
 def _sample(array: Array, count: int) -> Array:
     if not 0 <= count <= len(array):
         raise SqlError("22023", f"sample size must be between 0 and {len(array)}")
@@ -169,6 +180,10 @@ def _sample(array: Array, count: int) -> Array:
 # --- looking -----------------------------------------------------------------------------------
 
 
+@makes(
+    "array_position(anycompatiblearray,anycompatible)",
+    "array_position(anycompatiblearray,anycompatible,int4)",
+)
 def _position(call: Call) -> Function:
     key = _item_key(element_type(call.args[0].type))
 
@@ -186,6 +201,7 @@ def _position(call: Call) -> Function:
     return run
 
 
+@makes("array_positions(anycompatiblearray,anycompatible)")
 def _positions(call: Call) -> Function:
     key = _item_key(element_type(call.args[0].type))
 
@@ -198,6 +214,7 @@ def _positions(call: Call) -> Function:
     return run
 
 
+@makes("width_bucket(anycompatible,anycompatiblearray)")
 def _bucket(call: Call) -> Function:
     """width_bucket() over thresholds, which are trusted to be in order."""
     key = ordering_key(call.args[0].type)
@@ -210,18 +227,22 @@ def _bucket(call: Call) -> Function:
     return run
 
 
+@implements("array_length(anyarray,int4)", "array_upper(anyarray,int4)")
 def _length(array: Array, dimension: int) -> int | None:
     return len(array) if array and dimension == 1 else None
 
 
+@implements("array_lower(anyarray,int4)")
 def _lower(array: Array, dimension: int) -> int | None:
     return 1 if array and dimension == 1 else None
 
 
+@implements("subscript(anyarray,int4)")
 def _subscript(array: Array, index: int) -> Value:
     return array[index - 1] if 1 <= index <= len(array) else None
 
 
+@implements("slice(anyarray,int4,int4)")
 def _slice(array: Array, lower: int, upper: int) -> Array:
     return array[max(lower, 1) - 1 : max(upper, 0)]
 
@@ -229,6 +250,7 @@ def _slice(array: Array, lower: int, upper: int) -> Array:
 # --- text --------------------------------------------------------------------------------------
 
 
+@makes("array_to_string(anyarray,text)", "array_to_string(anyarray,text,text)")
 def _to_string(call: Call) -> Function:
     element = element_type(call.args[0].type)
     has_null = len(call.function.args) == 3
@@ -246,6 +268,7 @@ def _to_string(call: Call) -> Function:
     return lambda array, separator, zone: shown(array, separator, None, zone)
 
 
+@implements("string_to_array(text,text)", "string_to_array(text,text,text)")
 def _from_string(text: str | None, separator: str | None, null: str | None = None) -> Array | None:
     if text is None:
         return None
@@ -255,42 +278,57 @@ def _from_string(text: str | None, separator: str | None, null: str | None = Non
     return tuple([None if part == null else part for part in parts])
 
 
-ARRAY_FUNCTIONS: Final[dict[str, Maker]] = {
-    "anyarray @> anyarray": _contains,
-    "anyarray <@ anyarray": _contained,
-    "anyarray && anyarray": _overlaps,
-    "anycompatiblearray || anycompatiblearray": plain(_concatenate),
-    "anycompatiblearray || anycompatible": plain(_append),
-    "anycompatible || anycompatiblearray": plain(_prepend),
-    "array_append(anycompatiblearray,anycompatible)": plain(_append),
-    "array_prepend(anycompatible,anycompatiblearray)": plain(_prepend),
-    "array_cat(anycompatiblearray,anycompatiblearray)": plain(_concatenate),
-    "array_remove(anycompatiblearray,anycompatible)": _remove,
-    "array_replace(anycompatiblearray,anycompatible,anycompatible)": _replace,
-    "array_position(anycompatiblearray,anycompatible)": _position,
-    "array_position(anycompatiblearray,anycompatible,int4)": _position,
-    "array_positions(anycompatiblearray,anycompatible)": _positions,
-    "array_length(anyarray,int4)": plain(_length),
-    "array_upper(anyarray,int4)": plain(_length),
-    "array_lower(anyarray,int4)": plain(_lower),
-    "array_ndims(anyarray)": plain(lambda array: 1 if array else None),
-    "array_dims(anyarray)": plain(lambda array: f"[1:{len(array)}]" if array else None),
-    "cardinality(anyarray)": plain(len),
-    "array_to_string(anyarray,text)": _to_string,
-    "array_to_string(anyarray,text,text)": _to_string,
-    "string_to_array(text,text)": plain(_from_string),
-    "string_to_array(text,text,text)": plain(_from_string),
-    "array_fill(anyelement,_int4)": plain(_fill),
-    "array_fill(anyelement,_int4,_int4)": plain(_fill_from),
-    "trim_array(anyarray,int4)": plain(_trim),
-    "array_reverse(anyarray)": plain(lambda array: array[::-1]),
-    "array_sort(anyarray)": _sort,
-    "array_sort(anyarray,bool)": _sort,
-    "array_sort(anyarray,bool,bool)": _sort,
-    "array_shuffle(anyarray)": plain(_shuffle),
-    "array_sample(anyarray,int4)": plain(_sample),
-    "width_bucket(anycompatible,anycompatiblearray)": _bucket,
-    "array(any)": plain(lambda *items: items),
-    "subscript(anyarray,int4)": plain(_subscript),
-    "slice(anyarray,int4,int4)": plain(_slice),
-}
+# --- all elements --------------------------------------------------------------------------------
+
+
+@makes(
+    "anyarray::anyarray",
+    "assign(anyarray)",
+    "narrow(anyarray)",
+    "char_padded(anyarray,int4)",
+    "char_trimmed(anyarray)",
+)
+def _map(call: Call) -> Function:
+    """A conversion of every element by the elements' own row."""
+    element = Const(None, element_type(call.args[0].type))
+    convert = element_function(converted_element(call, element))
+
+    def run(array: tuple[Value, ...], *zone: Value) -> Value:
+        return tuple([None if item is None else convert(item, *zone) for item in array])
+
+    return run
+
+
+@makes(
+    "format.variadic(text,any)",
+    "num_nulls.variadic(any)",
+    "num_nonnulls.variadic(any)",
+    "json_build_array.variadic(any)",
+    "json_build_object.variadic(any)",
+    "jsonb_build_array.variadic(any)",
+    "jsonb_build_object.variadic(any)",
+)
+def _spread(call: Call) -> Function:
+    """f(.., VARIADIC array): f of the elements; a NULL in its place is no elements."""
+    row = table.function_by_id(call.function.id.replace(ARRAY_FORM, ""))
+    index = len(row.args) - 1
+    before, array, after = call.args[:index], call.args[index], call.args[index + 1 :]
+    element = Const(None, element_type(array.type))
+
+    @cache
+    def of(count: int) -> Function:
+        return element_function(Call(row, (*before, *[element] * count, *after), call.type))
+
+    def run(*args: Value) -> Value:
+        items = args[index] or ()
+        assert isinstance(items, tuple), "an array"
+        return of(len(items))(*args[:index], *items, *args[index + 1 :])
+
+    return run
+
+
+implements("array_ndims(anyarray)")(lambda array: 1 if array else None)
+implements("array_dims(anyarray)")(lambda array: f"[1:{len(array)}]" if array else None)
+implements("cardinality(anyarray)")(len)
+implements("array_reverse(anyarray)")(lambda array: array[::-1])
+implements("array(any)")(lambda *items: items)

@@ -11,7 +11,7 @@ import zlib
 from functools import partial
 from typing import Final
 
-from compute.reference.functions.numbers import Function
+from compute.reference.registry import Function, implements
 from sql.errors import SqlError, not_supported, out_of_range
 from sql.types.sql_type import SqlType, display
 from sql.types.text_input import parse_text
@@ -60,6 +60,7 @@ def _codec(name: str, role: str) -> str:
     return codec
 
 
+@implements("convert_from(bytea,name)")
 def convert_from(data: bytes, name: str) -> str:
     """Bytes of an encoding as text."""
     codec = _codec(name, "source")
@@ -79,6 +80,7 @@ def _invalid_bytes(name: str, data: bytes) -> SqlError:
     return SqlError("22021", f'invalid byte sequence for encoding "{name}": {shown}')
 
 
+@implements("convert_to(text,name)")
 def convert_to(text: str, name: str) -> bytes:
     """Text as bytes of an encoding."""
     try:
@@ -89,6 +91,7 @@ def convert_to(text: str, name: str) -> bytes:
         ) from None
 
 
+@implements("convert(bytea,name,name)")
 def convert(data: bytes, source: str, target: str) -> bytes:
     """Bytes of one encoding in another one, if there is a conversion."""
     codecs = _codec(source, "source"), _codec(target, "destination")
@@ -99,6 +102,7 @@ def convert(data: bytes, source: str, target: str) -> bytes:
     return convert_to(convert_from(data, source), target)
 
 
+@implements("length(bytea,name)")
 def encoded_length(data: bytes, name: str) -> int:
     """The number of characters in bytes of an encoding."""
     return len(convert_from(data, name))
@@ -107,6 +111,7 @@ def encoded_length(data: bytes, name: str) -> int:
 # --- encode(), decode() --------------------------------------------------------------------------
 
 
+@implements("encode(bytea,text)")
 def encode(data: bytes, form: str) -> str:
     """Bytes as text in hex, base64 or escape format."""
     match form.lower():
@@ -127,6 +132,7 @@ def _escaped(byte: int) -> str:
     return "\\\\" if byte == 0x5C else chr(byte)
 
 
+@implements("decode(text,text)")
 def decode(text: str, form: str) -> bytes:
     """Text in hex, base64 or escape format as bytes."""
     match form.lower():
@@ -179,23 +185,27 @@ def _index(at: int, size: int) -> int:
     return at
 
 
+@implements("get_byte(bytea,int4)")
 def get_byte(data: bytes, at: int) -> int:
     """The byte at an index."""
     return data[_index(at, len(data))]
 
 
+@implements("set_byte(bytea,int4,int4)")
 def set_byte(data: bytes, at: int, value: int) -> bytes:
     """The bytes with another byte at an index."""
     place = _index(at, len(data))
     return data[:place] + bytes([value & 0xFF]) + data[place + 1 :]
 
 
+@implements("get_bit(bytea,int8)")
 def get_bit(data: bytes, at: int) -> int:
     """The bit at an index; the lowest bit of a byte comes first."""
     place = _index(at, len(data) * 8)
     return data[place // 8] >> place % 8 & 1
 
 
+@implements("set_bit(bytea,int8,int4)")
 def set_bit(data: bytes, at: int, value: int) -> bytes:
     """The bytes with another bit at an index."""
     place = _index(at, len(data) * 8)
@@ -206,6 +216,12 @@ def set_bit(data: bytes, at: int, value: int) -> bytes:
     return data[: place // 8] + bytes([byte]) + data[place // 8 + 1 :]
 
 
+@implements(
+    "substr(bytea,int4)",
+    "substr(bytea,int4,int4)",
+    "substring(bytea,int4)",
+    "substring(bytea,int4,int4)",
+)
 def substr(data: bytes, start: int, length: int | None = None) -> bytes:
     """From a position counted from 1."""
     if length is None:
@@ -215,6 +231,7 @@ def substr(data: bytes, start: int, length: int | None = None) -> bytes:
     return data[max(start, 1) - 1 : max(start + length - 1, 0)]
 
 
+@implements("overlay(bytea,bytea,int4)", "overlay(bytea,bytea,int4,int4)")
 def overlay(data: bytes, new: bytes, start: int, length: int | None = None) -> bytes:
     """`new` in place of `length` bytes from `start`."""
     if start <= 0:
@@ -225,6 +242,7 @@ def overlay(data: bytes, new: bytes, start: int, length: int | None = None) -> b
     return substr(data, 1, start - 1) + new + substr(data, start + count)
 
 
+@implements("crc32c(bytea)")
 def _crc32c(data: bytes) -> int:
     crc = 0xFFFFFFFF
     for byte in data:
@@ -241,11 +259,13 @@ def _digest(name: str) -> Function:
 # --- uuid ----------------------------------------------------------------------------------------
 
 
+@implements("gen_random_uuid()", "uuidv4()")
 def uuidv4() -> str:
     """A random UUID."""
     return str(uuid.UUID(bytes=os.urandom(16), version=4))
 
 
+@implements("uuidv7()")
 def uuidv7() -> str:
     """A UUID of the time in milliseconds, the fraction of one, then random bits."""
     nanos = time.time_ns()  # noqa: TID251 - not ordered with anything of ours
@@ -255,12 +275,14 @@ def uuidv7() -> str:
     return str(uuid.UUID(int=value))
 
 
+@implements("uuid_extract_version(uuid)")
 def uuid_version(text: str) -> int | None:
     """The version of a UUID; NULL if it is of another variant."""
     value = uuid.UUID(text).int
     return value >> 76 & 15 if value >> 62 & 3 == 2 else None
 
 
+@implements("uuid_extract_timestamp(uuid)")
 def uuid_timestamp(text: str) -> int | None:
     """The time in a UUID of version 1 or 7."""
     value = uuid.UUID(text).int
@@ -290,29 +312,20 @@ def _from_bytes(name: str, data: bytes) -> int:
     return int.from_bytes(data.rjust(size, b"\0"), signed=True)
 
 
-BYTE_NAMES: Final[dict[str, Function]] = {
-    "encode": encode, "decode": decode, "convert_from": convert_from, "convert_to": convert_to,
-    "convert": convert, "get_byte": get_byte, "set_byte": set_byte, "get_bit": get_bit,
-    "set_bit": set_bit, "sha224": _digest("sha224"), "sha384": _digest("sha384"),
-    "sha512": _digest("sha512"), "crc32": zlib.crc32, "crc32c": _crc32c,
-    "bit_count": lambda data: int.from_bytes(data).bit_count(),
-    "gen_random_uuid": uuidv4, "uuidv4": uuidv4, "uuidv7": uuidv7,
-    "uuid_extract_version": uuid_version, "uuid_extract_timestamp": uuid_timestamp,
-}  # fmt: skip
-BYTE_FUNCTIONS: Final[dict[str, Function]] = {
-    "length(bytea,name)": encoded_length,
-    "reverse(bytea)": lambda data: data[::-1],
-    "substr(bytea,int4)": substr,
-    "substr(bytea,int4,int4)": substr,
-    "substring(bytea,int4)": substr,
-    "substring(bytea,int4,int4)": substr,
-    "position(bytea,bytea)": lambda data, part: data.find(part) + 1,
-    "overlay(bytea,bytea,int4)": overlay,
-    "overlay(bytea,bytea,int4,int4)": overlay,
-    "btrim(bytea,bytea)": lambda data, ends: data.strip(ends) if ends else data,
-    "ltrim(bytea,bytea)": lambda data, ends: data.lstrip(ends) if ends else data,
-    "rtrim(bytea,bytea)": lambda data, ends: data.rstrip(ends) if ends else data,
-    "byteacat(bytea,bytea)": lambda a, b: a + b,
-    **{f"{name}::bytea": partial(_to_bytes, size) for name, size in _INTEGER_BYTES.items()},
-    **{f"bytea::{name}": partial(_from_bytes, name) for name in _INTEGER_BYTES},
-}
+implements("sha224(bytea)")(_digest("sha224"))
+implements("sha384(bytea)")(_digest("sha384"))
+implements("sha512(bytea)")(_digest("sha512"))
+implements("crc32(bytea)")(zlib.crc32)
+implements("bit_count(bytea)")(lambda data: int.from_bytes(data).bit_count())
+implements("reverse(bytea)")(lambda data: data[::-1])
+implements("position(bytea,bytea)")(lambda data, part: data.find(part) + 1)
+implements("btrim(bytea,bytea)")(lambda data, ends: data.strip(ends) if ends else data)
+implements("ltrim(bytea,bytea)")(lambda data, ends: data.lstrip(ends) if ends else data)
+implements("rtrim(bytea,bytea)")(lambda data, ends: data.rstrip(ends) if ends else data)
+implements("byteacat(bytea,bytea)")(lambda a, b: a + b)
+for _name, _size in _INTEGER_BYTES.items():
+    implements(f"{_name}::bytea")(partial(_to_bytes, _size))
+    implements(f"bytea::{_name}")(partial(_from_bytes, _name))
+
+
+implements("sha256(bytea)")(lambda x: hashlib.sha256(x).digest())

@@ -12,7 +12,7 @@ from compute.reference.functions.datetime import (
     unsupported_unit,
     whole_zone,
 )
-from compute.reference.functions.numbers import Maker, plain
+from compute.reference.registry import implements
 from sql.types.datetime.calendar import MICROS_PER_DAY, civil_from_days, days_from_civil
 from sql.types.datetime.extract_fields import canonical_field
 from sql.types.sql_type import TIMESTAMP, Interval, SqlType
@@ -28,6 +28,7 @@ _TIME_UNITS: Final = {
 }
 
 
+@implements("date_trunc(text,timestamp)")
 def date_trunc(text: str, local: int, type_: SqlType = TIMESTAMP) -> int:
     """The beginning of the period that holds the timestamp."""
     field = canonical_field(text, type_)
@@ -67,6 +68,7 @@ def date_trunc_zoned(text: str, micros: int, zone: tzinfo) -> int:
     return instant_in(cut, zone)
 
 
+@implements("date_trunc(text,interval)")
 def date_trunc_interval(text: str, span: Interval) -> Interval:
     """An interval without its smaller fields."""
     type_ = SqlType("interval")
@@ -83,13 +85,9 @@ def date_trunc_interval(text: str, span: Interval) -> Interval:
     return Interval(-whole if span.months < 0 else whole, 0, 0)
 
 
-TRUNCATIONS: Final[dict[str, Maker]] = {
-    "date_trunc(text,timestamp)": plain(date_trunc),
-    "date_trunc(text,interval)": plain(date_trunc_interval),
-    "date_trunc(text,timestamptz)": plain(
-        lambda field, x, session: date_trunc_zoned(field, x, session_zone(session))
-    ),
-    "date_trunc(text,timestamptz,text)": plain(
-        lambda field, x, *zone: date_trunc_zoned(field, x, whole_zone(*zone))
-    ),
-}
+implements("date_trunc(text,timestamptz)")(
+    lambda field, x, session: date_trunc_zoned(field, x, session_zone(session))
+)
+implements("date_trunc(text,timestamptz,text)")(
+    lambda field, x, *zone: date_trunc_zoned(field, x, whole_zone(*zone))
+)

@@ -7,11 +7,13 @@ INVARIANTS
 """
 
 import math
+import operator
 from datetime import tzinfo
 from decimal import Decimal
 from typing import Final
 
-from compute.reference.functions.numbers import EXACT, Function
+from compute.reference.decimals import EXACT
+from compute.reference.registry import Function, implements, makes
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import Call
 from sql.types.datetime.calendar import (
@@ -87,21 +89,25 @@ def instant_in(local: int, zone: tzinfo) -> int:
     return in_range(local - offset_at_local(zone, local // _SECOND) * _SECOND)
 
 
+@implements("timezone(timestamptz)", "timestamptz::timestamp")
 def to_local(micros: int, session: str) -> int:
     """The local time in the session's zone at an instant."""
     return local_in(micros, session_zone(session))
 
 
+@implements("timezone(timestamp)", "timestamp::timestamptz")
 def to_instant(local: int, session: str) -> int:
     """The instant of a local time in the session's zone."""
     return instant_in(local, session_zone(session))
 
 
+@implements("date::timestamp")
 def date_to_timestamp(days: int) -> int:
     """Midnight of the day."""
     return in_range(days * MICROS_PER_DAY)
 
 
+@implements("timestamp::date")
 def timestamp_to_date(micros: int) -> int:
     """The day of the timestamp."""
     return micros // MICROS_PER_DAY
@@ -118,9 +124,20 @@ def as_instant(value: int, type_: SqlType, zone: str) -> int:
             return value
 
 
+implements("date::timestamptz")(lambda x, zone: to_instant(date_to_timestamp(x), zone))
+implements("timestamptz::date")(lambda x, zone: timestamp_to_date(to_local(x, zone)))
+implements("timezone(text,timestamp)")(
+    lambda zone, x, session: instant_in(x, named_zone(zone, session))
+)
+implements("timezone(text,timestamptz)")(
+    lambda zone, x, session: local_in(x, named_zone(zone, session))
+)
+
+
 # --- arithmetic --------------------------------------------------------------------------------
 
 
+@implements("date + int4")
 def date_plus(days: int, count: int) -> int:
     """A date plus a number of days; 22008 outside of the range."""
     if not _DATE_MIN <= days + count < _DATE_END:
@@ -161,6 +178,7 @@ def plus_interval_in(micros: int, span: Interval, zone: tzinfo) -> int:
     return in_range(micros + span.micros)
 
 
+@implements("- interval")
 def negative(span: Interval) -> Interval:
     """The interval with the sign of all three fields changed."""
     return _interval(-span.months, -span.days, -span.micros)
@@ -172,16 +190,19 @@ def _interval(months: int, days: int, micros: int) -> Interval:
     return Interval(months, days, micros)
 
 
+@implements("interval + interval")
 def plus(a: Interval, b: Interval) -> Interval:
     """The sum of two intervals, field by field."""
     return _interval(a.months + b.months, a.days + b.days, a.micros + b.micros)
 
 
+@implements("interval - interval")
 def minus(a: Interval, b: Interval) -> Interval:
     """The difference of two intervals, field by field."""
     return _interval(a.months - b.months, a.days - b.days, a.micros - b.micros)
 
 
+@implements("timestamp - timestamp", "timestamptz - timestamptz")
 def difference(a: int, b: int) -> Interval:
     """The interval between two timestamps: days and time, both with one sign."""
     micros = a - b
@@ -193,6 +214,14 @@ def difference(a: int, b: int) -> Interval:
 def length(span: Interval) -> int:
     """The length by which intervals compare: months of 30 days, days of 24 hours."""
     return (span.months * 30 + span.days) * MICROS_PER_DAY + span.micros
+
+
+implements("int4 + date")(lambda n, d: date_plus(d, n))
+implements("date - int4")(lambda d, n: date_plus(d, -n))
+implements("date - date")(operator.sub)
+implements("isfinite(date)", "isfinite(timestamp)", "isfinite(timestamptz)", "isfinite(interval)")(
+    lambda _value: True
+)
 
 
 # --- fields ------------------------------------------------------------------------------------
@@ -400,6 +429,13 @@ def _julian(local: int) -> float:
     return days + 2_440_588 + (seconds + micros / 1_000_000) / 86_400
 
 
+@makes(
+    *[
+        f"{name}(text,{type_})"
+        for name in ("extract", "date_part")
+        for type_ in ("date", "timestamp", "timestamptz", "interval")
+    ]
+)
 def make_extract(call: Call) -> Function:
     """extract(): numeric; date_part(): float8."""
     type_ = call.args[1].type
@@ -423,6 +459,7 @@ def _dated(type_: SqlType, shape: type[float] | type[Decimal]) -> Function:
 # --- making ------------------------------------------------------------------------------------
 
 
+@implements("make_date(int4,int4,int4)")
 def make_date(year: int, month: int, day: int) -> int:
     """A date from its fields; 22008 if there is no such day. Negative years are before the common
     era.
@@ -439,6 +476,7 @@ def _no_such_date(year: int, month: int, day: int) -> SqlError:
     return SqlError("22008", f"date field value out of range: {year}-{month:02}-{day:02}")
 
 
+@implements("make_timestamp(int4,int4,int4,int4,int4,float8)")
 def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
     """A timestamp from its fields. Seconds go up to 60; 24:00:00 is the next midnight."""
     days = make_date(year, month, day)
@@ -452,6 +490,7 @@ def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, seco
     return in_range(days * MICROS_PER_DAY + whole)
 
 
+@implements("to_timestamp(float8)")
 def to_timestamp(seconds: float) -> int:
     """A timestamp from seconds since 1970, rounded half to even since 2000, as PostgreSQL does."""
     if math.isnan(seconds):

@@ -1,14 +1,13 @@
 """Enum functions (enum_first, enum_last, enum_range), and the check of a domain's constraints."""
 
-from typing import Final
-
-from compute.reference.functions.numbers import Function, Maker
+from compute.reference.registry import Function, makes
 from sql.errors import SqlError
 from sql.plan.nodes import Call, Const
 from sql.types.enums import enum_of
 from sql.types.sql_type import Value
 
 
+@makes("enum_first(anyenum)", "enum_last(anyenum)")
 def bound(call: Call) -> Function:
     """enum_first(), enum_last(): the first or last label of the argument's type, whatever its
     value.
@@ -24,6 +23,7 @@ def bound(call: Call) -> Function:
     return run
 
 
+@makes("enum_range(anyenum,anyenum)")
 def span(call: Call) -> Function:
     """enum_range(): all labels, or those between two; NULL is no bound."""
     labels = enum_of(call.type.name.removeprefix("_")).labels
@@ -36,12 +36,14 @@ def span(call: Call) -> Function:
     return run
 
 
+@makes("enum_range(anyenum)")
 def whole(call: Call) -> Function:
     """enum_range() of one argument, whose value is ignored."""
     labels = enum_of(call.type.name.removeprefix("_")).labels
     return lambda _value: labels
 
 
+@makes("checked(any,bool,text,text,text,text,text)")
 def checked(call: Call) -> Function:
     """A domain's value, or the error of its constraint if the check has failed."""
     texts = [arg.value for arg in call.args[2:] if isinstance(arg, Const)]
@@ -61,12 +63,3 @@ def checked(call: Call) -> Function:
         return value
 
     return run
-
-
-ENUM_MAKERS: Final[dict[str, Maker]] = {
-    "checked(any,bool,text,text,text,text,text)": checked,
-    "enum_first(anyenum)": bound,
-    "enum_last(anyenum)": bound,
-    "enum_range(anyenum)": whole,
-    "enum_range(anyenum,anyenum)": span,
-}

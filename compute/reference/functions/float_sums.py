@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from compute.reference.functions import numbers
+from compute.reference.functions.floats import overflow
+from compute.reference.functions.floats import single as nearest_single
 
 RunningFold: TypeAlias = Callable[[Iterable[float]], Iterator[float | None]]
 """The aggregate's value over the first value, over the first two, and so on."""
@@ -76,9 +77,9 @@ def _sums(values: Iterable[float], *, single: bool) -> Iterator[float]:
     total = -0.0  # of nothing but -0 the sum is that
     for value in values:
         before = total
-        total = numbers.single(total + value) if single else total + value
+        total = nearest_single(total + value) if single else total + value
         if math.isinf(total) and not math.isinf(before) and not math.isinf(value):
-            raise numbers.overflow()
+            raise overflow()
         yield total
 
 
@@ -93,7 +94,7 @@ def _spreads(values: Iterable[float]) -> Iterator[tuple[float, float]]:
             spread += distance * distance / (count * (count - 1))
             if math.isinf(total) or math.isinf(spread):
                 if not math.isinf(before) and not math.isinf(value):
-                    raise numbers.overflow()
+                    raise overflow()
                 spread = math.nan
         elif not math.isfinite(value):
             spread = math.nan

@@ -13,6 +13,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Final, TypeAlias
 
+from compute.reference.decimals import EXACT
 from compute.reference.functions.datetime import (
     length,
     plus_interval,
@@ -20,7 +21,7 @@ from compute.reference.functions.datetime import (
     whole_zone,
 )
 from compute.reference.functions.intervals import date_add
-from compute.reference.functions.numbers import EXACT, Function, plain
+from compute.reference.registry import Function, implements
 from sql.emit.series import NO_STEP
 from sql.errors import SqlError
 from sql.types.sql_type import Interval, Value
@@ -97,8 +98,5 @@ def _listed(series: Series) -> Function:
     return run
 
 
-LISTED: Final = {
-    f"listed_series({types})": plain(_listed(SERIES.get(types, numbers)))
-    for types in (*SERIES, "numeric,numeric", "numeric,numeric,numeric")
-}
-"""Implementations of rows of the function table (E1)."""
+for _types in (*SERIES, "numeric,numeric", "numeric,numeric,numeric"):
+    implements(f"listed_series({_types})")(_listed(SERIES.get(_types, numbers)))

@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from compute.reference.functions.datetime import (
+    date_to_timestamp,
     instant_in,
     make_timestamp,
     named_zone,
@@ -17,20 +18,17 @@ from compute.reference.functions.datetime import (
     zone_name,
 )
 from compute.reference.functions.number_format import (
-    bigint_to_char,
-    decimal_to_char,
     float_to_char,
-    integer_to_char,
 )
-from compute.reference.functions.numbers import Function, wrapped
+from compute.reference.functions.numbers import wrapped
 from compute.reference.functions.time_format import broken_interval, broken_timestamp, time_to_char
-from compute.reference.functions.to_number import to_number
 from compute.reference.functions.to_timestamp import read_time, rounded_to
+from compute.reference.registry import Function, implements
 from sql.errors import SqlError
 from sql.types.datetime.calendar import MICROS_PER_DAY, civil_from_days, days_in_month
 from sql.types.datetime.date_input import TIMESTAMP_MICROS_END
 from sql.types.datetime.tokens import Fault, FieldError, decode_zone
-from sql.types.sql_type import Interval
+from sql.types.sql_type import Interval, Value
 
 _SECOND: Final = 1_000_000
 _INT_MAX: Final = 2**31 - 1
@@ -57,6 +55,7 @@ def _interval(months: int, days: int, micros: int) -> Interval:
 # --- by template ---------------------------------------------------------------------------------
 
 
+@implements("to_char(timestamptz,text)")
 def timestamptz_to_char(micros: int, template: str, zone: str) -> str | None:
     """to_char() of the zone's local time."""
     local = to_local(micros, zone)
@@ -65,11 +64,13 @@ def timestamptz_to_char(micros: int, template: str, zone: str) -> str | None:
     )
 
 
+@implements("to_date(text,text)")
 def to_date(text: str, template: str) -> int:
     """The day in a text."""
     return read_time(text, template).local // MICROS_PER_DAY
 
 
+@implements("to_timestamp(text,text)")
 def to_timestamp(text: str, template: str, zone: str) -> int:
     """The instant in a text, in the zone's local time unless the text names an offset."""
     read = read_time(text, template)
@@ -80,14 +81,40 @@ def to_timestamp(text: str, template: str, zone: str) -> int:
     return _moment(rounded_to(instant, read.digits))
 
 
+# --- times and intervals ------------------------------------------------------------------------
+
+
+def _shifted(type_: str, *, back: bool = False, swapped: bool = False) -> Function:
+    """A time of a type and an interval: the sum, in either order, or the difference (`back`)."""
+
+    def run(a: Value, b: Value, zone: str = "UTC") -> Value:
+        moment, span = (b, a) if swapped else (a, b)
+        span = negative(span) if back else span  # type: ignore[arg-type]
+        if type_ == "date":
+            moment = date_to_timestamp(moment)  # type: ignore[arg-type]
+        if type_ == "timestamptz":
+            return plus_interval_zoned(moment, span, zone)  # type: ignore[arg-type]
+        return plus_interval(moment, span)  # type: ignore[arg-type]
+
+    return run
+
+
+for _type in ("date", "timestamp", "timestamptz"):
+    implements(f"{_type} + interval")(_shifted(_type))
+    implements(f"interval + {_type}")(_shifted(_type, swapped=True))
+    implements(f"{_type} - interval")(_shifted(_type, back=True))
+
+
 # --- ages and bins -------------------------------------------------------------------------------
 
 
+@implements("age(timestamp,timestamp)")
 def age(later: int, earlier: int) -> Interval:
     """The difference in years, months, days and time, by the calendar."""
     return _age(later, earlier, negative=later < earlier)
 
 
+@implements("age(timestamptz,timestamptz)")
 def age_zoned(later: int, earlier: int, zone: str) -> Interval:
     """The same in the zone's local time."""
     return _age(to_local(later, zone), to_local(earlier, zone), negative=later < earlier)
@@ -114,6 +141,7 @@ def _age(later: int, earlier: int, *, negative: bool) -> Interval:
     return Interval(-months, -day, -micros) if negative else found
 
 
+@implements("date_bin(interval,timestamp,timestamp)", "date_bin(interval,timestamptz,timestamptz)")
 def date_bin(stride: Interval, moment: int, origin: int) -> int:
     """The beginning of the bin, counted from the origin."""
     if stride.months:
@@ -125,6 +153,10 @@ def date_bin(stride: Interval, moment: int, origin: int) -> int:
     return _moment(origin + (moment - origin) // width * width)
 
 
+@implements(
+    "overlaps(timestamp,timestamp,timestamp,timestamp)",
+    "overlaps(timestamptz,timestamptz,timestamptz,timestamptz)",
+)
 def overlaps(
     start: int | None, end: int | None, other: int | None, other_end: int | None
 ) -> bool | None:
@@ -155,12 +187,22 @@ def _ordered(start: int | None, end: int | None) -> tuple[int | None, int | None
 Bound = int | Interval | None
 
 
+@implements(
+    "overlaps(timestamp,interval,timestamp,interval)",
+    "overlaps(timestamp,timestamp,timestamp,interval)",
+    "overlaps(timestamp,interval,timestamp,timestamp)",
+)
 def _overlaps_spans(
     start: int | None, end: Bound, other: int | None, other_end: Bound
 ) -> bool | None:
     return overlaps(start, _end(start, end, None), other, _end(other, other_end, None))
 
 
+@implements(
+    "overlaps(timestamptz,interval,timestamptz,interval)",
+    "overlaps(timestamptz,timestamptz,timestamptz,interval)",
+    "overlaps(timestamptz,interval,timestamptz,timestamptz)",
+)
 def _overlaps_zoned(
     start: int | None, end: Bound, other: int | None, other_end: Bound, zone: str
 ) -> bool | None:
@@ -191,12 +233,14 @@ def _wrapped(offset: int) -> int:
     return wrapped(offset // _SECOND, 32) * _SECOND
 
 
+@implements("make_timestamptz(int4,int4,int4,int4,int4,float8)")
 def _make_of_session(
     year: int, month: int, day: int, hour: int, minute: int, second: float, session: str
 ) -> int:
     return to_instant(make_timestamp(year, month, day, hour, minute, second), session)
 
 
+@implements("make_timestamptz(int4,int4,int4,int4,int4,float8,text)")
 def _make_zoned(
     year: int, month: int, day: int, hour: int, minute: int, second: float, zone: str, session: str
 ) -> int:
@@ -224,6 +268,7 @@ def _numeric_zone(zone: str) -> int | None:
 # --- intervals -----------------------------------------------------------------------------------
 
 
+@implements("make_interval(int4,int4,int4,int4,int4,int4,float8)")
 def make_interval(
     years: int = 0,
     months: int = 0,
@@ -247,6 +292,7 @@ def _divided(value: int, size: int) -> tuple[int, int]:
     return quotient, value - quotient * size
 
 
+@implements("justify_hours(interval)")
 def justify_hours(span: Interval) -> Interval:
     """Turn 24 hours into a day; days and time get the same sign."""
     more, micros = _divided(span.micros, MICROS_PER_DAY)
@@ -254,6 +300,7 @@ def justify_hours(span: Interval) -> Interval:
     return _interval(span.months, days, micros)
 
 
+@implements("justify_days(interval)")
 def justify_days(span: Interval) -> Interval:
     """Turn 30 days into a month; months and days get the same sign."""
     more, days = _divided(span.days, 30)
@@ -269,6 +316,7 @@ def _same_sign(large: int, small: int, size: int) -> tuple[int, int]:
     return large, small
 
 
+@implements("justify_interval(interval)")
 def justify_interval(span: Interval) -> Interval:
     """Do both; all three fields get the same sign."""
     more, micros = _divided(span.micros, MICROS_PER_DAY)
@@ -282,6 +330,7 @@ def justify_interval(span: Interval) -> Interval:
     return _interval(months, days, micros)
 
 
+@implements("interval * float8")
 def times(span: Interval, factor: float) -> Interval:
     """An interval times a factor: fractions of months become days, those of days time
     (interval_mul).
@@ -289,6 +338,7 @@ def times(span: Interval, factor: float) -> Interval:
     return _scaled(span, lambda value: value * factor)
 
 
+@implements("interval / float8")
 def divided_by(span: Interval, divisor: float) -> Interval:
     """An interval divided by a number, by the same rules."""
     if divisor == 0:
@@ -317,49 +367,19 @@ def _rounded(value: float) -> float:
     return float(round(value * 1e6)) / 1e6
 
 
-FORMAT_NAMES: Final[dict[str, Function]] = {
-    "to_date": to_date, "to_number": to_number, "date_bin": date_bin,
-    "make_interval": make_interval, "justify_hours": justify_hours, "justify_days": justify_days,
-    "justify_interval": justify_interval,
-}  # fmt: skip
-
-
+@implements("date_add(timestamptz,interval,text)")
 def date_add(moment: int, span: Interval, zone: str, session: str) -> int:
     """An instant plus an interval in a zone's local time; the zone must exist in any case."""
     return plus_interval_in(moment, span, whole_zone(zone, session))
 
 
-FORMAT_FUNCTIONS: Final[dict[str, Function]] = {
-    "date_add(timestamptz,interval,text)": date_add,
-    "date_subtract(timestamptz,interval,text)": lambda x, span, *zone: date_add(
-        x, negative(span), *zone
-    ),
-    "to_char(timestamp,text)": lambda x, f: time_to_char(broken_timestamp(x), f),
-    "to_char(timestamptz,text)": timestamptz_to_char,
-    "to_char(interval,text)": lambda x, f: time_to_char(broken_interval(x), f),
-    "to_char(numeric,text)": decimal_to_char,
-    "to_char(int4,text)": integer_to_char,
-    "to_char(int8,text)": bigint_to_char,
-    "to_char(float4,text)": lambda x, f: float_to_char(x, f, 6),
-    "to_char(float8,text)": lambda x, f: float_to_char(x, f, 15),
-    "to_timestamp(text,text)": to_timestamp,
-    "age(timestamp,timestamp)": age,
-    "age(timestamptz,timestamptz)": age_zoned,
-    "make_timestamptz(int4,int4,int4,int4,int4,float8)": _make_of_session,
-    "make_timestamptz(int4,int4,int4,int4,int4,float8,text)": _make_zoned,
-    "timezone(interval,timestamp)": lambda z, x: _moment(x - _wrapped(zone_span(z))),
-    "timezone(interval,timestamptz)": lambda z, x: _moment(x - _wrapped(-zone_span(z))),
-    "timezone(timestamp)": to_instant,
-    "timezone(timestamptz)": to_local,
-    "overlaps(timestamp,timestamp,timestamp,timestamp)": overlaps,
-    "overlaps(timestamptz,timestamptz,timestamptz,timestamptz)": overlaps,
-    "overlaps(timestamp,interval,timestamp,interval)": _overlaps_spans,
-    "overlaps(timestamp,timestamp,timestamp,interval)": _overlaps_spans,
-    "overlaps(timestamp,interval,timestamp,timestamp)": _overlaps_spans,
-    "overlaps(timestamptz,interval,timestamptz,interval)": _overlaps_zoned,
-    "overlaps(timestamptz,timestamptz,timestamptz,interval)": _overlaps_zoned,
-    "overlaps(timestamptz,interval,timestamptz,timestamptz)": _overlaps_zoned,
-    "interval * float8": times,
-    "float8 * interval": lambda factor, span: times(span, factor),
-    "interval / float8": divided_by,
-}  # fmt: skip
+implements("date_subtract(timestamptz,interval,text)")(
+    lambda x, span, *zone: date_add(x, negative(span), *zone)
+)
+implements("to_char(timestamp,text)")(lambda x, f: time_to_char(broken_timestamp(x), f))
+implements("to_char(interval,text)")(lambda x, f: time_to_char(broken_interval(x), f))
+implements("to_char(float4,text)")(lambda x, f: float_to_char(x, f, 6))
+implements("to_char(float8,text)")(lambda x, f: float_to_char(x, f, 15))
+implements("timezone(interval,timestamp)")(lambda z, x: _moment(x - _wrapped(zone_span(z))))
+implements("timezone(interval,timestamptz)")(lambda z, x: _moment(x - _wrapped(-zone_span(z))))
+implements("float8 * interval")(lambda factor, span: times(span, factor))

@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
-from compute.reference.functions.json_builders import MAKING
-from compute.reference.functions.json_modification import deleted_path, inserted, replaced
-from compute.reference.functions.json_records import JSON_RECORDS
-from compute.reference.functions.json_sets import JSON_SETS
-from compute.reference.functions.numbers import Function, Maker, fit, in_range, plain, to_float4
+from compute.reference.decimals import fit
+from compute.reference.functions.floats import to_float4
+from compute.reference.functions.json_escapes import checking_escapes
+from compute.reference.functions.json_modification import deleted_path, replaced
+from compute.reference.functions.numbers import in_range
+from compute.reference.registry import Function, implements, makes
 from sql.errors import SqlError
 from sql.plan.nodes import Call
 from sql.types.json.parser import (
     Tree,
     canonical,
-    check_escapes,
     elements,
     fields,
     scalar_text,
@@ -181,6 +181,7 @@ def _same_scalar(a: Tree, b: Tree) -> bool:
     return type(a) is type(b) and a == b
 
 
+@implements("jsonb ? text")
 def _has_key(text: str, key: Value) -> bool:
     found = tree(text)
     if isinstance(found, Mapping):
@@ -192,6 +193,7 @@ def _has_key(text: str, key: Value) -> bool:
 # --- changing ----------------------------------------------------------------------------------
 
 
+@implements("jsonb || jsonb")
 def _joined(left: str, right: str) -> str:
     a, b = tree(left), tree(right)
     if isinstance(a, Mapping) and isinstance(b, Mapping):
@@ -200,6 +202,7 @@ def _joined(left: str, right: str) -> str:
     return canonical(items)
 
 
+@implements("jsonb - _text")
 def _without_keys(text: str, keys: Sequence[Value]) -> str:
     found = tree(text)
     if isinstance(found, Mapping):
@@ -209,6 +212,7 @@ def _without_keys(text: str, keys: Sequence[Value]) -> str:
     raise SqlError("22023", "cannot delete from scalar")
 
 
+@implements("jsonb - int4")
 def _without_index(text: str, index: int) -> str:
     found = tree(text)
     if isinstance(found, Mapping):
@@ -219,6 +223,11 @@ def _without_index(text: str, index: int) -> str:
     return canonical([item for place, item in enumerate(found) if place != at])
 
 
+@implements(
+    "jsonb_set_lax(jsonb,_text,jsonb)",
+    "jsonb_set_lax(jsonb,_text,jsonb,bool)",
+    "jsonb_set_lax(jsonb,_text,jsonb,bool,text)",
+)
 def _set_lax(
     text: str | None,
     path: Sequence[Value] | None,
@@ -320,6 +329,7 @@ def type_name(value: Tree) -> str:
             return "array"
 
 
+@implements("json_array_length(json)", "jsonb_array_length(jsonb)")
 def _array_length(text: str) -> int:
     found = tree(text)
     if is_list(found):
@@ -331,6 +341,9 @@ def _array_length(text: str) -> int:
 _SCALAR_NAMES: Final = {"number": "numeric"}
 
 
+@makes(
+    *[f"jsonb::{name}" for name in ("bool", "int2", "int4", "int8", "numeric", "float4", "float8")]
+)
 def _to_scalar(call: Call) -> Function:
     """A cast of a jsonb scalar; null is NULL."""
     target, integers = call.type, {"int2", "int4", "int8"}
@@ -356,103 +369,43 @@ def _to_scalar(call: Call) -> Function:
     return run
 
 
-def _two_ways(name: str, json: Function, jsonb: Function, rest: str = "") -> dict[str, Maker]:
-    return {
-        f"json_{name}(json{rest})": plain(json),
-        f"jsonb_{name}(jsonb{rest})": plain(jsonb),
-    }
+# --- operators and functions --------------------------------------------------------------------
 
-
-_LOOKING: Final[dict[str, Maker]] = {
-    "jsonb -> text": plain(_jsonb_get(_field, text=False)),  # type: ignore[arg-type]
-    "jsonb -> int4": plain(_jsonb_get(_element, text=False)),  # type: ignore[arg-type]
-    "jsonb ->> text": plain(_jsonb_get(_field, text=True)),  # type: ignore[arg-type]
-    "jsonb ->> int4": plain(_jsonb_get(_element, text=True)),  # type: ignore[arg-type]
-    "jsonb #> _text": plain(_path_get(text=False)),
-    "jsonb #>> _text": plain(_path_get(text=True)),
-    "json -> text": plain(_json_get(_raw_field, text=False)),
-    "json -> int4": plain(_json_get(_raw_element, text=False)),
-    "json ->> text": plain(_json_get(_raw_field, text=True)),
-    "json ->> int4": plain(_json_get(_raw_element, text=True)),
-    "json #> _text": plain(_raw_path),
-    "json #>> _text": plain(_raw_path_text),
-    **_two_ways("extract_path", _spread(_raw_path), _spread(_path_get(text=False)), ",text"),
-    **_two_ways(
-        "extract_path_text", _spread(_raw_path_text), _spread(_path_get(text=True)), ",text"
-    ),
-    "subscript(jsonb,_text)": plain(_path_get(text=False)),
-    "sort_key(jsonb)": plain(sort_key),
-}
-_ALL: Final[dict[str, Maker]] = {
-    **_LOOKING,
-    "jsonb @> jsonb": plain(lambda a, b: contains(tree(a), tree(b))),
-    "jsonb <@ jsonb": plain(lambda a, b: contains(tree(b), tree(a))),
-    "jsonb ? text": plain(_has_key),
-    "jsonb ?| _text": plain(lambda a, keys: any(_has_key(a, key) for key in keys)),
-    "jsonb ?& _text": plain(
-        lambda a, keys: all(_has_key(a, key) for key in keys if key is not None)
-    ),
-    "jsonb || jsonb": plain(_joined),
-    "jsonb - text": plain(lambda text, key: _without_keys(text, (key,))),
-    "jsonb - _text": plain(_without_keys),
-    "jsonb - int4": plain(_without_index),
-    "jsonb #- _text": plain(deleted_path),
-    "jsonb_set(jsonb,_text,jsonb)": plain(lambda a, path, b: replaced(a, path, b, True)),
-    "jsonb_set(jsonb,_text,jsonb,bool)": plain(replaced),
-    "jsonb_set_lax(jsonb,_text,jsonb)": plain(_set_lax),
-    "jsonb_set_lax(jsonb,_text,jsonb,bool)": plain(_set_lax),
-    "jsonb_set_lax(jsonb,_text,jsonb,bool,text)": plain(_set_lax),
-    "jsonb_insert(jsonb,_text,jsonb)": plain(inserted),
-    "jsonb_insert(jsonb,_text,jsonb,bool)": plain(inserted),
-    "json_strip_nulls(json)": plain(raw_without_nulls),
-    "json_strip_nulls(json,bool)": plain(raw_without_nulls),
-    "jsonb_strip_nulls(jsonb)": plain(
-        lambda text: canonical(without_nulls(tree(text), arrays=False))
-    ),
-    "jsonb_strip_nulls(jsonb,bool)": plain(
-        lambda text, arrays: canonical(without_nulls(tree(text), arrays=arrays))
-    ),
-    "jsonb_pretty(jsonb)": plain(lambda text: pretty(tree(text))),
-    "json_typeof(json)": plain(lambda text: type_name(tree(text))),
-    "jsonb_typeof(jsonb)": plain(lambda text: type_name(tree(text))),
-    "json_array_length(json)": plain(_array_length),
-    "jsonb_array_length(jsonb)": plain(_array_length),
-    "json::jsonb": plain(lambda text: canonical(tree(text))),
-    "jsonb::json": plain(lambda text: text),
-    **{
-        f"jsonb::{name}": _to_scalar
-        for name in ("bool", "int2", "int4", "int8", "numeric", "float4", "float8")
-    },
-    **MAKING,
-    **JSON_SETS,
-    **JSON_RECORDS,
-}
-
-# --- escapes -----------------------------------------------------------------------------------
-
-_READING: Final = frozenset({
-    "json -> text", "json -> int4", "json ->> text", "json ->> int4", "json #> _text",
-    "json #>> _text", "json_extract_path(json,text)", "json_extract_path_text(json,text)",
-    "json_array_elements_text(json)", "json_object_keys(json)", "json_each(json)",
-    "json_each_text(json)", "json_strip_nulls(json)", "json_strip_nulls(json,bool)",
-})  # fmt: skip
-"""What reads the whole document with its escapes, if it needs them or not (makeJsonLexContext)."""
-
-
-def _with_escapes(make: Maker) -> Maker:
-    def made(call: Call) -> Function:
-        function = make(call)
-
-        def run(text: str, *args: Value) -> Value:
-            if "\\u" in text:
-                check_escapes(text)
-            return function(text, *args)
-
-        return run
-
-    return made
-
-
-JSON_FUNCTIONS: Final[dict[str, Maker]] = {
-    id_: _with_escapes(maker) if id_ in _READING else maker for id_, maker in _ALL.items()
-}
+implements("jsonb -> text")(_jsonb_get(_field, text=False))  # type: ignore[arg-type]
+implements("jsonb -> int4")(_jsonb_get(_element, text=False))  # type: ignore[arg-type]
+implements("jsonb ->> text")(_jsonb_get(_field, text=True))  # type: ignore[arg-type]
+implements("jsonb ->> int4")(_jsonb_get(_element, text=True))  # type: ignore[arg-type]
+implements("jsonb #> _text", "subscript(jsonb,_text)")(_path_get(text=False))
+implements("jsonb #>> _text")(_path_get(text=True))
+implements("jsonb_extract_path(jsonb,text)")(_spread(_path_get(text=False)))
+implements("jsonb_extract_path_text(jsonb,text)")(_spread(_path_get(text=True)))
+implements("json -> text")(checking_escapes(_json_get(_raw_field, text=False)))
+implements("json -> int4")(checking_escapes(_json_get(_raw_element, text=False)))
+implements("json ->> text")(checking_escapes(_json_get(_raw_field, text=True)))
+implements("json ->> int4")(checking_escapes(_json_get(_raw_element, text=True)))
+implements("json #> _text")(checking_escapes(_raw_path))
+implements("json #>> _text")(checking_escapes(_raw_path_text))
+implements("json_extract_path(json,text)")(checking_escapes(_spread(_raw_path)))
+implements("json_extract_path_text(json,text)")(checking_escapes(_spread(_raw_path_text)))
+implements("sort_key(jsonb)")(sort_key)
+implements("jsonb @> jsonb")(lambda a, b: contains(tree(a), tree(b)))
+implements("jsonb <@ jsonb")(lambda a, b: contains(tree(b), tree(a)))
+implements("jsonb ?| _text")(lambda a, keys: any(_has_key(a, key) for key in keys))
+implements("jsonb ?& _text")(
+    lambda a, keys: all(_has_key(a, key) for key in keys if key is not None)
+)
+implements("jsonb - text")(lambda text, key: _without_keys(text, (key,)))
+implements("jsonb_set(jsonb,_text,jsonb)")(lambda a, path, b: replaced(a, path, b, True))
+implements("json_strip_nulls(json)", "json_strip_nulls(json,bool)")(
+    checking_escapes(raw_without_nulls)
+)
+implements("jsonb_strip_nulls(jsonb)")(
+    lambda text: canonical(without_nulls(tree(text), arrays=False))
+)
+implements("jsonb_strip_nulls(jsonb,bool)")(
+    lambda text, arrays: canonical(without_nulls(tree(text), arrays=arrays))
+)
+implements("jsonb_pretty(jsonb)")(lambda text: pretty(tree(text)))
+implements("json_typeof(json)", "jsonb_typeof(jsonb)")(lambda text: type_name(tree(text)))
+implements("json::jsonb")(lambda text: canonical(tree(text)))
+implements("jsonb::json")(lambda text: text)

@@ -6,7 +6,7 @@ The session's zone is the last argument of each (F3 of `sql/functions/table.py`)
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from compute.reference.functions.numbers import Function, Maker
+from compute.reference.registry import Function, implements, makes
 from sql.errors import SqlError
 from sql.plan.nodes import Call
 from sql.types.json.parser import Tree, canonical, quoted
@@ -19,16 +19,19 @@ def _types(call: Call) -> list[SqlType]:
     return [arg.type for arg in call.args[:-1]]
 
 
+@makes("to_json(anyelement)")
 def _to_json(call: Call) -> Function:
     type_ = call.args[0].type
     return lambda value, zone: json_text(value, type_, zone)
 
 
+@makes("to_jsonb(anyelement)")
 def _to_jsonb(call: Call) -> Function:
     type_ = call.args[0].type
     return lambda value, zone: canonical(json_tree(value, type_, zone))
 
 
+@makes("array_to_json(anyarray)", "array_to_json(anyarray,bool)")
 def _array_to_json(call: Call) -> Function:
     type_ = call.args[0].type
 
@@ -46,6 +49,7 @@ def _array_to_json(call: Call) -> Function:
     return run
 
 
+@makes("json_build_array(any)")
 def _build_array(call: Call) -> Function:
     types = _types(call)
 
@@ -57,6 +61,7 @@ def _build_array(call: Call) -> Function:
     return run
 
 
+@makes("jsonb_build_array(any)")
 def _build_array_b(call: Call) -> Function:
     types = _types(call)
 
@@ -79,6 +84,7 @@ def _checked_pairs(args: Sequence[Value], name: str) -> None:
             raise SqlError("22023", f"argument {2 * place + 1}: key must not be null")
 
 
+@makes("json_build_object(any)")
 def _build_object(call: Call) -> Function:
     types = _types(call)
 
@@ -96,6 +102,7 @@ def _build_object(call: Call) -> Function:
     return run
 
 
+@makes("jsonb_build_object(any)")
 def _build_object_b(call: Call) -> Function:
     types = _types(call)
 
@@ -125,6 +132,7 @@ def _pairs(keys: tuple[Value, ...], values: tuple[Value, ...] | None) -> list[tu
     return [(str(key), value) for key, value in zip(keys, values, strict=True)]
 
 
+@implements("json_object(_text)", "json_object(_text,_text)")
 def _object(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) -> str:
     parts = [
         f"{quoted(key)} : {'null' if value is None else quoted(str(value))}"
@@ -133,6 +141,7 @@ def _object(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) ->
     return f"{{{', '.join(parts)}}}"
 
 
+@implements("jsonb_object(_text)", "jsonb_object(_text,_text)")
 def _object_b(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) -> str:
     found: dict[str, Tree] = {
         key: None if value is None else str(value) for key, value in _pairs(keys, values)
@@ -210,6 +219,7 @@ def jsonb_object_agg(
     return canonical({key: tree for key, tree in trees if not (strict and tree is None)})
 
 
+@makes("json_row(_text,any)")
 def _row(call: Call) -> Function:
     """A row as json: the names, then its values."""
     types = _types(call)[1:]
@@ -225,22 +235,5 @@ def _row(call: Call) -> Function:
     return run
 
 
-MAKING: Final[dict[str, Maker]] = {
-    "to_json(anyelement)": _to_json,
-    "to_jsonb(anyelement)": _to_jsonb,
-    "json_row(_text,any)": _row,
-    "array_to_json(anyarray)": _array_to_json,
-    "array_to_json(anyarray,bool)": _array_to_json,
-    "json_build_array(any)": _build_array,
-    "jsonb_build_array(any)": _build_array_b,
-    "json_build_object(any)": _build_object,
-    "jsonb_build_object(any)": _build_object_b,
-    "json_build_array()": lambda _call: lambda: "[]",
-    "jsonb_build_array()": lambda _call: lambda: "[]",
-    "json_build_object()": lambda _call: lambda: "{}",
-    "jsonb_build_object()": lambda _call: lambda: "{}",
-    "json_object(_text)": lambda _call: _object,
-    "json_object(_text,_text)": lambda _call: _object,
-    "jsonb_object(_text)": lambda _call: _object_b,
-    "jsonb_object(_text,_text)": lambda _call: _object_b,
-}
+implements("json_build_array()", "jsonb_build_array()")(lambda: "[]")
+implements("json_build_object()", "jsonb_build_object()")(lambda: "{}")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from compute.reference.registry import implements
 from sql.errors import SqlError
 from sql.types.json.parser import Tree, canonical, tree
 from sql.types.json.to_json import is_list
@@ -37,6 +38,7 @@ class _Change:
         return level == len(self.path) - 1
 
 
+@implements("jsonb_set(jsonb,_text,jsonb,bool)")
 def replaced(text: str, path: Sequence[Value], value: str, create: bool) -> str:
     """jsonb_set()."""
     found = tree(text)
@@ -46,12 +48,14 @@ def replaced(text: str, path: Sequence[Value], value: str, create: bool) -> str:
     return _changed(text, _Change("create" if create else "replace", path, tree(value)))
 
 
+@implements("jsonb_insert(jsonb,_text,jsonb)", "jsonb_insert(jsonb,_text,jsonb,bool)")
 def inserted(text: str, path: Sequence[Value], value: str, after: bool = False) -> str:
     """jsonb_insert()."""
     _check_container(tree(text), "cannot set path in scalar")
     return _changed(text, _Change("after" if after else "before", path, tree(value)))
 
 
+@implements("jsonb #- _text")
 def deleted_path(text: str, path: Sequence[Value]) -> str:
     """`jsonb #- path`."""
     found = tree(text)

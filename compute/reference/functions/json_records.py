@@ -10,9 +10,8 @@ INVARIANTS
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
-from compute.reference.functions.numbers import Function, Maker
+from compute.reference.registry import Function, makes
 from sql.errors import SqlError
 from sql.plan.nodes import Call
 from sql.types.array_text import format_array, parse_array, several_dimensions
@@ -21,6 +20,7 @@ from sql.types.sql_type import SqlType, Value
 from sql.types.text_input import apply_typmod, parse_text
 
 
+@makes("json_records(any,_text,text,any)")
 def _records(call: Call) -> Function:
     types = [arg.type for arg in call.args[3:-1]]
 
@@ -97,6 +97,7 @@ def _converted(text: str, type_: SqlType, zone: str) -> Value:
     return apply_typmod(value, type_, explicit=False)
 
 
+@makes("record_field(text,int4)")
 def _field(call: Call) -> Function:
     type_ = call.type
 
@@ -105,9 +106,3 @@ def _field(call: Call) -> Function:
         return None if text is None else _converted(str(text), type_, zone)
 
     return run
-
-
-JSON_RECORDS: Final[dict[str, Maker]] = {
-    "json_records(any,_text,text,any)": _records,
-    "record_field(text,int4)": _field,
-}

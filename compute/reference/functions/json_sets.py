@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from compute.reference.functions.numbers import Function, Maker, plain
+from compute.reference.functions.json_escapes import checking_escapes
+from compute.reference.registry import Function, implements
 from sql.errors import SqlError
 from sql.types.json.parser import Tree, canonical, elements, fields, key_order, tree
 from sql.types.json.to_json import as_text, is_list, raw_as_text
@@ -59,33 +60,38 @@ def _b_keys(name: str) -> Function:
     return lambda text: tuple([key for key, _ in _b_members(text, name)])
 
 
-JSON_SETS: Final[dict[str, Maker]] = {
-    "json_array_elements(json)": plain(lambda text: tuple(_items(text, "json_array_elements"))),
-    "json_array_elements_text(json)": plain(
+implements("json_array_elements(json)")(lambda text: tuple(_items(text, "json_array_elements")))
+implements("json_array_elements_text(json)")(
+    checking_escapes(
         lambda text: tuple([raw_as_text(p) for p in _items(text, "json_array_elements_text")])
-    ),
-    "json_object_keys(json)": plain(
+    )
+)
+implements("json_object_keys(json)")(
+    checking_escapes(
         lambda text: tuple([k for k, _ in _members(text, "json_object_keys", _KEYS_REFUSED)])
-    ),
-    "json_each(json)": plain(lambda text: tuple([part for _, part in _each(text)])),
-    "json_each_text(json)": plain(
-        lambda text: tuple([raw_as_text(part) for _, part in _each(text)])
-    ),
-    "json_each_keys(json)": plain(lambda text: tuple([key for key, _ in _each(text)])),
-    "json_each_text_keys(json)": plain(lambda text: tuple([key for key, _ in _each(text)])),
-    "jsonb_array_elements(jsonb)": plain(
-        lambda text: tuple([canonical(item) for item in _b_items(text)])
-    ),
-    "jsonb_array_elements_text(jsonb)": plain(
-        lambda text: tuple([as_text(item) for item in _b_items(text)])
-    ),
-    "jsonb_object_keys(jsonb)": plain(_b_keys("jsonb_object_keys")),
-    "jsonb_each(jsonb)": plain(
-        lambda text: tuple([canonical(item) for _, item in _b_members(text, "jsonb_each")])
-    ),
-    "jsonb_each_text(jsonb)": plain(
-        lambda text: tuple([as_text(item) for _, item in _b_members(text, "jsonb_each_text")])
-    ),
-    "jsonb_each_keys(jsonb)": plain(_b_keys("jsonb_each")),
-    "jsonb_each_text_keys(jsonb)": plain(_b_keys("jsonb_each_text")),
-}
+    )
+)
+implements("json_each(json)")(
+    checking_escapes(lambda text: tuple([part for _, part in _each(text)]))
+)
+implements("json_each_text(json)")(
+    checking_escapes(lambda text: tuple([raw_as_text(part) for _, part in _each(text)]))
+)
+implements("json_each_keys(json)", "json_each_text_keys(json)")(
+    lambda text: tuple([key for key, _ in _each(text)])
+)
+implements("jsonb_array_elements(jsonb)")(
+    lambda text: tuple([canonical(item) for item in _b_items(text)])
+)
+implements("jsonb_array_elements_text(jsonb)")(
+    lambda text: tuple([as_text(item) for item in _b_items(text)])
+)
+implements("jsonb_object_keys(jsonb)")(_b_keys("jsonb_object_keys"))
+implements("jsonb_each(jsonb)")(
+    lambda text: tuple([canonical(item) for _, item in _b_members(text, "jsonb_each")])
+)
+implements("jsonb_each_text(jsonb)")(
+    lambda text: tuple([as_text(item) for _, item in _b_members(text, "jsonb_each_text")])
+)
+implements("jsonb_each_keys(jsonb)")(_b_keys("jsonb_each"))
+implements("jsonb_each_text_keys(jsonb)")(_b_keys("jsonb_each_text"))

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_DOWN, Decimal
 from typing import Final
 
+from compute.reference.decimals import EXACT
 from compute.reference.functions.json import type_name
 from compute.reference.functions.jsonpath_methods import PathFailure, method
-from compute.reference.functions.numbers import EXACT, Function
 from compute.reference.functions.regexp import regexp_like
+from compute.reference.registry import implements
 from sql.errors import SqlError
 from sql.types.division_scale import GROUP, SIGNIFICANT, estimated_weight
 from sql.types.json.parser import Tree, canonical, tree
@@ -392,6 +393,11 @@ def found_items(text: str, path: str, variables: str) -> Iterator[Tree]:
     return _items(text, path, variables, False)
 
 
+@implements(
+    "jsonb_path_exists(jsonb,jsonpath)",
+    "jsonb_path_exists(jsonb,jsonpath,jsonb)",
+    "jsonb_path_exists(jsonb,jsonpath,jsonb,bool)",
+)
 def path_exists(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
     """jsonb_path_exists(): NULL for an error that is swallowed."""
     known = _variables(variables)
@@ -411,6 +417,11 @@ SWALLOWED: Final = frozenset(
 )
 
 
+@implements(
+    "jsonb_path_match(jsonb,jsonpath)",
+    "jsonb_path_match(jsonb,jsonpath,jsonb)",
+    "jsonb_path_match(jsonb,jsonpath,jsonb,bool)",
+)
 def path_match(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
     """jsonb_path_match(): the only boolean that the path finds."""
     found = list(_items(text, path, variables, silent))
@@ -421,35 +432,39 @@ def path_match(text: str, path: str, variables: str = "{}", silent: bool = False
     return None
 
 
+@implements(
+    "meridian_path_query(jsonb,jsonpath)",
+    "meridian_path_query(jsonb,jsonpath,jsonb)",
+    "meridian_path_query(jsonb,jsonpath,jsonb,bool)",
+)
 def path_query(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
     """jsonb_path_query: the items, as an array."""
     return tuple([canonical(item) for item in _items(text, path, variables, silent)])
 
 
+@implements(
+    "jsonb_path_query_array(jsonb,jsonpath)",
+    "jsonb_path_query_array(jsonb,jsonpath,jsonb)",
+    "jsonb_path_query_array(jsonb,jsonpath,jsonb,bool)",
+)
 def path_query_array(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
     """jsonb_path_query_array."""
     return canonical(list(_items(text, path, variables, silent)))
 
 
+@implements(
+    "jsonb_path_query_first(jsonb,jsonpath)",
+    "jsonb_path_query_first(jsonb,jsonpath,jsonb)",
+    "jsonb_path_query_first(jsonb,jsonpath,jsonb,bool)",
+)
 def path_query_first(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
     """jsonb_path_query_first(); it evaluates all items."""
     found = list(_items(text, path, variables, silent))
     return canonical(found[0]) if found else None
 
 
-JSON_PATHS: Final[dict[str, Function]] = {
-    "jsonb @? jsonpath": lambda text, path: path_exists(text, path, "{}", True),
-    "jsonb @@ jsonpath": lambda text, path: path_match(text, path, "{}", True),
-    **{
-        f"{text}::jsonpath": lambda text: text_of(parse_path(text))
-        for text in ("text", "varchar", "bpchar", "name")
-    },
-}
-"""By id."""
-PATH_NAMES: Final[dict[str, Function]] = {
-    "jsonb_path_exists": path_exists,
-    "jsonb_path_match": path_match,
-    "meridian_path_query": path_query,
-    "jsonb_path_query_array": path_query_array,
-    "jsonb_path_query_first": path_query_first,
-}
+implements("jsonb @? jsonpath")(lambda text, path: path_exists(text, path, "{}", True))
+implements("jsonb @@ jsonpath")(lambda text, path: path_match(text, path, "{}", True))
+implements(*[f"{text}::jsonpath" for text in ("text", "varchar", "bpchar", "name")])(
+    lambda text: text_of(parse_path(text))
+)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from typing import Final
 
+from compute.reference.decimals import EXACT
 from compute.reference.functions.json import type_name
-from compute.reference.functions.numbers import EXACT
 from sql.errors import SqlError
 from sql.types.json.parser import Tree
 from sql.types.json.path_parser import Step

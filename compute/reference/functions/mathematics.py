@@ -7,7 +7,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, cast
 
-from compute.reference.functions.numbers import EXACT, Function, Maker, numeric_result
+from compute.reference.decimals import EXACT
+from compute.reference.registry import Function, implements, makes
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import Call
 
@@ -70,6 +71,7 @@ def _quotient(a: float, b: float) -> float:
     return a / b if b else math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
+@implements("sind(float8)")
 def sind(x: float) -> float:
     """The sine of an angle in degrees."""
     if math.isnan(x):
@@ -78,6 +80,7 @@ def sind(x: float) -> float:
     return sign * _sin_to_90(x)
 
 
+@implements("cosd(float8)")
 def cosd(x: float) -> float:
     """The cosine of an angle in degrees."""
     if math.isnan(x):
@@ -86,6 +89,7 @@ def cosd(x: float) -> float:
     return sign * _cos_to_90(x)
 
 
+@implements("tand(float8)")
 def tand(x: float) -> float:
     """The tangent of an angle in degrees; infinite at 90."""
     if math.isnan(x):
@@ -94,6 +98,7 @@ def tand(x: float) -> float:
     return sign * (_quotient(_sin_to_90(x), _cos_to_90(x)) / _TAN_45) + 0.0
 
 
+@implements("cotd(float8)")
 def cotd(x: float) -> float:
     """The cotangent of an angle in degrees; infinite at 0."""
     if math.isnan(x):
@@ -114,6 +119,7 @@ def _acos_degrees(x: float) -> float:
     return math.acos(x) / _ACOS_HALF * 60.0
 
 
+@implements("asind(float8)")
 def asind(x: float) -> float:
     """The arcsine in degrees."""
     if math.isnan(x):
@@ -123,6 +129,7 @@ def asind(x: float) -> float:
     return _asin_degrees(x) if x >= 0.0 else -_asin_degrees(-x)
 
 
+@implements("acosd(float8)")
 def acosd(x: float) -> float:
     """The arccosine in degrees."""
     if math.isnan(x):
@@ -132,6 +139,7 @@ def acosd(x: float) -> float:
     return _acos_degrees(x) if x >= 0.0 else 90.0 + _asin_degrees(-x)
 
 
+@implements("cot(float8)")
 def cot(x: float) -> float:
     """The cotangent: 1 / tan."""
     if math.isinf(x):
@@ -142,6 +150,7 @@ def cot(x: float) -> float:
 # --- hyperbolic ----------------------------------------------------------------------------------
 
 
+@implements("sinh(float8)")
 def sinh(x: float) -> float:
     """The hyperbolic sine; infinite where it overflows."""
     try:
@@ -150,6 +159,7 @@ def sinh(x: float) -> float:
         return math.copysign(math.inf, x)
 
 
+@implements("cosh(float8)")
 def cosh(x: float) -> float:
     """The hyperbolic cosine; infinite where it overflows."""
     try:
@@ -158,6 +168,7 @@ def cosh(x: float) -> float:
         return math.inf
 
 
+@implements("acosh(float8)")
 def acosh(x: float) -> float:
     """The inverse hyperbolic cosine; 22003 below 1."""
     if x < 1.0:
@@ -165,6 +176,7 @@ def acosh(x: float) -> float:
     return math.acosh(x)
 
 
+@implements("atanh(float8)")
 def atanh(x: float) -> float:
     """The inverse hyperbolic tangent; infinite at 1 and -1, 22003 beyond."""
     if x < -1.0 or x > 1.0:
@@ -175,6 +187,7 @@ def atanh(x: float) -> float:
 # --- whole numbers and numeric -------------------------------------------------------------------
 
 
+@implements("factorial(int8)")
 def factorial(n: int) -> Decimal:
     """n!; 22003 for negatives, and for results beyond numeric."""
     if n < 0:
@@ -195,6 +208,7 @@ def _over_integers(function: Callable[[int, int], int]) -> Function:
     return run
 
 
+@makes("scale(numeric)")
 def _make_scale(call: Call) -> Function:
     type_ = call.args[0].type
 
@@ -206,6 +220,7 @@ def _make_scale(call: Call) -> Function:
     return run
 
 
+@implements("min_scale(numeric)")
 def min_scale(value: Decimal) -> int:
     """Digits behind the point without trailing zeros."""
     return max(0, -int(value.normalize(EXACT).as_tuple().exponent)) if value else 0
@@ -223,6 +238,7 @@ def _last_bucket(count: int) -> int:
     return count + 1
 
 
+@implements("width_bucket(float8,float8,float8,int4)")
 def width_bucket(x: float, low: float, high: float, count: int) -> int:
     """The number of the equally wide bucket that holds x; 0 and count + 1 outside of them."""
     _buckets(count)
@@ -242,6 +258,7 @@ def width_bucket(x: float, low: float, high: float, count: int) -> int:
     return min(int(count * share), count - 1) + 1
 
 
+@implements("width_bucket(numeric,numeric,numeric,int4)")
 def width_bucket_numeric(x: Decimal, low: Decimal, high: Decimal, count: int) -> int:
     """The same for numeric, exactly."""
     _buckets(count)
@@ -255,6 +272,7 @@ def width_bucket_numeric(x: Decimal, low: Decimal, high: Decimal, count: int) ->
     return int(EXACT.divide_int(share, EXACT.subtract(high, low))) + 1
 
 
+@implements("random(int4,int4)", "random(int8,int8)")
 def random_between(low: int, high: int) -> int:
     """A random number of the range, each with the same probability."""
     if low > high:
@@ -275,6 +293,7 @@ _TGAMMA: Final = _of_c("tgamma")
 _LGAMMA: Final = _of_c("lgamma")
 
 
+@implements("gamma(float8)")
 def gamma(x: float) -> float:
     """The gamma function; 22003 at its poles and beyond a float."""
     if math.isnan(x) or x == math.inf:
@@ -287,6 +306,7 @@ def gamma(x: float) -> float:
     return found
 
 
+@implements("lgamma(float8)")
 def lgamma(x: float) -> float:
     """The logarithm of its absolute value."""
     found = _LGAMMA(x)
@@ -295,26 +315,14 @@ def lgamma(x: float) -> float:
     return found
 
 
-MATHEMATICS: Final[dict[str, Function]] = {
-    "cot(float8)": cot, "sind(float8)": sind, "cosd(float8)": cosd, "tand(float8)": tand,
-    "cotd(float8)": cotd, "asind(float8)": asind, "acosd(float8)": acosd,
-    "atand(float8)": lambda x: math.atan(x) / _ATAN_1 * 45.0,
-    "atan2d(float8,float8)": lambda y, x: math.atan2(y, x) / _ATAN_1 * 45.0,
-    "sinh(float8)": sinh, "cosh(float8)": cosh, "tanh(float8)": math.tanh,
-    "asinh(float8)": math.asinh, "acosh(float8)": acosh, "atanh(float8)": atanh,
-    "gamma(float8)": gamma, "lgamma(float8)": lgamma,
-    "erf(float8)": math.erf, "erfc(float8)": math.erfc,
-    "width_bucket(float8,float8,float8,int4)": width_bucket,
-    "width_bucket(numeric,numeric,numeric,int4)": width_bucket_numeric,
-    "factorial(int8)": factorial,
-    "gcd(numeric,numeric)": _over_integers(math.gcd),
-    "lcm(numeric,numeric)": _over_integers(math.lcm),
-    "min_scale(numeric)": min_scale,
-    "random(int4,int4)": random_between, "random(int8,int8)": random_between,
-    "random(numeric,numeric)": _over_integers(random_between),
-    "random_normal(float8,float8)": _RANDOM.gauss,
-}  # fmt: skip
-MATHEMATICS_MAKERS: Final[dict[str, Maker]] = {
-    "scale(numeric)": _make_scale,
-    "trim_scale(numeric)": numeric_result(lambda x: x),
-}
+implements("atand(float8)")(lambda x: math.atan(x) / _ATAN_1 * 45.0)
+implements("atan2d(float8,float8)")(lambda y, x: math.atan2(y, x) / _ATAN_1 * 45.0)
+implements("tanh(float8)")(math.tanh)
+implements("asinh(float8)")(math.asinh)
+implements("erf(float8)")(math.erf)
+implements("erfc(float8)")(math.erfc)
+implements("gcd(numeric,numeric)")(_over_integers(math.gcd))
+implements("lcm(numeric,numeric)")(_over_integers(math.lcm))
+implements("random(numeric,numeric)")(_over_integers(random_between))
+implements("random_normal(float8,float8)")(_RANDOM.gauss)
+implements("trim_scale(numeric)")(lambda x: x)

@@ -14,7 +14,9 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
-from compute.reference.functions.numbers import in_range, single, wrapped
+from compute.reference.functions.floats import single
+from compute.reference.functions.numbers import in_range, wrapped
+from compute.reference.registry import implements
 from sql.errors import SqlError, not_supported
 
 _CACHED_MAX: Final = 512
@@ -182,6 +184,7 @@ def _signed(counts: Counts) -> Counts:
 # --- writing -------------------------------------------------------------------------------------
 
 
+@implements("to_char(numeric,text)")
 def decimal_to_char(value: Decimal, template: str) -> str:
     """to_char(numeric, text)."""
     nodes, counts = parsed(template)
@@ -195,6 +198,7 @@ def decimal_to_char(value: Decimal, template: str) -> str:
     return _plain(nodes, counts, f"{rounded(value, counts.post):f}")
 
 
+@implements("to_char(int4,text)")
 def integer_to_char(value: int, template: str) -> str:
     """to_char(integer, text): V multiplies in 32 bits, by a power that C cuts."""
     return _integer_to_char(value, template, lambda ten: wrapped(value * min(ten, _CUT), 32))
@@ -212,6 +216,7 @@ def _integer_to_char(value: int, template: str, multiplied: Callable[[int], int]
     return _plain(nodes, counts, str(value) + ("." + "0" * counts.post if counts.post else ""))
 
 
+@implements("to_char(int8,text)")
 def bigint_to_char(value: int, template: str) -> str:
     """to_char(bigint, text). Scientific notation is that of numeric and exact, where an integer's
     is that of a double. V multiplies as `*` does.

@@ -1,61 +1,34 @@
-"""Integers, floats and numeric of the reference evaluator: PostgreSQL's results and errors, in
-plain Python.
-
-INVARIANTS
-  U1  every arithmetic on Decimals goes through `EXACT`, whose precision no operand of 38 digits
-      can exceed; rounding happens in `fit` and `divide`, and nowhere else.
-  U2  a float4 is always rounded to 32 bits.
-
-Decimals may keep the exponent they came with: only `fit` gives a value its type's scale.
-"""
+"""Arithmetic and casts of integers and numeric, with PostgreSQL's results and errors."""
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
-from typing import Final, TypeAlias
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from itertools import permutations, product
+from typing import Final
 
+from compute.reference.decimals import EXACT, fit
+from compute.reference.registry import Function, Maker, implements, makes
 from sql.emit.quotient_levels import shown
-from sql.errors import SqlError, division_by_zero, not_held, out_of_range
+from sql.errors import SqlError, division_by_zero, out_of_range
 from sql.plan.nodes import Call
 from sql.types.division_scale import decimals
+from sql.types.internal_char import byte_of, character_of, of_integer
 from sql.types.numeric import of_cast
 from sql.types.sql_type import (
     DISPLAY_NAMES,
     NUMERIC,
     NUMERIC_PRECISION_MAX,
+    REGISTERED,
     SqlType,
-    Value,
     computed_numeric,
 )
-from sql.types.text_input import field_overflow, parse_text, to_single
 
-Function: TypeAlias = Callable[..., Value]
-Maker: TypeAlias = Callable[[Call], Function]
-
-EXACT: Final = Context(prec=200, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 
 
-def plain(function: Function) -> Maker:
-    """A function that does not look at types."""
-    return lambda _call: function
-
-
 # --- numeric -----------------------------------------------------------------------------------
-
-
-def fit(value: Decimal, type_: SqlType, *, rounding: str = ROUND_HALF_UP) -> Decimal:
-    """The value at the type's scale, rounded half away from zero; 22003 if it has too many
-    digits.
-    """
-    precision, scale = type_.precision or 0, type_.scale or 0
-    if value and value.adjusted() > precision:
-        raise field_overflow(precision, scale)
-    rounded = value.quantize(Decimal(1).scaleb(-scale), rounding=rounding, context=EXACT)
-    if rounded and rounded.adjusted() >= precision - scale:
-        raise field_overflow(precision, scale)
-    return rounded if rounded else abs(rounded)
 
 
 def narrow(value: Decimal, type_: SqlType) -> Decimal:
@@ -77,12 +50,14 @@ def divide(left: Decimal, right: Decimal, types: tuple[SqlType, SqlType]) -> Dec
     return Decimal(quotient if (a < 0) == (b < 0) else -quotient).scaleb(-scale, EXACT)
 
 
+@makes("numeric / numeric")
 def make_divide(call: Call) -> Function:
     """`numeric / numeric`."""
     types = (shown(call.args[0]).type, call.args[1].type)
     return lambda a, b: fit(divide(a, b, types), call.type)
 
 
+@implements("numeric % numeric", "mod(numeric,numeric)")
 def modulo(a: Decimal, b: Decimal) -> Decimal:
     """The remainder, with the sign of the dividend."""
     if not b:
@@ -90,6 +65,7 @@ def modulo(a: Decimal, b: Decimal) -> Decimal:
     return EXACT.remainder(a, b)
 
 
+@implements("div(numeric,numeric)")
 def whole_quotient(a: Decimal, b: Decimal) -> Decimal:
     """div(a, b): the quotient toward zero."""
     if not b:
@@ -105,39 +81,38 @@ def _to_places(value: Decimal, places: int, rounding: str) -> Decimal:
     return value.quantize(Decimal(1).scaleb(-places), rounding=rounding, context=EXACT)
 
 
+@implements("round(numeric)", "round(numeric,int4)")
 def round_numeric(value: Decimal, places: int = 0) -> Decimal:
     """Round to so many decimals, half away from zero."""
     return _to_places(value, places, ROUND_HALF_UP)
 
 
+@implements("trunc(numeric)", "trunc(numeric,int4)")
 def trunc_numeric(value: Decimal, places: int = 0) -> Decimal:
     """Truncate to so many decimals, toward zero."""
     return _to_places(value, places, ROUND_DOWN)
 
 
+@implements("ceil(numeric)", "ceiling(numeric)")
 def ceil_numeric(value: Decimal) -> Decimal:
     """Round up."""
     return _to_places(value, 0, ROUND_CEILING)
 
 
+@implements("floor(numeric)")
 def floor_numeric(value: Decimal) -> Decimal:
     """Round down."""
     return _to_places(value, 0, ROUND_FLOOR)
 
 
-def numeric_result(function: Function) -> Maker:
-    """The function with its result fitted to the type of the call."""
-
-    def make(call: Call) -> Function:
-        type_ = call.type
-
-        def run(*args: Value) -> Value:
-            result = function(*args)
-            return fit(result, type_) if isinstance(result, Decimal) else result
-
-        return run
-
-    return make
+makes("narrow(numeric)")(lambda call: lambda x: narrow(x, call.type))
+implements("numeric + numeric", "+ numeric")(lambda a, b=0: EXACT.add(a, b))
+implements("numeric - numeric")(EXACT.subtract)
+implements("numeric * numeric")(EXACT.multiply)
+implements("@ numeric", "abs(numeric)")(EXACT.abs)
+# The unary minus of a context would round; copying the sign cannot.
+implements("- numeric")(lambda x: x.copy_negate())
+implements("sign(numeric)")(lambda x: Decimal((x > 0) - (x < 0)))
 
 
 # --- integers ----------------------------------------------------------------------------------
@@ -171,16 +146,6 @@ def int_invert(x: int) -> int:
     return ~x
 
 
-def float_minus(x: float) -> float:
-    """The prefix operator."""
-    return -x
-
-
-def float_abs(x: float) -> float:
-    """Without its sign."""
-    return abs(x)
-
-
 def wrapped(value: int, bits: int) -> int:
     """The value modulo 2^bits, signed."""
     half = 1 << (bits - 1)
@@ -195,6 +160,7 @@ def whole_division(a: int, b: int) -> int:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
+@implements("mod(int2,int2)", "mod(int4,int4)", "mod(int8,int8)")
 def remainder(a: int, b: int) -> int:
     """The remainder, with the sign of the dividend."""
     if b == 0:
@@ -208,6 +174,7 @@ def ranged(function: Callable[..., int]) -> Maker:
     return lambda call: lambda *args: in_range(function(*args), call.type.name)
 
 
+@makes("int2 << int4", "int4 << int4", "int8 << int4")
 def shift_left(call: Call) -> Function:
     """Wraps; the count is taken modulo the width of the machine's word."""
     name = call.type.name
@@ -215,222 +182,78 @@ def shift_left(call: Call) -> Function:
     return lambda a, n: wrapped(a << (n & mask), _BITS[name])
 
 
+@makes("int2 >> int4", "int4 >> int4", "int8 >> int4")
 def shift_right(call: Call) -> Function:
     """Arithmetic, the count modulo the width."""
     mask = 63 if call.type.name == "int8" else 31
     return lambda a, n: a >> (n & mask)
 
 
-# --- floats ------------------------------------------------------------------------------------
-
-
-def overflow() -> SqlError:
-    """Of a float."""
-    return SqlError("22003", "value out of range: overflow")
-
-
-def _underflow() -> SqlError:
-    return SqlError("22003", "value out of range: underflow")
-
-
-def single(value: float) -> float:
-    """The nearest float4; infinity when it is too large."""
-    try:
-        return to_single(value)
-    except OverflowError:
-        return math.copysign(math.inf, value)
-
-
-def float_operator(name: str) -> Maker:
-    """+, -, *, / of floats with PostgreSQL's overflow, underflow and division errors."""
-    plain = _FLOAT_OPERATORS[name]
-    # A zero out of two numbers that are not zero is an underflow, except in sums.
-    checked = name in "*/"
-
-    def make(call: Call) -> Function:
-        shape = single if call.type.name == "float4" else float
-
-        def run(a: float, b: float) -> float:
-            if name == "/" and b == 0:
-                if math.isnan(a):
-                    return a
-                raise division_by_zero()
-            result = shape(plain(a, b))
-            if math.isinf(result) and not (math.isinf(a) or (math.isinf(b) and name != "/")):
-                raise overflow()
-            if checked and result == 0 and a != 0 and not _expected_zero(name, b):
-                raise _underflow()
-            return result
-
-        return run
-
-    return make
-
-
-def _expected_zero(name: str, b: float) -> bool:
-    return math.isinf(b) if name == "/" else b == 0
-
-
-_FLOAT_OPERATORS: Final[dict[str, Callable[[float, float], float]]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-}
-
-
-def sqrt(x: float) -> float:
-    """2201F for negatives."""
-    if x < 0:
-        raise SqlError("2201F", "cannot take square root of a negative number")
-    return math.sqrt(x)
-
-
-def exp(x: float) -> float:
-    """22003 when it leaves the range of float8."""
-    try:
-        result = math.exp(x)
-    except OverflowError:
-        raise overflow() from None
-    if result == 0 and not math.isinf(x):
-        raise _underflow()
-    return result
-
-
-def check_logarithm(value: Decimal | float) -> None:
-    """2201E for what has no logarithm."""
-    if value == 0:
-        raise SqlError("2201E", "cannot take logarithm of zero")
-    if value < 0:
-        raise SqlError("2201E", "cannot take logarithm of a negative number")
-
-
-def ln(x: float) -> float:
-    """2201E for what has no logarithm."""
-    check_logarithm(x)
-    return math.log(x)
-
-
-def log10(x: float) -> float:
-    """2201E for what has no logarithm."""
-    check_logarithm(x)
-    return math.log10(x)
-
-
-def power(x: float, y: float) -> float:
-    """C's pow, with PostgreSQL's errors."""
-    if x == 0 and y < 0:
-        raise SqlError("2201F", "zero raised to a negative power is undefined")
-    if x < 0 and math.isfinite(y) and y != math.floor(y):
-        raise SqlError(
-            "2201F", "a negative number raised to a non-integer power yields a complex result"
-        )
-    try:
-        result = math.pow(x, y)
-    except OverflowError:
-        raise overflow() from None
-    if result == 0 and x != 0 and math.isfinite(x) and math.isfinite(y):
-        raise _underflow()
-    return result
-
-
-_DEGREE: Final = 0.0174532925199432957692
-
-
-def degrees(x: float) -> float:
-    """PostgreSQL divides by this constant."""
-    result = x / _DEGREE
-    if math.isinf(result) and not math.isinf(x):
-        raise overflow()
-    return result
-
-
-def radians(x: float) -> float:
-    """The other way."""
-    result = x * _DEGREE
-    if result == 0 and x != 0:
-        raise _underflow()
-    return result
-
-
-def circular(function: Callable[[float], float]) -> Function:
-    """The sine and its kin: no infinity; asin, acos: -1 to 1."""
-
-    def run(x: float) -> float:
-        try:
-            return function(x)
-        except ValueError:
-            raise SqlError("22003", "input is out of range") from None
-
-    return run
-
-
-def cbrt(x: float) -> float:
-    """The real cube root."""
-    return math.cbrt(x)
-
-
-def toward(function: Callable[[float], int]) -> Function:
-    """ceil, floor, trunc and round of floats, with the sign of zero and without overflow."""
-
-    def run(x: float) -> float:
-        if not math.isfinite(x):
-            return x
-        return math.copysign(float(function(x)), x) if abs(x) < 2**53 else x
-
-    return run
-
-
-def sign(x: float) -> float:
-    """-1, 0 or 1; 0 for NaN."""
-    return float((x > 0) - (x < 0))
+_INTEGERS: Final = ("int2", "int4", "int8")
+_ONE: Final[dict[str, Callable[..., int]]] = {
+    "+ {0}": int_plus, "- {0}": int_minus, "@ {0}": int_abs, "abs({0})": int_abs,
+    "~ {0}": int_invert,
+}  # fmt: skip
+_TWO_OF_A_TYPE: Final[dict[str, Callable[..., int]]] = {
+    "{0} % {0}": remainder, "{0} & {0}": operator.and_, "{0} | {0}": operator.or_,
+    "{0} # {0}": operator.xor,
+}  # fmt: skip
+_TWO: Final[dict[str, Callable[..., int]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": whole_division,
+}  # fmt: skip
+for _id, _function in {**_ONE, **_TWO_OF_A_TYPE}.items():
+    makes(*map(_id.format, _INTEGERS))(ranged(_function))
+for _sign, _function in _TWO.items():
+    _pairs = product(_INTEGERS, repeat=2)
+    makes(*[f"{left} {_sign} {right}" for left, right in _pairs])(ranged(_function))
+makes("gcd(int4,int4)", "gcd(int8,int8)")(ranged(math.gcd))
+makes("lcm(int4,int4)", "lcm(int8,int8)")(ranged(math.lcm))
 
 
 # --- casts between numbers ---------------------------------------------------------------------
 
 
-def float_to_integer(call: Call) -> Function:
-    """Half to even."""
-    name = call.type.name
-
-    def run(x: float) -> int:
-        if not math.isfinite(x):
-            raise out_of_range(DISPLAY_NAMES.get(name, name))
-        return in_range(round(x), name)
-
-    return run
-
-
+@makes("numeric::int2", "numeric::int4", "numeric::int8")
 def numeric_to_integer(call: Call) -> Function:
     """Half away from zero."""
     return lambda x: in_range(int(round_numeric(x)), call.type.name)
 
 
-def to_float4(x: Value) -> Value:
-    """Rounded once, from the decimal digits."""
-    return parse_text("float4", str(x))
+def _unsigned(value: int) -> int:
+    return value & 0xFFFF_FFFF
 
 
-def float8_to_float4(x: float) -> float:
-    """22003 when it is too large or too small."""
-    result = single(x)
-    if math.isinf(result) and not math.isinf(x):
-        raise overflow()
-    if result == 0 and x != 0:
-        raise _underflow()
-    return result
+def _to_oid(value: int) -> int:
+    if not 0 <= value < 1 << 32:
+        raise out_of_range("OID")
+    return value
 
 
-def float_to_numeric(call: Call) -> Function:
-    """15 significant digits of a float8, 6 of a float4."""
-    digits = 14 if call.args[0].type.name == "float8" else 5
+makes(*[f"{source}::{target}" for source, target in permutations(_INTEGERS, 2)])(ranged(int_plus))
+implements("int2::numeric", "int4::numeric", "int8::numeric", "numeric::numeric")(
+    EXACT.create_decimal
+)
+implements("bool::int4")(int)
+implements("int4::bool")(bool)
+implements("int4::char")(of_integer)
+implements("char::int4")(byte_of)
+implements("char::bpchar")(character_of)
 
-    def run(x: float) -> Decimal:
-        if not math.isfinite(x):
-            raise not_held("22003", "NaN and infinity are out of range for type numeric")
-        return fit(Decimal(f"{x:.{digits}e}"), call.type)
+_OIDS: Final = ("oid", *REGISTERED)
+# PostgreSQL reads a negative smallint or integer as the oid with the same bits.
+implements(*[f"{small}::{oid}" for small in ("int2", "int4") for oid in _OIDS])(_unsigned)
+implements(*[f"int8::{oid}" for oid in _OIDS])(_to_oid)
+implements(
+    *[f"{oid}::int8" for oid in _OIDS],
+    *[f"oid::{name}" for name in REGISTERED],
+    *[f"{name}::oid" for name in REGISTERED],
+    "regproc::regprocedure",
+    "regprocedure::regproc",
+)(int)
+implements("oid::int4")(lambda x: wrapped(x, 32))
 
-    return run
+
+# --- averages ----------------------------------------------------------------------------------
 
 
 def average(values: list[Decimal], type_: SqlType) -> Decimal:

@@ -18,7 +18,9 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
-from compute.reference.functions.numbers import Function, Maker, check_logarithm, fit
+from compute.reference.decimals import fit
+from compute.reference.functions.floats import check_logarithm
+from compute.reference.registry import Function, Maker, makes
 from sql.errors import SqlError, division_by_zero
 from sql.plan.nodes import Call
 from sql.types.division_scale import GROUP, SIGNIFICANT, weight_and_group
@@ -134,14 +136,9 @@ def _made(function: Callable[..., Decimal]) -> Maker:
     return make
 
 
-make_power: Final = _made(_power)
-POWERS: Final[dict[str, Maker]] = {
-    "sqrt(numeric)": _made(sqrt),
-    "exp(numeric)": _made(_exp),
-    "ln(numeric)": _made(_ln),
-    "log(numeric)": _made(_log10),
-    "log10(numeric)": _made(_log10),
-    "log(numeric,numeric)": _made(_log),
-    "power(numeric,numeric)": make_power,
-    "pow(numeric,numeric)": make_power,
-}
+makes("sqrt(numeric)")(_made(sqrt))
+makes("exp(numeric)")(_made(_exp))
+makes("ln(numeric)")(_made(_ln))
+makes("log(numeric)", "log10(numeric)")(_made(_log10))
+makes("log(numeric,numeric)")(_made(_log))
+makes("numeric ^ numeric", "power(numeric,numeric)", "pow(numeric,numeric)")(_made(_power))

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
-from compute.reference.functions.numbers import Function
+from compute.reference.registry import implements
 from sql.binder.resolve.function_names import function_called, function_named
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.parser.qualified_names import folded, name_parts, relation_parts
@@ -30,6 +30,7 @@ _MISSING: Final = {
 }
 
 
+@implements("meridian_found(text,text,text)")
 def found(kind: str, text: str, names: str) -> int | None:
     """to_regclass() and the like: NULL if there is no such object, or the text is no name."""
     number = _number(text)
@@ -45,6 +46,7 @@ def found(kind: str, text: str, names: str) -> int | None:
         raise
 
 
+@implements("meridian_oid(text,text,text)")
 def oid(kind: str, text: str, names: str) -> int:
     """The same for a cast, which raises an error. A relation has no name that is a number
     (text_regclass).
@@ -59,6 +61,7 @@ def oid(kind: str, text: str, names: str) -> int:
     return _missing(kind, text) if answer is None else answer
 
 
+@implements("meridian_plain(text,text,text)")
 def plain(kind: str, name: str, names: str) -> int:
     """The oid of exactly this name, as privilege functions take it: of a `role`, a `grantee` (which
     may be PUBLIC) or a `namespace`.
@@ -130,10 +133,3 @@ def _type(text: str, known: dict[str, Any]) -> int | None:
     if text.strip():
         check_type_name(text)
     return None
-
-
-REGISTERED: Final[dict[str, Function]] = {
-    "meridian_found(text,text,text)": found,
-    "meridian_oid(text,text,text)": oid,
-    "meridian_plain(text,text,text)": plain,
-}

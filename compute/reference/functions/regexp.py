@@ -11,8 +11,9 @@ from typing import Final
 
 import regex as backtracking
 
-from compute.reference.functions.numbers import Function
 from compute.reference.functions.regex_match import Matcher, Span, Subject, matcher
+from compute.reference.functions.text import make_pattern, negated
+from compute.reference.registry import Function, implements, makes
 from sql.emit.patterns import python_regex
 from sql.errors import SqlError, not_supported
 from sql.regex.like import similar_regex, with_backslash
@@ -91,6 +92,7 @@ def search(*, ignore_case: bool) -> Function:
     return lambda text, pattern: _occurs(text, pattern, flags)
 
 
+@implements("regexp_like(text,text)", "regexp_like(text,text,text)")
 def regexp_like(text: str, pattern: str, letters: str = "") -> bool:
     """The operator `~` with flags."""
     return _occurs(text, pattern, _without_global(letters, "regexp_like()"))
@@ -112,6 +114,9 @@ def _at_least(least: int, name: str, value: int) -> int:
     return value
 
 
+@implements(
+    "regexp_count(text,text)", "regexp_count(text,text,int4)", "regexp_count(text,text,int4,text)"
+)
 def regexp_count(text: str, pattern: str, start: int = 1, letters: str = "") -> int:
     """The number of matches."""
     first = _at_least(1, "start", start) - 1
@@ -119,6 +124,14 @@ def regexp_count(text: str, pattern: str, start: int = 1, letters: str = "") -> 
     return sum(1 for _ in matches(text, _matcher(pattern, flags), first))
 
 
+@implements(
+    "regexp_instr(text,text)",
+    "regexp_instr(text,text,int4)",
+    "regexp_instr(text,text,int4,int4)",
+    "regexp_instr(text,text,int4,int4,int4)",
+    "regexp_instr(text,text,int4,int4,int4,text)",
+    "regexp_instr(text,text,int4,int4,int4,text,int4)",
+)
 def regexp_instr(
     text: str,
     pattern: str,
@@ -151,6 +164,13 @@ def _nth_span(text: str, regex: Matcher, first: int, nth: int, group: int) -> Sp
     return None
 
 
+@implements(
+    "regexp_substr(text,text)",
+    "regexp_substr(text,text,int4)",
+    "regexp_substr(text,text,int4,int4)",
+    "regexp_substr(text,text,int4,int4,text)",
+    "regexp_substr(text,text,int4,int4,text,int4)",
+)
 def regexp_substr(
     text: str, pattern: str, start: int = 1, nth: int = 1, letters: str = "", group: int = 0
 ) -> str | None:
@@ -163,6 +183,7 @@ def regexp_substr(
     return None if span is None else text[span[0] : span[1]]
 
 
+@implements("regexp_match(text,text)", "regexp_match(text,text,text)")
 def regexp_match(text: str, pattern: str, letters: str = "") -> tuple[str | None, ...] | None:
     """The groups of the first match, or the match itself if there are none."""
     regex = _matcher(pattern, _without_global(letters, "regexp_match()"))
@@ -173,6 +194,7 @@ def regexp_match(text: str, pattern: str, letters: str = "") -> tuple[str | None
     return tuple([None if span is None else text[span[0] : span[1]] for span in spans])
 
 
+@implements("meridian_regexp_matches(text,text)", "meridian_regexp_matches(text,text,text)")
 def regexp_matches(text: str, pattern: str, letters: str = "") -> tuple[str, ...]:
     """The groups of the first match, or with `g` of each, as texts of arrays."""
     flags, every = read_flags(letters)
@@ -187,6 +209,7 @@ def regexp_matches(text: str, pattern: str, letters: str = "") -> tuple[str, ...
     )
 
 
+@implements("regexp_split_to_array(text,text)", "regexp_split_to_array(text,text,text)")
 def regexp_split(text: str, pattern: str, letters: str = "") -> tuple[str, ...]:
     """The texts between the matches; empty matches count only inside of the text."""
     regex = _matcher(pattern, _without_global(letters, "regexp_split_to_array()"))
@@ -203,6 +226,7 @@ def regexp_split(text: str, pattern: str, letters: str = "") -> tuple[str, ...]:
     return (*parts, text[done:])
 
 
+@implements("substring(text,text)")
 def substring(text: str, pattern: str) -> str | None:
     """`substring(text from pattern)`: the first group if there is one, else the match."""
     regex = _matcher(pattern, Flags())
@@ -213,6 +237,7 @@ def substring(text: str, pattern: str) -> str | None:
 # --- replacing -----------------------------------------------------------------------------------
 
 
+@implements("regexp_replace(text,text,text)", "regexp_replace(text,text,text,text)")
 def regexp_replace(text: str, pattern: str, replacement: str, letters: str = "") -> str:
     """The first match, or with `g` every match, replaced."""
     if letters[:1] in frozenset("0123456789"):
@@ -226,6 +251,9 @@ def regexp_replace(text: str, pattern: str, replacement: str, letters: str = "")
     return _replaced(text, _matcher(pattern, flags), replacement, 0, 0 if every else 1)
 
 
+@implements(
+    "regexp_replace(text,text,text,int4,int4)", "regexp_replace(text,text,text,int4,int4,text)"
+)
 def regexp_replace_from(
     text: str,
     pattern: str,
@@ -243,6 +271,7 @@ def regexp_replace_from(
     return _replaced(text, _matcher(pattern, flags), replacement, first, wanted)
 
 
+@implements("regexp_replace(text,text,text,int4)")
 def regexp_replace_first(text: str, pattern: str, replacement: str, start: int) -> str:
     """The first match from a position on, replaced."""
     return regexp_replace_from(text, pattern, replacement, start)
@@ -291,6 +320,7 @@ def _pieces(replacement: str) -> tuple[str | int, ...]:
     return (*pieces, "".join(plain))
 
 
+@implements("similar_escape(text,text)")
 def similar_escape(pattern: str | None, escape: str | None) -> str | None:
     """Without an escape the default one."""
     if pattern is None:
@@ -298,25 +328,14 @@ def similar_escape(pattern: str | None, escape: str | None) -> str | None:
     return similar_regex(pattern, "\\" if escape is None else escape)
 
 
-REGEX_FUNCTIONS: Final[dict[str, Function]] = {
-    "like_escape(text,text)": with_backslash,
-    "similar_to_escape(text)": similar_regex,
-    "similar_to_escape(text,text)": similar_regex,
-    "similar_escape(text,text)": similar_escape,
-    "substring(text,text)": substring,
-    "substring(text,text,text)": lambda x, p, e: substring(x, similar_regex(p, e)),
-    "regexp_replace(text,text,text,int4)": regexp_replace_first,
-    "regexp_replace(text,text,text,int4,int4)": regexp_replace_from,
-    "regexp_replace(text,text,text,int4,int4,text)": regexp_replace_from,
-}
-"""By id; the others by name."""
-REGEX_NAMES: Final[dict[str, Function]] = {
-    "regexp_like": regexp_like,
-    "regexp_count": regexp_count,
-    "regexp_instr": regexp_instr,
-    "regexp_substr": regexp_substr,
-    "regexp_replace": regexp_replace,
-    "regexp_match": regexp_match,
-    "meridian_regexp_matches": regexp_matches,
-    "regexp_split_to_array": regexp_split,
-}
+implements("like_escape(text,text)")(with_backslash)
+implements("similar_to_escape(text)", "similar_to_escape(text,text)")(similar_regex)
+implements("substring(text,text,text)")(lambda x, p, e: substring(x, similar_regex(p, e)))
+
+
+_SEARCH: Final = search(ignore_case=False)
+_SEARCH_CASELESS: Final = search(ignore_case=True)
+makes("text ~ text", "bpchar ~ text", "name ~ text")(make_pattern(_SEARCH))
+makes("text !~ text", "bpchar !~ text", "name !~ text")(make_pattern(negated(_SEARCH)))
+makes("text ~* text", "bpchar ~* text", "name ~* text")(make_pattern(_SEARCH_CASELESS))
+makes("text !~* text", "bpchar !~* text", "name !~* text")(make_pattern(negated(_SEARCH_CASELESS)))

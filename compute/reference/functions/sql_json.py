@@ -10,7 +10,7 @@ from itertools import count
 from typing import Final
 
 from compute.reference.functions.jsonpath import SWALLOWED, found_items, path_exists
-from compute.reference.functions.numbers import Function, Maker, plain
+from compute.reference.registry import Function, Maker, implements, makes
 from sql.errors import NotHeld, SqlError
 from sql.plan.nodes import Call
 from sql.types.json.parser import (
@@ -100,12 +100,14 @@ def check_unique(keys: Sequence[str], *, binary: bool) -> None:
         seen.add(key)
 
 
+@implements("json_unique(text)")
 def _unique(text: str) -> str:
     if not has_unique_keys(parse_json(text)):
         raise SqlError("22030", "duplicate JSON object key value")
     return text
 
 
+@implements("is_json(text,text,bool)")
 def is_json(text: str, kind: str, unique: bool) -> bool:
     """Whether a text is JSON of that kind."""
     try:
@@ -124,6 +126,7 @@ def is_json(text: str, kind: str, unique: bool) -> bool:
 # --- functions over a path ---------------------------------------------------------------------
 
 
+@implements("sql_json_exists(jsonb,jsonpath,jsonb,text)")
 def _exists(text: str, path: str, variables: str, on_error: str) -> Value:
     try:
         return path_exists(text, path, variables)
@@ -133,6 +136,7 @@ def _exists(text: str, path: str, variables: str, on_error: str) -> Value:
         return {"true": True, "false": False}.get(on_error)
 
 
+@implements("sql_json_items(jsonb,jsonpath,jsonb,text)")
 def _items(text: str, path: str, variables: str, on_error: str) -> Value:
     """The rows of JSON_TABLE; none of a path that fails, unless that is said."""
     try:
@@ -176,6 +180,7 @@ def _answering(read: _Reading) -> Callable[..., Value]:
     return run
 
 
+@makes("sql_json_value(jsonb,jsonpath,jsonb,text,any,text,any)")
 def _value(call: Call) -> Function:
     type_ = call.type
 
@@ -205,6 +210,7 @@ def _converted(item: Tree, type_: SqlType, zone: str) -> Value:
     return apply_typmod(parse_text(type_.name, text, timezone=zone), type_, explicit=False)
 
 
+@makes("sql_json_query(jsonb,jsonpath,jsonb,text,bool,text,any,text,any)")
 def _query(call: Call) -> Function:
     type_ = call.type
 
@@ -234,15 +240,7 @@ def _query(call: Call) -> Function:
     return run
 
 
-SQL_JSON: Final[dict[str, Maker]] = {
-    "sql_json_object(bool,bool,any)": _object(binary=False),
-    "sql_jsonb_object(bool,bool,any)": _object(binary=True),
-    "sql_json_array(bool,any)": _array(binary=False),
-    "sql_jsonb_array(bool,any)": _array(binary=True),
-    "json_unique(text)": plain(_unique),
-    "is_json(text,text,bool)": plain(is_json),
-    "sql_json_exists(jsonb,jsonpath,jsonb,text)": plain(_exists),
-    "sql_json_items(jsonb,jsonpath,jsonb,text)": plain(_items),
-    "sql_json_value(jsonb,jsonpath,jsonb,text,any,text,any)": _value,
-    "sql_json_query(jsonb,jsonpath,jsonb,text,bool,text,any,text,any)": _query,
-}
+makes("sql_json_object(bool,bool,any)")(_object(binary=False))
+makes("sql_jsonb_object(bool,bool,any)")(_object(binary=True))
+makes("sql_json_array(bool,any)")(_array(binary=False))
+makes("sql_jsonb_array(bool,any)")(_array(binary=True))

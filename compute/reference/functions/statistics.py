@@ -1,25 +1,23 @@
 """Statistical and ordered-set aggregates: corr(), percentile_cont() .. (float.c, orderedsetaggs.c).
 
+NULLs of the first argument are gone before a group comes here.
+
 INVARIANTS
   Q1  sums grow value by value in the order of the input, as in PostgreSQL (Youngs and
       Cramer).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
 
 from compute.reference.functions.datetime import minus, plus
 from compute.reference.functions.intervals import divided_by, times
 from compute.reference.functions.ordering import ordering_key
+from compute.reference.registry import Folder, FolderMaker, Rows, folds
 from sql.errors import SqlError
 from sql.plan.nodes import Aggregate
 from sql.types.sql_type import Interval, Value
-
-Rows: TypeAlias = Sequence[tuple[Value, ...]]
-Folder: TypeAlias = Callable[[Rows], Value]
-
 
 # --- pairs of floats -----------------------------------------------------------------------------
 
@@ -66,7 +64,7 @@ class _Sums:
         )
 
 
-def _pairs(final: Callable[[_Sums], float | None]) -> Callable[[Aggregate], Folder]:
+def _pairs(final: Callable[[_Sums], float | None]) -> FolderMaker:
     def run(rows: Rows) -> Value:
         sums = _Sums()
         for y, x in rows:
@@ -89,6 +87,7 @@ def _r2(sums: _Sums) -> float | None:
     return 1.0 if sums.yy == 0 else sums.xy * sums.xy / (sums.xx * sums.yy)
 
 
+@folds("regr_count(float8,float8)")
 def _count(_call: Aggregate) -> Folder:
     return lambda rows: sum(1 for row in rows if None not in row)
 
@@ -96,7 +95,7 @@ def _count(_call: Aggregate) -> Folder:
 # --- ordered sets --------------------------------------------------------------------------------
 
 
-def _percentiles(place: Callable[[Rows, float], Value]) -> Callable[[Aggregate], Folder]:
+def _percentiles(place: Callable[[Rows, float], Value]) -> FolderMaker:
     """One value for a fraction, an array for an array of them; NULL for NULL."""
 
     def one(rows: Rows, fraction: Value) -> Value:
@@ -138,6 +137,7 @@ def _discrete(rows: Rows, fraction: float) -> Value:
     return rows[max(math.ceil(fraction * len(rows)), 1) - 1][0]
 
 
+@folds("mode(anyelement)")
 def _mode(call: Aggregate) -> Folder:
     """The most frequent, the first of several."""
     key = ordering_key(call.args[0].type)
@@ -159,6 +159,7 @@ def _mode(call: Aggregate) -> Folder:
 # --- others --------------------------------------------------------------------------------------
 
 
+@folds("any_value(anyelement)")
 def _any_value(_call: Aggregate) -> Folder:
     return lambda rows: rows[0][0] if rows else None
 
@@ -171,6 +172,7 @@ def _interval_total(rows: Rows) -> Interval:
     return total
 
 
+@folds("sum(interval)", "avg(interval)")
 def _intervals(call: Aggregate) -> Folder:
     def run(rows: Rows) -> Value:
         if not rows:
@@ -181,34 +183,26 @@ def _intervals(call: Aggregate) -> Folder:
     return run
 
 
-STATISTICS: Final[dict[str, Callable[[Aggregate], Folder]]] = {
-    "corr(float8,float8)": _pairs(_correlation),
-    "covar_pop(float8,float8)": _pairs(lambda s: s.xy / s.count),
-    "covar_samp(float8,float8)": _pairs(lambda s: s.xy / (s.count - 1) if s.count > 1 else None),
-    "regr_avgx(float8,float8)": _pairs(lambda s: s.x / s.count),
-    "regr_avgy(float8,float8)": _pairs(lambda s: s.y / s.count),
-    "regr_intercept(float8,float8)": _pairs(
-        lambda s: (s.y - s.x * s.xy / s.xx) / s.count if s.xx != 0 else None
-    ),
-    "regr_r2(float8,float8)": _pairs(_r2),
-    "regr_slope(float8,float8)": _pairs(lambda s: s.xy / s.xx if s.xx != 0 else None),
-    "regr_sxx(float8,float8)": _pairs(lambda s: s.xx),
-    "regr_sxy(float8,float8)": _pairs(lambda s: s.xy),
-    "regr_syy(float8,float8)": _pairs(lambda s: s.yy),
-    "regr_count(float8,float8)": _count,
-    "any_value(anyelement)": _any_value,
-    "sum(interval)": _intervals,
-    "avg(interval)": _intervals,
-    **dict.fromkeys(
-        [
-            f"percentile_cont({type_},{fraction})"
-            for type_ in ("float8", "interval")
-            for fraction in ("float8", "_float8")
-        ],
-        _percentiles(_continuous),
-    ),
-    "percentile_disc(anyelement,float8)": _percentiles(_discrete),
-    "percentile_disc(anyelement,_float8)": _percentiles(_discrete),
-    "mode(anyelement)": _mode,
-}
-"""What folds the rows of a group, by the row's id. NULLs of the first argument are gone."""
+folds("corr(float8,float8)")(_pairs(_correlation))
+folds("covar_pop(float8,float8)")(_pairs(lambda s: s.xy / s.count))
+folds("covar_samp(float8,float8)")(_pairs(lambda s: s.xy / (s.count - 1) if s.count > 1 else None))
+folds("regr_avgx(float8,float8)")(_pairs(lambda s: s.x / s.count))
+folds("regr_avgy(float8,float8)")(_pairs(lambda s: s.y / s.count))
+folds("regr_intercept(float8,float8)")(
+    _pairs(lambda s: (s.y - s.x * s.xy / s.xx) / s.count if s.xx != 0 else None)
+)
+folds("regr_r2(float8,float8)")(_pairs(_r2))
+folds("regr_slope(float8,float8)")(_pairs(lambda s: s.xy / s.xx if s.xx != 0 else None))
+folds("regr_sxx(float8,float8)")(_pairs(lambda s: s.xx))
+folds("regr_sxy(float8,float8)")(_pairs(lambda s: s.xy))
+folds("regr_syy(float8,float8)")(_pairs(lambda s: s.yy))
+folds(
+    *[
+        f"percentile_cont({type_},{fraction})"
+        for type_ in ("float8", "interval")
+        for fraction in ("float8", "_float8")
+    ]
+)(_percentiles(_continuous))
+folds("percentile_disc(anyelement,float8)", "percentile_disc(anyelement,_float8)")(
+    _percentiles(_discrete)
+)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from compute.reference.functions.numbers import Function, Maker
-from compute.reference.functions.text import cast_text, like, negated, quote_literal
+from compute.reference.functions.text import cast_text, quote_literal
+from compute.reference.registry import Function, implements, makes
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import Call
 from sql.types.limits import check_text, joined
@@ -23,6 +23,7 @@ _INT_MAX: Final = 2**31 - 1
 # --- quoting -------------------------------------------------------------------------------------
 
 
+@implements("parse_ident(text)", "parse_ident(text,bool)")
 def parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:
     """The names of a qualified identifier, unquoted ones in lower case."""
     parts: list[str] = []
@@ -74,6 +75,7 @@ def _is_letter(character: str) -> bool:
     return character == "_" or not character.isascii() or character.isalpha()
 
 
+@implements("quote_nullable(text)")
 def quote_nullable(text: str | None) -> str:
     """The text as a literal, or `NULL`."""
     return "NULL" if text is None else quote_literal(text)
@@ -84,6 +86,7 @@ def _output(type_: SqlType) -> Callable[[Value], str]:
     return lambda value: format_text(value, type_)
 
 
+@makes("quote_literal(anyelement)", "quote_nullable(anyelement)")
 def _make_quoted(call: Call) -> Function:
     type_ = call.args[0].type
 
@@ -224,6 +227,7 @@ def _counted(number: int) -> int:
     return number
 
 
+@makes("format(text)", "format(text,any)")
 def _make_format(call: Call) -> Function:
     types = [arg.type for arg in call.args[1:]]
 
@@ -236,6 +240,7 @@ def _make_format(call: Call) -> Function:
 # --- Unicode -------------------------------------------------------------------------------------
 
 
+@implements("casefold(text)")
 def casefold(text: str) -> str:
     """The text for caseless comparison: lower case for ASCII, a mapping of its own beyond."""
     if not text.isascii():
@@ -249,11 +254,13 @@ def _form(name: str) -> str:
     return name.upper()
 
 
+@implements("normalize(text)", "normalize(text,text)")
 def normalize(text: str, form: str = "NFC") -> str:
     """The text in a normalization form; characters that Python does not know are refused."""
     return unicodedata.normalize(_form(form), _known(text))  # type: ignore[arg-type]
 
 
+@implements("is_normalized(text)", "is_normalized(text,text)")
 def is_normalized(text: str, form: str = "NFC") -> bool:
     """Whether it is in that form."""
     return unicodedata.is_normalized(_form(form), _known(text))  # type: ignore[arg-type]
@@ -265,6 +272,7 @@ def _known(text: str) -> str:
     return text
 
 
+@implements("unicode_assigned(text)")
 def unicode_assigned(text: str) -> bool:
     """Whether every character is assigned; Python's older Unicode can only confirm it."""
     if any(unicodedata.category(c) == "Cn" for c in text):
@@ -272,6 +280,7 @@ def unicode_assigned(text: str) -> bool:
     return True
 
 
+@implements("unistr(text)")
 def unistr(text: str) -> str:
     r"""Unicode escapes: `\XXXX`, `\+XXXXXX`, `\uXXXX`, `\UXXXXXXXX`, `\\`."""
     out: list[str] = []
@@ -321,34 +330,19 @@ def _in_base(spec: str, bits: int) -> Function:
     return lambda x: format(x & ((1 << bits) - 1), spec)
 
 
+@implements("num_nulls(any)")
 def _nulls(*args: Value) -> int:
     return sum(arg is None for arg in args)
 
 
-STRING_NAMES: Final[dict[str, Function]] = {
-    "parse_ident": parse_ident, "casefold": casefold, "quote_ident": quoted_name,
-    "unistr": unistr, "normalize": normalize,
-    "is_normalized": is_normalized, "unicode_assigned": unicode_assigned, "like": like,
-    "notlike": negated(like), "textlen": len, "num_nulls": _nulls,
-    "num_nonnulls": lambda *args: len(args) - _nulls(*args),
-}  # fmt: skip
-STRING_FUNCTIONS: Final[dict[str, Function]] = {
-    **{f"{type_} ~<~ {type_}": lambda a, b: a < b for type_ in ("text", "bpchar")},
-    **{f"{type_} ~<=~ {type_}": lambda a, b: a <= b for type_ in ("text", "bpchar")},
-    **{f"{type_} ~>=~ {type_}": lambda a, b: a >= b for type_ in ("text", "bpchar")},
-    **{f"{type_} ~>~ {type_}": lambda a, b: a > b for type_ in ("text", "bpchar")},
-    "to_bin(int4)": _in_base("b", 32),
-    "to_bin(int8)": _in_base("b", 64),
-    "to_oct(int4)": _in_base("o", 32),
-    "to_oct(int8)": _in_base("o", 64),
-    "textcat(text,text)": lambda a, b: a + b,
-    "name || text": lambda a, b: a + b,
-    "text || name": lambda a, b: a + b,
-    "quote_nullable(text)": quote_nullable,
-}
-STRING_MAKERS: Final[dict[str, Maker]] = {
-    "format(text)": _make_format,
-    "format(text,any)": _make_format,
-    "quote_literal(anyelement)": _make_quoted,
-    "quote_nullable(anyelement)": _make_quoted,
-}
+implements("quote_ident(text)")(quoted_name)
+implements("num_nonnulls(any)")(lambda *args: len(args) - _nulls(*args))
+implements("text ~<~ text", "bpchar ~<~ bpchar")(lambda a, b: a < b)
+implements("text ~<=~ text", "bpchar ~<=~ bpchar")(lambda a, b: a <= b)
+implements("text ~>=~ text", "bpchar ~>=~ bpchar")(lambda a, b: a >= b)
+implements("text ~>~ text", "bpchar ~>~ bpchar")(lambda a, b: a > b)
+implements("to_bin(int4)")(_in_base("b", 32))
+implements("to_bin(int8)")(_in_base("b", 64))
+implements("to_oct(int4)")(_in_base("o", 32))
+implements("to_oct(int8)")(_in_base("o", 64))
+implements("textcat(text,text)")(lambda a, b: a + b)

@@ -1,8 +1,6 @@
 """Convert values and rows to text, in the default styles or a session's (DateStyle and others)."""
 
-from typing import Final
-
-from compute.reference.functions.numbers import Function, Maker
+from compute.reference.registry import Function, makes
 from sql.plan.nodes import Call
 from sql.types.records import encoded
 from sql.types.sql_type import Value
@@ -10,16 +8,19 @@ from sql.types.styled_output import styled_text
 from sql.types.styles import Styles, unpacked
 
 
+@makes("row(any)")
 def _row_value(call: Call) -> Function:
     types = [arg.type for arg in call.args[:-1]]
     return lambda *args: encoded(args[:-1], types, str(args[-1]))
 
 
+@makes("styled_row(any)")
 def _styled_row_value(call: Call) -> Function:
     types = [arg.type for arg in call.args[:-2]]
     return lambda *args: encoded(args[:-2], types, str(args[-1]), unpacked(str(args[-2])))
 
 
+@makes("styled(any)")
 def _styled(call: Call) -> Function:
     type_ = call.args[0].type
     shown = type_.element or type_
@@ -35,10 +36,3 @@ def _styled(call: Call) -> Function:
         return tuple([text(item, styles, zone) for item in value])
 
     return styled
-
-
-STYLED: Final[dict[str, Maker]] = {
-    "row(any)": _row_value,
-    "styled_row(any)": _styled_row_value,
-    "styled(any)": _styled,
-}

@@ -2,10 +2,14 @@
 
 import re
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from itertools import count
 from typing import Final
 
-from compute.reference.functions.numbers import EXACT, Function, Maker
+from compute.reference.decimals import EXACT
+from compute.reference.registry import FUNCTIONS, Function, Maker, implements, makes, plain
+from sql.emit.templates import failure
 from sql.errors import NotHeld, SqlError
+from sql.functions.table import Function as Row
 from sql.plan.nodes import Call
 from sql.types.sql_type import Value
 from sql.types.text_input import apply_typmod, parse_text
@@ -20,6 +24,7 @@ _WHOLE_MAX: Final = 10 * 1024
 _INT8_MAX: Final = 2**63 - 1
 
 
+@implements("pg_size_pretty(int8)")
 def size_pretty(value: int) -> str:
     """pg_size_pretty(): the largest unit that leaves two digits, rounded half up."""
     size = value
@@ -41,6 +46,7 @@ def _shifted(value: int, bits: int) -> int:
     return (abs(value) >> bits) * (-1 if value < 0 else 1)
 
 
+@implements("pg_size_pretty(numeric)")
 def size_pretty_numeric(value: Decimal) -> str:
     """The same for numeric; bytes keep their fraction."""
     if abs(value) < _WHOLE_MAX:
@@ -49,6 +55,7 @@ def size_pretty_numeric(value: Decimal) -> str:
     return size_pretty(whole)
 
 
+@implements("pg_size_bytes(text)")
 def size_bytes(text: str) -> int:
     """pg_size_bytes(): the bytes of a size like `1.5 GB`."""
     match = _SIZE.fullmatch(text)
@@ -79,6 +86,7 @@ _PRIVILEGES: Final = {
 _OPTIONS: Final = (" with grant option", " with admin option")
 
 
+@implements("meridian_privilege(text,text)")
 def privilege(kind: str, text: str) -> bool:
     """Check a list of privilege names: an unknown one is 22023 (convert_any_priv_string)."""
     known = _PRIVILEGES[kind].split()
@@ -99,6 +107,7 @@ _LETTERS: Final = {
 }  # fmt: skip
 
 
+@implements("meridian_may(text,text,text)")
 def may(grants: str, roles: str, wanted: str) -> bool:
     """Whether one of `roles` has one of the privileges. `grants`: ACL items as `oid=letters/letters
     WITH GRANT OPTION`. `roles`: oids, first those whose privileges are inherited; `*` for a
@@ -124,6 +133,7 @@ def may(grants: str, roles: str, wanted: str) -> bool:
 _KINDS: Final[tuple[str, ...]] = ("usage", "member", "set", "admin")
 
 
+@implements("meridian_member(text,oid,text)")
 def member(roles: str, target: int, wanted: str) -> bool:
     """pg_has_role(). `roles`: usage|member|set|admin, each a list of oids that begins with the
     role's own; `*`: every role.
@@ -140,6 +150,7 @@ def member(roles: str, target: int, wanted: str) -> bool:
     return False
 
 
+@makes("input_is_valid(text,any)")
 def _valid_input(call: Call) -> Function:
     """Whether a text is one of a value of the second argument's type."""
     type_ = call.args[1].type
@@ -158,14 +169,27 @@ def _valid_input(call: Call) -> Function:
     return run
 
 
-SYSTEM_MAKERS: Final[dict[str, Maker]] = {"input_is_valid(text,any)": _valid_input}
-SYSTEM: Final[dict[str, Function]] = {
-    "pg_size_pretty(int8)": size_pretty,
-    "pg_size_pretty(numeric)": size_pretty_numeric,
-    "pg_size_bytes(text)": size_bytes,
-    "unicode_version()": lambda: "16.0",
-    "pg_trigger_depth()": lambda: 0,
-    "meridian_privilege(text,text)": privilege,
-    "meridian_may(text,text,text)": may,
-    "meridian_member(text,oid,text)": member,
-}
+def _failing(row: Row) -> Maker:
+    """The error that the row's template raises on engines."""
+    found = failure(row.duckdb or "")
+    assert found is not None, f"{row.id} is an error"
+    sqlstate, message = found
+
+    def fail() -> Value:
+        raise SqlError(sqlstate, message)
+
+    return plain(fail)
+
+
+FUNCTIONS.register(
+    _failing,
+    "meridian_no_column()",
+    "meridian_no_database()",
+    "meridian_no_sequence()",
+    "meridian_no_fork()",
+    "meridian_no_such_database()",
+)
+implements("unique_id()")(count(1).__next__)
+implements("kept(any)")(lambda value: value)
+implements("unicode_version()")(lambda: "16.0")
+implements("pg_trigger_depth()")(lambda: 0)

@@ -1,18 +1,20 @@
 """Text functions, LIKE, and casts from and to text types."""
 
 import hashlib
+import operator
 import re
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from typing import Final
 
-from compute.reference.functions.numbers import Function
+from compute.reference.registry import Function, Maker, implements, makes
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import Call
 from sql.regex.characters import is_alphanumeric, lower, upper
 from sql.regex.like import like_ends_with_escape, like_escape_at_end, like_regex, parse_like
 from sql.types.limits import check_text, joined
-from sql.types.sql_type import SqlType, Value
+from sql.types.sql_type import REGISTERED, SqlType, Value
 from sql.types.text_input import apply_typmod, parse_text
 from sql.types.text_output import format_text
 
@@ -26,6 +28,7 @@ def _too_large() -> SqlError:
     return SqlError("54000", "requested length too large")
 
 
+@implements("initcap(text)")
 def initcap(text: str) -> str:
     """The first letter of each run of letters and digits in upper case, the others in lower
     case.
@@ -38,6 +41,12 @@ def initcap(text: str) -> str:
     return "".join(out)
 
 
+@implements(
+    "substr(text,int4)",
+    "substr(text,int4,int4)",
+    "substring(text,int4)",
+    "substring(text,int4,int4)",
+)
 def substr(text: str, start: int, length: int | None = None) -> str:
     """The part from a position counted from 1; positions before the text count too."""
     if length is None:
@@ -47,11 +56,13 @@ def substr(text: str, start: int, length: int | None = None) -> str:
     return text[max(start, 1) - 1 : max(start + length - 1, 0)]
 
 
+@implements("left(text,int4)")
 def left(text: str, count: int) -> str:
     """The first characters, or all but the last ones."""
     return text[:count] if count >= 0 else text[: max(len(text) + count, 0)]
 
 
+@implements("right(text,int4)")
 def right(text: str, count: int) -> str:
     """The last characters, or all but the first ones."""
     if count == _INT4_MIN:
@@ -60,11 +71,13 @@ def right(text: str, count: int) -> str:
     return text[max(len(text) - count, 0) :] if count >= 0 else text[-count:]
 
 
+@implements("lpad(text,int4)", "lpad(text,int4,text)")
 def lpad(text: str, length: int, fill: str = " ") -> str:
     """The text padded on the left, or cut on the right, to the length."""
     return _padding(text, length, fill) + text[: max(length, 0)]
 
 
+@implements("rpad(text,int4)", "rpad(text,int4,text)")
 def rpad(text: str, length: int, fill: str = " ") -> str:
     """The text padded or cut on the right to the length."""
     return text[: max(length, 0)] + _padding(text, length, fill)
@@ -79,6 +92,7 @@ def _padding(text: str, length: int, fill: str) -> str:
     return (fill * (missing // len(fill) + 1))[:missing]
 
 
+@implements("repeat(text,int4)")
 def repeat(text: str, count: int) -> str:
     """The text repeated; 54000 if it gets too long."""
     if len(text.encode()) * count > TEXT_MAX:
@@ -86,6 +100,7 @@ def repeat(text: str, count: int) -> str:
     return text * max(count, 0)
 
 
+@implements("replace(text,text,text)")
 def replace(text: str, old: str, new: str) -> str:
     """The text with all occurrences replaced; an empty text has none."""
     if not old:
@@ -95,6 +110,7 @@ def replace(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
+@implements("split_part(text,text,int4)")
 def split_part(text: str, delimiter: str, index: int) -> str:
     """The n-th field, from the end when negative."""
     if index == 0:
@@ -104,6 +120,7 @@ def split_part(text: str, delimiter: str, index: int) -> str:
     return fields[position] if 0 <= position < len(fields) else ""
 
 
+@implements("translate(text,text,text)")
 def translate(text: str, old: str, new: str) -> str:
     """Replace characters by their counterparts and drop those without one. The first of equal ones
     counts.
@@ -114,6 +131,7 @@ def translate(text: str, old: str, new: str) -> str:
     return text.translate(table)
 
 
+@implements("overlay(text,text,int4)", "overlay(text,text,int4,int4)")
 def overlay(text: str, new: str, start: int, length: int | None = None) -> str:
     """`new` in place of `length` characters from `start`."""
     if start <= 0:
@@ -124,11 +142,13 @@ def overlay(text: str, new: str, start: int, length: int | None = None) -> str:
     return joined([substr(text, 1, start - 1), new, substr(text, start + count)])
 
 
+@implements("ascii(text)")
 def ascii_(text: str) -> int:
     """The code point of the first character."""
     return ord(text[0]) if text else 0
 
 
+@implements("chr(int4)")
 def chr_(code: int) -> str:
     """The character of a code point."""
     if code < 0:
@@ -142,6 +162,7 @@ def chr_(code: int) -> str:
     return chr(code)
 
 
+@implements("md5(text)", "md5(bytea)")
 def md5(value: str | bytes) -> str:
     """The MD5 digest in hexadecimal."""
     data = value.encode() if isinstance(value, str) else value
@@ -153,6 +174,7 @@ def to_hex(bits: int) -> Function:
     return lambda x: f"{x & ((1 << bits) - 1):x}"
 
 
+@implements("quote_literal(text)")
 def quote_literal(text: str) -> str:
     """The text as an SQL literal."""
     doubled = text.replace("'", "''")
@@ -160,6 +182,30 @@ def quote_literal(text: str) -> str:
         return f"'{doubled}'"
     backslashes = doubled.replace("\\", "\\\\")
     return f"E'{backslashes}'"
+
+
+implements(
+    "length(text)", "length(bpchar)", "length(bytea)", "char_length(text)", "char_length(bpchar)",
+    "character_length(text)", "character_length(bpchar)", "octet_length(bytea)", "textlen(text)",
+)(len)  # fmt: skip
+implements("bit_length(bytea)")(lambda x: len(x) * 8)
+implements("octet_length(text)")(lambda x: len(x.encode()))
+implements("bit_length(text)")(lambda x: len(x.encode()) * 8)
+implements("lower(text)")(lower)
+implements("upper(text)")(upper)
+implements("strpos(text,text)", "position(text,text)")(lambda x, part: x.find(part) + 1)
+implements("reverse(text)")(lambda x: x[::-1])
+implements("starts_with(text,text)", "text ^@ text")(str.startswith)
+implements("text || text", "bytea || bytea")(operator.add)
+implements("btrim(text)")(lambda x: x.strip(" "))
+implements("ltrim(text)")(lambda x: x.lstrip(" "))
+implements("rtrim(text)", "char_trimmed(bpchar)")(lambda x: x.rstrip(" "))
+implements("btrim(text,text)")(lambda x, c: x.strip(c) if c else x)
+implements("ltrim(text,text)")(lambda x, c: x.lstrip(c) if c else x)
+implements("rtrim(text,text)")(lambda x, c: x.rstrip(c) if c else x)
+implements("char_padded(bpchar,int4)")(str.ljust)
+implements("to_hex(int4)")(to_hex(32))
+implements("to_hex(int8)")(to_hex(64))
 
 
 # --- patterns ----------------------------------------------------------------------------------
@@ -173,6 +219,7 @@ def _like_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(like_regex(parts, re.escape, open_end=ends_badly), re.DOTALL)
 
 
+@implements("like(text,text)")
 def like(text: str, pattern: str) -> bool:
     """LIKE with the default escape. An escape at the end fails where a character meets it."""
     found = _like_pattern(pattern).fullmatch(text) is not None
@@ -186,12 +233,13 @@ def ilike(text: str, pattern: str) -> bool:
     return like(lower(text), lower(pattern))
 
 
+@implements("bytea ~~ bytea")
 def bytes_like(data: bytes, pattern: bytes) -> bool:
     """LIKE of bytes: each byte is a character."""
     return like(data.decode("latin-1"), pattern.decode("latin-1"))
 
 
-def make_pattern(function: Function) -> "Callable[[Call], Function]":
+def make_pattern(function: Function) -> Maker:
     """LIKE and regular expressions: they see the blanks of char(n); names know ASCII only."""
 
     def make(call: Call) -> Function:
@@ -220,7 +268,25 @@ def negated(function: Function) -> Function:
     return lambda *args: not function(*args)
 
 
+makes("text ~~ text", "bpchar ~~ text", "name ~~ text")(make_pattern(like))
+makes("text !~~ text", "bpchar !~~ text", "name !~~ text")(make_pattern(negated(like)))
+makes("text ~~* text", "bpchar ~~* text", "name ~~* text")(make_pattern(ilike))
+makes("text !~~* text", "bpchar !~~* text", "name !~~* text")(make_pattern(negated(ilike)))
+implements("notlike(text,text)")(negated(like))
+implements("bytea !~~ bytea")(negated(bytes_like))
+
+
 # --- casts -------------------------------------------------------------------------------------
+
+_TEXTS: Final = ("text", "varchar", "bpchar", "name")
+_READ: Final = (
+    "char", "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "date",
+    "timestamp", "timestamptz", "time", "timetz", "interval", "bytea", "uuid", "json", "jsonb",
+    "anyarray", "enum", *REGISTERED,
+)  # fmt: skip
+"""Types that a cast reads from a text."""
+_WRITTEN: Final = (*_READ, "record", "jsonpath")
+"""Types that a cast writes as a text."""
 
 
 def cast_text(value: Value, type_: SqlType, zone: str = "UTC") -> str:
@@ -234,6 +300,14 @@ def cast_text(value: Value, type_: SqlType, zone: str = "UTC") -> str:
     return format_text(value, type_, timezone=zone)
 
 
+@makes(
+    *[
+        f"{source}::{text}"
+        for source in _WRITTEN
+        for text in _TEXTS
+        if (source, text) != ("char", "bpchar")
+    ]
+)
 def make_to_text(call: Call) -> Function:
     """A cast to a text type, with its length."""
     source, target = call.args[0].type, call.type
@@ -247,6 +321,13 @@ def make_to_text(call: Call) -> Function:
     )
 
 
+@makes(
+    *[
+        f"{source}::{target}"
+        for source, target in product(_TEXTS, repeat=2)
+        if source != target or source in ("varchar", "bpchar")
+    ]
+)
 def make_text_to_text(call: Call) -> Function:
     """Cut to the length; char(n) without padding."""
     target = call.type
@@ -262,6 +343,7 @@ def make_text_to_text(call: Call) -> Function:
     return run
 
 
+@makes("assign(varchar)", "assign(bpchar)")
 def make_assign(call: Call) -> Function:
     """An assignment cast to a column: a text that is too long is refused."""
     target = call.type
@@ -275,6 +357,7 @@ def make_assign(call: Call) -> Function:
     return run
 
 
+@makes(*[f"{text}::{target}" for text in _TEXTS for target in _READ])
 def make_parse(call: Call) -> Function:
     """A cast from a text type: the target's input function."""
     target = call.type
@@ -283,12 +366,14 @@ def make_parse(call: Call) -> Function:
     )
 
 
+@makes("text || anynonarray", "anynonarray || text")
 def make_concatenate(call: Call) -> Function:
     """`text || anything`."""
     left, right = (arg.type for arg in call.args[:2])
     return lambda a, b: cast_text(a, left) + cast_text(b, right)
 
 
+@makes("octet_length(bpchar)")
 def make_octet_length(call: Call) -> Function:
     """octet_length(), including the padding of char(n)."""
     type_ = call.args[0].type
@@ -302,6 +387,7 @@ def _outputs(call: Call, skipped: int) -> list[Callable[[Value], str]]:
     return [output(arg.type) for arg in call.args[skipped:]]
 
 
+@makes("concat(any)")
 def make_concat(call: Call) -> Function:
     """concat(): NULLs are left out."""
     outputs = _outputs(call, 0)
@@ -310,6 +396,7 @@ def make_concat(call: Call) -> Function:
     )
 
 
+@makes("concat_ws(text,any)")
 def make_concat_ws(call: Call) -> Function:
     """concat_ws(): NULL if the separator is; NULL values are left out."""
     outputs = _outputs(call, 1)

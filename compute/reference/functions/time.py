@@ -10,7 +10,7 @@ from typing import Final
 
 from compute.reference.functions.datetime import float_seconds, in_range, to_local
 from compute.reference.functions.intervals import overlaps, zone_span
-from compute.reference.functions.numbers import Function, Maker, plain
+from compute.reference.registry import Function, implements, makes
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import Call
 from sql.types.datetime.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
@@ -27,15 +27,18 @@ _MINUTE: Final = 60 * MICROS_PER_SECOND
 _HOUR: Final = 60 * _MINUTE
 
 
+@makes(*[f"{name}::{name}" for name in TIMED])
 def _fitted(call: Call) -> Function:
     """With the digits and the fields of the call's modifier."""
     return lambda value: fitted_time(value, call.type)
 
 
+@implements("time + interval")
 def _plus(time: int, span: Interval) -> int:
     return _on_clock(time + span.micros)
 
 
+@implements("time - interval")
 def _minus(time: int, span: Interval) -> int:
     return _on_clock(time - span.micros)
 
@@ -46,14 +49,17 @@ def _on_clock(micros: int) -> int:
     return ((micros + half) % (2 * half) - half) % MICROS_PER_DAY
 
 
+@implements("meridian_clock(timestamptz)")
 def _called_at(earliest: int) -> int:
     return max(earliest, _CLOCK.now())
 
 
+@implements("date + time")
 def _on_day(days: int, time: int) -> int:
     return in_range(days * MICROS_PER_DAY + time)
 
 
+@implements("make_time(int4,int4,float8)")
 def _make_time(hour: int, minute: int, second: float) -> int:
     if not math.isfinite(second):
         raise _no_time(hour, minute, second)
@@ -74,6 +80,7 @@ def _seconds(second: float) -> str:
     return f"{second:g}".rjust(2, "0")
 
 
+@makes("extract(text,time)", "date_part(text,time)")
 def _extract(call: Call) -> Function:
     numeric = call.type.name == "numeric"
 
@@ -122,6 +129,7 @@ def _clock_field(field: str, time: int) -> Decimal | None:
             return None
 
 
+@makes("extract(text,timetz)", "date_part(text,timetz)")
 def _extract_zoned(call: Call) -> Function:
     return _zoned_field if call.type.name == "numeric" else _float_zoned_field
 
@@ -156,22 +164,26 @@ def _zoned_field(text: str, value: int) -> Decimal:
 # --- with a time zone ----------------------------------------------------------------------------
 
 
+@implements("timetz + interval")
 def _moved(value: int, span: Interval, sign: int = 1) -> int:
     """Later by the interval's time, on the same clock."""
     clock = _on_clock(clock_of(value) + sign * span.micros)
     return packed(clock, offset_of(value))
 
 
+@implements("timezone(interval,timetz)")
 def _shown_at(span: Interval, value: int) -> int:
     """The same time of day on a clock that is so far east."""
     offset = zone_span(span)
     return packed((in_utc(value) + offset) % MICROS_PER_DAY, offset // MICROS_PER_SECOND)
 
 
+@implements("date + timetz")
 def _zoned_instant(days: int, value: int) -> int:
     return in_range(days * MICROS_PER_DAY + in_utc(value))
 
 
+@implements("time::timetz")
 def _of_clock(time: int, zone: str) -> int:
     """In a zone with daylight saving it would be today's offset."""
     found = find_zone(zone)
@@ -181,6 +193,7 @@ def _of_clock(time: int, zone: str) -> int:
     return packed(time, offset)
 
 
+@implements("timestamptz::timetz")
 def _of_instant(micros: int, zone: str) -> int:
     local = to_local(micros, zone)
     return packed(local % MICROS_PER_DAY, (local - micros) // MICROS_PER_SECOND)
@@ -192,42 +205,27 @@ def _end(start: int | None, end: int | Interval | None) -> int | None:
     return None if start is None else _plus(start, end)
 
 
+@implements(
+    "overlaps(time,time,time,time)",
+    "overlaps(timetz,timetz,timetz,timetz)",
+    "overlaps(time,interval,time,interval)",
+    "overlaps(time,time,time,interval)",
+    "overlaps(time,interval,time,time)",
+)
 def _overlapping(
     start: int | None, end: int | Interval | None, other: int | None, last: int | Interval | None
 ) -> bool | None:
     return overlaps(start, _end(start, end), other, _end(other, last))
 
 
-_OVERLAPPING: Final = (
-    "time,time,time,time", "timetz,timetz,timetz,timetz", "time,interval,time,interval",
-    "time,time,time,interval", "time,interval,time,time",
-)  # fmt: skip
-CLOCK_FUNCTIONS: Final[dict[str, Maker]] = {
-    "meridian_clock(timestamptz)": plain(_called_at),
-    "time + interval": plain(_plus),
-    "time - interval": plain(_minus),
-    "interval + time": plain(lambda span, time: _plus(time, span)),
-    "time - time": plain(lambda a, b: Interval(micros=a - b)),
-    "date + time": plain(_on_day),
-    "time + date": plain(lambda time, days: _on_day(days, time)),
-    "extract(text,time)": _extract,
-    "date_part(text,time)": _extract,
-    "make_time(int4,int4,float8)": plain(_make_time),
-    "timetz + interval": plain(_moved),
-    "timetz - interval": plain(lambda value, span: _moved(value, span, -1)),
-    "interval + timetz": plain(lambda span, value: _moved(value, span)),
-    "date + timetz": plain(_zoned_instant),
-    "timetz + date": plain(lambda value, days: _zoned_instant(days, value)),
-    "extract(text,timetz)": _extract_zoned,
-    "date_part(text,timetz)": _extract_zoned,
-    "timezone(interval,timetz)": plain(_shown_at),
-    **{f"overlaps({args})": plain(_overlapping) for args in _OVERLAPPING},
-    "time::timetz": plain(_of_clock),
-    "timetz::time": plain(clock_of),
-    "timestamptz::timetz": plain(_of_instant),
-    "time::interval": plain(lambda time: Interval(micros=time)),
-    **{f"{name}::{name}": _fitted for name in TIMED},
-    "interval::time": plain(lambda span: span.micros % MICROS_PER_DAY),
-    "timestamp::time": plain(lambda micros: micros % MICROS_PER_DAY),
-    "timestamptz::time": plain(lambda micros, zone: to_local(micros, zone) % MICROS_PER_DAY),
-}
+implements("interval + time")(lambda span, time: _plus(time, span))
+implements("time - time")(lambda a, b: Interval(micros=a - b))
+implements("time + date")(lambda time, days: _on_day(days, time))
+implements("timetz - interval")(lambda value, span: _moved(value, span, -1))
+implements("interval + timetz")(lambda span, value: _moved(value, span))
+implements("timetz + date")(lambda value, days: _zoned_instant(days, value))
+implements("timetz::time")(clock_of)
+implements("time::interval")(lambda time: Interval(micros=time))
+implements("interval::time")(lambda span: span.micros % MICROS_PER_DAY)
+implements("timestamp::time")(lambda micros: micros % MICROS_PER_DAY)
+implements("timestamptz::time")(lambda micros, zone: to_local(micros, zone) % MICROS_PER_DAY)

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Final
 
 from compute.reference.functions.number_format import DIGITS, WIDE, Counts, Node, parsed, rounded
+from compute.reference.registry import implements
 from sql.errors import SqlError, not_held, not_supported
 
 _DATA: Final = frozenset("0123456789.,+-")
@@ -13,6 +14,7 @@ _DIGITS_MAX: Final = 38
 """Before the point, of a numeric."""
 
 
+@implements("to_number(text,text)")
 def to_number(text: str, template: str) -> Decimal | None:
     """The number in a text; NULL for an empty template."""
     if not template:

@@ -75,7 +75,7 @@ async def _source(
     if access is not None:
         return held(pa.Table.from_batches([await access.answer(execution, inputs)]))
     in_process = execution.services.in_process
-    if not inputs and in_process.can_run(modify.source):
+    if in_process.refusal(modify.source, inputs) is None:
         is_new = modify.kind is ModifyKind.INSERT and modify.calls is None
         schema = stored_schema(modify.table) if is_new else None
         return held(await in_process.answer(execution.run(modify.source, {}), schema))

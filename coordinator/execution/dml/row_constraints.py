@@ -225,7 +225,7 @@ class RowRules:
         in_process = self._execution.services.in_process
         inputs = await self._execution.with_catalog(plan, _input(self._table, piece))
         run = self._execution.run(plan, inputs)
-        if in_process.can_run(plan):
+        if in_process.refusal(plan) is None:
             return in_process.evaluate(run)
         return await _collected(self._execution.services.engine, run)
 

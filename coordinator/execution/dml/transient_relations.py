@@ -11,11 +11,11 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from compute.plan_nodes import nodes
+from compute.reference.support import RowsAllowed
 from coordinator.execution.context import Execution, held
 from coordinator.execution.run_plan import run_plan
 from coordinator.pgwire.kernels import Column
-from sql.plan.nodes import Join, Plan, RelationId, Subquery
+from sql.plan.nodes import Plan, RelationId
 from storage.batch import InlineSlice, ShardView
 from storage.types import OWN, ShardId
 
@@ -26,6 +26,8 @@ IN_PROCESS_ROWS_MAX: Final = 5_000
 
 JOINED_ROWS_MAX: Final = 200
 """The same for plans whose work may be the square of it."""
+
+_ALLOWED: Final = RowsAllowed(JOINED_ROWS_MAX, linear=IN_PROCESS_ROWS_MAX)
 
 
 def made_batch(columns: Sequence[Column], rows: int) -> pa.RecordBatch:
@@ -53,16 +55,6 @@ def run_over(
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run a plan of which at least one input is a transient relation."""
     in_process = execution.services.in_process
-    if _is_little(plan, inputs) and in_process.can_run(plan):
+    if in_process.refusal(plan, inputs, _ALLOWED) is None:
         return held(in_process.evaluate(execution.run(plan, inputs)))
     return run_plan(execution, plan, inputs)
-
-
-def _is_little(plan: Plan, inputs: Mapping[RelationId, ShardView]) -> bool:
-    if any(view.files for view in inputs.values()):
-        return False
-    rows = sum(part.rows.num_rows for view in inputs.values() for part in view.inline)
-    if rows <= JOINED_ROWS_MAX:
-        return True
-    linear = not any(isinstance(node, Join | Subquery) for node in nodes(plan))
-    return linear and rows <= IN_PROCESS_ROWS_MAX

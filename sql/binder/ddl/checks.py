@@ -53,7 +53,7 @@ def _check(
 ) -> Check:
     for used, what in (
         (node.is_no_inherit, "NO INHERIT"),
-        (getattr(node, "is_enforced", True) is False, "NOT ENFORCED"),
+        (node.is_enforced is False, "NOT ENFORCED"),
     ):
         if used:
             raise not_supported(what, at(node.location))

@@ -95,7 +95,7 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
         (node.indexname, "USING INDEX"),
         (node.indexspace, "TABLESPACE"),
         (node.options, "WITH in a constraint"),
-        (getattr(node, "without_overlaps", None), "WITHOUT OVERLAPS"),
+        (node.without_overlaps, "WITHOUT OVERLAPS"),
     ):
         if used:
             raise not_supported(what, place)

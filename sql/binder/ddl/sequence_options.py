@@ -62,7 +62,9 @@ def _check_options(options: Iterable[Node], *, of_identity: bool) -> None:
 
 def _flag(option: Node) -> bool:
     value = option.arg
-    return bool(getattr(value, "boolval", False) or getattr(value, "ival", 0))
+    if is_a(value, ast.Boolean):
+        return bool(value.boolval)
+    return is_a(value, ast.Integer) and bool(value.ival)
 
 
 def _no_owner(binding: Binding, name: str, schema: str | None) -> SqlError:

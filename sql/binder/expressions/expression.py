@@ -89,18 +89,17 @@ def condition(binding: Binding, scope: Scope, node: Node, what: str) -> Expr:
     return to_boolean(binding, expression(binding, scope, node), node, what)
 
 
-_CAMEL_NAMES: Final = {
+_DESCRIPTIONS: Final = {
     ast.RowExpr: "a row value",
     ast.CurrentOfExpr: "WHERE CURRENT OF",
     ast.NamedArgExpr: "a named argument",
+    ast.XmlExpr: "an XML expression",
+    ast.XmlSerialize: "an XML expression",
 }
 
 
 def _describe(node: Node) -> str:
-    name = type(node).__name__
-    return _CAMEL_NAMES.get(
-        type(node), "an XML expression" if "Xml" in name else "a JSON expression"
-    )
+    return _DESCRIPTIONS.get(type(node), "a JSON expression")
 
 
 # --- leaves ------------------------------------------------------------------------------------
@@ -333,7 +332,7 @@ def _tested(binding: Binding, scope: Scope, node: Node, test: Test) -> Expr:
         arg = Const(arg.value, TEXT)
     elif arg.type.name == "unknown":
         # PostgreSQL leaves such a parameter undetermined, which is an error in the end.
-        index, place = getattr(arg, "index", 0), location(node) or 0
+        index, place = arg.index if isinstance(arg, Param) else 0, location(node) or 0
         arg = binding.parameter(index, place)
         binding.undetermined.setdefault(index, place)
     elif arg.type.name == "record":

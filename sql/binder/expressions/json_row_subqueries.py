@@ -11,7 +11,7 @@ from pglast import ast
 from pglast.enums import SetOperation, SubLinkType
 
 from sql.binder.state import Binding, Scope
-from sql.parser.syntax import Node, column_name, is_a
+from sql.parser.syntax import Node, alias_of, column_name, is_a
 from sql.plan.nodes import Expr, Plan, Project, Subquery, SubqueryKind
 from sql.plan.projections import ONE_ROW
 from sql.plan.traverse import column_ids, has_subquery, is_volatile_expression, substituted
@@ -69,7 +69,7 @@ def _compares(query: Node, value: Node) -> bool:
 def _names(nodes: Sequence[Node]) -> Iterator[str]:
     """What the entries of a FROM are called."""
     for node in nodes:
-        if getattr(node, "alias", None) is not None:
+        if alias_of(node) is not None:
             yield node.alias.aliasname
         elif is_a(node, ast.RangeVar):
             yield node.relname

@@ -17,7 +17,7 @@ from pglast.enums import JoinType, SetOperation
 from sql.binder.resolve.coercion import implicit
 from sql.binder.state import Binding, Scope, SelectResult
 from sql.errors import SqlError, mismatch, not_supported
-from sql.parser.syntax import Node, at, is_a, position
+from sql.parser.syntax import Node, at, is_a, position, with_clause
 from sql.plan.nodes import (
     ColumnRef,
     CteId,
@@ -129,7 +129,7 @@ def _named(node: Node, names: frozenset[str]) -> Iterator[str]:
         if node.schemaname is None and node.relname in names:
             yield node.relname
         return
-    clause = getattr(node, "withClause", None)
+    clause = with_clause(node)
     if clause is not None:
         names -= {cte.ctename for cte in clause.ctes}
     for part in _children(node):
@@ -181,7 +181,7 @@ def _check_form(cte: Node) -> None:
     for what, clause in clauses:
         if clause:
             first = clause[0] if isinstance(clause, tuple) else clause
-            place = position(getattr(first, "node", first))
+            place = position(first.node if is_a(first, ast.SortBy) else first)
             message = f"{what} in a recursive query is not implemented"
             raise SqlError("0A000", message, place)
 

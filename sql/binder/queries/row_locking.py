@@ -17,7 +17,7 @@ from sql.binder.stored.views import inside, view_tree
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import is_system
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, is_a, strings
+from sql.parser.syntax import Node, alias_of, at, is_a, strings
 from sql.statements.bound import Bound, Compound, Modify, Query
 
 _SETS: Final = "set-returning functions"
@@ -147,7 +147,7 @@ def _items(items: Sequence[Node]) -> Iterator[Node]:
 
 
 def _shown_name(item: Node) -> str | None:
-    alias = getattr(item, "alias", None)
+    alias = alias_of(item)
     if alias is not None:
         name: str = alias.aliasname
         return name

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from sql.binder.stored.stored_names import named_relations
 from sql.binder.stored.stored_texts import Kept, resting_on
 from sql.catalog.catalog import Catalog, Column, Table
-from sql.catalog.objects import CatalogObject, SequenceDefinition, ViewDefinition
+from sql.catalog.objects import CatalogObject, IndexDefinition, SequenceDefinition, ViewDefinition
 from sql.errors import SqlError, not_supported
 from sql.statements.ddl import Redefinition
 
@@ -82,8 +82,12 @@ def uses_elsewhere(catalog: Catalog, tables: Collection[int]) -> list[Use]:
     return [
         use
         for use in uses_of(catalog, with_owned(catalog, tables))
-        if use.kept.of.oid not in tables and getattr(use.kept.of, "table", 0) not in tables
+        if use.kept.of.oid not in tables and not _is_index_of(use.kept.of, tables)
     ]
+
+
+def _is_index_of(thing: Table | CatalogObject, tables: Collection[int]) -> bool:
+    return isinstance(thing, IndexDefinition) and thing.table in tables
 
 
 Along: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]

@@ -12,7 +12,10 @@ import pytest
 from compute.engine_sql import engine_sql
 from compute.reference.aggregates import folder
 from compute.reference.function_table import makers
+from compute.reference.registry import AGGREGATES, Maker, Registry, plain
+from compute.reference.set_returning import SETS
 from compute.reference.tagged_errors import tagged, untagged
+from compute.reference.windows import WINDOWS
 from compute.spark import python_functions as outside_functions
 from compute.spark.python_functions import ArrowFunction
 from sql.binder.expressions.record_functions import RECORDS
@@ -190,6 +193,47 @@ def test_the_evaluator_has_every_row() -> None:
     assert not missing
 
 
+@pytest.mark.parametrize(
+    ("kind", "registry", "without"),
+    [
+        # An array of arrays has two dimensions; only what engines are sent has `only_value`.
+        (FunctionKind.AGGREGATE, AGGREGATES, {"array_agg(anyarray)", "only_value(any)"}),
+        (FunctionKind.WINDOW, WINDOWS, set[str]()),
+        # They are bound as `json_records`.
+        (FunctionKind.SET, SETS, {row.id for row in all_functions() if row.name in RECORDS}),
+    ],
+)
+def test_the_evaluator_has_every_row_of_a_kind(
+    kind: FunctionKind, registry: Registry[Any], without: set[str]
+) -> None:
+    rows = {row.id for row in all_functions() if row.kind is kind}
+    assert rows - registry.makers().keys() == without
+
+
+def _identity(value: object) -> Any:
+    return value
+
+
+def test_an_id_is_registered_once() -> None:
+    registry = Registry[Maker](FunctionKind.FUNCTION)
+    registry.maker("lower(text)", "upper(text)")(plain(_identity))
+    with pytest.raises(AssertionError, match=r"N1: two implementations of upper\(text\)"):
+        registry.maker("upper(text)")(plain(_identity))
+    with pytest.raises(AssertionError, match="N1: an implementation of no row"):
+        registry.maker()(plain(_identity))
+    assert registry.makers().keys() == {"lower(text)", "upper(text)"}
+    with pytest.raises(AssertionError, match="N1: registered after the first reading"):
+        registry.maker("initcap(text)")(plain(_identity))
+
+
+@pytest.mark.parametrize("unknown", ["lower(texts)", "count(any)", "int4 + int4"])
+def test_an_id_is_that_of_a_row_of_its_kind(unknown: str) -> None:
+    registry = Registry[Maker](FunctionKind.FUNCTION)
+    registry.maker(unknown)(plain(_identity))
+    with pytest.raises(AssertionError, match="N1: no row of the function table is"):
+        registry.makers()
+
+
 def test_the_table_of_the_evaluator_is_made_once() -> None:
     assert makers() is makers(), "every folded constant would make it anew"
 
@@ -201,7 +245,7 @@ def test_the_page_says_what_is_computed_outside() -> None:
         if row.name in RECORDS:
             continue  # bound as `json_records`, which is looked at by itself
         if row.kind is FunctionKind.AGGREGATE:
-            type_ = SqlType(row.args[0]) if row.args[0] in ("bytea", "interval") else FLOAT8
+            type_ = FLOAT8 if row.args[0].startswith("any") else SqlType(row.args[0])
             args = (Const(None, type_),) * len(row.args)
             found = folder(Aggregate(row, args, False, None, (), type_)) is not None
             assert found == (row.duckdb is not None), row.id

@@ -13,12 +13,26 @@ from sql.statements.bound import Query
 TEN = "(VALUES " + ", ".join(f"({number})" for number in range(10)) + ")"
 
 
-def runs_in_process(text: str) -> bool:
+def refusal_of(text: str) -> str | None:
     (statement,) = parse(text)
     context = BindContext(catalog=Catalog(), search_path=["public"], now=0)
     bound = bind(statement, context, []).bound
     assert isinstance(bound, Query)
-    return ReferenceInProcess().can_run(bound.plan)
+    return ReferenceInProcess().refusal(bound.plan)
+
+
+def runs_in_process(text: str) -> bool:
+    return refusal_of(text) is None
+
+
+def test_a_refusal_says_why() -> None:
+    assert refusal_of("SELECT 1") is None
+    arrays = "SELECT array_agg(x) FROM (VALUES (ARRAY[1])) t(x)"
+    assert refusal_of(arrays) == "the evaluator has no aggregate array_agg(anyarray)"
+    tables = ", ".join(f"{TEN} t{number}(x{number})" for number in range(6))
+    touched = refusal_of(f"SELECT count(*) FROM {tables}")
+    assert touched is not None
+    assert touched.startswith("the plan may touch ")
 
 
 def test_small_ones_run_at_once() -> None:
@@ -52,7 +66,7 @@ def test_long_plans_are_not_kept() -> None:
     assert isinstance(bound, Query)
     gc.collect()  # binding leaves cycles, which would go at any moment
     before = sys.getrefcount(bound.plan)
-    can_run = engine.can_run(bound.plan)
+    refused = engine.refusal(bound.plan)
     after = sys.getrefcount(bound.plan)
-    assert can_run
+    assert refused is None
     assert after == before

@@ -1,0 +1,121 @@
+"""Whether the evaluator can run a plan in process, and why not: the one place that decides.
+
+    every function, aggregate, window function and set has an implementation ─┐
+    the plan touches few rows (`cost.py`) ────────────────────────────────────┼─▶ in process
+    its inputs are in memory, and no more rows than the caller allows ────────┘
+
+A caller that has bounded the rows of its inputs by itself asks about the plan alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from compute.plan_nodes import nodes
+from compute.reference.aggregates import folder
+from compute.reference.cost import work, written_rows
+from compute.reference.function_table import makers
+from compute.reference.set_returning import SETS
+from compute.reference.windows import WINDOWS, as_aggregate
+from sql.plan.nodes import (
+    AnyAll,
+    Call,
+    Expr,
+    GroupBy,
+    Join,
+    Plan,
+    RelationId,
+    SetScan,
+    Subquery,
+    Window,
+)
+from sql.plan.traverse import children, inputs, plan_expressions
+from storage.batch import ShardView
+
+WORK_MAX: Final = 200_000
+"""Rows that a plan may touch on the loop. More: a longer stall for everybody. Fewer: more constant
+queries wait for the engine."""
+
+_WORK_PER_WRITTEN_ROW: Final = 16
+"""Rows that may be touched for each row of VALUES that the statement writes out: fewer than it took
+to read and bind it. An engine would be given all of them as text, and reads it slower still."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAllowed:
+    """The rows of all inputs together that a plan may read. `linear`: the same for a plan without
+    joins and subqueries, whose work grows no faster than they do; never less.
+    """
+
+    rows: int
+    linear: int = 0
+
+
+def refusal(plan: Plan) -> str | None:
+    """Why the evaluator cannot run the plan in process, whatever its inputs are; None if it can."""
+    missing = _missing(plan)
+    if missing is not None:
+        return f"the evaluator has no {missing}"
+    touched = work(plan)
+    if touched > max(WORK_MAX, _WORK_PER_WRITTEN_ROW * written_rows(plan)):
+        return f"the plan may touch {touched} rows"
+    return None
+
+
+def refusal_of_inputs(
+    plan: Plan, views: Mapping[RelationId, ShardView], allowed: RowsAllowed | None
+) -> str | None:
+    """Why the plan cannot run in process over these inputs; None if it can. `allowed`: None allows
+    no input at all.
+    """
+    if not views:
+        return None
+    if allowed is None:
+        return "the plan has inputs"
+    if any(view.files for view in views.values()):
+        return "an input has files"
+    rows = sum(part.rows.num_rows for view in views.values() for part in view.inline)
+    if rows <= allowed.rows:
+        return None
+    if rows <= allowed.linear and not any(isinstance(n, Join | Subquery) for n in nodes(plan)):
+        return None
+    return f"the inputs have {rows} rows"
+
+
+def _missing(plan: Plan) -> str | None:
+    """The first function of the plan that has no implementation."""
+    functions = makers()
+    plans: list[Plan] = [plan]
+    while plans:
+        node = plans.pop()
+        plans += inputs(node)
+        missing = _missing_of_node(node)
+        if missing is not None:
+            return missing
+        exprs: list[Expr] = list(plan_expressions(node))
+        while exprs:
+            expr = exprs.pop()
+            if isinstance(expr, Call | AnyAll) and expr.function.id not in functions:
+                return f"{expr.function.kind.value} {expr.function.id}"
+            if isinstance(expr, Subquery):
+                plans.append(expr.plan)
+            exprs += children(expr)
+    return None
+
+
+def _missing_of_node(node: Plan) -> str | None:
+    match node:
+        case GroupBy():
+            missing = [call.function.id for call in node.aggregates if folder(call) is None]
+            return f"aggregate {missing[0]}" if missing else None
+        case SetScan():
+            missing = [c.function.id for c in node.calls if c.function.id not in SETS.makers()]
+            return f"set-returning function {missing[0]}" if missing else None
+        case Window():
+            for call in node.calls:
+                known = call.function.id in WINDOWS.makers()
+                if not known and folder(as_aggregate(call)) is None:
+                    return f"window of {call.function.id}"
+            return None
+        case _:
+            return None
