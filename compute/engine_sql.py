@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from itertools import starmap
 
-from compute.plan_nodes import nodes
 from sql.emit.duckdb import dialect as duckdb
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.spark import dialect as spark
 from sql.emit.state import OutsideFunction
 from sql.errors import SqlError
 from sql.explain.plan_tree import expression_text
-from sql.plan.nodes import ColumnId, Plan, Scan
+from sql.plan.nodes import ColumnId, Plan
+from sql.plan.traverse import scans
 from sql.types.sql_type import Value
 
 
@@ -18,7 +18,7 @@ def engine_sql(engine: str, plan: Plan, parameters: Sequence[Value]) -> str | No
     """Relations stand in it by their tables' names; None for an engine without SQL. What the
     engine refuses is told instead; behind it what its workers compute, and what is made before it.
     """
-    names = {node.relation: node.name for node in nodes(plan) if isinstance(node, Scan)}
+    names = {scan.relation: scan.name for scan in scans(plan)}
     try:
         match engine:
             case "local":

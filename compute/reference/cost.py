@@ -22,12 +22,11 @@ from sql.plan.nodes import (
     Scan,
     SetCall,
     SetScan,
-    Subquery,
     Values,
     Window,
     With,
 )
-from sql.plan.traverse import children, inputs, plan_expressions
+from sql.plan.traverse import inputs, plan_expressions, plan_nodes, subqueries
 
 SCANNED_ROWS: Final = 1_000
 """What a scan counts for: only inputs of about this size are ever given to the reference engine."""
@@ -60,9 +59,7 @@ def work(plan: Plan) -> int:
 
 def written_rows(plan: Plan) -> int:
     """The rows of VALUES in a plan, outside of its subqueries."""
-    if isinstance(plan, Values):
-        return len(plan.rows)
-    return sum(map(written_rows, inputs(plan)))
+    return sum(len(node.rows) for node in plan_nodes(plan) if isinstance(node, Values))
 
 
 def _rows_and_work(plan: Plan) -> tuple[int, int]:
@@ -99,11 +96,4 @@ def _rows_and_work(plan: Plan) -> tuple[int, int]:
 
 def _subquery_work(root: Expr) -> int:
     """What evaluating an expression once touches in its subqueries."""
-    total = 0
-    exprs = [root]
-    while exprs:
-        expr = exprs.pop()
-        if isinstance(expr, Subquery):
-            total += work(expr.plan)
-        exprs += children(expr)
-    return total
+    return sum(work(expr.plan) for expr in subqueries(root))
