@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from itertools import starmap
 
-from compute.plan_nodes import nodes
 from sql.emit.duckdb import dialect as duckdb
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.spark import dialect as spark
 from sql.emit.state import OutsideFunction
 from sql.errors import SqlError
 from sql.explain.plan_tree import expression_text
-from sql.plan.nodes import ColumnId, Plan, Scan
+from sql.plan.nodes import ColumnId, Plan
+from sql.plan.traverse import scans
 from sql.types.sql_type import Value
 
 
@@ -19,7 +19,7 @@ def engine_sql(engine: str, plan: Plan, parameters: Sequence[Value]) -> str | No
     engine refuses the plan, the text is its refusal. Python functions and the statements that run
     before the main one follow it.
     """
-    names = {node.relation: node.name for node in nodes(plan) if isinstance(node, Scan)}
+    names = {scan.relation: scan.name for scan in scans(plan)}
     try:
         match engine:
             case "local":

@@ -6,7 +6,6 @@ INVARIANTS
 
 from typing import Final
 
-from compute.plan_nodes import nodes
 from sql.functions.table import COMPARISONS, FunctionKind
 from sql.plan.nodes import (
     Call,
@@ -24,9 +23,8 @@ from sql.plan.nodes import (
     Project,
     Scan,
     Sort,
-    Subquery,
 )
-from sql.plan.traverse import children, inputs, plan_expressions
+from sql.plan.traverse import children, inputs, plan_expressions, plan_has_subquery
 
 _UNCHANGED: Final = frozenset({"int2::int4", "int2::int8", "int4::int8", "varchar::text"})
 """Casts that leave every value what it is."""
@@ -46,7 +44,7 @@ def is_row_by_row(plan: Plan) -> bool:
     below = plan
     while isinstance(below, Project | Filter):
         below = below.input
-    return isinstance(below, Scan) and not any(isinstance(node, Subquery) for node in nodes(plan))
+    return isinstance(below, Scan) and not plan_has_subquery(plan)
 
 
 def _is_plain(expr: Expr) -> bool:

@@ -31,7 +31,7 @@ from sql.plan.array_calls import element_type
 from sql.plan.bpchar_calls import trimmed
 from sql.plan.nodes import AnyAll, Call, ColumnId, ColumnRef, Const, Expr, InList, Param, Plan
 from sql.plan.read_conditions import ReadCondition, is_equality
-from sql.plan.traverse import children, column_ids, with_children
+from sql.plan.traverse import column_ids, nodes, with_children
 from sql.types.sql_type import Value
 from storage.batch import DataFile
 from storage.delta.statistics import column_bounds
@@ -204,10 +204,7 @@ class RowPredicate:
 
 
 def _constants(exprs: Sequence[Expr]) -> Iterator[Const]:
-    for expr in exprs:
-        if isinstance(expr, Const):
-            yield expr
-        yield from _constants(children(expr))
+    return (node for expr in exprs for node in nodes(expr) if isinstance(node, Const))
 
 
 def _filled(expr: Expr, parameters: Sequence[Value]) -> Expr:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from compute.plan_nodes import nodes
 from sql.emit.duckdb.dialect import emit
 from sql.errors import SqlError
-from sql.plan.nodes import Plan, Scan
+from sql.plan.nodes import Plan
+from sql.plan.traverse import scans
 from sql.types.sql_type import Value
 
 ROW_BY_ROW_MAX: Final = 50_000
@@ -16,7 +16,7 @@ about a microsecond, in which nothing else in the process runs."""
 
 def refusal(plan: Plan, parameters: Sequence[Value], rows: int) -> str | None:
     """Why the local engine should not run the plan over so many rows; None if it should."""
-    names = {node.relation: "t" for node in nodes(plan) if isinstance(node, Scan)}
+    names = {scan.relation: "t" for scan in scans(plan)}
     try:
         query = emit(plan, names, parameters)
     except SqlError as error:

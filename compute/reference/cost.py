@@ -24,12 +24,11 @@ from sql.plan.nodes import (
     Scan,
     SetCall,
     SetScan,
-    Subquery,
     Values,
     Window,
     With,
 )
-from sql.plan.traverse import children, inputs, plan_expressions
+from sql.plan.traverse import inputs, plan_expressions, plan_nodes, subqueries
 
 SCANNED_ROWS: Final = 1_000
 """The rows assumed for a scan: the reference engine only gets inputs of about this size."""
@@ -62,9 +61,7 @@ def work(plan: Plan) -> int:
 
 def written_rows(plan: Plan) -> int:
     """The rows of VALUES in a plan, outside of its subqueries."""
-    if isinstance(plan, Values):
-        return len(plan.rows)
-    return sum(map(written_rows, inputs(plan)))
+    return sum(len(node.rows) for node in plan_nodes(plan) if isinstance(node, Values))
 
 
 def _rows_and_work(plan: Plan) -> tuple[int, int]:
@@ -101,11 +98,4 @@ def _rows_and_work(plan: Plan) -> tuple[int, int]:
 
 def _subquery_work(root: Expr) -> int:
     """The rows that one evaluation of an expression touches in its subqueries."""
-    total = 0
-    exprs = [root]
-    while exprs:
-        expr = exprs.pop()
-        if isinstance(expr, Subquery):
-            total += work(expr.plan)
-        exprs += children(expr)
-    return total
+    return sum(work(expr.plan) for expr in subqueries(root))

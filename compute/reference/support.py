@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from compute.plan_nodes import nodes
 from compute.reference.aggregates import folder
 from compute.reference.cost import work, written_rows
 from compute.reference.function_table import makers
@@ -29,7 +28,7 @@ from sql.plan.nodes import (
     Subquery,
     Window,
 )
-from sql.plan.traverse import children, inputs, plan_expressions
+from sql.plan.traverse import walk
 from storage.batch import ShardView
 
 WORK_MAX: Final = 200_000
@@ -77,34 +76,21 @@ def refusal_of_inputs(
     rows = sum(part.rows.num_rows for view in views.values() for part in view.inline)
     if rows <= allowed.rows:
         return None
-    if rows <= allowed.linear and not any(isinstance(n, Join | Subquery) for n in nodes(plan)):
+    if rows <= allowed.linear and not any(isinstance(n, Join | Subquery) for n in walk(plan)):
         return None
     return f"the inputs have {rows} rows"
 
 
 def _missing(plan: Plan) -> str | None:
     """The first function of the plan that has no implementation."""
-    functions = makers()
-    plans: list[Plan] = [plan]
-    while plans:
-        node = plans.pop()
-        plans += inputs(node)
-        missing = _missing_of_node(node)
-        if missing is not None:
-            return missing
-        exprs: list[Expr] = list(plan_expressions(node))
-        while exprs:
-            expr = exprs.pop()
-            if isinstance(expr, Call | AnyAll) and expr.function.id not in functions:
-                return f"{expr.function.kind.value} {expr.function.id}"
-            if isinstance(expr, Subquery):
-                plans.append(expr.plan)
-            exprs += children(expr)
-    return None
+    return next(filter(None, map(_missing_of_node, walk(plan))), None)
 
 
-def _missing_of_node(node: Plan) -> str | None:
+def _missing_of_node(node: Plan | Expr) -> str | None:
     match node:
+        case Call() | AnyAll():
+            function = node.function
+            return None if function.id in makers() else f"{function.kind.value} {function.id}"
         case GroupBy():
             missing = [call.function.id for call in node.aggregates if folder(call) is None]
             return f"aggregate {missing[0]}" if missing else None

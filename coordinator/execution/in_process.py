@@ -7,14 +7,12 @@ INVARIANTS
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 import pyarrow as pa
 
 from compute.arrow import batch_schema
 from compute.executor import Run
-from compute.plan_nodes import nodes
 from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan, execute, rows_in_memory
 from compute.reference.expressions import Row
@@ -24,13 +22,13 @@ from coordinator.execution.context import Inputs
 from coordinator.execution.plan_cost import is_given_much, makes_much
 from sql.errors import not_supported
 from sql.plan.nodes import Filter, Plan, PlanColumn, Project, Scan, Values, output_columns
-from sql.plan.traverse import plan_has_subquery
+from sql.plan.traverse import has_more_nodes, plan_has_subquery
 from sql.types.sql_type import SqlType, Value
 from storage.threads import Threads
 
 _REMEMBERED_MAX: Final = 2_000
 
-_REMEMBERED_NODES_MAX: Final = 2_000
+_REMEMBERED_NODES_MAX: Final = 1_000
 """A longer plan is an INSERT of many rows, which is seldom run twice: remembering it would keep
 all of its literals alive, and looking at it again costs less than running it."""
 
@@ -103,7 +101,7 @@ class ReferenceInProcess:
         if known is not None and known.plan is plan:
             return known.refusal
         refused = refusal(plan)
-        if _is_long(plan):
+        if has_more_nodes(plan, _REMEMBERED_NODES_MAX):
             return refused
         if len(self._known) >= _REMEMBERED_MAX:
             self._known.clear()
@@ -158,7 +156,3 @@ def _scan_of(plan: Plan) -> Scan | None:
     while isinstance(plan, Project | Filter):
         plan = plan.input
     return plan if isinstance(plan, Scan) else None
-
-
-def _is_long(plan: Plan) -> bool:
-    return next(islice(nodes(plan), _REMEMBERED_NODES_MAX, None), None) is not None

@@ -10,9 +10,8 @@ small ones. Anything else is short work for every plan that fits WORK_MAX of
 from typing import Final
 
 from compute.executor import Run
-from compute.plan_nodes import nodes
-from sql.functions.table import Function
-from sql.plan.nodes import Const, Plan, Recursive
+from sql.plan.nodes import Const, Expr, Plan, Recursive
+from sql.plan.traverse import functions, walk
 from sql.types.sql_type import Value
 
 _LENGTH_MAX: Final = 10_000
@@ -25,7 +24,8 @@ _GROWING: Final = frozenset(
 
 def makes_much(plan: Plan) -> bool:
     """Whether the plan may take long by itself."""
-    return any(_is_long(node) for node in nodes(plan))
+    grows = any(function.name in _GROWING for function in functions(plan))
+    return grows or any(map(_is_long, walk(plan)))
 
 
 def is_given_much(run: Run) -> bool:
@@ -33,14 +33,10 @@ def is_given_much(run: Run) -> bool:
     return any(map(_is_large, run.parameters))
 
 
-def _is_long(node: object) -> bool:
-    match node:
-        case Const():
-            return _is_large(node.value)
-        case Function():
-            return node.name in _GROWING
-        case _:
-            return isinstance(node, Recursive)
+def _is_long(node: Plan | Expr) -> bool:
+    if isinstance(node, Const):
+        return _is_large(node.value)
+    return isinstance(node, Recursive)
 
 
 def _is_large(value: Value) -> bool:

@@ -5,19 +5,18 @@ come from the plan cache.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Final
 
 from compute.access.row_predicates import RowPredicate
-from compute.plan_nodes import nodes
 from sql.catalog.catalog import Table
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.read_conditions import ReadCondition, read_conditions
+from sql.plan.traverse import has_more_nodes
 from sql.types.sql_type import Value
 
 _REMEMBERED_MAX: Final = 2_000
 
-_REMEMBERED_NODES_MAX: Final = 2_000
+_REMEMBERED_NODES_MAX: Final = 1_000
 """Longer plans are full of literals: seldom run twice, and large."""
 
 _Conditions = Mapping[RelationId, tuple[ReadCondition, ...] | None]
@@ -57,7 +56,7 @@ def _conditions(plan: Plan) -> _Conditions:
     except RecursionError:
         # Too deep for an engine as well, which will say so.
         found = {}
-    if next(islice(nodes(plan), _REMEMBERED_NODES_MAX, None), None) is not None:
+    if has_more_nodes(plan, _REMEMBERED_NODES_MAX):
         return found
     if len(_remembered) >= _REMEMBERED_MAX:
         _remembered.clear()

@@ -25,7 +25,7 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.plan.renumbering import cte_scans, free_columns
-from sql.plan.traverse import inputs, is_volatile_plan, plan_expressions, subqueries
+from sql.plan.traverse import inputs, is_volatile_plan, plan_expressions, plan_nodes, subqueries
 
 _RIGHT_KEPT: Final = (JoinKind.RIGHT, JoinKind.FULL)
 CTES_BEGIN: Final = "with recursive "
@@ -89,9 +89,10 @@ def _check_step(plan: Plan, statement: Statement) -> None:
 
 
 def _has_pipelines(plan: Plan) -> bool:
-    if isinstance(plan, SetOp) or (isinstance(plan, Join) and plan.kind in _RIGHT_KEPT):
-        return True
-    return any(map(_has_pipelines, inputs(plan)))
+    return any(
+        isinstance(node, SetOp) or (isinstance(node, Join) and node.kind in _RIGHT_KEPT)
+        for node in plan_nodes(plan)
+    )
 
 
 def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:

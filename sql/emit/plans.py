@@ -56,7 +56,6 @@ from sql.plan.nodes import (
     SetOp,
     SetScan,
     Sort,
-    Subquery,
     Values,
     Window,
     With,
@@ -64,7 +63,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.projections import ONE_ROW
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import children, column_ids, conjuncts, has_subquery, subqueries
+from sql.plan.traverse import column_ids, conjuncts, has_subquery, subqueries
 from sql.rewrite.guards.push_filters_below_lateral import pushed
 from sql.rewrite.outer_and_subquery_conditions import is_mixed
 from sql.rewrite.subqueries.join_condition_subqueries import stays_in_condition
@@ -310,9 +309,7 @@ def _where(select: Select, parts: Sequence[Expr], scope: Scope) -> Select:
 
 
 def _is_correlated(expr: Expr) -> bool:
-    if isinstance(expr, Subquery) and free_columns(expr.plan):
-        return True
-    return any(map(_is_correlated, children(expr)))
+    return any(free_columns(query.plan) for query in subqueries(expr))
 
 
 def _check_lateral(plan: Join, dialect: Dialect, nearest: AbstractSet[ColumnId]) -> None:

@@ -55,7 +55,7 @@ from sql.plan.nodes import (
     With,
 )
 from sql.plan.renumbering import cte_scans, free_columns, parts_of, rebuilt
-from sql.plan.traverse import inputs
+from sql.plan.traverse import plan_nodes, walk
 from sql.rewrite.column_ids import Pass, numbers_of
 from sql.rewrite.failure_analysis import plan_may_fail
 from sql.types.sql_type import Value
@@ -75,7 +75,7 @@ def is_plain_step(plan: Recursive) -> bool:
 
 def _is_grouped(plan: Plan) -> bool:
     """Whether groups are made in the step of a recursion."""
-    return isinstance(plan, GroupBy) or any(map(_is_grouped, inputs(plan)))
+    return any(isinstance(node, GroupBy) for node in plan_nodes(plan))
 
 
 def _row_by_row(plan: Plan, cte: CteId) -> bool:
@@ -120,20 +120,14 @@ def _takes_rounds(plan: Recursive) -> bool:
     return not (plan.all and is_plain_step(plan)) and bool(plan.columns)
 
 
-def _recursions(value: object) -> Iterator[Recursive]:
+def _recursions(plan: Plan) -> Iterator[Recursive]:
     """All recursions of a plan, at every depth."""
-    if isinstance(value, Recursive):
-        yield value
-    for part in parts_of(value):
-        yield from _recursions(part)
+    return (node for node in walk(plan) if isinstance(node, Recursive))
 
 
-def _withs(value: object) -> Iterator[With]:
+def _withs(plan: Plan) -> Iterator[With]:
     """All WITH queries that are made once, at every depth."""
-    if isinstance(value, With):
-        yield value
-    for part in parts_of(value):
-        yield from _withs(part)
+    return (node for node in walk(plan) if isinstance(node, With))
 
 
 @dataclass(slots=True)

@@ -42,20 +42,21 @@ from sql.plan.nodes import (
     Values,
     output_columns,
 )
-from sql.plan.renumbering import columns_of, free_columns, parts_of, references
+from sql.plan.renumbering import columns_of, free_columns, references
 from sql.plan.traverse import (
     column_ids,
     has_subquery,
     inputs,
     subqueries,
     substituted,
+    walk,
     with_children,
 )
 
 
-def has_set_operation(value: object) -> bool:
+def has_set_operation(plan: Plan) -> bool:
     """Whether there is one in a plan, at any depth."""
-    return isinstance(value, SetOp) or any(map(has_set_operation, parts_of(value)))
+    return any(isinstance(node, SetOp) for node in walk(plan))
 
 
 def made_by_subqueries(plan: Plan, ctes: AbstractSet[CteId]) -> set[ColumnId]:

@@ -20,13 +20,13 @@ operations, DISTINCT and aggregates without keys stop conditions from above. Equ
 on: `a.id = b.id and a.id = 5` gives `b.id = 5`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from sql.functions.table import FunctionKind
+from sql.plan.conditions import flat
 from sql.plan.nodes import (
-    BoolOp,
     Call,
     ColumnId,
     ColumnRef,
@@ -40,7 +40,6 @@ from sql.plan.nodes import (
     Join,
     JoinKind,
     Limit,
-    Logical,
     Param,
     Plan,
     Project,
@@ -50,13 +49,19 @@ from sql.plan.nodes import (
     SetOp,
     SetScan,
     Sort,
-    Subquery,
     Values,
     Window,
     With,
     output_columns,
 )
-from sql.plan.traverse import children, column_ids, plan_expressions, with_children
+from sql.plan.traverse import (
+    column_ids,
+    has_subquery,
+    is_volatile_expression,
+    plan_expressions,
+    subqueries,
+    substituted,
+)
 
 CARRIED_MAX: Final = 64
 """Conditions carried at once; further ones are left out. Larger: slower for machine-made queries of
@@ -86,7 +91,8 @@ class _Finder:
     def visit(self, plan: Plan, carried: Sequence[Expr]) -> None:
         """Go down; `carried`: over the plan's output columns, true for every row that matters."""
         for expr in plan_expressions(plan):
-            self._visit_subqueries(expr)
+            for query in subqueries(expr):
+                self.visit(query.plan, ())
         match plan:
             case Scan():
                 self._scan(plan, carried)
@@ -99,7 +105,7 @@ class _Finder:
                 self.visit(plan.base, ())
                 self.visit(plan.step, ())
             case Filter():
-                self.visit(plan.input, _closed([*carried, *conjuncts(plan.predicate)]))
+                self.visit(plan.input, _closed([*carried, *flat(plan.predicate)]))
             case Project():
                 exprs = zip(plan.columns, plan.exprs, strict=True)
                 self.visit(plan.input, _through(carried, {c.id: e for c, e in exprs}))
@@ -120,7 +126,7 @@ class _Finder:
                 assert_never(plan)
 
     def _join(self, plan: Join, carried: Sequence[Expr]) -> None:
-        asked = [] if plan.condition is None else list(conjuncts(plan.condition))
+        asked = [] if plan.condition is None else flat(plan.condition)
         left = {column.id for column in output_columns(plan.left)}
         right = {column.id for column in output_columns(plan.right)}
         inner = plan.kind in (JoinKind.INNER, JoinKind.CROSS)
@@ -166,24 +172,9 @@ class _Finder:
         if known is None or not usable:
             self.found[plan.relation] = None
             return
-        condition = ReadCondition(tuple(dict.fromkeys(_replaced(e, ordinals) for e in usable)))
+        condition = ReadCondition(tuple(dict.fromkeys(substituted(e, ordinals) for e in usable)))
         if condition not in known:
             self.found[plan.relation] = (*known, condition)
-
-    def _visit_subqueries(self, expr: Expr) -> None:
-        if isinstance(expr, Subquery):
-            self.visit(expr.plan, ())
-        for child in children(expr):
-            self._visit_subqueries(child)
-
-
-def conjuncts(expr: Expr) -> Iterator[Expr]:
-    """The conjuncts of an AND, and of the ANDs within it."""
-    if isinstance(expr, Logical) and expr.op is BoolOp.AND:
-        for part in expr.args:
-            yield from conjuncts(part)
-    else:
-        yield expr
 
 
 def _over(exprs: Iterable[Expr], columns: Iterable[ColumnId]) -> list[Expr]:
@@ -194,22 +185,12 @@ def _over(exprs: Iterable[Expr], columns: Iterable[ColumnId]) -> list[Expr]:
 
 def _is_pure(expr: Expr) -> bool:
     """Whether an expression has no subquery, and always the same value."""
-    if isinstance(expr, Subquery):
-        return False
-    if isinstance(expr, Call) and expr.function.volatility == "volatile":
-        return False
-    return all(map(_is_pure, children(expr)))
-
-
-def _replaced(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
-    if isinstance(expr, ColumnRef):
-        return by.get(expr.id, expr)
-    return with_children(expr, lambda part: _replaced(part, by))
+    return not has_subquery(expr) and not is_volatile_expression(expr)
 
 
 def _through(carried: Sequence[Expr], made: Mapping[ColumnId, Expr]) -> list[Expr]:
     """Conditions on what a node makes, as conditions on what it makes it of."""
-    return [_replaced(expr, made) for expr in _over(carried, made.keys())]
+    return [substituted(expr, made) for expr in _over(carried, made.keys())]
 
 
 def _closed(exprs: Sequence[Expr]) -> list[Expr]:

@@ -26,7 +26,7 @@ from sql.plan.nodes import (
     RelationId,
     With,
 )
-from sql.plan.traverse import column_ids, has_subquery, plan_column_ids
+from sql.plan.traverse import column_ids, has_subquery, plan_column_ids, walk
 from sql.types.sql_type import SqlType
 
 _T = TypeVar("_T")
@@ -103,12 +103,9 @@ def _fields_with_parts(kind: type) -> Iterator[str]:
                 yield field.name
 
 
-def cte_scans(value: object) -> Iterator[CteScan]:
+def cte_scans(plan: Plan) -> Iterator[CteScan]:
     """All scans of WITH queries in a plan, at every depth."""
-    if isinstance(value, CteScan):
-        yield value
-    for part in parts_of(value):
-        yield from cte_scans(part)
+    return (node for node in walk(plan) if isinstance(node, CteScan))
 
 
 def with_scans(value: _T, expanded: Callable[[CteScan], Plan]) -> _T:

@@ -1,9 +1,23 @@
-"""Walk and rewrite expressions and plans; other modules leave recursion over them to this one."""
+"""Walk and rewrite expressions and plans, each in one way.
+
+    reading     walk(plan or expression)   every plan and expression, subqueries' too, in order:
+                                           a node, its expressions, the plans below it
+                nodes(expression)          expressions only, without the plans of subqueries
+                plan_nodes(plan)           plans only, without those of subqueries
+    rewriting   with_children, with_inputs, rewritten_node
+                                           one node with its parts rewritten; itself if they stay
+
+A question about a whole tree iterates over it; a pass that rewrites one calls itself for the parts.
+Columns are no nodes: `renumbering.py` reads and rebuilds any value that has some.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeAlias, assert_never
+from itertools import islice
+from operator import attrgetter
+from typing import Final, TypeAlias, assert_never, get_args
 
+from sql.functions.table import Function
 from sql.plan.nodes import (
     Aggregate,
     AnyAll,
@@ -50,24 +64,27 @@ from sql.plan.nodes import (
 Rewrite: TypeAlias = Callable[[Expr], Expr]
 
 
+def _case_parts(expr: Case) -> tuple[Expr, ...]:
+    return (*(part for when in expr.whens for part in when), expr.otherwise)
+
+
+_NONE: Final = frozenset({Const, Param, ColumnRef})
+_ARGS: Final = frozenset({Call, Logical, Coalesce, Extreme, AnyAll, Subquery})
+_CHILDREN: Final[dict[type, Callable[..., tuple[Expr, ...]]]] = {
+    **dict.fromkeys(_NONE, lambda _expr: ()),
+    **dict.fromkeys(_ARGS, attrgetter("args")),
+    IsTest: lambda expr: (expr.arg,),
+    Distinct: attrgetter("left", "right"),
+    Case: _case_parts,
+    InList: lambda expr: (expr.arg, *expr.items),
+}
+"""A table and no match: most of the time of planning is spent here."""
+assert _CHILDREN.keys() == set(get_args(Expr)), "every expression has its parts"
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The direct parts of an expression; of a subquery only its arguments."""
-    match expr:
-        case Const() | Param() | ColumnRef():
-            return ()
-        case Call() | Logical() | Coalesce() | Extreme() | AnyAll() | Subquery():
-            return expr.args
-        case IsTest():
-            return (expr.arg,)
-        case Distinct():
-            return (expr.left, expr.right)
-        case Case():
-            pairs = (part for when in expr.whens for part in when)
-            return (*pairs, expr.otherwise)
-        case InList():
-            return (expr.arg, *expr.items)
-        case _:
-            assert_never(expr)
+    return _CHILDREN[type(expr)](expr)
 
 
 def conjuncts(condition: Expr) -> tuple[Expr, ...]:
@@ -75,29 +92,6 @@ def conjuncts(condition: Expr) -> tuple[Expr, ...]:
     if isinstance(condition, Logical) and condition.op is BoolOp.AND:
         return condition.args
     return (condition,)
-
-
-def has_more_parts(expr: Expr, limit: int) -> bool:
-    """Whether an expression has more than `limit` parts at all depths, not counting subqueries."""
-    waiting, count = [expr], 0
-    while waiting:
-        waiting.extend(children(waiting.pop()))
-        count += 1
-        if count > limit:
-            return True
-    return False
-
-
-def has_subquery(expr: Expr) -> bool:
-    """Whether an expression contains a subquery."""
-    return isinstance(expr, Subquery) or any(map(has_subquery, children(expr)))
-
-
-def plan_has_subquery(plan: Plan) -> bool:
-    """Whether an expression of the plan contains a subquery."""
-    return any(map(has_subquery, plan_expressions(plan))) or any(
-        map(plan_has_subquery, inputs(plan))
-    )
 
 
 def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
@@ -328,34 +322,58 @@ def _rewritten_keys(keys: tuple[SortKey, ...], rewrite: Rewrite) -> tuple[SortKe
     return tuple([replace(key, expr=rewrite(key.expr)) for key in keys])
 
 
-def is_volatile_expression(expr: Expr) -> bool:
-    """Whether an expression is volatile, without looking into subqueries."""
-    if isinstance(expr, Call) and expr.function.volatility == "volatile":
-        return True
-    return any(map(is_volatile_expression, children(expr)))
+# --- reading whole trees -----------------------------------------------------------------------
 
 
-def is_volatile_plan(plan: Plan) -> bool:
-    """Whether any expression of a plan is volatile, at every depth."""
-    if any(map(is_volatile_anywhere, plan_expressions(plan))):
-        return True
-    return any(map(is_volatile_plan, inputs(plan)))
+def _query_and_arguments(expr: Subquery) -> tuple[Plan | Expr, ...]:
+    return (*expr.args, expr.plan)
 
 
-def is_volatile_anywhere(expr: Expr) -> bool:
-    """Whether an expression or a subquery in it is volatile."""
-    if isinstance(expr, Call) and expr.function.volatility == "volatile":
-        return True
-    if isinstance(expr, Subquery) and is_volatile_plan(expr.plan):
-        return True
-    return any(map(is_volatile_anywhere, children(expr)))
+def _expressions_and_inputs(plan: Plan) -> tuple[Plan | Expr, ...]:
+    return (*plan_expressions(plan), *inputs(plan))
+
+
+_PARTS: Final[dict[type, Callable[..., tuple[Plan | Expr, ...]]]] = {
+    **_CHILDREN,
+    **dict.fromkeys(get_args(Plan), _expressions_and_inputs),
+    Subquery: _query_and_arguments,
+}
+
+
+def walk(root: Plan | Expr) -> Iterator[Plan | Expr]:
+    """Every plan and expression in it, at every depth, itself first."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        parts = _PARTS[type(node)](node)
+        if parts:
+            waiting.extend(parts[::-1])
 
 
 def nodes(expr: Expr) -> Iterator[Expr]:
     """The expression and everything in it, without looking into subqueries."""
-    yield expr
-    for child in children(expr):
-        yield from nodes(child)
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        parts = _CHILDREN[type(node)](node)
+        if parts:
+            waiting.extend(parts[::-1])
+
+
+def plan_nodes(plan: Plan) -> Iterator[Plan]:
+    """The plan and those below it, without looking into subqueries."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(inputs(node)[::-1])
+
+
+def has_more_parts(expr: Expr, limit: int) -> bool:
+    """Whether an expression has more parts than that, at every depth but within subqueries."""
+    return next(islice(nodes(expr), limit, None), None) is not None
 
 
 def subqueries(expr: Expr) -> Iterator[Subquery]:
@@ -363,40 +381,67 @@ def subqueries(expr: Expr) -> Iterator[Subquery]:
     return (node for node in nodes(expr) if isinstance(node, Subquery))
 
 
+def has_subquery(expr: Expr) -> bool:
+    """Whether a subquery stands anywhere in it."""
+    return any(isinstance(node, Subquery) for node in nodes(expr))
+
+
+def plan_has_subquery(plan: Plan) -> bool:
+    """Whether one stands in an expression of the plan."""
+    return any(has_subquery(expr) for node in plan_nodes(plan) for expr in plan_expressions(node))
+
+
 def column_ids(expr: Expr) -> Iterator[ColumnId]:
     """Every column that an expression uses, those inside its subqueries too."""
-    if isinstance(expr, ColumnRef):
-        yield expr.id
-        return
-    for child in children(expr):
-        yield from column_ids(child)
-    if isinstance(expr, Subquery):
-        yield from plan_column_ids(expr.plan)
+    return (node.id for node in walk(expr) if isinstance(node, ColumnRef))
 
 
 def plan_column_ids(plan: Plan) -> Iterator[ColumnId]:
     """Every column that expressions of a plan use, at every depth."""
-    for expr in plan_expressions(plan):
-        yield from column_ids(expr)
-    for below in inputs(plan):
-        yield from plan_column_ids(below)
+    return (node.id for node in walk(plan) if isinstance(node, ColumnRef))
 
 
 def scans(plan: Plan) -> Iterator[Scan]:
     """Every scan of a plan, also in subqueries of its expressions."""
-    if isinstance(plan, Scan):
-        yield plan
-    for expr in plan_expressions(plan):
-        yield from _expression_scans(expr)
-    for below in inputs(plan):
-        yield from scans(below)
+    return (node for node in walk(plan) if isinstance(node, Scan))
 
 
-def _expression_scans(expr: Expr) -> Iterator[Scan]:
-    for child in children(expr):
-        yield from _expression_scans(child)
-    if isinstance(expr, Subquery):
-        yield from scans(expr.plan)
+def functions(root: Plan | Expr) -> Iterator[Function]:
+    """Every function that something in it calls, at every depth."""
+    for node in walk(root):
+        match node:
+            case Call() | AnyAll():
+                yield node.function
+            case GroupBy():
+                yield from (call.function for call in node.aggregates)
+            case Window() | SetScan():
+                yield from (call.function for call in node.calls)
+            case _:
+                pass
+
+
+def has_more_nodes(root: Plan | Expr, limit: int) -> bool:
+    """Whether it has more plans and expressions than that."""
+    return next(islice(walk(root), limit, None), None) is not None
+
+
+def is_volatile_expression(expr: Expr) -> bool:
+    """Whether it may answer differently the next time, without looking into subqueries."""
+    return any(map(_is_volatile_call, nodes(expr)))
+
+
+def is_volatile_anywhere(expr: Expr) -> bool:
+    """The same, with its subqueries."""
+    return any(map(_is_volatile_call, walk(expr)))
+
+
+def is_volatile_plan(plan: Plan) -> bool:
+    """Whether it may answer differently the next time, anywhere in it."""
+    return any(map(_is_volatile_call, walk(plan)))
+
+
+def _is_volatile_call(node: Plan | Expr) -> bool:
+    return isinstance(node, Call) and node.function.volatility == "volatile"
 
 
 # --- pruning -----------------------------------------------------------------------------------
@@ -412,32 +457,18 @@ def pruned(plan: Plan) -> Plan:
 def plan_uses(plan: Plan) -> Iterator[ColumnId]:
     """`plan_column_ids`, and columns that nodes take from their inputs by position."""
     yield from plan_column_ids(plan)
-    waiting: list[Plan] = [plan]
-    while waiting:
-        node = waiting.pop()
+    for node in plan_nodes(plan):
         if isinstance(node, SetOp | DistinctRows | Recursive | With):
             # Of a With only the definition counts; its input's columns are known already.
             for below in inputs(node)[: 1 if isinstance(node, With) else 2]:
                 yield from (column.id for column in output_columns(below))
-        waiting.extend(inputs(node))
 
 
 def _without(plan: Plan, used: set[ColumnId]) -> Plan:
-    match plan:
-        case Scan():
-            kept = [index for index, column in enumerate(plan.columns) if column.id in used]
-            if len(kept) == len(plan.columns):
-                return plan
-            columns = tuple([plan.columns[index] for index in kept])
-            return replace(plan, columns=columns, ordinals=tuple([plan.ordinals[i] for i in kept]))
-        case Values() | CteScan() | SetScan():
-            return plan
-        case With():
-            definition = _without(plan.definition, used)
-            return replace(plan, definition=definition, input=_without(plan.input, used))
-        case Recursive():
-            return replace(plan, base=_without(plan.base, used), step=_without(plan.step, used))
-        case Join() | SetOp():
-            return replace(plan, left=_without(plan.left, used), right=_without(plan.right, used))
-        case _:
-            return replace(plan, input=_without(plan.input, used))
+    if not isinstance(plan, Scan):
+        return with_inputs(plan, lambda part: _without(part, used))
+    kept = [index for index, column in enumerate(plan.columns) if column.id in used]
+    if len(kept) == len(plan.columns):
+        return plan
+    columns = tuple([plan.columns[index] for index in kept])
+    return replace(plan, columns=columns, ordinals=tuple([plan.ordinals[i] for i in kept]))

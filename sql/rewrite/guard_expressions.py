@@ -17,7 +17,12 @@ from typing import Final
 
 from sql.functions.table import FunctionKind, is_immutable
 from sql.plan.nodes import Aggregate, BoolOp, Call, Case, Const, Expr
-from sql.plan.traverse import children, has_subquery, is_volatile_anywhere, is_volatile_expression
+from sql.plan.traverse import (
+    has_subquery,
+    is_volatile_anywhere,
+    is_volatile_expression,
+    nodes,
+)
 from sql.regex.like import like_ends_with_escape
 from sql.types.numeric import widens
 
@@ -40,10 +45,11 @@ def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
     """Whether computing it for a row may end in an error, as far as this can be told.
     `by_overflow`: of sums and products, too.
     """
-    if isinstance(expr, Call) and itself_may_fail(expr, by_overflow=by_overflow):
-        return True
     # A subquery's plan is computed by DuckDB for all rows in any case.
-    return any(may_fail(part, by_overflow=by_overflow) for part in children(expr))
+    return any(
+        isinstance(node, Call) and itself_may_fail(node, by_overflow=by_overflow)
+        for node in nodes(expr)
+    )
 
 
 def is_harmless(part: Expr) -> bool:

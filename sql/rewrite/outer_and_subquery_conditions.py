@@ -16,18 +16,14 @@ from collections.abc import Set as AbstractSet
 
 from sql.plan.nodes import ColumnId, Expr, Filter, Join, Plan, SubqueryKind
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import column_ids, conjuncts, inputs, subqueries
+from sql.plan.traverse import column_ids, conjuncts, plan_nodes, subqueries
 
 
 def is_mixed(plan: Plan) -> bool:
     """Whether the plan of a subquery has such a condition."""
     outside = free_columns(plan)
-    return bool(outside) and _has_mixed(plan, outside)
-
-
-def _has_mixed(plan: Plan, outside: AbstractSet[ColumnId]) -> bool:
-    return any(mixes(part, outside) for part in conditions(plan)) or any(
-        _has_mixed(below, outside) for below in inputs(plan)
+    return bool(outside) and any(
+        mixes(part, outside) for node in plan_nodes(plan) for part in conditions(node)
     )
 
 

@@ -6,15 +6,13 @@ INVARIANTS
       uncorrelated subquery is evaluated once, wherever it stands.
 """
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from sql.binder.state import SUPPLIED_BASE
 from sql.errors import not_supported
-from sql.functions.table import Function
 from sql.plan.nodes import Join, Param, Subquery
-from sql.plan.renumbering import free_columns, parts_of
+from sql.plan.renumbering import free_columns, parts_of, rebuilt
 from sql.statements.bound import Bound
 from sql.statements.supplied import Supplied
 
@@ -31,19 +29,7 @@ def _numbered(value: object, own: int) -> object:
         if value.index <= SUPPLIED_BASE:
             return value
         return Param(value.index - SUPPLIED_BASE + own, value.type)
-    if isinstance(value, tuple):
-        made = tuple([_numbered(item, own) for item in value])
-        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
-    if not dataclasses.is_dataclass(value) or isinstance(value, type | Function):
-        return value
-    changed: dict[str, object] = {}
-    for field in dataclasses.fields(value):
-        if field.init:
-            old = getattr(value, field.name)
-            new = _numbered(old, own)
-            if new is not old:
-                changed[field.name] = new
-    return dataclasses.replace(value, **changed) if changed else value
+    return rebuilt(value, lambda part: _numbered(part, own))
 
 
 def check_once(bound: Bound, supplied: Sequence[Supplied]) -> None:

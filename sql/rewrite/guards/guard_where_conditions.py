@@ -22,7 +22,13 @@ from sql.functions.table import FunctionKind
 from sql.plan.conditions import all_of
 from sql.plan.nodes import Call, ColumnId, Expr, Join, Plan, SubqueryKind, output_columns
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import children, column_ids, has_subquery, is_volatile_anywhere, subqueries
+from sql.plan.traverse import (
+    column_ids,
+    has_subquery,
+    is_volatile_anywhere,
+    nodes,
+    subqueries,
+)
 from sql.rewrite.guard_expressions import guarded_value, may_fail
 
 _DIVISIONS: Final = frozenset({"/", "%"})
@@ -48,12 +54,12 @@ def guarded_parts(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
 
 
 def _fails_often(expr: Expr) -> bool:
-    if isinstance(expr, Call):
-        function = expr.function
-        from_text = function.kind is FunctionKind.CAST and function.args[0] == "text"
-        if from_text or function.name in _DIVISIONS:
-            return True
-    return any(map(_fails_often, children(expr)))
+    return any(
+        (node.function.kind is FunctionKind.CAST and node.function.args[0] == "text")
+        or node.function.name in _DIVISIONS
+        for node in nodes(expr)
+        if isinstance(node, Call)
+    )
 
 
 def tables_of(plan: Plan) -> Iterator[frozenset[ColumnId]]:

@@ -37,11 +37,11 @@ from sql.plan.nodes import (
 )
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import (
-    children,
     column_ids,
     has_subquery,
     inputs,
     is_volatile_anywhere,
+    nodes,
     scans,
     substituted,
 )
@@ -160,7 +160,4 @@ def _fails_alone(expr: Expr) -> bool:
 
 
 def _columns(expr: Expr) -> Iterator[ColumnRef]:
-    if isinstance(expr, ColumnRef):
-        yield expr
-    for child in children(expr):
-        yield from _columns(child)
+    return (node for node in nodes(expr) if isinstance(node, ColumnRef))

@@ -16,7 +16,14 @@ from dataclasses import replace
 
 from sql.plan.conditions import all_of
 from sql.plan.nodes import Call, ColumnId, ColumnRef, Expr, Filter, Join, Plan, Project, Subquery
-from sql.plan.traverse import Rewrite, column_ids, conjuncts, inputs, rewritten_node, with_queries
+from sql.plan.traverse import (
+    Rewrite,
+    column_ids,
+    conjuncts,
+    plan_nodes,
+    rewritten_node,
+    with_queries,
+)
 from sql.rewrite.guard_expressions import may_fail
 from sql.rewrite.guards.restrict_to_outer_keys import as_expression, is_column
 
@@ -41,23 +48,21 @@ def _hidden(plan: Plan, asked: _Ids) -> Plan:
 
 def _failing(plan: Plan) -> Iterator[ColumnId]:
     """The columns of conditions that may fail, below a join or above it."""
-    if isinstance(plan, Filter | Join):
-        condition = plan.predicate if isinstance(plan, Filter) else plan.condition
-        for part in () if condition is None else conjuncts(condition):
-            if may_fail(part, by_overflow=False):
-                yield from column_ids(part)
-    for below in inputs(plan):
-        yield from _failing(below)
+    for node in plan_nodes(plan):
+        if isinstance(node, Filter | Join):
+            condition = node.predicate if isinstance(node, Filter) else node.condition
+            for part in () if condition is None else conjuncts(condition):
+                if may_fail(part, by_overflow=False):
+                    yield from column_ids(part)
 
 
 def _renamed(plan: Plan) -> Iterator[tuple[ColumnId, ColumnId]]:
     """Columns that are the same."""
-    if isinstance(plan, Project):
-        for column, expr in zip(plan.columns, plan.exprs, strict=True):
-            if isinstance(expr, ColumnRef):
-                yield column.id, expr.id
-    for below in inputs(plan):
-        yield from _renamed(below)
+    for node in plan_nodes(plan):
+        if isinstance(node, Project):
+            for column, expr in zip(node.columns, node.exprs, strict=True):
+                if isinstance(expr, ColumnRef):
+                    yield column.id, expr.id
 
 
 def _by_all_names(asked: set[ColumnId], plan: Plan) -> _Ids:

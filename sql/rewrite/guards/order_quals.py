@@ -70,6 +70,7 @@ from sql.plan.traverse import (
     is_volatile_anywhere,
     nodes,
     plan_expressions,
+    plan_nodes,
     subqueries,
     substituted,
     with_queries,
@@ -304,7 +305,7 @@ def _join(plan: Join, parts: Sequence[Expr]) -> Join:
 
 def _asks(plan: Plan) -> bool:
     """Whether there are conditions in it that may fail."""
-    return _fails_here(plan) or any(map(_asks, inputs(plan)))
+    return any(map(_fails_here, plan_nodes(plan)))
 
 
 def _over(parts: Sequence[Expr], columns: Iterable[PlanColumn]) -> list[Expr]:

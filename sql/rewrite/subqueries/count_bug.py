@@ -36,7 +36,7 @@ from sql.plan.nodes import (
     SubqueryKind,
 )
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import Rewrite, inputs, plan_has_subquery, with_queries
+from sql.plan.traverse import Rewrite, plan_has_subquery, plan_nodes, with_queries
 from sql.rewrite.column_ids import Pass, numbers_of
 from sql.types.sql_type import BOOL, INT8
 
@@ -82,7 +82,7 @@ class _Rows:
 
 
 def _has_lateral(plan: Plan) -> bool:
-    return (isinstance(plan, Join) and plan.lateral) or any(map(_has_lateral, inputs(plan)))
+    return any(isinstance(node, Join) and node.lateral for node in plan_nodes(plan))
 
 
 def _in_case(plan: GroupBy, numbers: Iterator[int]) -> Plan:
