@@ -37,6 +37,10 @@ from storage.delta.statistics import table_statistics
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.types import ShardId, Source
 
+WITHOUT_CUTS = CoreSettings(cut_age_us=1 << 60)
+"""Rows stay in the tail, in the order in which they came, however slow the machine is: PostgreSQL's
+answers to queries without ORDER BY are in that order."""
+
 
 def schema_of(table: Table) -> pa.Schema:
     """What a table's shard stores."""

@@ -20,7 +20,7 @@ import pytest
 from tests.support import diagnostics
 from tests.support.alike import Alike, is_of_both
 from tests.support.servers import postgres
-from tests.support.stack import serving
+from tests.support.stack import WITHOUT_CUTS, serving
 
 DIRECTORY = Path(__file__).parent / "testdata"
 SCRIPTS = sorted(path.stem for path in DIRECTORY.glob("*.sql"))
@@ -95,7 +95,7 @@ def record(names: Sequence[str]) -> None:
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_like_postgresql(name: str) -> None:
     both, ours = statements(name)
-    with serving() as dsn:
+    with serving(core=WITHOUT_CUTS) as dsn:
         said = list(answers(dsn, [*both, *ours]))
     expected = (DIRECTORY / f"{name}.out").read_text().removesuffix("\n").split("\n\n")
     assert said[: len(both)] == expected

@@ -18,6 +18,7 @@ import psycopg
 import sql.binder.expressions.calls
 import sql.binder.expressions.set_returning
 import sql.binder.resolve.coercion
+import sql.binder.resolve.function_choice
 from sql.binder.resolve.overloads import Choice
 from sql.binder.state import Binding
 from sql.errors import SqlError
@@ -104,7 +105,7 @@ def watching() -> Iterator[Watch]:
     watch = Watch()
     with ExitStack() as stack:
         for module, name, watched in (
-            (sql.binder.expressions.calls, "choose_function", watch.choosing),
+            (sql.binder.resolve.function_choice, "choose_function", watch.choosing),
             (sql.binder.expressions.calls, "choose_operator", watch.choosing),
             (sql.binder.expressions.calls, "stand_in", watch.standing_in),
             (sql.binder.expressions.set_returning, "stand_in", watch.standing_in),

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.postgres.transactions.playing import Blocks, recorded_path, scripts, statements
 from tests.postgres.transactions.states import State
 from tests.support.servers import meridian, postgres
-from tests.support.stack import serving
+from tests.support.stack import WITHOUT_CUTS, serving
 from tests.support.stage import stage
 
 
@@ -71,7 +71,7 @@ def _answers(told: str) -> list[str]:
 @contextlib.contextmanager
 def _server(engine: str) -> Iterator[str]:
     if engine == "reference":
-        with serving() as dsn:
+        with serving(core=WITHOUT_CUTS) as dsn:
             yield dsn
         return
     options = ("--spark-master", "none") if engine == "local" else ()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.postgres.transactions.playing import Blocks, recorded_path, scripts, statements
 from tests.support.servers import meridian
-from tests.support.stack import serving
+from tests.support.stack import WITHOUT_CUTS, serving
 from tests.support.stage import stage
 
 SCRIPTS = sorted(scripts())
@@ -40,7 +40,7 @@ def check(dsn: str, name: str) -> None:
     "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in SCRIPTS]
 )
 def test_reference(name: str) -> None:
-    with serving() as dsn:
+    with serving(core=WITHOUT_CUTS) as dsn:
         check(dsn, name)
 
 

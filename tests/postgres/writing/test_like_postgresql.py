@@ -15,7 +15,7 @@ import pytest
 
 from tests.postgres.writing.playing import Player
 from tests.support.servers import fresh_database, meridian, postgres
-from tests.support.stack import serving
+from tests.support.stack import WITHOUT_CUTS, serving
 from tests.support.stage import stage
 
 DIRECTORY = Path(__file__).parent / "testdata"
@@ -63,7 +63,7 @@ def differences_on(
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_like_postgresql(name: str) -> None:
-    with serving() as dsn:
+    with serving(core=WITHOUT_CUTS) as dsn:
         assert not differences(dsn, name)
 
 

@@ -12,7 +12,7 @@ from tests.postgres.writing.playing import Player
 from tests.postgres.writing.sequences import Writer
 from tests.postgres.writing.typed_sequences import TypedWriter
 from tests.support.servers import fresh_database, meridian, postgres
-from tests.support.stack import serving
+from tests.support.stack import WITHOUT_CUTS, serving
 from tests.support.stage import stage
 
 TESTDATA = Path(__file__).parent / "testdata"
@@ -67,7 +67,7 @@ def record() -> None:
 def test_recorded_sequences(name: str, kind: type[Writer], seeds: range) -> None:
     expected = iter((TESTDATA / f"{name}.out").read_text().removesuffix("\n").split("\n\n"))
     for seed in seeds:
-        with serving() as dsn:
+        with serving(core=WITHOUT_CUTS) as dsn:
             for said in played(dsn, kind, seed, COUNT, briefly=True):
                 assert said == next(expected), f"seed {seed}"
     assert next(expected, None) is None
