@@ -1,9 +1,9 @@
-"""Numbers for the columns that passes over a plan make.
+"""Reserve a range of column ids for each pass that adds columns to a plan.
 
 INVARIANTS
-  C1  every pass has a range of its own, behind the numbers of all columns that are bound, runs once
-      over the plan of a statement and takes its numbers from one iterator, so that columns never
-      meet. The keys of windows are numbered apart (`emit/windows.py`).
+  C1  every pass has a range of its own, behind the ids of all bound columns. It runs once over the
+      plan of a statement and takes its ids from one iterator, so that ids never collide. The keys
+      of windows are numbered apart (`emit/windows.py`).
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _RANGE: Final = 10**15
 
 
 class Pass(IntEnum):
-    """Who makes columns."""
+    """The passes that add columns."""
 
     CONDITION_COLUMNS = 1
     ASKED_SUBQUERIES = 2
@@ -33,5 +33,5 @@ class Pass(IntEnum):
 
 
 def numbers_of(made_by: Pass) -> Iterator[int]:
-    """The numbers of a pass, from its first (C1)."""
+    """The column ids of a pass, from its first (C1)."""
     return count(made_by * _RANGE)

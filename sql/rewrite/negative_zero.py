@@ -1,15 +1,15 @@
-"""Rows outside of a subquery that differ by the sign of a zero stay two.
+"""Keep outer rows apart that differ only in the sign of a float zero, for subqueries that show it.
 
     (select u.f + t.x from t where t.id > u.id)       u.f is 0 in one row and -0 in another
       ─▶  (select case when c.zero then -0 else c.f end + t.x from t where t.id > c.id)
           over rows c of u, which have c.zero: whether f is -0
 
-An engine runs a subquery once for all rows outside that it finds equal, and 0 = -0.
+An engine runs a subquery once for all outer rows that compare equal, and 0 = -0.
 
 INVARIANTS
   Z1  a float that is only compared stays as it is: both zeros compare alike. So do the keys by
-      which engines join subqueries to the rows outside.
-  Z2  the columns of a node stay what they were, in their order.
+      which engines join subqueries to the outer rows.
+  Z2  a node keeps its columns and their order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,7 +49,7 @@ _FLOATS: Final = ("float4", "float8")
 
 
 def with_outer_zeros(plan: Plan) -> Plan:
-    """The plan with the signs of zeros as columns of the rows outside."""
+    """The plan whose outer rows have the signs of their zeros as columns."""
     if not any(column.type.name in _FLOATS for column in columns_made(plan)):
         return plan
     return _plan(plan, numbers_of(Pass.OUTER_ZEROS))

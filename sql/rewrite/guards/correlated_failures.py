@@ -1,4 +1,4 @@
-"""Queries that refer to rows outside and may fail: what an engine joins to those rows."""
+"""Apply a rewrite to each correlated subquery and lateral side that may fail."""
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -14,7 +14,7 @@ Outside = AbstractSet[ColumnId]
 
 def with_failing_queries(plan: Plan, rewrite: Callable[[Plan, Outside], Plan]) -> Plan:
     """The plan with such subqueries and right sides of lateral joins rewritten, the innermost
-    first. `rewrite` is given the columns outside. One that can only overflow stays.
+    first. `rewrite` is given the outer columns. A query that can only overflow stays.
     """
 
     def told(query: Plan) -> Plan:

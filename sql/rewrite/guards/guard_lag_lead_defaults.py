@@ -1,4 +1,4 @@
-"""The default of lag() and lead() is computed for rows that have no row there, as PostgreSQL does.
+"""Evaluate the default of lag() and lead() only for rows without such a neighbour.
 
     lag(v, n, 10/k) over w
       ─▶  case when n is null or t then l else 10/k end
@@ -40,7 +40,7 @@ _WITH_DEFAULT = 3
 
 
 def with_asked_defaults(plan: Plan) -> Plan:
-    """The plan with such defaults outside of their windows (D1)."""
+    """The plan, which evaluates such defaults above their windows (D1)."""
     return _plan(plan, numbers_of(Pass.ASKED_DEFAULTS))
 
 

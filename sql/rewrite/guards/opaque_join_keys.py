@@ -1,14 +1,14 @@
-"""What rows are joined by is hidden from Spark where it would ask a condition of too many rows.
+"""Hide equi-join columns from Spark, which would infer a failing condition on the other side.
 
     t join u on t.id = u.v where 60/t.id > 1  ─▶  t join u on coalesce(t.id, t.id) = u.v ..
 
-Of `t.id = u.v` Spark concludes `60/u.v > 1`, which it asks of all rows of u. It concludes nothing
-of an expression, but joins by it.
+From `t.id = u.v` Spark infers `60/u.v > 1`, which it evaluates for all rows of u. It infers nothing
+from an expression, but joins by it.
 
 INVARIANTS
-  H1  only columns are hidden that a condition speaks of that may fail otherwise than by overflow.
+  H1  a column is hidden only if a condition on it may fail otherwise than by overflow.
 
-Not here: what a subquery is joined by (`restrict_to_outer_keys.py`).
+Not here: the keys that a subquery is joined by (`restrict_to_outer_keys.py`).
 """
 
 from collections.abc import Iterator

@@ -1,20 +1,20 @@
-"""Aggregates of a subquery that refers to the row outside have a row for every row outside, as in
-PostgreSQL, whatever is made of them.
+"""Give a correlated aggregate a row for every outer row, as in PostgreSQL (the COUNT bug).
 
     (select array_agg(m) from (select max(v) as m from u where u.k = t.k) q)
       DuckDB ─▶  .. from (select case when true then c end as m from (select max(v) as c from u ..))
       Spark  ─▶  .. from (select max(v) as m, count(1) as c from u ..)
 
-There is a row of `m` for each row of t, NULL where nothing is found. Engines join the aggregates of
-what they have found to the rows outside. DuckDB leaves those out for which there is nothing if all
-that is made of them above is NULL for NULL, and takes lists, windows, unions and joins for that as
-well; CASE is not, and its optimizer takes it away after the joins are made. Spark leaves them out
-if none of the aggregates has another value than NULL for no rows, as a count has.
+There is a row of `m` for each row of t, NULL where u has no match. Engines join the aggregates of
+the matches to the outer rows. DuckDB drops the outer rows without a match if everything above the
+aggregates is NULL for NULL; it wrongly counts lists, windows, unions and joins as such. CASE is not
+NULL for NULL, and DuckDB's optimizer removes it after the joins are planned. Spark drops them if
+every aggregate is NULL over no rows; a count is not.
 
 INVARIANTS
-  M1  what an engine knows by itself stays as it is, so that it makes a plain join of it: a value
-      that is made of the aggregates alone (no row is as good as NULL), and on Spark also a lateral
-      join of them, and those that `single_row_subqueries.py` makes values of.
+  M1  a form that an engine gets right by itself stays as it is, so that the engine makes a plain
+      join of it. Such are scalar subqueries over the aggregates alone (no row is as good as NULL);
+      on Spark also a lateral join of them, and those that `single_row_subqueries.py` turns into
+      values.
 """
 
 from collections.abc import Callable, Iterator
