@@ -1,19 +1,19 @@
-"""Logical plans as SQL of an engine: one SELECT statement over relations that it knows by name.
+"""Write a logical plan as one SELECT statement over relations with given names.
 
     Plan ─▶ Select (FROM, WHERE, outputs ..) ─▶ text + strings bound by name
 
 A node is folded into the SELECT below it where SQL's order of clauses allows that; otherwise the
 SELECT below becomes a derived table. A scanned relation has the input's columns as `f0`, `f1` ..
-and, when a plan asks for identity, `__source` (string) and `__index` (bigint).
+and, when a plan demands row identities, `__source` (string) and `__index` (bigint).
 
 INVARIANTS
   Q1  no text of a user is in the statement: names are generated, strings are bound
       (`EmittedQuery.arguments`).
   Q2  a result column with id n is called `c<n>`, in the plan's order; a result of no columns has
       one called `z`.
-  Q3  what cannot be proven to be PostgreSQL's answer is refused with 0A000.
+  Q3  a plan whose answer is not proven to be PostgreSQL's is refused with 0A000.
 
-Not here: what the engines write differently (`scope.Dialect`), running it (`compute/`).
+Not here: the syntax of an engine (`state.Dialect`), running the statement (`compute/`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,10 +1,10 @@
-"""Logical plans as DuckDB SQL: the dialect of the local engine, and the way in.
+"""Emit plans as DuckDB SQL: the entry point, DuckDB's passes and its dialect.
 
 INVARIANTS
   Q4  a relation stands in FROM by a name of ours; strings are arguments, `$a1` ..; functions of
       `EmittedQuery.calls` are registered with the connection before the statement runs.
 
-Not here: running it, and turning DuckDB's failures into ours (`compute/duckdb/executor.py`).
+Not here: running it, and translating DuckDB's failures (`compute/duckdb/executor.py`).
 """
 
 import re
@@ -46,7 +46,8 @@ def emit(
     """The plan as one statement. `relations`: the name in FROM of each input; `parameters`: $1
     first.
 
-    A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
+    A statement may be cached by its plan and relations: `emitted_again` fits it to other
+    parameters.
     """
     plan = with_pulled_up(called_once(with_inherited_order(plan)))
     plan = run_if_asked(with_joined_subqueries(plan, only_failing=True))
@@ -63,7 +64,7 @@ def emit(
 
 
 def emitted_again(query: EmittedQuery, parameters: Sequence[Value]) -> EmittedQuery | None:
-    """What `emit` would answer for other parameters; None if that is another text."""
+    """The statement that `emit` would return for other parameters; None if its text differs."""
     arguments = dict(query.arguments)
     for number, (given, value) in enumerate(zip(query.parameters, parameters, strict=True), 1):
         name = f"q{number}"
@@ -80,7 +81,7 @@ def emitted_again(query: EmittedQuery, parameters: Sequence[Value]) -> EmittedQu
 
 
 def without_values(query: EmittedQuery) -> EmittedQuery:
-    """To be kept for `emitted_again`: values of parameters may be large."""
+    """The statement for a cache and `emitted_again`: values of parameters may be large."""
     kept = {name: "" if name[0] == "q" else value for name, value in query.arguments.items()}
     return replace(query, arguments=kept)
 

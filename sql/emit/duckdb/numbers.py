@@ -1,5 +1,6 @@
-"""Templates of integers and numeric: no digit goes silently, overflow is 22003
-(notes/semantics.md §3, §4).
+"""Write integer and numeric operators for DuckDB: exact, overflow is 22003.
+
+See notes/semantics.md §3 and §4.
 
 INVARIANTS
   D1  DuckDB's decimals are exact up to 38 digits, and fail beyond: both operands of a sum go in

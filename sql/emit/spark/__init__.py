@@ -1,1 +1,15 @@
-"""spark: to be described."""
+"""Write plans as Spark SQL.
+
+    Plan ─▶ dialect.emit: passes, then sql.emit.plans ─▶ one statement for `spark.sql(text, args)`,
+                                                         and relations that are computed before it
+
+  the way in     `dialect`: the passes of this engine, its syntax for `sql.emit`, and `emit`
+  expressions    `expressions` dispatches to `types`, `text`, `times`, `floats`, `decimals`,
+                 `quotients`, `arrays`, `array_subqueries` and `single_row_subqueries`
+  rows           `aggregates`, `windows`, `sets`
+  Python         `outside` and `outside_windows`: functions of Spark's Python workers, which compute
+                 with the reference evaluator whatever Spark computes otherwise than PostgreSQL
+
+`compute.spark` runs the statements; only `compute` imports this package. It may not import
+`sql.emit.duckdb`.
+"""

@@ -1,9 +1,9 @@
-"""Logical plans as Spark SQL: the dialect, and the way in.
+"""Emit plans as Spark SQL: the entry point, Spark's passes and its dialect.
 
 INVARIANTS
   Q4  a relation is a temporary view, and all strings are arguments of `spark.sql(text, args=..)`.
 
-Not here: running it, and turning Spark's failures into ours (`compute/spark/executor.py`).
+Not here: running it, and translating Spark's failures (`compute/spark/executor.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,8 +54,9 @@ def emit(
     *,
     prefix: str = "made",
 ) -> EmittedQuery:
-    """The plan as one statement, and what is made before it. `relations`: the view's name for each
-    input; `parameters`: $1 first; `prefix`: what the names of relations that are made begin with.
+    """The plan as one statement, and the relations computed before it. `relations`: the view's name
+    for each input; `parameters`: $1 first; `prefix`: the first part of the names of these
+    relations.
 
     Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
     only.
