@@ -42,7 +42,7 @@ _Filtered = TypeVar("_Filtered", Aggregate, WindowCall)
 
 
 def with_filtered_arguments(plan: Plan, *, by_overflow: bool = True) -> Plan:
-    """The plan with such calls guarded (F1). `by_overflow`: also arguments that can only overflow."""
+    """The plan with such calls guarded (F1). `by_overflow`: also what can only overflow."""
     return _plan(plan, numbers_of(Pass.FILTERED_ARGUMENTS), by_overflow)
 
 
