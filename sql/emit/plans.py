@@ -69,7 +69,6 @@ from sql.rewrite.guards.push_filters_below_lateral import pushed
 from sql.rewrite.outer_and_subquery_conditions import is_mixed
 from sql.rewrite.subqueries.join_condition_subqueries import stays_in_condition
 from sql.rewrite.subqueries.lateral_set_functions import flattened, is_beside
-from sql.rewrite.volatile_calls import called_once
 from sql.types.sql_type import Value
 
 _INT_MAX = 2_147_483_647
@@ -85,12 +84,12 @@ def emit_plan(
     parameters: Sequence[Value],
     dialect: Dialect,
 ) -> EmittedQuery:
-    """The plan as one statement. `relations`: the name of each input; `parameters`: $1 first.
+    """The plan, as the engine's passes have left it, as one statement. `relations`: the name of
+    each input; `parameters`: $1 first.
 
     Parameters may be part of the text (`EmittedQuery.parameters`).
     """
     check_depth(plan)
-    plan = called_once(plan)
     # Only Spark wants to know.
     has_sets = not dialect.deep_correlation and has_set_operation(plan)
     statement = Statement(dialect, relations, parameters, has_set_operation=has_sets)

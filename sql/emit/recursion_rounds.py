@@ -57,7 +57,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.renumbering import cte_scans, free_columns, parts_of, rebuilt
 from sql.plan.traverse import inputs
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import plan_may_fail
 from sql.types.sql_type import Value
 
@@ -157,7 +157,7 @@ class _Emission:
     """What is scanned in place of WITH queries and of the last rounds of recursions."""
     made: dict[RelationId, Made] = field(default_factory=dict[RelationId, Made])
     last: set[RelationId] = field(default_factory=set[RelationId])
-    numbers: Iterator[int] = field(default_factory=lambda: numbers_of(Pass.ROUNDS))
+    numbers: Iterator[int] = field(default_factory=lambda: numbers_of(IdRange.RECURSION_ROUNDS))
     names: Iterator[int] = field(default_factory=lambda: count(1))
 
     def note_read(self, plans: Sequence[Plan]) -> None:

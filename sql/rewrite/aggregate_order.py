@@ -40,21 +40,25 @@ from sql.plan.traverse import (
     with_inputs,
     with_queries,
 )
+from sql.rewrite.plan_facts import PlanFacts
 
 _GATHERING: Final = ("array_agg", "string_agg", "json_", "jsonb_", "any_value")
 _SUMS: Final = ("sum", "avg", "var", "stddev", "corr", "covar_", "regr_")
 _Ordered = tuple[Plan, tuple[SortKey, ...]]
 
 
-def with_inherited_order(plan: Plan) -> Plan:
+def with_inherited_order(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with ORDER BY in such aggregates (I1)."""
+    return _plan(plan) if facts.has_outer_rows else plan
 
+
+def _plan(plan: Plan) -> Plan:
     def subquery(expr: Subquery, within: Rewrite) -> Subquery:
-        query = with_inherited_order(expr.plan)
+        query = _plan(expr.plan)
         query = _gathered(query) if free_columns(query) else query
         return replace(expr, args=tuple(map(within, expr.args)), plan=query)
 
-    made = with_queries(plan, with_inherited_order, subquery)
+    made = with_queries(plan, _plan, subquery)
     if isinstance(made, Join) and made.lateral:
         return replace(made, right=_gathered(made.right))
     return made

@@ -14,7 +14,6 @@ INVARIANTS
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
 
 from sql.functions.table import COMPARISONS, function_by_id
 from sql.plan.nodes import (
@@ -32,7 +31,7 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.plan.projections import only
-from sql.plan.renumbering import columns_made, parts_of
+from sql.plan.renumbering import parts_of
 from sql.plan.traverse import (
     plan_expressions,
     rewritten_node,
@@ -42,17 +41,14 @@ from sql.plan.traverse import (
     with_inputs,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.plan_facts import FLOAT_NAMES, PlanFacts
 from sql.types.sql_type import BOOL
 
-_FLOATS: Final = ("float4", "float8")
 
-
-def with_outer_zeros(plan: Plan) -> Plan:
+def with_outer_zeros(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan whose outer rows have the signs of their zeros as columns."""
-    if not any(column.type.name in _FLOATS for column in columns_made(plan)):
-        return plan
-    return _plan(plan, numbers_of(Pass.OUTER_ZEROS))
+    return _plan(plan, numbers_of(IdRange.NEGATIVE_ZERO)) if facts.has_outer_float else plan
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
@@ -62,7 +58,7 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     ]
     if isinstance(made, Join) and made.lateral:
         within.append(made.right)
-    seen = {ref.id: ref for part in within for ref in _seen(part) if ref.type.name in _FLOATS}
+    seen = {ref.id: ref for part in within for ref in _seen(part) if ref.type.name in FLOAT_NAMES}
     if not seen:
         return made
     zeros: dict[ColumnId, Expr] = {}

@@ -58,6 +58,7 @@ from sql.plan.traverse import (
     with_children,
     with_inputs,
 )
+from sql.rewrite.plan_facts import PlanFacts
 
 _Found: TypeAlias = tuple[Call, tuple[Expr, ...]]
 """A call, and the conditions that all hold where PostgreSQL makes it."""
@@ -82,11 +83,15 @@ def with_columns(expr: Expr, calls: Sequence[Call]) -> Expr:
     return _replaced(expr, frozenset(call.instance for call in calls))
 
 
-def called_once(plan: Plan) -> Plan:
+def called_once(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, which evaluates volatile calls in a projection below the node that uses them."""
+    return _plan(plan) if facts.is_volatile else plan
+
+
+def _plan(plan: Plan) -> Plan:
     if not is_volatile_plan(plan):
         return plan
-    below = rewritten_node(with_inputs(plan, called_once), _within)
+    below = rewritten_node(with_inputs(plan, _plan), _within)
     match below:
         case Project():
             found = _hoisted(below.exprs)
@@ -114,7 +119,7 @@ def _within(expr: Expr) -> Expr:
     """The plans of subqueries."""
     if isinstance(expr, Subquery):
         args = tuple(map(_within, expr.args))
-        return replace(expr, args=args, plan=called_once(expr.plan))
+        return replace(expr, args=args, plan=_plan(expr.plan))
     return with_children(expr, _within)
 
 

@@ -2,7 +2,8 @@
 
     Plan ─▶ dialect.emit: passes, then sql.emit.plans ─▶ a statement with arguments `$a1`, `$q1` ..
 
-  the way in     `dialect`: the passes of this engine, its syntax for `sql.emit`, and `emit`
+  the way in     `dialect`: `emit`, and this engine's syntax for `sql.emit`; `passes`: the rewriting
+                 passes in the order in which they run
   expressions    `expressions` dispatches to `types`, `text`, `times`, `floats`, `numbers`,
                  `quotients`, `arrays`
   rows           `aggregates`, `windows`, `sets`

@@ -3,7 +3,8 @@
     Plan ─▶ dialect.emit: passes, then sql.emit.plans ─▶ one statement for `spark.sql(text, args)`,
                                                          and relations that are computed before it
 
-  the way in     `dialect`: the passes of this engine, its syntax for `sql.emit`, and `emit`
+  the way in     `dialect`: `emit`, and this engine's syntax for `sql.emit`; `passes`: the rewriting
+                 passes in the order in which they run
   expressions    `expressions` dispatches to `types`, `text`, `times`, `floats`, `decimals`,
                  `quotients`, `arrays`, `array_subqueries` and `single_row_subqueries`
   rows           `aggregates`, `windows`, `sets`

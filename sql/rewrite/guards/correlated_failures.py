@@ -8,11 +8,14 @@ from sql.plan.nodes import ColumnId, Join, Plan, Subquery
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import Rewrite, with_queries
 from sql.rewrite.failure_analysis import plan_may_fail
+from sql.rewrite.plan_facts import PlanFacts
 
 Outside = AbstractSet[ColumnId]
 
 
-def with_failing_queries(plan: Plan, rewrite: Callable[[Plan, Outside], Plan]) -> Plan:
+def with_failing_queries(
+    plan: Plan, facts: PlanFacts, rewrite: Callable[[Plan, Outside], Plan]
+) -> Plan:
     """The plan with such subqueries and right sides of lateral joins rewritten, the innermost
     first. `rewrite` is given the outer columns. A query that can only overflow stays.
     """
@@ -31,4 +34,4 @@ def with_failing_queries(plan: Plan, rewrite: Callable[[Plan, Outside], Plan]) -
             return replace(made, right=told(made.right))
         return made
 
-    return node(plan)
+    return node(plan) if facts.has_outer_rows and facts.may_fail(by_overflow=False) else plan

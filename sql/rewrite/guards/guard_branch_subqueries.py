@@ -47,7 +47,6 @@ from sql.plan.traverse import (
     has_subquery,
     is_volatile_expression,
     is_volatile_plan,
-    plan_has_subquery,
     rewritten_node,
     with_children,
     with_inputs,
@@ -56,15 +55,17 @@ from sql.rewrite.failure_analysis import has_several, may_fail_anywhere
 from sql.rewrite.guard_expressions import guarded_value, itself_may_fail, may_fail
 from sql.rewrite.guards.hoist_failing_outputs import made_outside, of_outer_row
 from sql.rewrite.guards.scalar_subquery_aggregates import guarded_only_values
+from sql.rewrite.plan_facts import PlanFacts
 
 _PARTS_MAX: Final = 100
 """Of a condition. More: guards that guard the conditions of others within them grow without bound;
 fewer: long lists of conditions guard nothing."""
 
 
-def with_guarded_branches(plan: Plan, *, by_key: bool) -> Plan:
+def with_guarded_branches(plan: Plan, facts: PlanFacts, *, by_key: bool) -> Plan:
     """The plan with the subqueries in its branches guarded (S1). `by_key`: S4."""
-    return _Branches(by_key).plan(plan) if plan_has_subquery(plan) else plan
+    guarded = facts.has_subquery and facts.may_fail()
+    return _Branches(by_key).plan(plan) if guarded else plan
 
 
 @dataclass(frozen=True, slots=True)

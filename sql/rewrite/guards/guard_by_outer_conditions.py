@@ -58,13 +58,15 @@ from sql.rewrite.guard_expressions import guarded_value, may_fail
 from sql.rewrite.guards.hoist_failing_outputs import is_made_outside
 from sql.rewrite.guards.push_filters_below_lateral import KEEP_LEFT, KEEP_RIGHT
 from sql.rewrite.guards.scalar_subquery_aggregates import guarded_only_values
+from sql.rewrite.plan_facts import PlanFacts
 
 _Conditions: TypeAlias = tuple[Expr, ...]
 
 
-def guarded_by_outer(plan: Plan) -> Plan:
+def guarded_by_outer(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, whose subqueries guard what they compute by their conditions on outer rows."""
-    return _plan(plan, ())[0]
+    guarded = facts.has_outer_rows and facts.may_fail(by_overflow=False)
+    return _plan(plan, ())[0] if guarded else plan
 
 
 def _plan(plan: Plan, given: _Conditions) -> tuple[Plan, _Conditions]:
@@ -189,9 +191,9 @@ def _queries(expr: Expr) -> Expr:
     if isinstance(expr, Subquery):
         args, plan = tuple(map(_queries, expr.args)), expr.plan
         if isinstance(plan, Project) and is_made_outside(expr):
-            plan = replace(plan, input=guarded_by_outer(plan.input))
+            plan = replace(plan, input=_plan(plan.input, ())[0])
         else:
-            plan = guarded_by_outer(plan)
+            plan = _plan(plan, ())[0]
         return replace(expr, args=args, plan=plan)
     return with_children(expr, _queries) if has_subquery(expr) else expr
 

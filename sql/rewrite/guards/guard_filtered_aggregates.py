@@ -34,16 +34,19 @@ from sql.plan.traverse import (
     with_inputs,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import may_fail_for_others
 from sql.rewrite.guard_expressions import may_fail, where_true
+from sql.rewrite.plan_facts import PlanFacts
 
 _Filtered = TypeVar("_Filtered", Aggregate, WindowCall)
 
 
-def with_filtered_arguments(plan: Plan, *, by_overflow: bool = True) -> Plan:
+def with_filtered_arguments(plan: Plan, facts: PlanFacts, *, by_overflow: bool = True) -> Plan:
     """The plan with such calls guarded (F1). `by_overflow`: also what can only overflow."""
-    return _plan(plan, numbers_of(Pass.FILTERED_ARGUMENTS), by_overflow)
+    if not facts.has_subquery or not facts.may_fail(by_overflow=by_overflow):
+        return plan
+    return _plan(plan, numbers_of(IdRange.GUARD_FILTERED_AGGREGATES), by_overflow)
 
 
 def _plan(plan: Plan, numbers: Iterator[int], by_overflow: bool) -> Plan:

@@ -30,18 +30,19 @@ from sql.plan.nodes import (
 )
 from sql.plan.projections import reference
 from sql.plan.traverse import is_volatile_anywhere, with_queries
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import may_fail_for_others
 from sql.rewrite.guard_expressions import may_fail
+from sql.rewrite.plan_facts import PlanFacts
 from sql.types.sql_type import BOOL
 
 _SHIFTS = ("lag", "lead")
 _WITH_DEFAULT = 3
 
 
-def with_asked_defaults(plan: Plan) -> Plan:
+def with_asked_defaults(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, which evaluates such defaults above their windows (D1)."""
-    return _plan(plan, numbers_of(Pass.ASKED_DEFAULTS))
+    return _plan(plan, numbers_of(IdRange.GUARD_LAG_LEAD_DEFAULTS)) if facts.may_fail() else plan
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

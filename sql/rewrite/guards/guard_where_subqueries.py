@@ -22,11 +22,16 @@ from sql.plan.traverse import column_ids, has_subquery, with_queries
 from sql.rewrite.guard_expressions import is_harmless
 from sql.rewrite.guards.guard_branch_subqueries import under
 from sql.rewrite.guards.guard_where_conditions import tables_of
+from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_guarded_conditions(plan: Plan) -> Plan:
+def with_guarded_conditions(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such subqueries guarded (W1)."""
-    made = with_queries(plan, with_guarded_conditions)
+    return _plan(plan) if facts.has_subquery else plan
+
+
+def _plan(plan: Plan) -> Plan:
+    made = with_queries(plan, _plan)
     return _guarded(made) if isinstance(made, Filter) else made
 
 

@@ -50,17 +50,20 @@ from sql.plan.traverse import (
     with_children,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import may_fail_for_others
 from sql.rewrite.guard_expressions import is_harmless
+from sql.rewrite.plan_facts import PlanFacts
 
 _KEPT: Final = "kept(any)"
 _Found = tuple[Expr, Sequence[Expr]]
 
 
-def with_condition_columns(plan: Plan, *, for_spark: bool = False) -> Plan:
+def with_condition_columns(plan: Plan, facts: PlanFacts, *, for_spark: bool = False) -> Plan:
     """The plan with such columns (C1, C3)."""
-    return _Conditions(numbers_of(Pass.CONDITION_COLUMNS), for_spark).plan(plan)
+    if not facts.has_subquery or not facts.may_fail(by_overflow=not for_spark):
+        return plan
+    return _Conditions(numbers_of(IdRange.HOIST_SUBQUERY_CONDITIONS), for_spark).plan(plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,10 +67,11 @@ from sql.plan.traverse import (
     with_children,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import may_fail_anywhere
 from sql.rewrite.guard_expressions import is_harmless
 from sql.rewrite.guards.guard_branch_subqueries import guarded_subquery
+from sql.rewrite.plan_facts import PlanFacts
 from sql.rewrite.trivial_scalar_subqueries import of_value, only_value
 from sql.types.sql_type import BOOL, INT8
 
@@ -82,9 +83,9 @@ _BOTH: Final = (JoinKind.CROSS, JoinKind.INNER)
 """Joins of which a row has one of either side."""
 
 
-def run_if_asked(plan: Plan) -> Plan:
+def run_if_asked(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, whose uncorrelated subqueries run only on demand (A1)."""
-    return _plan(plan, numbers_of(Pass.ASKED_SUBQUERIES))
+    return _plan(plan, numbers_of(IdRange.LAZY_INIT_PLANS)) if facts.has_subquery else plan
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

@@ -19,19 +19,25 @@ from sql.plan.nodes import Call, ColumnId, ColumnRef, Expr, Filter, Join, Plan, 
 from sql.plan.traverse import Rewrite, column_ids, conjuncts, inputs, rewritten_node, with_queries
 from sql.rewrite.guard_expressions import may_fail
 from sql.rewrite.guards.restrict_to_outer_keys import as_expression, is_column
+from sql.rewrite.plan_facts import PlanFacts
 
 _Ids = frozenset[ColumnId]
 
 
-def with_hidden_keys(plan: Plan) -> Plan:
+def with_hidden_keys(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such keys hidden (H1)."""
+    return _query(plan) if facts.may_fail(by_overflow=False) else plan
+
+
+def _query(plan: Plan) -> Plan:
+    """A query with the keys of its own joins hidden, and those of its subqueries."""
     asked = set(_failing(plan))
     return _hidden(plan, _by_all_names(asked, plan) if asked else frozenset())
 
 
 def _hidden(plan: Plan, asked: _Ids) -> Plan:
     def subquery(expr: Subquery, within: Rewrite) -> Subquery:
-        return replace(expr, args=tuple(map(within, expr.args)), plan=with_hidden_keys(expr.plan))
+        return replace(expr, args=tuple(map(within, expr.args)), plan=_query(expr.plan))
 
     made = with_queries(plan, lambda part: _hidden(part, asked), subquery)
     if not asked or not isinstance(made, Filter | Join):

@@ -65,6 +65,7 @@ from sql.plan.traverse import (
 from sql.rewrite.failure_analysis import may_fail_for_others
 from sql.rewrite.guard_expressions import is_harmless, may_fail
 from sql.rewrite.guards.push_filters_below_lateral import KEEP_LEFT, KEEP_RIGHT
+from sql.rewrite.plan_facts import PlanFacts
 
 _USES_MAX: Final = 4
 _PARTS_MAX: Final = 100
@@ -74,9 +75,13 @@ branches, or is as long, fails where PostgreSQL answers."""
 _Made: TypeAlias = Mapping[ColumnId, Expr]
 
 
-def with_pulled_up(plan: Plan) -> Plan:
+def with_pulled_up(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such columns computed where they are used (U1), and conditions below (U3)."""
-    made = with_queries(plan, with_pulled_up)
+    return _plan(plan) if facts.may_fail(by_overflow=False) else plan
+
+
+def _plan(plan: Plan) -> Plan:
+    made = with_queries(plan, _plan)
     if isinstance(made, Join) and made.lateral:
         return _pulled_aside(made)
     if not isinstance(made, Project | Filter | GroupBy | Window):

@@ -20,11 +20,12 @@ from sql.plan.conditions import equal_sides, flat, joined
 from sql.plan.nodes import BoolOp, Call, Coalesce, ColumnRef, Distinct, Expr, Filter, Join, Plan
 from sql.plan.traverse import column_ids, rewritten_node, with_inputs
 from sql.rewrite.guards.correlated_failures import Outside, with_failing_queries
+from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_asked_keys(plan: Plan) -> Plan:
+def with_asked_keys(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, which computes such subqueries and lateral joins for keys of outer rows (K1)."""
-    return with_failing_queries(plan, _by_expressions)
+    return with_failing_queries(plan, facts, _by_expressions)
 
 
 def as_expression(expr: Expr) -> Expr:

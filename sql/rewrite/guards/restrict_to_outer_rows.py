@@ -19,6 +19,7 @@ from sql.plan.conditions import all_of
 from sql.plan.nodes import Call, ColumnRef, Distinct, Expr, Filter, Join, JoinKind, Plan
 from sql.plan.traverse import conjuncts, with_inputs
 from sql.rewrite.guards.correlated_failures import Outside, with_failing_queries
+from sql.rewrite.plan_facts import PlanFacts
 from sql.types.sql_type import BOOL
 
 _COMPARED: Final = frozenset({
@@ -28,9 +29,9 @@ _COMPARED: Final = frozenset({
 """Types whose columns an engine compares as they are."""
 
 
-def with_rows_outside(plan: Plan) -> Plan:
+def with_rows_outside(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, whose subqueries and lateral joins stay joined to their outer rows."""
-    return with_failing_queries(plan, _compared)
+    return with_failing_queries(plan, facts, _compared)
 
 
 def _compared(plan: Plan, outside: Outside) -> Plan:

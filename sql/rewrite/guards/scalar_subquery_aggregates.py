@@ -41,16 +41,19 @@ from sql.plan.nodes import (
 )
 from sql.plan.projections import reference
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import Rewrite, column_ids, inputs, plan_has_subquery, with_queries
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.plan.traverse import Rewrite, column_ids, inputs, with_queries
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import ONLY_VALUE, has_several, is_only_value, plan_may_fail
 from sql.rewrite.guards.hoist_failing_outputs import is_made_outside
 from sql.rewrite.outer_and_subquery_conditions import conditions
+from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_only_rows(plan: Plan) -> Plan:
+def with_only_rows(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such aggregates (L1)."""
-    return _plan(plan, numbers_of(Pass.ONLY_ROWS)) if plan_has_subquery(plan) else plan
+    if not facts.has_subquery or not facts.may_fail(by_overflow=False):
+        return plan
+    return _plan(plan, numbers_of(IdRange.SCALAR_SUBQUERY_AGGREGATES))
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

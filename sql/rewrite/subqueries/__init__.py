@@ -4,7 +4,7 @@
 
 Spark takes no subquery in many places (ON, windows, join keys, two queries below the outer row).
 DuckDB takes almost all of them, but runs some for rows that never demand them. Spark's emitter runs
-all of these passes, DuckDB's those that `sql/emit/duckdb/dialect.py` lists.
+all of these passes, DuckDB's three of them (`sql/emit/duckdb/passes.py`).
 
   ON of joins      `join_condition_subqueries`, with `outer_join_by_row_number` and
                    `existence_probes`; `place_join_conditions`, `hoist_join_key_subqueries`

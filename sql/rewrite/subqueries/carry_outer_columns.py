@@ -53,17 +53,20 @@ from sql.plan.traverse import (
     with_children,
     with_inputs,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.outer_and_subquery_conditions import conditions, mixes
+from sql.rewrite.plan_facts import PlanFacts
 from sql.rewrite.subqueries.lateral_set_functions import is_beside
 
 _Columns: TypeAlias = Mapping[ColumnId, PlanColumn]
 _NOTHING: Final[AbstractSet[ColumnId]] = frozenset()
 
 
-def with_carried_columns(plan: Plan) -> Plan:
+def with_carried_columns(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, whose subqueries refer to the rows next to them only (C2)."""
-    return _plan(plan, _NOTHING, numbers_of(Pass.CARRIED_COLUMNS))
+    if not facts.has_outer_rows:
+        return plan
+    return _plan(plan, _NOTHING, numbers_of(IdRange.CARRY_OUTER_COLUMNS))
 
 
 def _plan(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) -> Plan:

@@ -36,53 +36,50 @@ from sql.plan.nodes import (
     SubqueryKind,
 )
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import Rewrite, inputs, plan_has_subquery, with_queries
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.plan.traverse import Rewrite, with_queries
+from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.plan_facts import PlanFacts
 from sql.types.sql_type import BOOL, INT8
 
 
-def with_rows_in_case(plan: Plan) -> Plan:
+def with_rows_in_case(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such aggregates in CASE, for DuckDB."""
     known = frozenset({SubqueryKind.SCALAR})
-    return _Rows(_in_case, known, lateral=False, numbers=numbers_of(Pass.MADE_ROWS)).asked_for(plan)
+    rows = _Rows(_in_case, known, lateral=False, numbers=numbers_of(IdRange.COUNT_BUG))
+    return rows.plan(plan) if facts.has_outer_rows else plan
 
 
-def with_counted_rows(plan: Plan) -> Plan:
+def with_counted_rows(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with a count beside such aggregates, for Spark."""
     known = frozenset(SubqueryKind) - {SubqueryKind.ARRAY}
-    return _Rows(_counted, known, lateral=True, numbers=numbers_of(Pass.MADE_ROWS)).asked_for(plan)
+    rows = _Rows(_counted, known, lateral=True, numbers=numbers_of(IdRange.COUNT_BUG))
+    return rows.plan(plan) if facts.has_outer_rows else plan
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A way of asking for the rows. `known`, `lateral`: where an engine has them by itself (M1)."""
+    """A way to keep the rows. `known`, `lateral`: where an engine keeps them by itself (M1)."""
 
     way: Callable[[GroupBy, Iterator[int]], Plan]
     known: frozenset[SubqueryKind]
     lateral: bool
     numbers: Iterator[int]
 
-    def asked_for(self, plan: Plan) -> Plan:
+    def plan(self, plan: Plan, *, is_known: bool = False) -> Plan:
         """The plan with its aggregates changed."""
-        return self._plan(plan) if plan_has_subquery(plan) or _has_lateral(plan) else plan
 
-    def _plan(self, plan: Plan, *, is_known: bool = False) -> Plan:
         def below(part: Plan) -> Plan:
             beside = self.lateral and isinstance(plan, Join) and plan.lateral and part is plan.right
-            return self._plan(part, is_known=beside or (is_known and isinstance(plan, Project)))
+            return self.plan(part, is_known=beside or (is_known and isinstance(plan, Project)))
 
         def subquery(expr: Subquery, within: Rewrite) -> Subquery:
-            inner = self._plan(expr.plan, is_known=expr.kind in self.known)
+            inner = self.plan(expr.plan, is_known=expr.kind in self.known)
             return replace(expr, args=tuple(map(within, expr.args)), plan=inner)
 
         made = with_queries(plan, below, subquery)
         if is_known or not isinstance(made, GroupBy) or made.keys or made.sets is not None:
             return made
         return self.way(made, self.numbers) if free_columns(made) else made
-
-
-def _has_lateral(plan: Plan) -> bool:
-    return (isinstance(plan, Join) and plan.lateral) or any(map(_has_lateral, inputs(plan)))
 
 
 def _in_case(plan: GroupBy, numbers: Iterator[int]) -> Plan:

@@ -41,20 +41,22 @@ from sql.plan.traverse import (
     has_subquery,
     is_volatile_anywhere,
     nodes,
-    plan_has_subquery,
     subqueries,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.guard_expressions import is_harmless, may_fail, where_true
+from sql.rewrite.plan_facts import PlanFacts
 
 _LEFT_KEPT: Final = (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT)
 _RIGHT_KEPT: Final = (JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT)
 
 
-def with_key_columns(plan: Plan) -> Plan:
+def with_key_columns(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such columns (K1)."""
-    return _plan(plan, numbers_of(Pass.KEY_COLUMNS)) if plan_has_subquery(plan) else plan
+    return (
+        _plan(plan, numbers_of(IdRange.HOIST_JOIN_KEY_SUBQUERIES)) if facts.has_subquery else plan
+    )
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

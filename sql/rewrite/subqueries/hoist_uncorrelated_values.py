@@ -39,12 +39,15 @@ from sql.plan.traverse import (
     with_inputs,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_own_values(plan: Plan) -> Plan:
+def with_own_values(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such columns."""
-    return _plan(plan, numbers_of(Pass.OWN_VALUES))
+    return (
+        _plan(plan, numbers_of(IdRange.HOIST_UNCORRELATED_VALUES)) if facts.has_subquery else plan
+    )
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

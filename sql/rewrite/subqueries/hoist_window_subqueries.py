@@ -28,19 +28,19 @@ from sql.plan.nodes import (
 from sql.plan.projections import beside, only, reference
 from sql.plan.traverse import (
     has_subquery,
-    plan_has_subquery,
     rewritten_node,
     with_inputs,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_asked_windows(plan: Plan, *, filters: bool = False) -> Plan:
+def with_asked_windows(plan: Plan, facts: PlanFacts, *, filters: bool = False) -> Plan:
     """The plan without subqueries in such calls; `filters`: nor in FILTER of an aggregate."""
-    if not plan_has_subquery(plan):
+    if not facts.has_subquery:
         return plan
-    return _plan(plan, numbers_of(Pass.ASKED_WINDOWS), filters=filters)
+    return _plan(plan, numbers_of(IdRange.HOIST_WINDOW_SUBQUERIES), filters=filters)
 
 
 def _plan(plan: Plan, numbers: Iterator[int], *, filters: bool) -> Plan:

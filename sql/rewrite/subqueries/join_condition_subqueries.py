@@ -55,17 +55,17 @@ from sql.plan.traverse import (
     is_volatile_anywhere,
     is_volatile_plan,
     plan_expressions,
-    plan_has_subquery,
     scans,
     subqueries,
     with_children,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import may_fail_anywhere
 from sql.rewrite.guard_expressions import may_fail
 from sql.rewrite.guards.guard_branch_subqueries import guarded_subquery
 from sql.rewrite.guards.hoist_failing_outputs import chooses
+from sql.rewrite.plan_facts import PlanFacts
 from sql.rewrite.subqueries.existence_probes import first_pair, first_row
 from sql.rewrite.subqueries.outer_join_by_row_number import met, renumbered_query
 from sql.types.sql_type import BOOL
@@ -77,11 +77,11 @@ _OUTER: Final = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
 _IN: Final = (SubqueryKind.IN, SubqueryKind.NOT_IN)
 
 
-def with_joined_subqueries(plan: Plan, *, only_failing: bool) -> Plan:
+def with_joined_subqueries(plan: Plan, facts: PlanFacts, *, only_failing: bool) -> Plan:
     """The plan with such subqueries outside of ON. `only_failing`: as DuckDB needs it (O6)."""
-    if not plan_has_subquery(plan):
+    if not facts.has_subquery:
         return plan
-    return _plan(plan, numbers_of(Pass.JOINED_SUBQUERIES), only_failing=only_failing)
+    return _plan(plan, numbers_of(IdRange.JOIN_CONDITION_SUBQUERIES), only_failing=only_failing)
 
 
 def stays_in_condition(expr: Subquery) -> bool:

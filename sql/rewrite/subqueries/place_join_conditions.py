@@ -23,18 +23,24 @@ from sql.plan.conditions import all_of, flat, rows_where
 from sql.plan.nodes import ColumnId, Const, Expr, Filter, Join, JoinKind, Plan, With, output_columns
 from sql.plan.renumbering import columns_of
 from sql.plan.traverse import has_subquery, with_queries
+from sql.rewrite.plan_facts import PlanFacts
 from sql.rewrite.subqueries.lateral_set_functions import is_padded
 from sql.types.sql_type import BOOL
 
 
-def with_placed_conditions(plan: Plan, *, in_with: bool = False) -> Plan:
-    """The plan with the conditions of such joins moved (L1). `in_with`: it is in a WITH query."""
+def with_placed_conditions(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan with the conditions of such joins moved (L1)."""
+    return _plan(plan, in_with=False) if facts.has_outer_rows else plan
+
+
+def _plan(plan: Plan, *, in_with: bool) -> Plan:
+    """`in_with`: it is part of a WITH query."""
 
     def below(part: Plan) -> Plan:
-        return with_placed_conditions(part, in_with=in_with)
+        return _plan(part, in_with=in_with)
 
     if isinstance(plan, With):
-        definition = with_placed_conditions(plan.definition, in_with=True)
+        definition = _plan(plan.definition, in_with=True)
         return replace(plan, definition=definition, input=below(plan.input))
     made = with_queries(plan, below)
     if not isinstance(made, Join) or made.condition is None:
