@@ -1,9 +1,11 @@
-"""WITH queries: made once in front of the statement; recursion where it stands, or in front too,
-or before the statement, if the engine cannot (`emit/recursion_rounds.py`).
+"""Write WITH queries in front of the statement, and recursive ones there or where they stand.
+
+A recursion that the engine cannot run is computed before the statement
+(`emit/recursion_rounds.py`).
 
 INVARIANTS
   E1  a query in front of the statement refers to no outer query, to no row of a recursion's last
-      round, and to those before it only.
+      iteration, and to no query behind it.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,7 +61,7 @@ def with_query(plan: With, scope: Scope, select: Callable[[Plan, Scope], Select]
 
 
 def cte_scan(plan: CteScan, scope: Scope) -> Select:
-    """The rows of a query in front, or of the last round."""
+    """The rows of a query in front, or of the last iteration of a recursion."""
     name, called = scope.statement.cte_columns[plan.cte]
     alias = scope.statement.alias()
     names = {
@@ -96,7 +98,9 @@ def _has_pipelines(plan: Plan) -> bool:
 
 
 def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:
-    """A WITH query of its own; in front of the statement if it refers to nothing around it."""
+    """A recursive WITH query; it stands in front of the statement if it refers to nothing around
+    it.
+    """
     statement = scope.statement
     if not plan.all:
         check_comparable(plan.columns, statement, "WITH RECURSIVE with UNION of")

@@ -1,8 +1,8 @@
-"""What an emission ends in: a statement, and the relations that are made before it.
+"""The result of an emission: a statement, and the relations that are computed before it.
 
 INVARIANTS
-  N1  a statement reads nothing that is not an input, a relation of `EmittedQuery.made`, or, in a
-      step, the rows of its recursion's last round and those of all rounds before it.
+  N1  a statement reads only inputs and relations of `EmittedQuery.made`. A recursive step also
+      reads the rows of its recursion's last iteration, and those of all iterations before it.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ class EmittedQuery:
     """A statement and its arguments by name; all of them are strings.
 
     `calls`: the functions that are computed outside of the engine, by their names in the text;
-    `row_by_row`: one of them is called for every row. `parameters`: what it was emitted for.
-    `functions`: those that workers of the engine compute. `made`: relations that it reads and that
-    are made first, in this order; `rounds`: the names of the last rounds of recursions that it or
-    they read.
+    `row_by_row`: one of them is called for every row. `parameters`: the parameters it was emitted
+    for. `functions`: those that workers of the engine compute. `made`: relations that it reads and
+    that are computed first, in this order; `rounds`: the names of the last iterations of recursions
+    that it or they read.
     """
 
     text: str
@@ -36,8 +36,8 @@ class EmittedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The rows of a query as a relation of this name, columns `f0`, `f1` .. by position; those of
-    `rounds`, too, if it is a recursion.
+    """The rows of a query as a relation of this name, columns `f0`, `f1` .. by position; with those
+    of all iterations `rounds`, if it is a recursion.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Made:
 
     @property
     def within(self) -> frozenset[str]:
-        """The last rounds of recursions around it that it reads: it is made anew for each."""
+        """The last iterations of enclosing recursions that it reads: each computes it anew."""
         if self.rounds is None:
             return self.base.rounds
         return (self.base.rounds | self.rounds.step.rounds) - {self.rounds.last}
@@ -54,9 +54,10 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """`step` is run as long as the round before it had rows, which it finds in the relation `last`.
-    `distinct`: the step also reads all rounds so far, by the name of the relation, and
-    answers with rows that are not among them. `rows_max`: as many rows are enough.
+    """The iterations of a recursion: `step` runs as long as the last iteration had rows, which it
+    finds in the relation `last`. `distinct`: the step also reads the rows of all iterations so far,
+    by the name of the relation, and returns only rows that are not among them. `rows_max`: this
+    many rows are enough.
     """
 
     step: EmittedQuery

@@ -1,8 +1,8 @@
-"""Enums in generated SQL: text, whose order is the place of the label in its definition.
+"""Write enums as text, ordered by the position of their label in the type's definition.
 
 INVARIANTS
-  N1  equal labels are equal values (E1 of `sql/types/enums.py`): an engine compares the text. What
-      sorts compares `place`; whatever asks neither is refused, so no order of texts gets out.
+  N1  equal labels are equal values (E1 of `sql/types/enums.py`): an engine compares the text.
+      Sorting compares `place`; anything else is refused, so the order of the texts never shows.
 """
 
 from sql.emit.error_tag import ERROR_TAG
@@ -21,7 +21,7 @@ def labels(type_: SqlType, scope: Scope) -> str:
 
 
 def place(text: str, type_: SqlType, scope: Scope) -> str:
-    """What a value sorts by (N1)."""
+    """The position that a value sorts by (N1)."""
     function = _PLACES[scope.statement.dialect.engine]
     found = f"{function}({labels(type_, scope)}, {text})"
     # NULL has no place, and stands where ORDER BY says.
@@ -44,7 +44,7 @@ def spanned(call: Call, scope: Scope) -> str:
 
 
 def known_span(call: Call, scope: Scope) -> str | None:
-    """enum_range() between two labels that are known now; None for others."""
+    """enum_range() between two constant labels; None for others."""
     found = [scope.statement.known(arg) for arg in call.args]
     if None in found:
         return None
@@ -62,7 +62,7 @@ def compared(call: Call, scope: Scope) -> str:
 
 
 def checked(call: Call, scope: Scope) -> str:
-    """A value of a domain: itself, or the error that it is none."""
+    """A value of a domain: the value itself, or the error that it violates a constraint."""
     value, verdict, sqlstate, message, *_ = call.args
     assert isinstance(sqlstate, Const), "the binder knows the error"
     assert isinstance(message, Const), "the binder knows the error"
@@ -82,7 +82,7 @@ def extreme(expr: Extreme, scope: Scope) -> str:
 
 
 def extreme_of(call: Aggregate, scope: Scope, functions: tuple[str, str]) -> str:
-    """min() and max(), by what an engine calls them where a value has a key to compare."""
+    """min() and max(), by the engine's functions for values with a sort key."""
     x = scope.emit(call.args[0])
     function = functions[call.function.name == "max"]
     return f"{function}({x}, {place(x, call.args[0].type, scope)})"

@@ -1,4 +1,4 @@
-"""The mark of errors that our templates raise within an engine."""
+"""The prefix of errors that our templates raise within an engine."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
-"""GROUP BY as SQL: keys, aggregates, grouping sets.
+"""Write GROUP BY: keys, aggregates and grouping sets.
 
 INVARIANTS
-  G1  the grouping set of no keys makes a row also of no input, as in PostgreSQL; what an engine
-      leaves out there is put back by an outer join.
+  G1  the grouping set of no keys has a row also for no input, as in PostgreSQL. Where an engine
+      leaves that row out, an outer join puts it back.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -21,7 +21,7 @@ _COUNTS: Final = frozenset({"count", "regr_count"})
 
 
 def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
-    """The groups of a plain SELECT of the node's input."""
+    """The groups over a plain SELECT of the node's input."""
     keys, columns = plan.keys, output_columns(plan.input)
     # Spark groups by no column of a query further out; a derived table costs DuckDB nothing.
     own = {column.id for column in columns}
@@ -58,7 +58,7 @@ def _any_one(value: str, key: str, *, sets: bool) -> str:
 
 
 def distinct_groups(select: Select, columns: Sequence[PlanColumn], scope: Scope) -> Select:
-    """DISTINCT of values that the engine compares by keys: one row of each group."""
+    """DISTINCT of values that the engine compares by sort keys: one row of each group."""
     inside = within(select, scope)
     refs = [ColumnRef(column.id, column.type) for column in columns]
     keys = [inside.key(ref, "DISTINCT of") for ref in refs]

@@ -1,7 +1,9 @@
-"""IN over a subquery where an engine's own IN is not a value, or is another one than PostgreSQL's.
+"""Write IN over a subquery as a count of matches, where the engine's own IN would be wrong.
 
 x in (q)  ─▶  (select case when bool_or(m) then true when bool_or(m is null) then null
                            else false end from (select x = c as m from (q)))
+
+An engine's IN may be allowed in conditions only, or answer otherwise than PostgreSQL's.
 """
 
 from sql.emit.state import Scope
@@ -15,7 +17,7 @@ def _asks_outside(expr: Expr) -> bool:
 
 
 def counted(expr: Subquery, scope: Scope, query: str) -> str:
-    """IN and NOT IN as a value: the rows of the query are compared and counted."""
+    """IN and NOT IN as a value: it compares the rows of the query and counts matches."""
     if not scope.statement.dialect.deep_correlation and any(map(_asks_outside, expr.args)):
         what = "IN a subquery, as a value, of a subquery that refers to the rows outside"
         raise scope.statement.dialect.unsupported(what)

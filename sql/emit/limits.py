@@ -1,4 +1,4 @@
-"""LIMIT and DISTINCT ON by row numbers, where the engines' own clauses do not say it."""
+"""Write LIMIT and DISTINCT ON by row numbers, where the engines' own clauses cannot say it."""
 
 from dataclasses import replace
 from typing import Final
@@ -13,7 +13,7 @@ _BIGINT_MAX: Final = (1 << 63) - 1
 
 
 def distinct_on(plan: DistinctOn, select: Select, scope: Scope) -> Select:
-    """By row numbers: the first of each key, of a plain SELECT of the input."""
+    """The first row of each key, by row numbers over a plain SELECT of the input."""
     inside = within(select, scope)
     keys = ", ".join(inside.key(key, "DISTINCT ON") for key in plan.keys)
     number = f"row_number() over (partition by {keys} {ordering(plan.order, inside)})"
@@ -22,14 +22,13 @@ def distinct_on(plan: DistinctOn, select: Select, scope: Scope) -> Select:
 
 
 def ranked_input(plan: Limit) -> tuple[Plan, tuple[SortKey, ...]]:
-    """What is below the sorting of a Limit, and the sorting."""
+    """The plan below the Sort of a Limit, and its sort keys."""
     sort = plan.input
     return (sort.input, sort.keys) if isinstance(sort, Sort) else (sort, ())
 
 
 def limit_by_number(plan: Limit, select: Select, scope: Scope) -> Select:
-    """By row numbers, where LIMIT cannot say it: computed counts, peers of the last row, the first
-    rows for each row outside.
+    """LIMIT by row numbers: computed counts, WITH TIES, the first rows for each outer row.
 
     `select`: a plain SELECT of `ranked_input`.
     """
@@ -49,7 +48,7 @@ def limit_by_number(plan: Limit, select: Select, scope: Scope) -> Select:
 
 
 def is_first_row(plan: Plan, scope: Scope) -> bool:
-    """Whether these are the rows for a row outside, one at most by a constant LIMIT."""
+    """Whether it is a correlated query with a constant LIMIT of one row at most."""
     while isinstance(plan, Project):
         plan = plan.input
     if not isinstance(plan, Limit) or plan.ties or plan.limit is None:
@@ -73,7 +72,7 @@ def _counted(expr: Expr | None, scope: Scope, sqlstate: str, clause: str) -> str
 
 
 def count(expr: Expr | None, scope: Scope, sqlstate: str, clause: str) -> int | None:
-    """A constant LIMIT or OFFSET."""
+    """The value of a constant LIMIT or OFFSET."""
     if expr is None:
         return None
     known = scope.statement.known(expr)

@@ -1,8 +1,8 @@
-"""PostgreSQL's LIKE patterns and regular expressions in other engines' dialects.
+"""Translate PostgreSQL's LIKE patterns and regular expressions to Java, RE2 and Python.
 
-Regular expressions come in three dialects that differ silently, and find
-different matches of what they agree on. So a translation is made from the tree, all of whose sets
-of characters are written out, and says only whether there is a match.
+The dialects of regular expressions differ silently, and find different
+matches even where they agree. So a translation starts from the syntax tree, with all sets of
+characters written out, and promises only whether there is a match.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,13 +30,13 @@ from sql.regex.syntax import (
 
 
 def java_like_regex(pattern: str) -> str:
-    """LIKE as a Java pattern that is found in the same texts."""
+    """The Java pattern that matches the same texts as a LIKE pattern."""
     found = like_regex(parse_like(pattern), lambda character: _by_braces(ord(character)))
     return rf"(?s)\A{found}\z"
 
 
 def java_like(pattern: str) -> str:
-    r"""The pattern for Spark, where `\` may stand before `%`, `_` and `\` only."""
+    r"""The LIKE pattern for Spark, where `\` may stand before `%`, `_` and `\` only."""
     return "".join(
         character if wildcard or character not in "%_\\" else f"\\{character}"
         for character, wildcard in parse_like(pattern)
@@ -73,27 +73,27 @@ class _Untranslatable(Exception):
 
 
 def java_regex(regex: Regex) -> str | None:
-    """A Java pattern that is found in the same texts, or None."""
+    """The Java pattern that matches the same texts; None if there is none."""
     return _translated(regex, _java())
 
 
 def re2_regex(regex: Regex) -> str | None:
-    """The same for RE2."""
+    """The RE2 pattern that matches the same texts; None if there is none."""
     return _translated(regex, _RE2)
 
 
 def extracting_java(regex: Regex) -> str | None:
-    """A Java pattern with the same groups."""
+    """The Java pattern with the same groups; None if there is none."""
     return _translated(regex, replace(_java(), extracts=True))
 
 
 def extracting_re2(regex: Regex) -> str | None:
-    """The same for RE2."""
+    """The RE2 pattern with the same groups; None if there is none."""
     return _translated(regex, replace(_RE2, extracts=True))
 
 
 def python_regex(regex: Regex) -> str | None:
-    """The same for Python's `re`."""
+    """The pattern of Python's `re` that matches the same texts; None if there is none."""
     return _translated(regex, _python())
 
 

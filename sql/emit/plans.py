@@ -1,19 +1,19 @@
-"""Logical plans as SQL of an engine: one SELECT statement over relations that it knows by name.
+"""Write a logical plan as one SELECT statement over relations with given names.
 
     Plan ─▶ Select (FROM, WHERE, outputs ..) ─▶ text + strings bound by name
 
 A node is folded into the SELECT below it where SQL's order of clauses allows that; otherwise the
 SELECT below becomes a derived table. A scanned relation has the input's columns as `f0`, `f1` ..
-and, when a plan asks for identity, `__source` (string) and `__index` (bigint).
+and, when a plan demands row identities, `__source` (string) and `__index` (bigint).
 
 INVARIANTS
   Q1  no text of a user is in the statement: names are generated, strings are bound
       (`EmittedQuery.arguments`).
   Q2  a result column with id n is called `c<n>`, in the plan's order; a result of no columns has
       one called `z`.
-  Q3  what cannot be proven to be PostgreSQL's answer is refused with 0A000.
+  Q3  a plan whose answer is not proven to be PostgreSQL's is refused with 0A000.
 
-Not here: what the engines write differently (`scope.Dialect`), running it (`compute/`).
+Not here: the syntax of an engine (`state.Dialect`), running the statement (`compute/`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,7 +68,6 @@ from sql.rewrite.guards.push_filters_below_lateral import pushed
 from sql.rewrite.outer_and_subquery_conditions import is_mixed
 from sql.rewrite.subqueries.join_condition_subqueries import stays_in_condition
 from sql.rewrite.subqueries.lateral_set_functions import flattened, is_beside
-from sql.rewrite.volatile_calls import called_once
 from sql.types.sql_type import Value
 
 _INT_MAX = 2_147_483_647
@@ -84,12 +83,12 @@ def emit_plan(
     parameters: Sequence[Value],
     dialect: Dialect,
 ) -> EmittedQuery:
-    """The plan as one statement. `relations`: the name of each input; `parameters`: $1 first.
+    """The plan, as the engine's passes have left it, as one statement. `relations`: the name of
+    each input; `parameters`: $1 first.
 
     Parameters may be part of the text (`EmittedQuery.parameters`).
     """
     check_depth(plan)
-    plan = called_once(plan)
     # Only Spark wants to know.
     has_sets = not dialect.deep_correlation and has_set_operation(plan)
     statement = Statement(dialect, relations, parameters, has_set_operation=has_sets)

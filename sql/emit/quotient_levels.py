@@ -1,9 +1,9 @@
-"""The decimals of a quotient as text of an engine: the comparisons that choose a level of
-`sql/types/division_scale.py` (Q3 there), and what both engines know of the operands.
+"""Choose the decimals of a numeric quotient in SQL, by PostgreSQL's rule (select_div_scale).
 
-A level is chosen from the quotient itself. Its weight is that of the estimate, unless the operands
-begin with the same group of digits: then the quotient is within a factor of two of a power of
-10,000, and the estimate is the weight below that power.
+The text compares the quotient with the limits of each level of `sql/types/division_scale.py` (Q3
+there). A level follows from the quotient itself: its weight is that of the estimate, unless the
+operands begin with the same group of digits. In that case the quotient is within a factor of two of
+a power of 10,000, and the estimate is the weight below that power.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ from sql.types.sql_type import SqlType
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What an engine writes: `below(n)`: the quotient is less than n; `same_group`: the operands
-    begin with the same group; `held(p)`: the trimmed operands are multiples of 10^-p, nothing if
-    they always are; `result(d)`: the quotient with d decimals, all of them for None.
+    """The SQL of an engine. `below(n)`: the quotient is less than n. `same_group`: the operands
+    begin with the same group. `held(p)`: the trimmed operands are multiples of 10^-p; empty if they
+    always are. `result(d)`: the quotient with d decimals, all of them for None.
     """
 
     below: Callable[[int], str]
@@ -28,8 +28,8 @@ class Texts:
 
 
 def shown(arg: Expr) -> Expr:
-    """The dividend without the cast by which the binder widens it (`numeric.py`): what it is told
-    there is not what the operand shows.
+    """The dividend without the cast by which the binder widens it (`numeric.py`): the cast adds
+    decimals that the operand itself does not show.
     """
     while isinstance(arg, Call) and _widens(arg):
         arg = arg.args[0]
@@ -43,7 +43,7 @@ def _widens(call: Call) -> bool:
 
 
 def leveled(left: SqlType, right: SqlType, texts: Texts) -> str:
-    """The quotient of operands that show what these types say."""
+    """The quotient of operands with the decimals of these types."""
     found = levels(left, right)
     if not found:
         return texts.result(None)
@@ -81,5 +81,5 @@ def _held(found: Sequence[Level], texts: Texts) -> str:
 
 
 def is_rounded_product(call: Call) -> bool:
-    """Whether its product has more decimals than its type, and more than engines have."""
+    """Whether the product has more decimals than its type, and more than engines have."""
     return sum(arg.type.scale or 0 for arg in call.args) > (call.type.scale or 0)

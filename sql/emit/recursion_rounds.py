@@ -1,26 +1,27 @@
-"""Recursions that an engine does not do itself: relations that are made before the statement.
+"""Split a recursion that an engine cannot run into iterations, computed before the statement.
 
     with recursive t as (B union S) select .. from t
       ─▶  m1: the rows of B, each once
-          m2: those of the last round, as long as there are any
-              S over m2, except m1     the next round, which becomes m2 and is added to m1
+          m2: those of the last iteration, as long as there are any
+              S over m2, except m1     the next iteration, which becomes m2 and is added to m1
           select .. from m1
 
 The rest of the plan, base and step are plans over relations, which may have recursions themselves.
 
 INVARIANTS
-  T1  what is made refers to no row around it. What refers to the last round of a recursion around
-      it is made anew in every round; anything else once, when it is first read.
-  T2  a WITH query that base or step reads is made before it as well: it is computed once, not in
-      every round, and if no step asks for it, not at all.
-  T3  a recursion in an expression's subquery is made even if no row asks for it. One that may fail
-      is refused; one that overflows or does not end does so though PostgreSQL might not run it.
+  T1  a relation computed before the statement refers to no outer row. One that refers to the last
+      iteration of an enclosing recursion is computed anew in every iteration; any other once, when
+      it is first read.
+  T2  a WITH query that base or step reads is computed before them as well: once, not in every
+      iteration, and not at all if no step reads it.
+  T3  a recursion in an expression's subquery is computed even if no row demands it. One that may
+      fail is refused; one that overflows or does not end does so where PostgreSQL might not run it.
   T4  rows are compared as EXCEPT compares them: by PostgreSQL's equality, NULLs equal.
   T5  a recursion ends early where LIMIT stands over it with nothing but projections between, as
-      PostgreSQL's does. Behind conditions and joins, and if it is read twice, it is made whole.
+      PostgreSQL's does. Behind conditions and joins, and if it is read twice, it runs to its end.
 
 Not here: running it (`compute/spark/recursion_rounds.py`); UNION ALL with a plain step, which the
-engine does (`emit/ctes.py`).
+engine runs itself (`emit/ctes.py`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,7 +57,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.renumbering import cte_scans, free_columns, parts_of, rebuilt
 from sql.plan.traverse import plan_nodes, walk
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import plan_may_fail
 from sql.types.sql_type import Value
 
@@ -68,7 +69,9 @@ _KEEPING_RIGHT: Final = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
 
 
 def is_plain_step(plan: Recursive) -> bool:
-    """Whether every row of a step comes of one row of the last round, by joins and conditions."""
+    """Whether every row of a step comes from one row of the last iteration, by joins and
+    conditions.
+    """
     scans = sum(scan.cte == plan.cte for scan in cte_scans(plan.step))
     return scans == 1 and not _is_grouped(plan.step) and _row_by_row(plan.step, plan.cte)
 
@@ -103,9 +106,9 @@ def emit_in_rounds(
     *,
     prefix: str,
 ) -> EmittedQuery:
-    """The plan as a statement and what is made before it; `prefix`: of the names of relations that
-    are made. `emit`: makes one statement of a plan without such recursions; `unsupported`: what
-    the engine refuses, as an error.
+    """The plan as a statement and the relations computed before it. `prefix`: of the names of these
+    relations. `emit`: writes one statement of a plan without such recursions. `unsupported`: the
+    error for a plan that the engine refuses.
     """
     in_rounds = [part for part in _recursions(plan) if _takes_rounds(part)]
     if not in_rounds:
@@ -148,18 +151,20 @@ class _Emission:
     """What is scanned in place of WITH queries and of the last rounds of recursions."""
     made: dict[RelationId, Made] = field(default_factory=dict[RelationId, Made])
     last: set[RelationId] = field(default_factory=set[RelationId])
-    numbers: Iterator[int] = field(default_factory=lambda: numbers_of(Pass.ROUNDS))
+    numbers: Iterator[int] = field(default_factory=lambda: numbers_of(IdRange.RECURSION_ROUNDS))
     names: Iterator[int] = field(default_factory=lambda: count(1))
 
     def note_read(self, plans: Sequence[Plan]) -> None:
-        """These plans are made before the statement, and so is what they read."""
+        """Note that these plans, and the WITH queries that they read, are computed before the
+        statement.
+        """
         for scan in (scan for plan in plans for scan in cte_scans(plan)):
             if scan.cte in self.definitions and scan.cte not in self.read:
                 self.read.add(scan.cte)
                 self.note_read([self.definitions[scan.cte]])
 
     def query(self, plan: Plan) -> EmittedQuery:
-        """A plan as a statement over what is made before it."""
+        """A plan as a statement over relations that are computed before it."""
         over_made = self._taken_out(plan)
         read = list(dict.fromkeys(scan.relation for scan in _scans(over_made)))
         made = tuple(self.made[relation] for relation in read if relation in self.made)

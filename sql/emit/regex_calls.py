@@ -1,8 +1,8 @@
-"""Functions of regular expressions with known patterns, for engines that find the same matches.
+"""Write regex functions with constant patterns in an engine's own functions, where matches agree.
 
 INVARIANTS
-  L1  a pattern that is not `one_way` (sql/regex/unambiguous.py) has no text here: where its matches
-      are would depend on the engine.
+  L1  a pattern that is not `one_way` (sql/regex/unambiguous.py) is not written here: the position
+      of its matches would depend on the engine.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ _DIGITS: Final = frozenset("123456789")
 class Engine:
     """How an engine searches. `translated`: its pattern; the others are SQL of x and bound strings.
 
-    `group`: a group in a replacement; `escaped`: plain text in one.
+    `group`: a reference to a group in a replacement; `escaped`: plain text in one.
     """
 
     translated: Callable[[Regex], str | None]
@@ -63,7 +63,7 @@ DUCKDB: Final = Engine(
 
 
 def native_regex(call: Call, scope: Scope, engine: Engine) -> str | None:
-    """The call in the engine's words, or None (L1)."""
+    """The call in the engine's own functions, or None (L1)."""
     known = [scope.statement.known(arg) for arg in call.args[1:]]
     values = [value[0] for value in known if value is not None and isinstance(value[0], str)]
     if len(values) < len(known):

@@ -1,21 +1,20 @@
-"""What subqueries refer to in the rows beside them has names of its own, where Spark would put
-something else in its place.
+"""Rename outer columns that a subquery refers to, where Spark would resolve them wrongly.
 
     select t.k, (select .. where u.k = t.k) from t  union all  c
       ─▶  select t.k, (..where u.k = s.o1) from t lateral view inline(array(struct(t.k))) s as o1 ..
     select .. from (select (select ..) as x from t) z where 1 < (select count(*) .. where u.k = z.x)
       ─▶  .. z lateral view inline(array(struct(z.x))) s as o1 where 1 < (.. where u.k = s.o1)
 
-Spark tells a union what it knows of the columns of its first side, of a subquery that is a column,
-too: there it looks for the columns of u in the other side, and fails with "key not found". And of a
-union of unions it makes one, with the subquery beside each part of the inner one, where it goes on
-to refer to the columns of the first part ("Could not find k#4 in .."). A relation of files and rows
-in memory is a union, too, and so are rows of VALUES, and what Spark makes of INTERSECT ALL.
+Spark applies constraints on the columns of a union's first side to the other sides. If such a
+column is a subquery, Spark looks for the columns of u in the other side, and fails with "key not
+found". It also merges nested unions into one and copies the subquery to each part, where the copy
+still refers to the columns of the first part ("Could not find k#4 in .."). Relations of files and
+rows in memory are unions, too, and so are rows of VALUES, and Spark's plan of INTERSECT ALL.
 
-A condition it asks below the columns that it speaks of: there `z.x` in the subquery is one itself,
-which is run for all rows at once, and has none, one or many.
+Spark pushes a condition below the columns that it is about. There `z.x` is a subquery within the
+subquery, which runs for all rows at once, and returns none, one or many.
 
-Of what a row is unnested to it knows nothing, and asks no condition below it.
+Spark infers nothing about the columns of an unnested row, and pushes no condition below it.
 
 INVARIANTS
   N1  only queries with a set operation, and conditions on columns that are subqueries, pay for it.
@@ -60,7 +59,9 @@ def has_set_operation(plan: Plan) -> bool:
 
 
 def made_by_subqueries(plan: Plan, ctes: AbstractSet[CteId]) -> set[ColumnId]:
-    """The columns that a plan makes of subqueries. `ctes`: the WITH queries that have such."""
+    """The columns that a plan computes by subqueries. `ctes`: the WITH queries that have such
+    columns.
+    """
     if isinstance(plan, CteScan):
         return {column.id for column in plan.columns} if plan.cte in ctes else set()
     found = {id_ for part in inputs(plan) for id_ in made_by_subqueries(part, ctes)}
@@ -92,7 +93,7 @@ def _made(plan: Plan, below: AbstractSet[ColumnId]) -> Iterator[ColumnId]:
 
 
 def note_subqueries(cte: CteId, rows: Plan, statement: Statement) -> None:
-    """Remember a WITH query whose rows have columns that are subqueries. Only Spark asks."""
+    """Remember a WITH query whose rows have columns that are subqueries; only Spark needs it."""
     if statement.dialect.deep_correlation:
         return
     if made_by_subqueries(rows, statement.ctes_of_subqueries):
@@ -100,8 +101,8 @@ def note_subqueries(cte: CteId, rows: Plan, statement: Statement) -> None:
 
 
 def needs_outer_names(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
-    """Whether columns that are made of these are to be kept from Spark's rewriting (N1). What asks
-    conditions only does for `refers_to_subqueries`.
+    """Whether Spark may resolve the outer columns of these expressions wrongly (N1). For conditions
+    `refers_to_subqueries` is enough.
     """
     if statement.has_set_operation:
         return any(free_columns(query.plan) for expr in exprs for query in subqueries(expr))
@@ -109,7 +110,7 @@ def needs_outer_names(exprs: Sequence[Expr], below: Plan, statement: Statement) 
 
 
 def refers_to_subqueries(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
-    """Whether subqueries in these refer to columns that are subqueries, on Spark."""
+    """Whether subqueries in these expressions refer to columns that are subqueries, on Spark."""
     if statement.dialect.deep_correlation:
         return False
     asked = {id_ for expr in exprs for part in subqueries(expr) for id_ in columns_of(part)}
@@ -121,7 +122,7 @@ def refers_to_subqueries(exprs: Sequence[Expr], below: Plan, statement: Statemen
 def with_outer_names(
     select: Select, exprs: Sequence[Expr], scope: Scope
 ) -> tuple[Select, Sequence[Expr]]:
-    """A plain SELECT and expressions over it, whose subqueries refer to it by other names."""
+    """A plain SELECT and expressions over it, whose subqueries refer to it by new names."""
     statement = scope.statement
     asked = [query for expr in exprs for query in subqueries(expr)]
     outer = {id_ for query in asked for id_ in columns_of(query)} & set(select.names)

@@ -1,13 +1,13 @@
-"""Calls within calls whose templates write their arguments several times.
+"""Bind arguments to variables where nested templates would repeat them exponentially often.
 
     round(round(round(x)))  ─▶  x as often as the cube of what one template says: instead, where
                                 that is too often, (e -> <template of e.f0>) of a struct (f0 := x)
 
 INVARIANTS
-  R1  where something would be written more than COPIES_MAX times, the call and all around it that
-      repeat their arguments are over variables: texts do not grow with a power of the depth. How
-      often a template writes an argument is seen by writing it once over a variable.
-  R2  what is planned often is not deep, and is asked nothing.
+  R1  where something would be written more than COPIES_MAX times, the call and all calls around it
+      that repeat their arguments are over variables: texts do not grow exponentially with the
+      depth. Writing a template once over a variable shows how often it repeats an argument.
+  R2  frequently planned expressions are not deep, and are not examined.
 """
 
 from collections.abc import Callable, Sequence

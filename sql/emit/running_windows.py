@@ -1,10 +1,10 @@
-"""Window calls that are computed of the list of a partition's rows: sums, averages and variances of
-floats, with PostgreSQL's last digits, and on Spark what it has no words for
-(`outside_windows.py`).
+"""Fold float sums, averages and variances of a window over the list of a partition's rows.
 
-DuckDB adds up a frame from partial sums, and both engines have variances by other formulas. Here
-the rows of a partition become one list in their order, the values of all its frames are computed
-from it in one go (`compute/reference/functions/float_folds.py`), and the list becomes rows again:
+DuckDB adds up a frame from partial sums, and both engines compute variances by other formulas, so
+their last digits are not PostgreSQL's. Here the rows of a partition become one list in their order,
+one function computes the values of all its frames from it
+(`compute/reference/functions/float_folds.py`), and the list becomes rows again. Spark computes
+window calls that it has no syntax for in the same way (`spark/outside_windows.py`).
 
     sum(f) over (partition by p order by o)  ─▶
     select r.c1, r.c2, v from (
@@ -14,8 +14,8 @@ from it in one go (`compute/reference/functions/float_folds.py`), and the list b
             ) group by p))
 
 INVARIANTS
-  Q1  a frame is told by the place of its last row, and how many rows it has if it does not begin at
-      the first one: both are counted by the engine over the same window, so that peers and offsets
+  Q1  a frame is described by the position of its last row, and its number of rows if it does not
+      begin at the first one. The engine counts both over the same window, so that peers and offsets
       are its own. A frame with exclusions is no such range of rows, and is not folded here.
 """
 
@@ -49,11 +49,11 @@ _Named: TypeAlias = tuple[PlanColumn, WindowCall]
 @dataclass(frozen=True, slots=True)
 class Lists:
     """How an engine writes it. `window`: a call that is not computed here; `clause`: OVER.
-    `is_running`: whether a call of this window is computed here. `taken`: what it is computed from,
-    as fields of a row. `gathered`: a list of rows of these fields of a table, in the order of its
-    `n`. `folded`: the list of a call's values for a list of rows, of which it takes these fields.
-    `spread`: from a SELECT that makes the list `r`, and texts that make lists as long, by names, a
-    SELECT of rows `r` and of these values.
+    `is_running`: whether a call of this window is computed here. `taken`: the values that it is
+    computed from, as fields of a row. `gathered`: a list of rows of these fields of a table, in the
+    order of its `n`. `folded`: the list of a call's values for a list of rows, of which it takes
+    these fields. `spread`: from a SELECT of the list `r`, and texts of lists of equal length, by
+    names, a SELECT of rows `r` and of these values.
     """
 
     window: Callable[[WindowCall, Scope], str]
@@ -66,7 +66,7 @@ class Lists:
 
 
 def is_folded(call: WindowCall) -> bool:
-    """Whether it is an aggregate of floats that hangs on the order of addition."""
+    """Whether it is an aggregate of floats that depends on the order of addition."""
     return call.function.duckdb in _FOLDED
 
 
@@ -128,8 +128,8 @@ def _with_running(
 def frame_ends(
     call: WindowCall, inside: Scope, clause: Callable[[WindowCall, Scope], str]
 ) -> dict[str, str]:
-    """What a call is folded from: a row's value, the end of its frame, and the frame's size if it
-    does not begin at the first row (Q1).
+    """The values that a call is folded from: a row's value, the end of its frame, and the frame's
+    size if it does not begin at the first row (Q1).
     """
     told = filtered(as_aggregate(call))
     value = inside.emit(told.args[0])

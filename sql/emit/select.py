@@ -1,4 +1,4 @@
-"""One SELECT under construction, and how it becomes text or a table of the next one."""
+"""Build one SELECT, and turn it into text or into a derived table of the next one."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,8 +9,8 @@ from sql.types.sql_type import SqlType, display
 
 
 def within(select: Select, outer: Scope, *, filtering: bool = False) -> Scope:
-    """Where expressions over a SELECT's source stand; columns of outer queries stay visible
-    (P3 of `sql/plan/nodes.py`).
+    """The scope of expressions over a SELECT's source; columns of outer queries stay visible (P3 of
+    `sql/plan/nodes.py`).
     """
     return replace(
         outer,
@@ -23,7 +23,9 @@ def within(select: Select, outer: Scope, *, filtering: bool = False) -> Scope:
 def render(
     select: Select, columns: Sequence[PlanColumn], called: Sequence[PlanColumn] | None = None
 ) -> str:
-    """The SELECT with these columns, in order; `called`: the columns that give them their names."""
+    """The text of the SELECT with these columns, in order. `called`: the columns whose names these
+    get.
+    """
     texts = select.names if select.outputs is None else select.outputs
     items = ", ".join(
         f"{texts[column.id]} as c{name.id}"
@@ -45,7 +47,7 @@ def render(
 def derived(
     select: Select, columns: Sequence[PlanColumn], statement: Statement, *, lateral: bool = False
 ) -> Select:
-    """The SELECT as a table of the next one."""
+    """The SELECT as a derived table of the next one."""
     alias = statement.alias()
     prefix = "lateral " if lateral else ""
     text = f"{prefix}({render(select, columns)}) {alias}"
@@ -62,14 +64,14 @@ def check_comparable(columns: Sequence[PlanColumn], statement: Statement, what: 
 
 
 def comparable(type_: SqlType) -> bool:
-    """Whether an engine compares values of the type as PostgreSQL does, by themselves."""
+    """Whether an engine compares plain values of the type as PostgreSQL does."""
     return (type_.element or type_).name not in ("interval", "json", "jsonb") and (
         not type_.has_blanks
     )
 
 
 def shown_by_groups(type_: SqlType, dialect: Dialect) -> bool:
-    """Whether a value that is grouped by is one that is there."""
+    """Whether a group shows one of its values as it was."""
     return comparable(type_) and (type_.element or type_).name not in dialect.changed_by_groups
 
 
@@ -94,7 +96,7 @@ def with_calls(
 def extended(
     select: Select, made: Mapping[str, str], columns: Sequence[PlanColumn], scope: Scope
 ) -> tuple[Select, str]:
-    """The SELECT as a derived table that has `made` too, texts by names, and its alias."""
+    """The SELECT as a derived table with more columns, and its alias. `made`: their texts."""
     alias = scope.statement.alias()
     texts = select.names if select.outputs is None else select.outputs
     items = [f"{texts[column.id]} as c{column.id}" for column in columns]

@@ -1,7 +1,8 @@
-"""generate_series() where an engine does not add up as PostgreSQL does: short series of constants
-are written out, others are made row by row in Python.
+"""Write generate_series() where an engine does not add as PostgreSQL: as constants, or in Python.
 
     generate_series(a, b, i)  ─▶  unnest(listed_series(a, b, i))
+
+A short series of constants is written out; another one is computed row by row in Python.
 """
 
 from calendar import monthrange
@@ -28,8 +29,8 @@ _EXACT: Final = Context(prec=80)
 def with_lists(
     plan: SetScan, scope: Scope, adds_up: Callable[[SetCall, Interval, Scope], bool]
 ) -> SetScan:
-    """The sets, their series made in Python but for those that the engine makes itself. `adds_up`:
-    whether it adds a step to times as PostgreSQL does.
+    """The sets, whose series are lists computed in Python, unless the engine computes them itself.
+    `adds_up`: whether it adds a step to times as PostgreSQL does.
     """
 
     def made(call: SetCall) -> SetCall:
@@ -61,7 +62,7 @@ def _listed(call: SetCall) -> SetCall:
 
 
 def decimal_series(call: SetCall, scope: Scope) -> Sequence[Decimal] | None:
-    """The values of a short series of constants; None for another one."""
+    """The values of a short series of constants; None for any other series."""
     known = [scope.statement.known(arg) for arg in call.args]
     values = [value[0] for value in known if value is not None]
     if len(values) < len(known):
@@ -91,8 +92,8 @@ _EPOCH: Final = datetime(1970, 1, 1)
 
 
 def monthly_series(call: SetCall, scope: Scope) -> Sequence[int] | None:
-    """The microseconds of a short series of constants; each value is the one before it and the
-    step. None for another one.
+    """The microseconds of a short series of constants, where each value is the one before it plus
+    the step; None for any other series.
     """
     known = [scope.statement.known(arg) for arg in call.args[:3]]
     start, stop, step = [value[0] if value is not None else None for value in known]
@@ -111,8 +112,8 @@ def monthly_series(call: SetCall, scope: Scope) -> Sequence[int] | None:
 
 
 def known_step(call: SetCall, scope: Scope) -> Interval | None:
-    """The step of a series of times, if it is known and what it adds is the same on the series'
-    own clock and in UTC; None otherwise, for NULL and in a zone that nobody knows.
+    """The step of a series of times, if it is constant and adds the same on the series' own clock
+    and in UTC; None otherwise, for NULL and in an unknown zone.
     """
     step = scope.statement.known(call.args[2])
     if step is None or not isinstance(step[0], Interval):

@@ -1,9 +1,9 @@
-"""UNION, INTERSECT and EXCEPT as SQL.
+"""Write UNION, INTERSECT and EXCEPT.
 
 INVARIANTS
   O1  values that an engine compares otherwise than PostgreSQL (intervals, jsonb) are compared by
-      their keys: the rows of both sides are numbered among their equals, and what an operation
-      keeps follows from the numbers. Of equal rows those of the left side are shown.
+      their keys: the rows of both sides are numbered among their equals, and these numbers decide
+      which rows an operation returns. Of equal rows those of the left side are shown.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _KEPT: Final = {
 
 
 def set_operation(plan: SetOp, left: str, right: str, scope: Scope) -> Select:
-    """The operation on two queries whose columns are called as those of the plan."""
+    """The operation on two queries whose columns have the names of the plan's columns."""
     if not plan.columns:
         raise scope.statement.dialect.unsupported("a set operation of no columns")
     kept = _KEPT.get((plan.kind, plan.all))

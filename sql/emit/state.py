@@ -1,15 +1,15 @@
-"""What the emission of one statement shares: dialect, names, bound strings, depth, scopes.
+"""The state of one emission: dialect, generated names, bound strings, nesting depth and scopes.
 
 INVARIANTS
   M1  generated names are unique in the statement: `t1`, `t2` for relations, `a1`, `a2` for strings,
       `q1`, `q2` for parameters; the column with id n is always called `c<n>`.
   M2  nesting and text are bounded (54001), because an engine's own parser ends in a stack
       overflow.
-  M3  a function that is computed outside of the engine is named after its row and the types of
-      its arguments; those are the columns 0, 1 .. of `Statement.calls`. An aggregate takes the list
-      of its values, without DISTINCT, FILTER and order.
-  M4  an `OutsideFunction` is named after all that it is; its columns are 0, 1 .. in the order of
-      its arguments.
+  M3  a function that is computed outside of the engine is named after its row of the function table
+      and the types of its arguments; those are the columns 0, 1 .. of `Statement.calls`. An
+      aggregate takes the list of its values, without DISTINCT, FILTER and order.
+  M4  the name of an `OutsideFunction` is a hash of all its fields; its columns are 0, 1 .. in the
+      order of its arguments.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,8 +49,8 @@ JVM.
 
 
 class SetsBeside(Protocol):
-    """Emits a lateral join of sets: the rows of `left`, each with those of the sets for it.
-    `padded`: a row has NULLs beside it when there would be none.
+    """Emits a lateral join of sets: each row of `left` beside the rows of its sets. `padded`: a row
+    whose sets are empty has NULLs beside it.
     """
 
     def __call__(
@@ -68,21 +68,21 @@ class SetsBeside(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one engine writes what the modules of this package have in common.
+    """How one engine writes the parts of a statement that the shared modules leave to it.
 
-    `array`: an array of elements that are texts already. `quote` stands around names.
-    `string`: a bound string, by its argument's name. `argument`: the value of a parameter bound to
-    such a reference, as text around it and the argument; None: it is written. `values`: rows,
-    an alias and its columns as a relation. `key`: what the engine has to compare so
-    that the values of an expression compare as PostgreSQL's; its own text for most types, None if
-    there is nothing. `error`: an expression that fails, by SQLSTATE and
-    message. `on`, `where`: the parts of a condition as they have to be computed. `empty_sets`:
-    whether the grouping set of no keys makes a row of no input.
-    `materialized`: the word that has a WITH query run once. `any_recursion`: whether WITH
-    RECURSIVE takes UNION, and stands in other queries (`emit/recursion_rounds.py` if not).
-    `deep_correlation`: whether a subquery may refer to more than the query next to it. `hint`: what
-    to do about what the engine cannot. `mixes_unions`: whether the rows of UNION ALL may come in
-    any order. `changed_by_groups`: types of which a group does not show a value as it was.
+    `array`: an array of elements that are texts already. `quote` stands around names. `string`: a
+    bound string, by its argument's name. `argument`: the value of a parameter bound to such a
+    reference, as text around it and the argument; None if the value has to be written. `values`:
+    rows, an alias and its columns as a relation. `key`: the text that the engine compares so that
+    the values of an expression compare as PostgreSQL's; the expression's own text for most types,
+    None if there is no such text. `error`: an expression that fails, by SQLSTATE and message. `on`,
+    `where`: the parts of a condition, guarded. `empty_sets`: whether the grouping set of no keys
+    has a row for no input. `materialized`: the keyword that makes a WITH query run once.
+    `any_recursion`: whether WITH RECURSIVE takes UNION, and stands in other queries
+    (`emit/recursion_rounds.py` if not). `deep_correlation`: whether a subquery may refer to more
+    than the query next to it. `hint`: the hint beside an error about an unsupported feature.
+    `mixes_unions`: whether the rows of UNION ALL may come in any order. `changed_by_groups`: types
+    of which a group does not show a value as it was.
     """
 
     engine: str
@@ -111,7 +111,7 @@ class Dialect:
     changed_by_groups: frozenset[str] = frozenset()
 
     def unsupported(self, what: str) -> SqlError:
-        """0A000: what this engine cannot do as PostgreSQL does."""
+        """0A000: a feature that this engine cannot provide as PostgreSQL does."""
         return not_supported(f"{what} on the {self.engine} engine", hint=self.hint)
 
     def name(self, name: str) -> str:
@@ -122,7 +122,7 @@ class Dialect:
 @dataclass(frozen=True, slots=True)
 class Given:
     """A parameter of an emission: the class of its value, and in a tuple of one the value itself if
-    the text depends on it. `type`: None if it was not met.
+    the text depends on it. `type`: None if the plan does not use it.
     """
 
     kind: type[object]
@@ -135,9 +135,9 @@ OutsideCall: TypeAlias = Call | Aggregate | WindowCall
 
 @dataclass(frozen=True, slots=True)
 class OutsideFunction:
-    """What is computed outside of the engine for columns of these types (M4). An aggregate takes
-    one list of rows of them; so does a window call, of the rows of a partition, and answers with a
-    list. `of_frames`: the rows are those of `over_frames`.
+    """A computation outside of the engine over columns of these types (M4). An aggregate takes one
+    list of rows of them. A window call takes the rows of a partition, and returns a list.
+    `of_frames`: the rows are those of `over_frames`.
     """
 
     expr: Expr | Aggregate | WindowCall
@@ -146,7 +146,7 @@ class OutsideFunction:
 
     @property
     def makes_list(self) -> bool:
-        """Whether it answers with a list of values."""
+        """Whether it returns a list of values."""
         return isinstance(self.expr, WindowCall)
 
 
@@ -263,7 +263,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression stands: how visible columns are written, and how to go on.
+    """The place of an expression: the texts of visible columns, and the way to emit subplans.
 
     `subplan` closes the circle between the modules of this package.
     """
@@ -285,7 +285,7 @@ class Scope:
 
     def element(self, type_: SqlType) -> "tuple[str, ColumnRef, Scope]":
         """A variable for the elements of an array, by its name and as an expression, and the scope
-        in which it is known.
+        in which it is visible.
         """
         name, id_ = self.variable(), ColumnId(-self.statement.names)
         columns = {**self.columns, id_: name}
@@ -294,7 +294,7 @@ class Scope:
 
     def fields(self, exprs: Sequence[Expr]) -> "tuple[str, tuple[ColumnRef, ...], Scope]":
         """A variable for a struct of these expressions, by its name and its fields `f0`, `f1` ..,
-        and the scope in which they are known.
+        and the scope in which they are visible.
         """
         name, columns = self.variable(), dict(self.columns)
         fields: list[ColumnRef] = []
@@ -305,7 +305,9 @@ class Scope:
         return name, tuple(fields), replace(self, columns=columns, filtering=False, in_lambda=True)
 
     def key(self, expr: Expr, what: str) -> str:
-        """The text by which values of an expression compare; 0A000 with `what` is done to them."""
+        """The text by which values of an expression compare; 0A000, which says `what`, without such
+        a text.
+        """
         dialect = self.statement.dialect
         found = dialect.key(expr, self)
         if found is None:
@@ -358,9 +360,10 @@ Names: TypeAlias = Mapping[ColumnId, str]
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A SELECT under construction. `names`: what the FROM clause offers; `outputs`: None while it
-    is all of it. `fragile`: it has an outer join with a subquery in its condition. DuckDB 2.0
-    forgets a condition in WHERE that is NULL when it orders such joins, but none that is false.
+    """A SELECT under construction. `names`: the columns that the FROM clause offers; `outputs`:
+    None while these are all of it. `fragile`: it has an outer join with a subquery in its
+    condition. When DuckDB 2.0 orders such joins, it forgets a condition in WHERE that is NULL, but
+    none that is false.
     """
 
     source: str
@@ -375,7 +378,7 @@ class Select:
 
     @property
     def plain(self) -> bool:
-        """Whether rows are still those of FROM and WHERE."""
+        """Whether its rows are still those of FROM and WHERE."""
         return self.outputs is None and self.order is None and self.limit is None
 
     @property

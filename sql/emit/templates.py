@@ -1,4 +1,4 @@
-"""Templates of the function table, and what both emitters do alike with them.
+"""Fill the templates of the function table with the texts of arguments.
 
 numeric / numeric  `{0} / {1}`  ─▶  `(x) / (y)`        f({0})  ─▶  f(distinct x) filter (where ..)
 ERR(22012,division by zero)     ─▶  an engine's expression that fails so
@@ -19,7 +19,7 @@ _ARGUMENT: Final = re.compile(r"\{(\d)\}")
 @dataclass(frozen=True, slots=True)
 class Around:
     """The texts around an aggregate: `distinct ` or nothing; ` filter (where ..)`, ` over (..)` or
-    nothing. `windowed`: it is over a window.
+    nothing. `windowed`: whether it is a window call.
     """
 
     distinct: str
@@ -43,7 +43,7 @@ def filled(template: str, args: Sequence[str], error: Callable[[str, str], str])
 
 
 def mentions_once(template: str | None) -> bool:
-    """Whether each argument stands in the text once, as far as the template alone says."""
+    """Whether each argument stands in the text once, as far as the template alone shows."""
     if template is None or template.startswith("@"):
         return False
     found = _ARGUMENT.findall(template)
@@ -57,7 +57,7 @@ def failure(template: str) -> tuple[str, str] | None:
 
 
 def described(function: Function) -> str:
-    """What a row is called in messages."""
+    """The name of a function or operator in messages."""
     kind = "cast" if function.kind is FunctionKind.CAST else function.kind.value
     return f"{kind} {function.id}"
 

@@ -1,11 +1,10 @@
-"""Functions that make long texts of short ones: which of their calls an engine may compute itself.
+"""Find calls that may grow a text so much that the engine would run out of memory.
 
     replace(x, 'a', 'bb')        the engine's own
     replace(x, y, z), or by a text that is many times longer        the reference evaluator
 
-DuckDB's `replace` and `regexp_replace` take memory that nobody counts, and what gets longer than
-4 GiB is cut; in Spark the process ends. The evaluator looks at the length first
-(`sql/types/limits.py`).
+DuckDB's `replace` and `regexp_replace` do not account for their memory, and cut a text longer than
+4 GiB; Spark's process ends. The evaluator checks the length first (`sql/types/limits.py`).
 """
 
 from typing import Final
@@ -20,7 +19,7 @@ _BY_MATCH_MAX: Final = 32
 
 
 def grows(call: Call, scope: Scope) -> bool:
-    """Whether a call of replace() or regexp_replace() is not for the engine to compute."""
+    """Whether the evaluator has to compute this call of replace() or regexp_replace()."""
     replacement = scope.statement.known(call.args[2])
     if replacement is None:
         return True

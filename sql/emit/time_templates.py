@@ -1,8 +1,8 @@
-"""to_char() of timestamps by a known template, in the words of an engine.
+"""Write to_char() of timestamps with a constant template in an engine's own functions.
 
 INVARIANTS
-  T1  only fields whose text both engines make as PostgreSQL does for the years 1 to 9999; a
-      template with any other has no text here.
+  T1  only fields that both engines write as PostgreSQL does for the years 1 to 9999; a template
+      with any other field is not written here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ _NAME_WIDTH: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How an engine says it. `{x}` is the timestamp."""
+    """The functions of an engine. `{x}` is the timestamp."""
 
     text: str
     concat: Callable[[Sequence[str]], str]

@@ -1,9 +1,9 @@
-"""What the engines share of window calls: OVER, its frame, and the checks of its constants.
+"""Write OVER clauses and frames of window calls, and check their constant arguments.
 
 INVARIANTS
-  V1  a function that takes no notice of its frame is written without one: engines refuse others.
-  V2  what PostgreSQL checks when a window starts (offsets, ntile's and nth_value's argument) is
-      checked for constants here, so that no engine's own error stands for it.
+  V1  a function that ignores its frame is written without one: engines refuse others.
+  V2  PostgreSQL's checks at the start of a window (offsets, the argument of ntile and nth_value)
+      are made for constants here, so that no engine's own error stands for them.
 """
 
 from collections.abc import Callable
@@ -53,8 +53,8 @@ def sees_frame(call: WindowCall) -> bool:
 
 
 def with_plain_keys(plan: Window) -> Window | None:
-    """The same over a projection of its computed keys; None if all keys are columns. DuckDB sorts
-    by nothing that may fail (its `error` counts as volatile).
+    """The same over a projection of its computed keys; None if all keys are columns. DuckDB does
+    not sort by an expression that may fail (its `error` counts as volatile).
     """
     computed = [
         expr

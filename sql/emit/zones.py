@@ -1,4 +1,4 @@
-"""The zones that calls name, where the name is known when they are emitted."""
+"""Resolve the time zones that calls name by constants."""
 
 from datetime import tzinfo
 from functools import cache
@@ -11,8 +11,8 @@ from sql.types.datetime.timezones import find_named_zone, find_zone, fixed_offse
 
 
 def argument_zone(call: Call | SetCall, place: int, name: str, scope: Scope) -> tzinfo | None:
-    """What the argument at `place`, this name, means; None for no zone. The last argument is the
-    session's zone (F3 of `sql/functions/table.py`).
+    """The zone that the argument at `place`, of this name, stands for; None for no zone. The last
+    argument is the session's zone (F3 of `sql/functions/table.py`).
     """
     if place == len(call.args) - 1:
         return find_zone(name)
@@ -22,7 +22,7 @@ def argument_zone(call: Call | SetCall, place: int, name: str, scope: Scope) -> 
 
 
 def is_utc(zone: tzinfo | None) -> bool:
-    """Whether its clock always shows UTC."""
+    """Whether the zone's clock always shows UTC."""
     return zone is not None and fixed_offset(zone) == 0
 
 

@@ -1,4 +1,4 @@
-"""EXPLAIN: plans as nodes with titles and details, and as indented lines of text."""
+"""Describe plans for EXPLAIN: nodes with titles and details, and indented lines of text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,13 +1,13 @@
-"""Lists, texts and sums of floats that a subquery makes of ordered rows say so themselves.
+"""Copy a subquery's ORDER BY into its order-sensitive aggregates: lists, texts, sums of floats.
 
     (select string_agg(s, ',') from (select k, s from u order by v) z where z.k = t.k)
       ─▶  (select string_agg(s, ',' order by v) from (select k, s, v from u order by v) z where ..)
 
-PostgreSQL runs the subquery for each row outside, over rows in their order. An engine makes a join
-of it, which has none.
+PostgreSQL runs the subquery for each outer row, over rows in their order. An engine turns it into a
+join, which has no order.
 
 INVARIANTS
-  I1  only subqueries and lateral sides that refer to a row outside are changed: elsewhere the
+  I1  only subqueries and lateral sides that refer to an outer row are changed: elsewhere the
       engines keep the order of a derived table.
 
 Not here: aggregates with DISTINCT, whose order is that of their values; rows below joins, windows,
@@ -40,21 +40,25 @@ from sql.plan.traverse import (
     with_inputs,
     with_queries,
 )
+from sql.rewrite.plan_facts import PlanFacts
 
 _GATHERING: Final = ("array_agg", "string_agg", "json_", "jsonb_", "any_value")
 _SUMS: Final = ("sum", "avg", "var", "stddev", "corr", "covar_", "regr_")
 _Ordered = tuple[Plan, tuple[SortKey, ...]]
 
 
-def with_inherited_order(plan: Plan) -> Plan:
-    """The plan with such aggregates (I1)."""
+def with_inherited_order(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan with ORDER BY in such aggregates (I1)."""
+    return _plan(plan) if facts.has_outer_rows else plan
 
+
+def _plan(plan: Plan) -> Plan:
     def subquery(expr: Subquery, within: Rewrite) -> Subquery:
-        query = with_inherited_order(expr.plan)
+        query = _plan(expr.plan)
         query = _gathered(query) if free_columns(query) else query
         return replace(expr, args=tuple(map(within, expr.args)), plan=query)
 
-    made = with_queries(plan, with_inherited_order, subquery)
+    made = with_queries(plan, _plan, subquery)
     if isinstance(made, Join) and made.lateral:
         return replace(made, right=_gathered(made.right))
     return made
@@ -80,7 +84,9 @@ def _gathers(call: Aggregate) -> bool:
 
 
 def ordered_rows(plan: Plan) -> _Ordered:
-    """The rows with what they are ordered by, and what that takes; no keys if there is nothing."""
+    """The rows with the columns that their sort keys need, and these keys; no keys if the rows have
+    no order.
+    """
     match plan:
         case Sort():
             exprs = [key.expr for key in plan.keys]

@@ -1,9 +1,9 @@
-"""Numbers for the columns that passes over a plan make.
+"""Reserve a range of column ids for each module that adds columns to a plan.
 
 INVARIANTS
-  C1  every pass has a range of its own, behind the numbers of all columns that are bound, runs once
-      over the plan of a statement and takes its numbers from one iterator, so that columns never
-      meet. The keys of windows are numbered apart (`emit/windows.py`).
+  C1  every such module has a range of its own, behind the ids of all bound columns. It runs once
+      over the plan of a statement and takes its ids from one iterator, so that ids never collide.
+      The keys of windows are numbered apart (`emit/windows.py`).
 """
 
 from collections.abc import Iterator
@@ -14,24 +14,24 @@ from typing import Final
 _RANGE: Final = 10**15
 
 
-class Pass(IntEnum):
-    """Who makes columns."""
+class IdRange(IntEnum):
+    """The modules that add columns."""
 
-    CONDITION_COLUMNS = 1
-    ASKED_SUBQUERIES = 2
-    MADE_ROWS = 3
-    OUTER_ZEROS = 4
-    ASKED_WINDOWS = 5
-    CARRIED_COLUMNS = 6
-    JOINED_SUBQUERIES = 7
-    ROUNDS = 8
-    ASKED_DEFAULTS = 9
-    ONLY_ROWS = 10
-    OWN_VALUES = 11
-    FILTERED_ARGUMENTS = 12
-    KEY_COLUMNS = 13
+    HOIST_SUBQUERY_CONDITIONS = 1
+    LAZY_INIT_PLANS = 2
+    COUNT_BUG = 3
+    NEGATIVE_ZERO = 4
+    HOIST_WINDOW_SUBQUERIES = 5
+    CARRY_OUTER_COLUMNS = 6
+    JOIN_CONDITION_SUBQUERIES = 7
+    RECURSION_ROUNDS = 8
+    GUARD_LAG_LEAD_DEFAULTS = 9
+    SCALAR_SUBQUERY_AGGREGATES = 10
+    HOIST_UNCORRELATED_VALUES = 11
+    GUARD_FILTERED_AGGREGATES = 12
+    HOIST_JOIN_KEY_SUBQUERIES = 13
 
 
-def numbers_of(made_by: Pass) -> Iterator[int]:
-    """The numbers of a pass, from its first (C1)."""
+def numbers_of(made_by: IdRange) -> Iterator[int]:
+    """The column ids of a range, from its first (C1)."""
     return count(made_by * _RANGE)

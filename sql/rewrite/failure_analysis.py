@@ -1,6 +1,6 @@
-"""Whether running a subquery may end in an error, as far as this can be told.
+"""Tell whether running a subquery or a plan may end in an error, as far as its form shows.
 
-Not here: what a row's expression may do (`guard_expressions.py`).
+Not here: whether an expression may fail for a row (`guard_expressions.py`).
 """
 
 from typing import Final
@@ -27,7 +27,7 @@ ONLY_VALUE: Final = "only_value(any)"
 
 
 def may_fail_for_others(expr: Expr, *, by_overflow: bool = True) -> bool:
-    """Whether there is a subquery in it that may fail for rows that do not ask for it."""
+    """Whether the expression has a subquery that may fail for rows that do not demand it."""
     return any(
         any(may_fail(arg, by_overflow=by_overflow) for arg in inner.args)
         or may_fail_anywhere(inner, by_overflow=by_overflow)
@@ -36,13 +36,13 @@ def may_fail_for_others(expr: Expr, *, by_overflow: bool = True) -> bool:
 
 
 def may_fail_anywhere(expr: Subquery, *, by_overflow: bool = True) -> bool:
-    """Whether running it may end in an error."""
+    """Whether running the subquery may end in an error."""
     return has_several(expr) or plan_may_fail(expr.plan, by_overflow=by_overflow)
 
 
 def plan_may_fail(plan: Plan, *, by_overflow: bool = True, by_several: bool = True) -> bool:
-    """Whether something that the plan computes may fail. `by_several`: also values of subqueries
-    that refer to its rows, for having several (21000).
+    """Whether something that the plan computes may fail. `by_several`: also a scalar subquery that
+    refers to its rows, because it has several rows (21000).
     """
     if by_several and isinstance(plan, GroupBy) and any(map(is_only_value, plan.aggregates)):
         return True
@@ -57,12 +57,12 @@ def plan_may_fail(plan: Plan, *, by_overflow: bool = True, by_several: bool = Tr
 
 
 def has_several(expr: Subquery) -> bool:
-    """Whether it is a value and may have more than one row (21000)."""
+    """Whether it is a scalar subquery that may have more than one row (21000)."""
     return expr.kind is SubqueryKind.SCALAR and not _is_one_row(expr.plan)
 
 
 def is_only_value(call: Aggregate) -> bool:
-    """Whether it fails for several rows (`scalar_subquery_aggregates.py`)."""
+    """Whether the aggregate fails for several rows (`scalar_subquery_aggregates.py`)."""
     return call.function.id == ONLY_VALUE
 
 

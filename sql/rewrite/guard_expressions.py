@@ -1,14 +1,16 @@
-"""What may fail is computed only where PostgreSQL computes it: DuckDB computes whole columns.
+"""Tell which expressions may fail, and guard them with CASE in AND, OR, COALESCE and FILTER.
+
+DuckDB computes whole columns; PostgreSQL computes an operand only for the rows that need it.
 
 INVARIANTS
-  G1  the right side of AND and OR is not computed for rows that its left side decides, nor what
-      follows in COALESCE, nor the argument of an aggregate for rows that its FILTER leaves out; of
-      DuckDB's expressions only CASE and the conditions of WHERE keep to that. Spark computes too
-      much for DISTINCT, and what several aggregates share.
-  G2  what cannot fail is written plainly, and so is what stands beside a volatile operand, which
+  G1  these are not computed: the right side of AND and OR for rows that its left side decides; the
+      later arguments of COALESCE behind a value; the argument of an aggregate for rows that its
+      FILTER leaves out. Of DuckDB's expressions only CASE and the conditions of WHERE keep to
+      that. Spark computes too much for DISTINCT, and for what several aggregates share.
+  G2  an operand that cannot fail is written plainly. So is one beside a volatile operand, which
       would be computed twice.
 
-Not here: WHERE (`duckdb/expressions.py`), whose plain words DuckDB makes joins and filters of.
+Not here: WHERE (`duckdb/expressions.py`), whose plain conditions DuckDB makes joins and filters of.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,8 +44,8 @@ less, and division by zero is found behind conditions that rule it out."""
 
 
 def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
-    """Whether computing it for a row may end in an error, as far as this can be told.
-    `by_overflow`: of sums and products, too.
+    """Whether computing it for a row may end in an error, as far as its form shows. `by_overflow`:
+    also an overflow of sums and products counts.
     """
     # A subquery's plan is computed by DuckDB for all rows in any case.
     return any(
@@ -53,12 +55,12 @@ def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
 
 
 def is_harmless(part: Expr) -> bool:
-    """Whether a condition may be asked of any rows, and as often as one likes."""
+    """Whether a condition may be evaluated for any row, any number of times."""
     return not has_subquery(part) and not may_fail(part) and not is_volatile_expression(part)
 
 
 def itself_may_fail(call: Call, *, by_overflow: bool = True) -> bool:
-    """The same for a call whose arguments are computed."""
+    """Whether the call itself may fail, once its arguments are computed."""
     if _never_fails(call) or _is_planned(call):
         return False
     is_operator = call.function.kind is FunctionKind.OPERATOR
@@ -114,8 +116,8 @@ def logical(op: BoolOp, args: Sequence[Expr], emit: Callable[[Expr], str]) -> st
 
 
 def coalesced(args: Sequence[Expr], emit: Callable[[Expr], str]) -> str:
-    """The first that is not NULL. DuckDB computes what several COALESCE share for all rows, of
-    branches of CASE nothing (G1).
+    """The first argument that is not NULL. DuckDB computes a part that several COALESCE share for
+    all rows, but never a branch of CASE (G1).
     """
     last = max((at for at, arg in enumerate(args) if may_fail(arg)), default=0)
     text = _coalesce([emit(arg) for arg in args[last:]])
@@ -137,7 +139,7 @@ def _joined(op: BoolOp, texts: Sequence[str]) -> str:
 
 
 def filtered(call: Aggregate, *, by_overflow: bool = True) -> Aggregate:
-    """The call with arguments and keys that are computed for the rows of its FILTER only (G1)."""
+    """The call, whose arguments and sort keys are computed only for the rows of its FILTER (G1)."""
     condition = call.filter
     if condition is None or is_volatile_expression(condition):
         return call

@@ -1,20 +1,19 @@
-"""Rows outside of a subquery that differ by the sign of a zero stay two.
+"""Keep outer rows apart that differ only in the sign of a float zero, for subqueries that show it.
 
     (select u.f + t.x from t where t.id > u.id)       u.f is 0 in one row and -0 in another
       ─▶  (select case when c.zero then -0 else c.f end + t.x from t where t.id > c.id)
           over rows c of u, which have c.zero: whether f is -0
 
-An engine runs a subquery once for all rows outside that it finds equal, and 0 = -0.
+An engine runs a subquery once for all outer rows that compare equal, and 0 = -0.
 
 INVARIANTS
   Z1  a float that is only compared stays as it is: both zeros compare alike. So do the keys by
-      which engines join subqueries to the rows outside.
-  Z2  the columns of a node stay what they were, in their order.
+      which engines join subqueries to the outer rows.
+  Z2  a node keeps its columns and their order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
 
 from sql.functions.table import COMPARISONS, function_by_id
 from sql.plan.nodes import (
@@ -32,7 +31,7 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.plan.projections import only
-from sql.plan.renumbering import columns_made, parts_of
+from sql.plan.renumbering import parts_of
 from sql.plan.traverse import (
     plan_expressions,
     rewritten_node,
@@ -42,17 +41,14 @@ from sql.plan.traverse import (
     with_inputs,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.plan_facts import FLOAT_NAMES, PlanFacts
 from sql.types.sql_type import BOOL
 
-_FLOATS: Final = ("float4", "float8")
 
-
-def with_outer_zeros(plan: Plan) -> Plan:
-    """The plan with the signs of zeros as columns of the rows outside."""
-    if not any(column.type.name in _FLOATS for column in columns_made(plan)):
-        return plan
-    return _plan(plan, numbers_of(Pass.OUTER_ZEROS))
+def with_outer_zeros(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan whose outer rows have the signs of their zeros as columns."""
+    return _plan(plan, numbers_of(IdRange.NEGATIVE_ZERO)) if facts.has_outer_float else plan
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
@@ -62,7 +58,7 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     ]
     if isinstance(made, Join) and made.lateral:
         within.append(made.right)
-    seen = {ref.id: ref for part in within for ref in _seen(part) if ref.type.name in _FLOATS}
+    seen = {ref.id: ref for part in within for ref in _seen(part) if ref.type.name in FLOAT_NAMES}
     if not seen:
         return made
     zeros: dict[ColumnId, Expr] = {}

@@ -1,14 +1,14 @@
-"""Conditions over a row outside and a subquery at once, which Spark takes in a value only.
+"""Find conditions that combine an outer column and a subquery, which Spark takes only in a value.
 
     exists (select from u where t.v = (select max(w) from s where s.id = u.id))
       ─▶  (select count(1) from u where t.v = (select max(w) from s where s.id = u.id)) > 0
 
-Spark moves what a subquery says of the row outside to the join that it makes of it. A condition of
-EXISTS, IN and LATERAL takes its own subqueries with it, to where their rows are not: Spark fails
-then, or finds several rows (21000) where there is one.
+Spark turns a subquery into a join, and moves its conditions on the outer row to that join. A
+condition of EXISTS, IN and LATERAL takes its own subqueries along, to a place without their rows.
+Spark then fails, or finds several rows (21000) where there is one.
 
 INVARIANTS
-  X1  as a value, EXISTS and IN answer the same; LATERAL has no such form, and its rows carry the
+  X1  as a value, EXISTS and IN answer the same. LATERAL has no such form; its rows carry the
       columns (`carry_outer_columns.py`).
 """
 
@@ -28,7 +28,7 @@ def is_mixed(plan: Plan) -> bool:
 
 
 def conditions(plan: Plan) -> tuple[Expr, ...]:
-    """The parts of the condition of a node."""
+    """The ANDed parts of a node's condition."""
     if isinstance(plan, Filter):
         return conjuncts(plan.predicate)
     if isinstance(plan, Join) and plan.condition is not None:
@@ -37,7 +37,7 @@ def conditions(plan: Plan) -> tuple[Expr, ...]:
 
 
 def mixes(part: Expr, outside: AbstractSet[ColumnId]) -> bool:
-    """Whether it is about columns outside and a subquery at once."""
+    """Whether the condition refers to outer columns and has a subquery."""
     if outside.isdisjoint(column_ids(part)):
         return False
     return any(

@@ -1,8 +1,8 @@
-"""What EXISTS asks of a query is whether it has a row: not which, how often or in what order.
+"""Simplify the query of EXISTS, which needs neither values nor order (simplify_EXISTS_query).
 
     exists (select distinct 1/v from t order by 2/v)  ─▶  exists (select null from t)
 
-Follows PostgreSQL's simplify_EXISTS_query.
+Only volatile expressions stay.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ from sql.plan.traverse import is_volatile_anywhere, is_volatile_plan
 
 
 def rows_only(plan: Plan) -> Plan:
-    """A plan that has a row if this one has; its columns mean nothing."""
+    """A plan that has a row exactly if this one has; its columns mean nothing."""
     match plan:
         case Sort() | DistinctRows() | DistinctOn():
             return rows_only(plan.input)

@@ -1,4 +1,4 @@
-"""`(SELECT value [WHERE condition])`: a subquery that is an expression of the row outside."""
+"""Recognise `(SELECT value [WHERE condition])`, which is an expression over the outer row."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from sql.plan.traverse import is_volatile_plan
 
 
 def only_value(expr: Subquery) -> Expr | None:
-    """Its value, which is the same without SELECT unless it is volatile."""
+    """The expression that is equal to the subquery; None for other subqueries and volatile ones."""
     plan = expr.plan
     if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
         return None

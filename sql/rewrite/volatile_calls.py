@@ -1,17 +1,17 @@
-"""A volatile function is called once where PostgreSQL calls it once, however often it is used.
+"""Evaluate a volatile call once, as PostgreSQL does, however often the plan repeats it.
 
     case random(1, 2) when 1 then 'a' when 2 then 'b' end
       ─▶  select case c9 when 1 .. when 2 .. end from (select .., random(1, 2) as c9 from ..)
 
-The binder writes the subject of CASE and of NULLIF once for each use, and an engine's template its
-arguments: each would be a value of its own, and a row neither of the cases.
+The binder repeats the operand of CASE and of NULLIF for each comparison, and an engine's template
+repeats its arguments. Each copy would have a value of its own, and a row would match no case.
 
 INVARIANTS
-  V1  what the binder has written several times has one number (`Call.instance`); two calls of a
-      statement's text have two.
-  V2  a call of columns that is made for some rows only is made under the conditions of these rows:
-      it may fail for the others. Behind conditions with subqueries it stays where it is, if
-      it is written once.
+  V1  copies that the binder has made of one call share its number (`Call.instance`); two calls in
+      a statement's text have two numbers.
+  V2  a call over columns that is evaluated for some rows only is evaluated under the conditions of
+      these rows: it may fail for the others. Behind conditions with subqueries it stays where it
+      is, if it stands there once.
 
 Not here: ORDER BY, whose order is by chance anyway.
 """
@@ -58,13 +58,14 @@ from sql.plan.traverse import (
     with_children,
     with_inputs,
 )
+from sql.rewrite.plan_facts import PlanFacts
 
 _Found: TypeAlias = tuple[Call, tuple[Expr, ...]]
 """A call, and the conditions that all hold where PostgreSQL makes it."""
 
 
 def repeated_calls(expr: Expr) -> Sequence[Call]:
-    """The calls that stand in an expression several times and are one (V1)."""
+    """The calls of which an expression has several copies (V1)."""
     found = list(_numbered(expr))
     times = Counter(call.instance for call in found)
     once = {call.instance: call for call in found}
@@ -72,21 +73,25 @@ def repeated_calls(expr: Expr) -> Sequence[Call]:
 
 
 def calls_at_once(expr: Expr) -> Sequence[Call]:
-    """Those of them that are made whenever the expression is computed."""
+    """Those of the repeated calls that are evaluated whenever the expression is."""
     made = {call.instance for call, under in _calls(expr) if not under}
     return [call for call in repeated_calls(expr) if call.instance in made]
 
 
 def with_columns(expr: Expr, calls: Sequence[Call]) -> Expr:
-    """The expression with columns, called as the calls are numbered, for these calls."""
+    """The expression with a column in place of each of these calls; its id is the call's number."""
     return _replaced(expr, frozenset(call.instance for call in calls))
 
 
-def called_once(plan: Plan) -> Plan:
-    """The plan with a projection below what uses the value of a volatile call."""
+def called_once(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan, which evaluates volatile calls in a projection below the node that uses them."""
+    return _plan(plan) if facts.is_volatile else plan
+
+
+def _plan(plan: Plan) -> Plan:
     if not is_volatile_plan(plan):
         return plan
-    below = rewritten_node(with_inputs(plan, called_once), _within)
+    below = rewritten_node(with_inputs(plan, _plan), _within)
     match below:
         case Project():
             found = _hoisted(below.exprs)
@@ -114,7 +119,7 @@ def _within(expr: Expr) -> Expr:
     """The plans of subqueries."""
     if isinstance(expr, Subquery):
         args = tuple(map(_within, expr.args))
-        return replace(expr, args=args, plan=called_once(expr.plan))
+        return replace(expr, args=args, plan=_plan(expr.plan))
     return with_children(expr, _within)
 
 

@@ -52,9 +52,7 @@ def in_range(micros: int) -> int:
 
 
 def session_zone(name: str) -> tzinfo:
-    """The session's time zone, which is never an abbreviation (Z4 of
-    `sql/types/datetime/timezones.py`).
-    """
+    """The session's time zone, never an abbreviation (Z4 of `datetime/timezones.py`)."""
     return _known(find_zone(name), name)
 
 

@@ -1,7 +1,7 @@
-"""Aggregate calls as DuckDB SQL.
+"""Write aggregate calls as DuckDB SQL.
 
 INVARIANTS
-  A1  integers are summed as HUGEINT and cast to what PostgreSQL answers with, an average is one
+  A1  integers are summed as HUGEINT and cast to PostgreSQL's result type, an average is one
       division of exact sums (D2 of `duckdb/numbers.py`): all engines get the same digits.
 """
 
@@ -36,7 +36,7 @@ _NARROW_DIGITS: Final = 18
 
 
 def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
-    """The text of an aggregate call, cast to its type. `over`: the window of it, as text."""
+    """The text of an aggregate call, cast to its type. `over`: the text of its window."""
     template = call.function.duckdb
     if template is None:
         raise unsupported(described(call.function))

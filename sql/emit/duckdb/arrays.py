@@ -1,4 +1,4 @@
-"""Arrays as DuckDB's lists.
+"""Write arrays and their functions as DuckDB lists.
 
 INVARIANTS
   A1  DuckDB compares lists as PostgreSQL compares arrays, NULL being the greatest element and
@@ -65,7 +65,7 @@ def native(type_: SqlType) -> bool:
 
 
 def key(expr: Expr, scope: Scope) -> str | None:
-    """What DuckDB has to compare instead of a value, to see whether it is equal."""
+    """The text that DuckDB compares instead of a value, to see whether it is equal."""
     if expr.type.has_blanks:
         return scope.emit(trimmed(expr))
     text, type_ = scope.emit(expr), expr.type
@@ -111,7 +111,7 @@ def _map(call: Call, scope: Scope) -> str:
 
 
 def any_all(expr: AnyAll, scope: Scope) -> str:
-    """`left op ANY (array)`: the elements of a known array one by one, others by a lambda."""
+    """`left op ANY (array)`: constant elements one by one, others by a lambda."""
     known = scope.statement.known(expr.args[1])
     if known is not None:
         return _over_known(expr, known[0], scope)

@@ -1,8 +1,8 @@
-"""Calls that the reference evaluator computes for DuckDB, row by row.
+"""Call the reference evaluator from DuckDB, row by row, where DuckDB would answer otherwise.
 
 Correct by the same proof as the reference engine itself, and slow: about a microsecond a row, one
-row at a time in the whole process. A template therefore keeps to itself what DuckDB does as
-PostgreSQL, and leaves the rest here.
+row at a time in the whole process. So a template computes natively whatever DuckDB computes as
+PostgreSQL does, and calls the evaluator only for the rest.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from sql.types.sql_type import SqlType
 
 
 def reference(call: Call, scope: Scope) -> str:
-    """The call by the reference evaluator, for every row."""
+    """The call, which the reference evaluator computes for every row."""
     scope.statement.row_by_row = True
     return reference_over(call, [scope.emit(arg) for arg in call.args], scope)
 
 
 def reference_over(call: OutsideCall, args: Sequence[str], scope: Scope) -> str:
-    """The same with texts of arguments that are there already."""
+    """The same over texts of arguments that are already written."""
     return f"{scope.statement.called(call)}({', '.join(args)})"
 
 

@@ -1,10 +1,10 @@
-"""Logical plans as DuckDB SQL: the dialect of the local engine, and the way in.
+"""Emit plans as DuckDB SQL: the entry point and DuckDB's dialect.
 
 INVARIANTS
   Q4  a relation stands in FROM by a name of ours; strings are arguments, `$a1` ..; functions of
       `EmittedQuery.calls` are registered with the connection before the statement runs.
 
-Not here: running it, and turning DuckDB's failures into ours (`compute/duckdb/executor.py`).
+Not here: running it, and translating DuckDB's failures (`compute/duckdb/executor.py`).
 """
 
 import re
@@ -15,6 +15,7 @@ from typing import Final
 from sql.emit.duckdb.aggregates import aggregate, order_by
 from sql.emit.duckdb.arrays import key
 from sql.emit.duckdb.expressions import expression
+from sql.emit.duckdb.passes import DUCKDB_PASSES
 from sql.emit.duckdb.sets import set_scan, sets_beside
 from sql.emit.duckdb.types import ENGINE, argument, array, error, literal
 from sql.emit.duckdb.windows import windows
@@ -22,21 +23,9 @@ from sql.emit.emitted_query import EmittedQuery
 from sql.emit.plans import emit_plan
 from sql.emit.state import Dialect
 from sql.plan.nodes import Plan, RelationId
-from sql.rewrite.aggregate_order import with_inherited_order
-from sql.rewrite.guards.guard_branch_subqueries import with_guarded_branches
-from sql.rewrite.guards.guard_filtered_aggregates import with_filtered_arguments
 from sql.rewrite.guards.guard_join_conditions import guarded_by_keys, guarded_conditions
-from sql.rewrite.guards.guard_lag_lead_defaults import with_asked_defaults
 from sql.rewrite.guards.guard_where_conditions import guarded_parts
-from sql.rewrite.guards.hoist_subquery_conditions import with_condition_columns
-from sql.rewrite.guards.lazy_init_plans import run_if_asked
-from sql.rewrite.guards.pull_up_failing_outputs import with_pulled_up
-from sql.rewrite.guards.restrict_to_outer_rows import with_rows_outside
-from sql.rewrite.negative_zero import with_outer_zeros
-from sql.rewrite.subqueries.count_bug import with_rows_in_case
-from sql.rewrite.subqueries.hoist_window_subqueries import with_asked_windows
-from sql.rewrite.subqueries.join_condition_subqueries import with_joined_subqueries
-from sql.rewrite.volatile_calls import called_once
+from sql.rewrite.passes import apply_passes
 from sql.types.sql_type import Value
 
 
@@ -46,15 +35,10 @@ def emit(
     """The plan as one statement. `relations`: the name in FROM of each input; `parameters`: $1
     first.
 
-    A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
+    A statement may be cached by its plan and relations: `emitted_again` fits it to other
+    parameters.
     """
-    plan = with_pulled_up(called_once(with_inherited_order(plan)))
-    plan = run_if_asked(with_joined_subqueries(plan, only_failing=True))
-    plan = with_asked_windows(with_filtered_arguments(with_asked_defaults(plan)))
-    plan = with_condition_columns(plan)
-    plan = with_outer_zeros(with_rows_in_case(with_rows_outside(plan)))
-    plan = with_guarded_branches(plan, by_key=False)
-    query = emit_plan(plan, relations, parameters, _DUCKDB)
+    query = emit_plan(apply_passes(plan, DUCKDB_PASSES), relations, parameters, _DUCKDB)
     # A template may have left a string out that it had asked for; DuckDB refuses to be given it.
     # Looked for in one pass: a long VALUES has an argument for each of its strings.
     used = frozenset(_REFERENCE.findall(query.text))
@@ -63,7 +47,7 @@ def emit(
 
 
 def emitted_again(query: EmittedQuery, parameters: Sequence[Value]) -> EmittedQuery | None:
-    """What `emit` would answer for other parameters; None if that is another text."""
+    """The statement that `emit` would return for other parameters; None if its text differs."""
     arguments = dict(query.arguments)
     for number, (given, value) in enumerate(zip(query.parameters, parameters, strict=True), 1):
         name = f"q{number}"
@@ -80,7 +64,7 @@ def emitted_again(query: EmittedQuery, parameters: Sequence[Value]) -> EmittedQu
 
 
 def without_values(query: EmittedQuery) -> EmittedQuery:
-    """To be kept for `emitted_again`: values of parameters may be large."""
+    """The statement for a cache and `emitted_again`: values of parameters may be large."""
     kept = {name: "" if name[0] == "q" else value for name, value in query.arguments.items()}
     return replace(query, arguments=kept)
 

@@ -1,4 +1,4 @@
-"""Bound expressions as DuckDB SQL text.
+"""Write bound expressions as DuckDB SQL.
 
 INVARIANTS
   X1  every text is closed: a name, a call, a cast or a parenthesis, fit to stand anywhere.

@@ -1,4 +1,4 @@
-"""Templates of float4 and float8: IEEE arithmetic with PostgreSQL's errors.
+"""Write float4 and float8 operators for DuckDB: IEEE arithmetic with PostgreSQL's errors.
 
 PostgreSQL fails where IEEE gives an infinity or a zero out of ordinary numbers (22003), and
 divides by zero with 22012. A tree of float operators is therefore emitted as

@@ -1,4 +1,4 @@
-"""Templates of integers and numeric: no digit goes silently, overflow is 22003.
+"""Write integer and numeric operators for DuckDB: exact, overflow is 22003.
 
 INVARIANTS
   D1  DuckDB's decimals are exact up to 38 digits, and fail beyond: both operands of a sum go in

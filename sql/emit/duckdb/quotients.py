@@ -1,7 +1,7 @@
-"""Quotients of numeric for DuckDB, which would divide decimals as doubles.
+"""Divide numerics on DuckDB exactly, which itself divides decimals as doubles (select_div_scale).
 
 A quotient has the decimals of `sql/types/division_scale.py` and is rounded once, half away from
-zero. It is computed of the unscaled operands x and y, in 128 bits:
+zero. It is computed from the unscaled operands x and y, in 128 bits:
 
     2 x 10^18 // y               where x has few digits: 18 decimals, and one bit more
     x // y, nine decimals of
@@ -9,8 +9,8 @@ zero. It is computed of the unscaled operands x and y, in 128 bits:
     by the reference evaluator   elsewhere, row by row
 
 INVARIANTS
-  Q1  operands are arguments of lambdas. What is written twice DuckDB computes beforehand, for rows
-      too that another branch of the CASE around it is for: there it would overflow.
+  Q1  operands are arguments of lambdas. DuckDB computes an expression that is written twice
+      beforehand, also for rows of another branch of the CASE around it: there it would overflow.
   Q2  the bit beyond the last decimal tells whether to round up, at that decimal or before it.
 """
 

@@ -1,4 +1,4 @@
-"""Set-returning functions as DuckDB SQL: lists, unnested side by side."""
+"""Write set-returning functions as DuckDB SQL: lists, unnested side by side."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def set_scan(plan: SetScan, scope: Scope) -> Select:
 def sets_beside(
     left: Select, columns: Sequence[PlanColumn], plan: SetScan, scope: Scope, *, padded: bool
 ) -> Select:
-    """The rows of `left`, each with those of the sets for it."""
+    """Each row of `left` beside the rows of its sets. `padded`: beside NULLs if there are none."""
     inside = within(left, scope)
     plan = with_lists(plan, inside, _adds_up)
     lists = {f"l{number}": _list(call, inside) for number, call in enumerate(plan.calls)}

@@ -1,9 +1,9 @@
-"""Templates of text: case, patterns, casts from and to text, lengths.
+"""Write text functions as DuckDB SQL: case, patterns, casts from and to text, lengths.
 
 INVARIANTS
-  S1  a backslash stands in no generated string literal: what needs one is bound as an argument.
-  S2  what DuckDB does as PostgreSQL for some texts only (ASCII, plain digits, ISO dates) is asked
-      of it for those, by a test in the statement; the others go to the reference evaluator.
+  S1  a backslash stands in no generated string literal: a text with one is bound as an argument.
+  S2  some functions agree with PostgreSQL for some texts only (ASCII, plain digits, ISO dates). A
+      test in the statement lets DuckDB compute those; the others go to the reference evaluator.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
-"""Templates of dates, timestamps and intervals.
+"""Write functions of dates, timestamps and intervals as DuckDB SQL.
 
-DuckDB runs in UTC, so an instant cast to `timestamp` is its UTC reading and back. What needs
+DuckDB runs in UTC, so an instant cast to `timestamp` is its UTC reading and back. A call that needs
 another zone is computed by the reference evaluator, whose time zones are the server's.
 
 INVARIANTS

@@ -1,7 +1,7 @@
-"""How PostgreSQL's types and values look in generated DuckDB SQL.
+"""Write PostgreSQL's types and values as DuckDB types and literals.
 
 INVARIANTS
-  L1  a literal's text is made of digits, letters of ours and signs; a string never becomes text:
+  L1  a literal's text consists of digits, letters of ours and signs; a string never becomes text:
       it is bound as an argument, as are the values of parameters.
   L2  a literal has exactly the DuckDB type of its SqlType, by an explicit cast.
   L3  an interval is a struct of months, days and micros, as it is stored: DuckDB's own interval
@@ -71,8 +71,8 @@ def literal(value: Value, type_: SqlType) -> str:
 
 
 def argument(value: Value, type_: SqlType, reference: str) -> tuple[str, str] | None:
-    """The expression that `literal` would write with the value in an argument instead, and the
-    argument; None for a value that is written. The text depends on the value's class alone.
+    """The expression of `literal` with the value in an argument instead, and the argument; None for
+    a value that is written. The text depends on the value's class alone.
     """
     name = duckdb_type(type_)
     match value:
@@ -141,7 +141,7 @@ def error(sqlstate: str, message: str) -> str:
 
 
 def unsupported(what: str) -> SqlError:
-    """0A000: what this engine cannot do as PostgreSQL does."""
+    """0A000: a feature that this engine cannot provide as PostgreSQL does."""
     return not_supported(f"{what} on the {ENGINE} engine")
 
 

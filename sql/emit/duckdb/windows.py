@@ -1,4 +1,4 @@
-"""Window calls as DuckDB SQL: all frames, counted as PostgreSQL counts.
+"""Write window calls as DuckDB SQL: all frames, with PostgreSQL's rules for offsets.
 
 INVARIANTS
   W1  keys of RANGE with an offset are cast so that key and offset add up without overflow:

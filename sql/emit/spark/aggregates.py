@@ -1,12 +1,12 @@
-"""Aggregate calls as Spark SQL.
+"""Write aggregate calls as Spark SQL.
 
 INVARIANTS
   A1  integers are summed as decimals where PostgreSQL does (sum(bigint)), an average is one
       division of exact sums (`spark/quotients.py`): both engines get the same digits.
-  A2  what has no template, or is refused by it, is computed by the reference evaluator from the
-      list of all rows: exact, and as large as the group (over a window: as each frame).
+  A2  an aggregate without a template, or refused by it, is computed by the reference evaluator from
+      the list of all rows: exact, and as large as the group (over a window: as each frame).
   A3  no template has nullif() around an aggregate or in its argument: Spark puts a projection of
-      its own there, and a subquery that refers to the outer row becomes a product of all rows.
+      its own there, and a correlated subquery becomes a cross product.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from sql.types.sql_type import computed_numeric
 
 
 def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
-    """The text of an aggregate call, cast to its type. `over`: the window of it, as text."""
+    """The text of an aggregate call, cast to its type. `over`: the text of its window."""
     try:
         text = _native(call, scope, over)
     except Refused:

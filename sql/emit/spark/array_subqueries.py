@@ -1,11 +1,11 @@
-"""`ARRAY(SELECT ..)` for an engine that has no such expression: an aggregate of the rows.
+"""Rewrite `ARRAY(SELECT ..)`, which Spark does not have, as an ordered array_agg().
 
     array(select x from t order by y limit 3)
         ─▶ coalesce((select array_agg(x order by y) from (select .. order by y limit 3)), '{}')
 
 INVARIANTS
-  R1  the rows stand in the array in the order of the query, which only ORDER BY decides, that of a
-      derived table, too.
+  R1  the rows stand in the array in the order of the query, or of its derived table. Only ORDER BY
+      decides it.
 """
 
 from sql.functions.table import function_by_id
@@ -30,7 +30,7 @@ from sql.rewrite.aggregate_order import ordered_rows
 
 
 def gathered(expr: Subquery) -> Expr:
-    """The same value without ARRAY."""
+    """The same value as an aggregate."""
     (column,) = output_columns(expr.plan)
     plan, value, order = _ordered(expr.plan, ColumnRef(column.id, column.type))
     function = function_by_id("array_agg(anynonarray)")

@@ -1,7 +1,7 @@
-"""Arrays as Spark's arrays.
+"""Write arrays and their functions as Spark arrays.
 
 INVARIANTS
-  A1  equality of arrays is PostgreSQL's, NULL being equal to itself; where the order counts,
+  A1  equality of arrays is PostgreSQL's, NULL being equal to itself. Where the order counts,
       elements become structs (is it NULL, the element), because Spark's NULL is the least.
 """
 
@@ -78,7 +78,7 @@ def native(type_: SqlType) -> bool:
 
 
 def key(expr: Expr, scope: Scope) -> str | None:
-    """What Spark has to compare instead of a value, to see whether it is equal."""
+    """The text that Spark compares instead of a value, to see whether it is equal."""
     if expr.type.has_blanks:
         return scope.emit(trimmed(expr))
     if native(expr.type) or is_enum(expr.type.name):
@@ -89,7 +89,7 @@ def key(expr: Expr, scope: Scope) -> str | None:
 
 
 def ordered(text: str, type_: SqlType) -> str:
-    """Something that sorts as the array does (A1)."""
+    """A text that sorts as the array does (A1)."""
     if not native(type_) and not type_.has_blanks:
         raise unsupported(f"ordering by {type_.name}")
     return f"transform({text}, v -> struct(v is null, v))"

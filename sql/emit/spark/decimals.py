@@ -1,11 +1,11 @@
-"""Templates of numeric: no digit goes silently, overflow is 22003.
+"""Write numeric operators and casts as Spark decimals: exact, overflow is 22003.
 
 INVARIANTS
   D1  Spark runs with `allowPrecisionLoss=false` and ANSI on: a value that does not fit its decimal
       is an error.
   D2  the shortest decimal of a float is on the same side of a half as the float, unless it is the
-      half itself: only where it has one digit more than is kept, a 5, the float is looked at. Of
-      the value of a subquery such halves go up.
+      half itself. So the float itself is examined only where that decimal has one digit more than
+      the result, a 5. Such halves are rounded up in the value of a subquery.
 
 Not here: quotients (`spark/quotients.py`).
 """

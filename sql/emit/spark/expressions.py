@@ -1,11 +1,11 @@
-"""Bound expressions as Spark SQL text.
+"""Write bound expressions as Spark SQL.
 
 INVARIANTS
   X1  every text is closed: a name, a call, a cast or a parenthesis, fit to stand anywhere.
   X2  every call is cast to the Spark type of its result, except booleans
       and text.
-  X3  what has no template, or is refused by it, is computed by the reference evaluator in Python
-      workers (`outside.py`).
+  X3  an expression without a template, or refused by it, is computed by the reference evaluator in
+      Python workers (`outside.py`).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Templates of float4 and float8: IEEE arithmetic with PostgreSQL's errors.
+"""Write float4 and float8 operators for Spark: IEEE arithmetic with PostgreSQL's errors.
 
 PostgreSQL fails where IEEE gives an infinity or a zero out of ordinary numbers (22003), and
 divides by zero with 22012. Spark only does the last. A tree of float operators is therefore
@@ -9,8 +9,8 @@ emitted as
 with the leaves written out in every condition: one CASE for the whole tree, because a CASE for
 each operator would double the text at every level.
 
-Not here: exponentials, logarithms and what is circular. Java's have other last digits than C's, so
-they are the evaluator's (`sql/data/functions.txt`).
+Not here: exponentials, logarithms and trigonometric functions. Java's have other last digits than
+C's, so the evaluator computes them (`sql/data/functions.txt`).
 """
 
 from typing import Final

@@ -1,24 +1,24 @@
-"""What Spark has no words for, computed by the reference evaluator in its Python workers.
+"""Compute expressions that Spark lacks in its Python workers, with the reference evaluator.
 
     a -> 'x' ->> 'y' = 'z'  ─▶  (case when f(a).e is null then f(a).v else raise_error(f(a).e) end)
                                  = 'z';  f: `$0 -> 'x' ->> 'y'`, an Arrow function of one column
 
-An expression that Spark cannot compute itself goes outside whole, down to its columns: however
-deep it is, rows cross to Python once. What stands above it stays Spark's, so that joins have their
-keys and conditions are pushed down.
+An expression that Spark cannot compute itself goes to the workers whole, down to its columns:
+however deep it is, rows cross to Python once. Spark computes the expressions above it, so that
+joins have their keys and conditions are pushed down.
 
 INVARIANTS
-  O1  a function gets columns and values of subqueries; constants and parameters are part of it. Its
-      name says all of it, so equal names are equal functions.
+  O1  a function takes columns and values of subqueries; constants and parameters are part of it.
+      Its name is a hash of all of it, so equal names are equal functions.
   O2  a function never fails for a row: it answers (v, e), and the error e is raised where v is
       used. Spark computes functions for all rows at once, also for those that a CASE passes over.
-  O3  what may answer differently each time, and what is over aggregates, is written once: Spark
-      computes equal texts together only if they are over columns and not volatile. Over a subquery
-      nothing can be: Spark takes none among the arguments of a lambda's function.
+  O3  a volatile call, and one over aggregates, is written once: Spark computes equal texts together
+      only if they are over columns and not volatile. One over a subquery cannot be written once:
+      Spark takes no subquery among the arguments of a lambda's function.
   O4  there is no function within a lambda: Spark runs none there. The whole call that the lambda
-      belongs to goes outside then.
+      belongs to goes to the workers then.
 
-Not here: running them (`compute/spark/python_functions.py`), making them known to Spark
+Not here: running them (`compute/spark/python_functions.py`), registering them with Spark
 (`compute/spark/functions.py`).
 """
 
@@ -50,15 +50,15 @@ _NO_FIELDS: Final = ("'x0', true",)
 
 
 class Refused(SqlError):
-    """0A000 for good: what asks cannot be computed outside either, nor can anything around it."""
+    """0A000 for good: neither the workers nor a larger expression can compute it."""
 
 
 class OwnSubquery(Refused):
-    """0A000, unless the values of subqueries that refer to no row are columns."""
+    """0A000, unless uncorrelated subqueries become columns (`hoist_uncorrelated_values.py`)."""
 
 
 class Inputs:
-    """The columns of a function. Told apart by what they say: 0.0 and -0.0 are equal."""
+    """The columns of a function. They are told apart by their repr: 0.0 and -0.0 are equal."""
 
     def __init__(self) -> None:
         self.parts: list[Expr] = []
@@ -74,12 +74,12 @@ class Inputs:
 
     @property
     def types(self) -> tuple[SqlType, ...]:
-        """Of all of them."""
+        """The types of all columns."""
         return tuple([part.type for part in self.parts])
 
 
 def or_outside(expr: Expr, scope: Scope, native: Callable[[Expr, Scope], str]) -> str:
-    """Spark's own text of an expression, or a call of a function for it."""
+    """Spark's own text of an expression, or a call of a worker's function that computes it."""
     statement = scope.statement
     depth, known = statement.depth, len(statement.functions)
     try:
@@ -124,7 +124,7 @@ def _outside(expr: Expr, scope: Scope) -> str:
 
 
 def written(param: Param, scope: Scope) -> Const:
-    """The parameter's value, part of the text."""
+    """The parameter's value as a constant, which is part of the text."""
     known = scope.statement.known(param)
     assert known is not None, "a parameter has a value"
     return Const(known[0], param.type)
@@ -147,7 +147,7 @@ def sort_key(arg: Expr) -> Call:
 
 
 def aggregated(call: Aggregate, scope: Scope, over: str = "") -> str:
-    """The aggregate over a list of all rows: NULLs, DISTINCT and order are the evaluator's."""
+    """The aggregate over a list of all rows: the evaluator handles NULLs, DISTINCT and order."""
     inputs = Inputs()
 
     def column(part: Expr) -> Expr:

@@ -1,15 +1,16 @@
-"""Window calls that Spark has no words for, computed by the reference evaluator in its workers.
+"""Compute window calls that Spark lacks in its Python workers, with the reference evaluator.
 
     sum(x) over (order by o groups 1 preceding)  ─▶  the list of a partition's rows {x, o} in order
                                                      ─▶ f(list): a list of sums  ─▶ rows again
 
-The lists are made and become rows as in `running_windows.py`.
+`running_windows.py` builds the lists, and turns them into rows again.
 
 INVARIANTS
   W1  a function takes its call's arguments, condition, keys and offsets as columns of a row;
       constants and parameters are part of it.
-  W2  an argument stays unevaluated for rows that FILTER leaves out, unless that is volatile: it is
-      asked once. What no frame takes, and the default of lag() and lead(), is computed of all rows.
+  W2  an argument stays unevaluated for rows that FILTER leaves out, unless the condition is
+      volatile: it is evaluated once. An argument that no frame reads, and the default of lag() and
+      lead(), is computed for all rows.
 """
 
 from collections.abc import Callable
@@ -102,7 +103,7 @@ def taken(call: WindowCall, scope: Scope) -> dict[str, str]:
 
 
 def function_of(call: WindowCall, scope: Scope) -> OutsideFunction:
-    """What computes the call from a list of rows of those columns."""
+    """The function that computes the call from a list of rows of those columns."""
     inputs = Inputs()
     return OutsideFunction(_over_columns(call, inputs, scope), inputs.types)
 

@@ -1,7 +1,8 @@
-"""Quotients of numeric for Spark, with the decimals of `sql/types/division_scale.py`.
+"""Divide numerics on Spark with PostgreSQL's decimals, rounded once (select_div_scale).
 
-Spark divides two decimals(38,18) into 18 decimals that are rounded already. What is rounded once
-more, to the decimals that PostgreSQL would have, must not have been rounded up before:
+The number of decimals is that of `sql/types/division_scale.py`. Spark divides two decimals(38,18)
+into 18 decimals that are rounded already. The quotient is rounded once more, to the decimals that
+PostgreSQL would have, and must not have been rounded up before:
 
     q = a / b      18 decimals, half away from zero
     d              q, or one unit of its last decimal less where q * b > a
@@ -10,7 +11,7 @@ more, to the decimals that PostgreSQL would have, must not have been rounded up 
 INVARIANTS
   Q1  operands are evaluated once, as the argument of a lambda: they may be long or volatile.
   Q2  `d` is exact for operands below 1e20. Of larger ones a quotient of 18 decimals is rounded
-      twice: off by one in its last decimal, if the decimals that go are a 5 and zeros.
+      twice: off by one in its last decimal, if the decimals cut off are a 5 and zeros.
 """
 
 from typing import Final

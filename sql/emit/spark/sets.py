@@ -1,4 +1,4 @@
-"""Set-returning functions as Spark SQL: one array at a time, exploded."""
+"""Write set-returning functions as Spark SQL: arrays, zipped and exploded."""
 
 from collections.abc import Sequence
 
@@ -33,9 +33,7 @@ def set_scan(plan: SetScan, scope: Scope) -> Select:
 def sets_beside(
     left: Select, columns: Sequence[PlanColumn], plan: SetScan, scope: Scope, *, padded: bool
 ) -> Select:
-    """The rows of `left`, each with those of the sets for it. `padded`: with NULLs when there
-    would be none.
-    """
+    """Each row of `left` beside the rows of its sets. `padded`: beside NULLs if there are none."""
     inside = within(left, scope)
     plan = with_lists(plan, inside, _adds_up)
     below, row = extended(left, {"l": _zipped(plan, inside)}, columns, scope)

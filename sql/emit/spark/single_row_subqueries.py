@@ -1,13 +1,14 @@
-"""EXISTS and IN over the aggregates of a subquery that refers to the row outside, on Spark.
+"""Simplify EXISTS and IN over correlated aggregates, which have one row for every outer row.
 
     exists (select max(v) from u where u.k = t.k)       ─▶  true
     t.v in (select count(*) from u where u.k = t.k)     ─▶  t.v in ((select count(*) ..))
 
-There is a row of them for every row outside. Spark makes one for those outside for which there is
-a row inside, unless they are asked for as a value.
+Spark returns a row only for those outer rows for which there is an inner row, unless the subquery
+is a scalar one.
 
 INVARIANTS
-  V1  only what has one row by its form is taken: with HAVING, Spark answers as PostgreSQL.
+  V1  only a subquery that has one row by its form is changed: with HAVING, Spark answers as
+      PostgreSQL.
 """
 
 from sql.emit.spark.types import unsupported
@@ -37,7 +38,7 @@ from sql.types.sql_type import BOOL
 
 
 def of_one_row(expr: Subquery) -> Expr | None:
-    """What it says of the only row; None if there may be none, or several (V1)."""
+    """The condition on the only row; None if the subquery may have no row, or several (V1)."""
     if expr.kind in (SubqueryKind.SCALAR, SubqueryKind.ARRAY) or not free_columns(expr.plan):
         return None
     if not _has_one_row(expr.plan):

@@ -1,7 +1,7 @@
-"""Templates of text: patterns, casts from and to text, lengths.
+"""Write text functions as Spark SQL: patterns, casts from and to text, lengths.
 
 INVARIANTS
-  S1  a backslash stands in no generated string literal: what needs one is bound as an argument.
+  S1  a backslash stands in no generated string literal: a text with one is bound as an argument.
   S2  a pattern reaches Spark only when it is known now (a constant or a parameter) and has been
       translated.
 """
@@ -57,7 +57,7 @@ def _case_mapped(call: Call, scope: Scope) -> str:
 
 
 def text_of(expr: Expr, scope: Scope) -> str:
-    """The text that `expr::text` gives."""
+    """The text of `expr::text`."""
     x, type_ = scope.emit(expr), expr.type
     match type_.name:
         case "text" | "varchar" | "bpchar" | "name" | "char" | "unknown" | "uuid":

@@ -1,4 +1,4 @@
-"""Templates of dates, timestamps and intervals.
+"""Write functions of dates, times, timestamps and intervals as Spark SQL.
 
 The session of Spark runs in UTC, so `timestamp` (an instant) cast to `timestamp_ntz` is its UTC
 reading and back. Other zones appear as explicit arguments only (sql/functions/table.py, F3).

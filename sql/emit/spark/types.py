@@ -1,7 +1,7 @@
-"""How PostgreSQL's types and values look in generated Spark SQL.
+"""Write PostgreSQL's types and values as Spark SQL types and literals.
 
 INVARIANTS
-  L1  a literal's text is made of digits, letters of ours and signs; a string never becomes text:
+  L1  a literal's text consists of digits, letters of ours and signs; a string never becomes text:
       it is bound as an argument.
   L2  a literal has exactly the Spark type of its SqlType, by an explicit cast or suffix.
 
@@ -109,7 +109,7 @@ def error(sqlstate: str, message: str) -> str:
 
 
 def unsupported(what: str) -> Exception:
-    """0A000: what this engine cannot do as PostgreSQL does."""
+    """0A000: a feature that this engine cannot provide as PostgreSQL does."""
     return not_supported(f"{what} on the spark engine", hint=HINT)
 
 

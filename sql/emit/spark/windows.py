@@ -1,10 +1,12 @@
-"""Window calls as Spark SQL: frames of ROWS, and RANGE over numbers. What Spark has no words for,
-and what it would compute otherwise, is made of lists of rows.
+"""Write window calls as Spark SQL, or compute them from lists of rows where Spark differs.
+
+Spark computes frames of ROWS, and of RANGE over numbers. `running_windows.py` folds float sums, and
+`outside_windows.py` computes calls that Spark lacks.
 
 INVARIANTS
   W1  integer keys of RANGE with an offset are decimals, which add up without overflow.
-  W2  offsets, distances and numbers of a call that Spark computes are constants
-      (`spark_outside_windows.is_native`).
+  W2  offsets, distances and counts of a call that Spark computes are constants
+      (`outside_windows.is_native`).
 """
 
 from collections.abc import Sequence

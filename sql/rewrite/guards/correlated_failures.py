@@ -1,4 +1,4 @@
-"""Queries that refer to rows outside and may fail: what an engine joins to those rows."""
+"""Apply a rewrite to each correlated subquery and lateral side that may fail."""
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -8,13 +8,16 @@ from sql.plan.nodes import ColumnId, Join, Plan, Subquery
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import Rewrite, with_queries
 from sql.rewrite.failure_analysis import plan_may_fail
+from sql.rewrite.plan_facts import PlanFacts
 
 Outside = AbstractSet[ColumnId]
 
 
-def with_failing_queries(plan: Plan, rewrite: Callable[[Plan, Outside], Plan]) -> Plan:
+def with_failing_queries(
+    plan: Plan, facts: PlanFacts, rewrite: Callable[[Plan, Outside], Plan]
+) -> Plan:
     """The plan with such subqueries and right sides of lateral joins rewritten, the innermost
-    first. `rewrite` is given the columns outside. One that can only overflow stays.
+    first. `rewrite` is given the outer columns. A query that can only overflow stays.
     """
 
     def told(query: Plan) -> Plan:
@@ -31,4 +34,4 @@ def with_failing_queries(plan: Plan, rewrite: Callable[[Plan, Outside], Plan]) -
             return replace(made, right=told(made.right))
         return made
 
-    return node(plan)
+    return node(plan) if facts.has_outer_rows and facts.may_fail(by_overflow=False) else plan

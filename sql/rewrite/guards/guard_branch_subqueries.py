@@ -1,19 +1,22 @@
-"""A subquery is computed only for rows that ask for it: DuckDB computes it for all.
+"""Guard a subquery in a branch of CASE, AND or OR by the branch's condition.
 
     case when v <> 0 then (select 10/t.v) end
       ─▶  case when v <> 0 then (select case when v <> 0 then 10/t.v end where v <> 0) end
 
+DuckDB computes the subquery for all rows, not only for those that demand it.
+
 INVARIANTS
-  S1  within a subquery of a branch, what may fail stands in a CASE of the branch's condition, and
-      no row is left for the others: what it answers for them is never looked at.
-  S2  a subquery that refers to no row does not become one that does: it would be run for each
-      (`lazy_init_plans.py`). One that is volatile has one answer for all rows.
-  S3  a condition that is volatile, or has subqueries itself, guards nothing; most that have become
-      columns first (`hoist_subquery_conditions.py`). Nor does one of very many parts.
-  S4  Spark joins by what a subquery compares with the row, and looks at all pairs of rows if what
-      is computed in one that does not aggregate is guarded: there, that one has no row for others,
-      and nothing that may fail: its value is computed outside, or by an aggregate
-      (`scalar_subquery_aggregates.py`). Overflows are not guarded.
+  S1  within a subquery of a branch, each expression that may fail stands in a CASE of the branch's
+      condition, and no row is left for the others: nothing looks at the answer for them.
+  S2  an uncorrelated subquery does not become correlated: it would be run for each row
+      (`lazy_init_plans.py`). A volatile one has one answer for all rows.
+  S3  a condition that is volatile, or has subqueries itself, guards nothing; most of those with
+      subqueries have become columns first (`hoist_subquery_conditions.py`). Nor does a condition
+      of very many parts guard.
+  S4  Spark joins a subquery by the columns that it compares with the row. If it does not aggregate
+      and its outputs are guarded, Spark looks at all pairs of rows. So for Spark such a subquery
+      has no row for other rows, and nothing in it may fail: its value is computed outside, or by
+      an aggregate (`scalar_subquery_aggregates.py`). Overflows are not guarded.
 
 Not here: FILTER, and operands without subqueries (`guard_filtered_aggregates.py`,
 `guard_expressions.py`); values that are not computed in their subquery at all
@@ -44,7 +47,6 @@ from sql.plan.traverse import (
     has_subquery,
     is_volatile_expression,
     is_volatile_plan,
-    plan_has_subquery,
     rewritten_node,
     with_children,
     with_inputs,
@@ -53,15 +55,17 @@ from sql.rewrite.failure_analysis import has_several, may_fail_anywhere
 from sql.rewrite.guard_expressions import guarded_value, itself_may_fail, may_fail
 from sql.rewrite.guards.hoist_failing_outputs import made_outside, of_outer_row
 from sql.rewrite.guards.scalar_subquery_aggregates import guarded_only_values
+from sql.rewrite.plan_facts import PlanFacts
 
 _PARTS_MAX: Final = 100
 """Of a condition. More: guards that guard the conditions of others within them grow without bound;
 fewer: long lists of conditions guard nothing."""
 
 
-def with_guarded_branches(plan: Plan, *, by_key: bool) -> Plan:
-    """The plan with its expressions guarded (S1). `by_key`: S4."""
-    return _Branches(by_key).plan(plan) if plan_has_subquery(plan) else plan
+def with_guarded_branches(plan: Plan, facts: PlanFacts, *, by_key: bool) -> Plan:
+    """The plan with the subqueries in its branches guarded (S1). `by_key`: S4."""
+    guarded = facts.has_subquery and facts.may_fail()
+    return _Branches(by_key).plan(plan) if guarded else plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class _Branches:
 
 
 def guarded_subquery(expr: Subquery, condition: Expr, *, by_key: bool = False) -> Subquery:
-    """The subquery, which fails nowhere where the condition is not true (S1). `by_key`: S4."""
+    """The subquery, which never fails where the condition is not true (S1). `by_key`: S4."""
     if by_key and has_several(expr):
         return replace(expr, plan=_where(expr.plan, condition))
     plan = _guarded_plan(expr.plan, condition, by_key=by_key)

@@ -1,19 +1,20 @@
-"""What a subquery computes, it computes where its conditions on the row outside hold.
+"""Guard what a correlated subquery computes by its own conditions on the outer row.
 
     (select sum(u.v/t.v) from u where u.id = t.id and t.v <> 0)
       ─▶  (select sum(case when u.id = t.id and t.v <> 0 then u.v/t.v end) from u where ..)
 
-An engine takes the conditions that refer to the row outside to the join that it makes of the
-subquery, above everything else in it, and computes the rest for all rows outside.
+An engine moves conditions on the outer row to the join that it makes of the subquery, above
+everything else in it, and computes the rest for all outer rows.
 
 INVARIANTS
-  R1  a condition guards what is computed of the rows that it has left, while its columns are there:
-      through joins that make up no rows, and keys of groups.
-  R2  what refers to no row outside is guarded only where something is equal to something of that
-      row: else, with a guard, it would become a join of all pairs.
-  R3  what can only overflow stays as it is, and a value that is computed outside of its subquery.
+  R1  a condition guards expressions over the rows that it has left, while its columns are there:
+      through joins that add no NULL-extended rows, and keys of groups.
+  R2  an expression without outer references is guarded only where something is equal to a column
+      of the outer row: else the guard would turn the subquery into a join of all pairs.
+  R3  an expression that can only overflow stays as it is, and so does a value that is computed
+      outside of its subquery.
 
-Not here: what stands in a branch around the subquery (`guard_branch_subqueries.py`).
+Not here: the branch around the subquery (`guard_branch_subqueries.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -57,13 +58,15 @@ from sql.rewrite.guard_expressions import guarded_value, may_fail
 from sql.rewrite.guards.hoist_failing_outputs import is_made_outside
 from sql.rewrite.guards.push_filters_below_lateral import KEEP_LEFT, KEEP_RIGHT
 from sql.rewrite.guards.scalar_subquery_aggregates import guarded_only_values
+from sql.rewrite.plan_facts import PlanFacts
 
 _Conditions: TypeAlias = tuple[Expr, ...]
 
 
-def guarded_by_outer(plan: Plan) -> Plan:
-    """The plan with what its subqueries compute of rows outside guarded."""
-    return _plan(plan, ())[0]
+def guarded_by_outer(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan, whose subqueries guard what they compute by their conditions on outer rows."""
+    guarded = facts.has_outer_rows and facts.may_fail(by_overflow=False)
+    return _plan(plan, ())[0] if guarded else plan
 
 
 def _plan(plan: Plan, given: _Conditions) -> tuple[Plan, _Conditions]:
@@ -188,9 +191,9 @@ def _queries(expr: Expr) -> Expr:
     if isinstance(expr, Subquery):
         args, plan = tuple(map(_queries, expr.args)), expr.plan
         if isinstance(plan, Project) and is_made_outside(expr):
-            plan = replace(plan, input=guarded_by_outer(plan.input))
+            plan = replace(plan, input=_plan(plan.input, ())[0])
         else:
-            plan = guarded_by_outer(plan)
+            plan = _plan(plan, ())[0]
         return replace(expr, args=args, plan=plan)
     return with_children(expr, _queries) if has_subquery(expr) else expr
 

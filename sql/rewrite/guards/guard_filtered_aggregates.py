@@ -1,13 +1,13 @@
-"""A subquery in a call with FILTER is computed for the rows that are left, as in a branch of CASE.
+"""Evaluate a subquery in an aggregate or window call only for the rows that FILTER leaves.
 
     sum((select ..)) filter (where c)  ─▶  sum(case when c then (select ..) end) filter (where c)
 
 INVARIANTS
-  F1  only what has a subquery and may fail is changed: what becomes of other rows is never looked
-      at. A volatile condition guards nothing: it would be asked twice.
-  F2  a condition that has a subquery itself becomes a column, which both places refer to.
+  F1  only an argument that has a subquery and may fail is changed: nothing looks at its value for
+      other rows. A volatile condition guards nothing: it would be evaluated twice.
+  F2  a condition that has a subquery itself becomes a column, to which both places refer.
 
-Not here: arguments without subqueries (`guard_expressions.py`), and what guards the subquery in the
+Not here: arguments without subqueries (`guard_expressions.py`); the guard of the subquery in the
 branch (`guard_branch_subqueries.py`).
 """
 
@@ -34,16 +34,19 @@ from sql.plan.traverse import (
     with_inputs,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import may_fail_for_others
 from sql.rewrite.guard_expressions import may_fail, where_true
+from sql.rewrite.plan_facts import PlanFacts
 
 _Filtered = TypeVar("_Filtered", Aggregate, WindowCall)
 
 
-def with_filtered_arguments(plan: Plan, *, by_overflow: bool = True) -> Plan:
-    """The plan with such calls guarded (F1). `by_overflow`: also what may only overflow."""
-    return _plan(plan, numbers_of(Pass.FILTERED_ARGUMENTS), by_overflow)
+def with_filtered_arguments(plan: Plan, facts: PlanFacts, *, by_overflow: bool = True) -> Plan:
+    """The plan with such calls guarded (F1). `by_overflow`: also what can only overflow."""
+    if not facts.has_subquery or not facts.may_fail(by_overflow=by_overflow):
+        return plan
+    return _plan(plan, numbers_of(IdRange.GUARD_FILTERED_AGGREGATES), by_overflow)
 
 
 def _plan(plan: Plan, numbers: Iterator[int], by_overflow: bool) -> Plan:

@@ -1,21 +1,23 @@
-"""A condition over two tables is computed for rows that a key joins, and one in ON of an outer join
-where those before it hold: DuckDB computes the sides of comparisons for all rows.
+"""Guard ON conditions by the conditions before them, and conditions over two tables by join keys.
 
     t join u on t.k = u.k and t.w > 10/u.v
       ─▶  .. and case when t.k = u.k then t.w > 10/u.v end
     t left join u on t.k = u.k and t.v <> 0 and 10/t.v = u.w
       ─▶  .. and case when t.v <> 0 then 10/t.v end = u.w
 
-INVARIANTS
-  J1  a value of one table is guarded by conditions over that table alone, so that a comparison of
-      tables stays a key of the join, and what goes down to a table still goes there; a value of
-      both is guarded by all, and so is a comparison that is no key beside one that is.
-  J2  conditions that cannot fail come first, as PostgreSQL has the cheaper ones, then all others in
-      their order.
-  J3  a key is a comparison by `=` of values that cannot fail. What can only overflow is not guarded
-      by it.
+DuckDB computes the sides of comparisons for all rows.
 
-Not here: other conditions of inner joins, which DuckDB takes for those of WHERE.
+INVARIANTS
+  J1  a value of one table is guarded by conditions over that table alone. So a comparison of
+      tables stays a key of the join, and a condition over one table still goes down to it. A value
+      of both tables is guarded by all conditions, and so is a comparison that is no key beside one
+      that is.
+  J2  conditions that cannot fail come first, as PostgreSQL evaluates the cheaper ones first, then
+      all others in their order.
+  J3  a key is a comparison by `=` of values that cannot fail. A key guards nothing that can only
+      overflow.
+
+Not here: other conditions of inner joins, which DuckDB treats as conditions of WHERE.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +35,7 @@ _Ids = frozenset[ColumnId]
 
 
 def guarded_conditions(join: Join, condition: Expr) -> Sequence[Expr]:
-    """The conditions of a join that all have to be true."""
+    """The ANDed conditions of a join, guarded."""
     parts = conjuncts(condition)
     if len(parts) == 1 or not any(map(may_fail, parts)):
         return parts
@@ -56,7 +58,7 @@ def guarded_conditions(join: Join, condition: Expr) -> Sequence[Expr]:
 
 
 def guarded_by_keys(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
-    """The conditions of WHERE over the rows of a plan, behind what those are joined by (J3)."""
+    """The conditions of WHERE over the rows of a plan, guarded by the keys that join them (J3)."""
     if not any(may_fail(part, by_overflow=False) for part in parts):
         return parts
     return _behind_keys(parts, (*_joined_by(below), *parts), list(tables_of(below)))

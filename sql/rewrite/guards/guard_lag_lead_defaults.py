@@ -1,4 +1,4 @@
-"""The default of lag() and lead() is computed for rows that have no row there, as PostgreSQL does.
+"""Evaluate the default of lag() and lead() only for rows without such a neighbour.
 
     lag(v, n, 10/k) over w
       ─▶  case when n is null or t then l else 10/k end
@@ -30,18 +30,19 @@ from sql.plan.nodes import (
 )
 from sql.plan.projections import reference
 from sql.plan.traverse import is_volatile_anywhere, with_queries
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import may_fail_for_others
 from sql.rewrite.guard_expressions import may_fail
+from sql.rewrite.plan_facts import PlanFacts
 from sql.types.sql_type import BOOL
 
 _SHIFTS = ("lag", "lead")
 _WITH_DEFAULT = 3
 
 
-def with_asked_defaults(plan: Plan) -> Plan:
-    """The plan with such defaults outside of their windows (D1)."""
-    return _plan(plan, numbers_of(Pass.ASKED_DEFAULTS))
+def with_asked_defaults(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan, which evaluates such defaults above their windows (D1)."""
+    return _plan(plan, numbers_of(IdRange.GUARD_LAG_LEAD_DEFAULTS)) if facts.may_fail() else plan
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

@@ -1,16 +1,16 @@
-"""A condition of WHERE that may fail is computed where those before it hold.
+"""Guard a WHERE condition that may fail by the conditions before it.
 
     where coalesce(t.s, '') = 'x' and 10/t.v > 1
       ─▶  .. and case when coalesce(t.s, '') = 'x' then 10/t.v > 1 end
 
-DuckDB hands what is over one column to the scan, which asks it column by column. Spark asks of the
-columns that a join compares what is asked of their partners.
+DuckDB hands conditions over one column to the scan, which evaluates them column by column. Spark
+infers conditions on a join column from conditions on the column that it is equal to.
 
 INVARIANTS
   H1  a condition over one table is guarded by conditions over that table, so that all still go down
-      to it; one over several stays as it is here (`guard_join_conditions.py`).
+      to it; a condition over several tables stays as it is here (`guard_join_conditions.py`).
   H2  conditions come in PostgreSQL's order (`order_quals.py`).
-  H3  a subquery is written twice only before a division or a text that becomes a value.
+  H3  a subquery is written twice only before a division or a cast from text.
 
 Not here: conditions in ON (`guard_join_conditions.py`).
 """
@@ -35,7 +35,7 @@ _DIVISIONS: Final = frozenset({"/", "%"})
 
 
 def guarded_parts(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
-    """The conditions over the rows of a plan that all have to be true (H1)."""
+    """The ANDed conditions over the rows of a plan, guarded (H1)."""
     if len(parts) == 1 or not any(map(may_fail, parts)):
         return parts
     tables = list(tables_of(below))
@@ -63,7 +63,7 @@ def _fails_often(expr: Expr) -> bool:
 
 
 def tables_of(plan: Plan) -> Iterator[frozenset[ColumnId]]:
-    """The columns of each relation that is joined."""
+    """The columns of each joined relation."""
     if isinstance(plan, Join):
         yield from tables_of(plan.left)
         yield from tables_of(plan.right)

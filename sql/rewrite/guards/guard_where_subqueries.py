@@ -1,13 +1,14 @@
-"""A subquery of WHERE or HAVING is computed of rows that the conditions beside it leave.
+"""Guard a subquery in WHERE or HAVING by the plain conditions beside it, for Spark.
 
     where t.id < 3 and (select max(10/u.v) from u where u.k = t.k) > t.w
       ─▶  .. and (select max(case when t.id < 3 then 10/u.v end) from u where u.k = t.k) > t.w
 
-Spark asks all conditions at once, and computes the subquery for all rows that they are asked of.
+Spark evaluates all conditions at once, and computes the subquery for all rows that they are
+evaluated for.
 
 INVARIANTS
-  W1  PostgreSQL asks values of subqueries that refer to the row behind all other conditions of the
-      same relations (A3 of `lazy_init_plans.py`): those guard it that are plain and do not fail.
+  W1  PostgreSQL evaluates correlated scalar subqueries behind all other conditions of the same
+      relations (A3 of `lazy_init_plans.py`): the plain conditions that cannot fail guard them.
 
 Not here: the guards themselves, and which subqueries take one on Spark (S4 of
 `guard_branch_subqueries.py`).
@@ -21,11 +22,16 @@ from sql.plan.traverse import column_ids, has_subquery, with_queries
 from sql.rewrite.guard_expressions import is_harmless
 from sql.rewrite.guards.guard_branch_subqueries import under
 from sql.rewrite.guards.guard_where_conditions import tables_of
+from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_guarded_conditions(plan: Plan) -> Plan:
+def with_guarded_conditions(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such subqueries guarded (W1)."""
-    made = with_queries(plan, with_guarded_conditions)
+    return _plan(plan) if facts.has_subquery else plan
+
+
+def _plan(plan: Plan) -> Plan:
+    made = with_queries(plan, _plan)
     return _guarded(made) if isinstance(made, Filter) else made
 
 

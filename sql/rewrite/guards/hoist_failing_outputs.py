@@ -1,15 +1,15 @@
-"""What a subquery makes of the row that it finds is computed outside, where it is asked for.
+"""Compute a scalar subquery's failing output outside, from the columns of the row that it finds.
 
     (select t.w/t.v from t where t.id = u.id)
       ─▶  (select t.w from t where t.id = u.id) / (select t.v from t where t.id = u.id)
 
 INVARIANTS
-  V1  what a subquery says of the row outside alone is computed for that row only, where it has a
-      row: engines compute it for what they find equal to that row, too.
-  V2  Spark computes what a subquery selects for all rows that it might find, so what may fail is
-      computed outside, of its columns: each is asked for by a subquery. Under LIMIT and its
-      kin they might be of two rows.
-  V3  a value that is not NULL for NULLs is made only where there is a row.
+  V1  an output over the outer row alone is computed for that row only, where the subquery has a
+      row: engines compute it also for outer rows that compare equal to that one.
+  V2  Spark computes a subquery's output for all rows that it might find, so an output that may
+      fail is computed outside, of its columns: a subquery reads each of them. Under LIMIT and its
+      kin these might come from two rows.
+  V3  a value that is not NULL for NULLs is computed only where there is a row.
 """
 
 from collections.abc import Iterator, Mapping
@@ -55,12 +55,12 @@ _UNORDERED: Final = frozenset({"count", "sum", "avg", "min", "max", "bool_and", 
 
 
 def is_made_outside(expr: Subquery) -> bool:
-    """Whether Spark computes its value outside."""
+    """Whether the value of the subquery is computed outside of it on Spark."""
     return made_outside(expr) is not expr
 
 
 def of_outer_row(expr: Subquery) -> Expr:
-    """The value of a subquery with what it says of the row outside alone outside of it (V1)."""
+    """The value of a subquery; an output over the outer row alone is computed outside (V1)."""
     plan = expr.plan
     if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
         return expr
@@ -74,7 +74,7 @@ def of_outer_row(expr: Subquery) -> Expr:
 
 
 def made_outside(expr: Subquery) -> Expr:
-    """The value of a subquery with what may fail outside of it, for Spark (V2)."""
+    """The value of a subquery; an output that may fail is computed outside, for Spark (V2)."""
     if expr.kind is not SubqueryKind.SCALAR or not isinstance(expr.plan, Project):
         return expr
     plan = _flat(expr.plan)
@@ -131,7 +131,7 @@ def _flat(plan: Project) -> Project:
 
 
 def chooses(plan: Plan) -> bool:
-    """Whether it may take one row of several that are alike for it, or them in any order."""
+    """Whether it may pick one of several rows that look alike to it, or depends on their order."""
     if isinstance(plan, Limit | DistinctOn | Window):
         return True
     if isinstance(plan, GroupBy) and not _UNORDERED.issuperset(

@@ -1,15 +1,16 @@
-"""A condition that has a subquery becomes a column, by which subqueries behind it can be guarded.
+"""Turn a condition that has a subquery into a column, by which later subqueries can be guarded.
 
     select case when exists (..) then (select 10/t.v) end from t
       ─▶  select case when c9 then (select 10/t.v) end from (select .., exists (..) as c9 from t)
 
 INVARIANTS
-  C1  only what guards a subquery that may fail becomes a column: the condition is computed once,
+  C1  only a condition that guards a subquery that may fail becomes a column. It is computed once,
       and for the rows that conditions around it leave.
-  C2  what is volatile stays where it is.
-  C3  Spark would put a column's subquery into those that it guards, when it takes a condition below
-      the column, and lose rows or fail: there the column is `kept()`, and plain conditions are
-      asked below it. It takes no such column in a lateral side. What can only overflow needs none.
+  C2  a volatile condition stays where it is.
+  C3  Spark would copy a column's subquery into the subqueries that it guards, when it pushes a
+      condition below the column, and lose rows or fail. So on Spark the column is `kept()`, and
+      plain conditions are evaluated below it. Spark takes no such column in a lateral side. A
+      subquery that can only overflow needs none.
 
 Not here: the guards themselves (`guard_branch_subqueries.py`).
 """
@@ -49,17 +50,20 @@ from sql.plan.traverse import (
     with_children,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import may_fail_for_others
 from sql.rewrite.guard_expressions import is_harmless
+from sql.rewrite.plan_facts import PlanFacts
 
 _KEPT: Final = "kept(any)"
 _Found = tuple[Expr, Sequence[Expr]]
 
 
-def with_condition_columns(plan: Plan, *, for_spark: bool = False) -> Plan:
+def with_condition_columns(plan: Plan, facts: PlanFacts, *, for_spark: bool = False) -> Plan:
     """The plan with such columns (C1, C3)."""
-    return _Conditions(numbers_of(Pass.CONDITION_COLUMNS), for_spark).plan(plan)
+    if not facts.has_subquery or not facts.may_fail(by_overflow=not for_spark):
+        return plan
+    return _Conditions(numbers_of(IdRange.HOIST_SUBQUERY_CONDITIONS), for_spark).plan(plan)
 
 
 @dataclass(frozen=True, slots=True)

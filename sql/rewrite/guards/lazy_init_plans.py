@@ -1,25 +1,26 @@
-"""A subquery that refers to no row is run only if some row asks for it, as PostgreSQL's InitPlans:
-engines run it in any case.
+"""Run an uncorrelated subquery only if some row demands it, as PostgreSQL runs InitPlans.
 
     select case when v > 100 then (select 10/w from u) end from t
       ─▶  select case when v > 100 then (select case when g then 10/w end from u where g) end
             from t;  g: exists (select from t where v > 100)
 
-INVARIANTS
-  A1  a subquery is changed only if it may fail: the rows of the query around it are asked once
-      more for that. Neither they nor the conditions may be volatile.
-  A2  what is asked of those rows is one expression, which keeps the order of the conditions.
-  A3  conditions of WHERE guard others of the same relation: of several, PostgreSQL asks each where
-      it can. What speaks of no row it asks first, in any case; values of subqueries that refer to
-      the row, as the most costly, behind all conditions without. Where several relations are asked
-      together, they are asked as they are joined: else they would be all pairs of rows.
-  A4  conditions with more subqueries than a few guard nothing: each of them would be written anew
-      for every subquery behind it.
-  A5  rows are asked whether there are any, too, if the first of them comes at little cost: not
-      those that a set operation, a WITH query or other subqueries make.
+Engines run it in any case.
 
-Not here: subqueries that refer to a row (`guard_branch_subqueries.py`), and those that are run with
-WITH, which are run in any case.
+INVARIANTS
+  A1  a subquery is changed only if it may fail: its guard reads the rows of the query around it
+      once more. Neither these rows nor the conditions may be volatile.
+  A2  the guard evaluates one expression for these rows, which keeps the order of the conditions.
+  A3  conditions of WHERE guard others of the same relation: of several, PostgreSQL evaluates each
+      where it can. It evaluates a condition without columns first, in any case, and correlated
+      scalar subqueries, as the most costly, behind all conditions without subqueries. A guard over
+      several relations reads them as they are joined: else it would read all pairs of rows.
+  A4  conditions with more than a few subqueries guard nothing: the guard of every later subquery
+      would have a copy of each.
+  A5  a subquery without conditions is guarded by whether there are any rows, if the first of them
+      comes at little cost: not rows of a set operation, a WITH query or other subqueries.
+
+Not here: correlated subqueries (`guard_branch_subqueries.py`), and WITH queries, which are run in
+any case.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,10 +67,11 @@ from sql.plan.traverse import (
     with_children,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import may_fail_anywhere
 from sql.rewrite.guard_expressions import is_harmless
 from sql.rewrite.guards.guard_branch_subqueries import guarded_subquery
+from sql.rewrite.plan_facts import PlanFacts
 from sql.rewrite.trivial_scalar_subqueries import of_value, only_value
 from sql.types.sql_type import BOOL, INT8
 
@@ -81,9 +83,9 @@ _BOTH: Final = (JoinKind.CROSS, JoinKind.INNER)
 """Joins of which a row has one of either side."""
 
 
-def run_if_asked(plan: Plan) -> Plan:
-    """The plan with such subqueries guarded (A1)."""
-    return _plan(plan, numbers_of(Pass.ASKED_SUBQUERIES))
+def run_if_asked(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan, whose uncorrelated subqueries run only on demand (A1)."""
+    return _plan(plan, numbers_of(IdRange.LAZY_INIT_PLANS)) if facts.has_subquery else plan
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

@@ -1,14 +1,14 @@
-"""What rows are joined by is hidden from Spark where it would ask a condition of too many rows.
+"""Hide equi-join columns from Spark, which would infer a failing condition on the other side.
 
     t join u on t.id = u.v where 60/t.id > 1  ─▶  t join u on coalesce(t.id, t.id) = u.v ..
 
-Of `t.id = u.v` Spark concludes `60/u.v > 1`, which it asks of all rows of u. It concludes nothing
-of an expression, but joins by it.
+From `t.id = u.v` Spark infers `60/u.v > 1`, which it evaluates for all rows of u. It infers nothing
+from an expression, but joins by it.
 
 INVARIANTS
-  H1  only columns are hidden that a condition speaks of that may fail otherwise than by overflow.
+  H1  a column is hidden only if a condition on it may fail otherwise than by overflow.
 
-Not here: what a subquery is joined by (`restrict_to_outer_keys.py`).
+Not here: the keys that a subquery is joined by (`restrict_to_outer_keys.py`).
 """
 
 from collections.abc import Iterator
@@ -26,19 +26,25 @@ from sql.plan.traverse import (
 )
 from sql.rewrite.guard_expressions import may_fail
 from sql.rewrite.guards.restrict_to_outer_keys import as_expression, is_column
+from sql.rewrite.plan_facts import PlanFacts
 
 _Ids = frozenset[ColumnId]
 
 
-def with_hidden_keys(plan: Plan) -> Plan:
+def with_hidden_keys(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such keys hidden (H1)."""
+    return _query(plan) if facts.may_fail(by_overflow=False) else plan
+
+
+def _query(plan: Plan) -> Plan:
+    """A query with the keys of its own joins hidden, and those of its subqueries."""
     asked = set(_failing(plan))
     return _hidden(plan, _by_all_names(asked, plan) if asked else frozenset())
 
 
 def _hidden(plan: Plan, asked: _Ids) -> Plan:
     def subquery(expr: Subquery, within: Rewrite) -> Subquery:
-        return replace(expr, args=tuple(map(within, expr.args)), plan=with_hidden_keys(expr.plan))
+        return replace(expr, args=tuple(map(within, expr.args)), plan=_query(expr.plan))
 
     made = with_queries(plan, lambda part: _hidden(part, asked), subquery)
     if not asked or not isinstance(made, Filter | Join):

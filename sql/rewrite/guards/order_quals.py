@@ -1,29 +1,29 @@
-"""Conditions are asked in PostgreSQL's order: the cheaper ones first, wherever they are written.
+"""Put conditions in PostgreSQL's order and place: cheaper ones first (order_qual_clauses).
 
     where 1/(a-1) > 0 and a <> 1                            ─▶  where a <> 1 and 1/(a-1) > 0
     select * from (select .. where 1/(a-1) > 0) where a <> 1    the same within, and again outside
 
-An engine asks them as they stand, those of a subquery first, and may fail for rows that PostgreSQL
-has left out by then.
+An engine evaluates them as they stand, those of a subquery first, and may fail for rows that
+PostgreSQL has left out by then.
 
 INVARIANTS
   O1  nothing changes where no condition may fail.
-  O2  conditions of one place are ordered by the calls that they make, equal ones as written
-      (order_qual_clauses; almost every function costs the same).
-  O3  places are PostgreSQL's: a condition over one side of a join is asked at that side, also if it
-      may fail, where the join does not make rows of that side up; those of a subquery in FROM that
-      is only a selection are asked together with those around it.
-  O4  what goes further down, to conditions that may fail, cannot fail itself and stays above as
-      well. It goes where PostgreSQL takes it: through projections, DISTINCT, set operations, keys
-      of groups and of all windows, and to sides of joins.
+  O2  conditions of one place are ordered by the number of calls that they make, equal ones as
+      written (order_qual_clauses; almost every function costs the same).
+  O3  places are PostgreSQL's. A condition over one side of a join is evaluated at that side, also
+      if it may fail, unless the join NULL-extends rows of that side. Conditions of a subquery in
+      FROM that is only a selection are evaluated together with those around it.
+  O4  a condition that goes further down, to conditions that may fail, cannot fail itself, and
+      stays above as well. It goes where PostgreSQL pushes it: through projections, DISTINCT, set
+      operations, keys of groups and of all windows, and to sides of joins.
   O5  nothing moves that is volatile or has a subquery.
-  O6  what a subquery in FROM computes is put into the conditions on it, which are asked before the
-      rest is computed: below ORDER BY and DISTINCT, and on both sides of UNION and INTERSECT. Not
-      what stands beside windows, which PostgreSQL computes with them.
-  O7  what HAVING says of keys alone is asked of the rows.
+  O6  the outputs of a subquery in FROM are substituted into the conditions on it, which are
+      evaluated before the rest is computed: below ORDER BY and DISTINCT, and on both sides of
+      UNION and INTERSECT. Not outputs beside windows: PostgreSQL computes these with them.
+  O7  a condition of HAVING on keys alone is evaluated for the rows.
 
-Asked when a statement is planned (`coordinator/planning/planner.py`). Not here: engines that
-compute a condition for rows that those before it rule out (`guard_where_conditions.py`,
+Runs when a statement is planned (`coordinator/planning/planner.py`). Not here: engines that compute
+a condition for rows that those before it rule out (`guard_where_conditions.py`,
 `guard_join_conditions.py`).
 """
 

@@ -1,26 +1,26 @@
-"""What a derived table computes and may fail is computed where the query around it asks for it.
+"""Compute failing columns of derived tables where the query uses them (pull_up_subqueries).
 
     select case when v <> 0 then q end from (select v, 10/v as q from t) s
       ─▶  select case when v <> 0 then 10/v end from (select v from t) s
     select q from (select id, (select ..) as q from t) s where id > 2
       ─▶  select q from (select id, (select ..) as q from t where id > 2) s
 
-PostgreSQL has no derived tables left when it computes anything (pull_up_subqueries).
+PostgreSQL has no derived tables left when it computes anything.
 
 INVARIANTS
-  U1  a column is pulled up if it may fail otherwise than by overflow, is not volatile, and one who
-      asks for it asks in a branch, in a subquery, or in a condition for a subquery: then all of
-      that node do. So does the right side of a lateral join, wherever it asks.
-  U2  through joins comes what they make up no rows for.
-  U3  conditions go below a projection that may fail if they speak of columns that it passes on,
+  U1  a column is pulled up if it may fail otherwise than by overflow, is not volatile, and is used
+      in a branch, in a subquery, or in a condition for a subquery. Then every use in that node has
+      its expression. Any use in the right side of a lateral join counts as well.
+  U2  columns come up through a join from sides that the join does not NULL-extend.
+  U3  conditions go below a projection that may fail if they are over columns that it passes on,
       cannot fail, and have no subqueries.
-  U4  a column is not pulled up if it is used often, or made of very much: what refers to itself
-      twice at each of many levels would grow to their power.
-  U5  what comes up is not computed where it stood, unless something else there asks for it: DuckDB
-      would run a subquery that nobody asks for.
+  U4  a column is not pulled up if it is used often, or has a very large expression: one that
+      refers to itself twice at each of many levels would grow exponentially.
+  U5  a pulled-up column is not computed below any more, unless something else there uses it:
+      DuckDB would run a subquery that nobody uses.
 
-Not here: what stands below groups, sets, LIMIT and a derived table's own windows, which PostgreSQL
-does not take apart.
+Not here: columns below groups, sets, LIMIT and a derived table's own windows, which PostgreSQL does
+not pull up.
 """
 
 from collections import Counter
@@ -65,6 +65,7 @@ from sql.plan.traverse import (
 from sql.rewrite.failure_analysis import may_fail_for_others
 from sql.rewrite.guard_expressions import is_harmless, may_fail
 from sql.rewrite.guards.push_filters_below_lateral import KEEP_LEFT, KEEP_RIGHT
+from sql.rewrite.plan_facts import PlanFacts
 
 _USES_MAX: Final = 4
 _PARTS_MAX: Final = 100
@@ -74,9 +75,13 @@ branches, or is as long, fails where PostgreSQL answers."""
 _Made: TypeAlias = Mapping[ColumnId, Expr]
 
 
-def with_pulled_up(plan: Plan) -> Plan:
-    """The plan with such columns where they are asked for (U1), and conditions below (U3)."""
-    made = with_queries(plan, with_pulled_up)
+def with_pulled_up(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan with such columns computed where they are used (U1), and conditions below (U3)."""
+    return _plan(plan) if facts.may_fail(by_overflow=False) else plan
+
+
+def _plan(plan: Plan) -> Plan:
+    made = with_queries(plan, _plan)
     if isinstance(made, Join) and made.lateral:
         return _pulled_aside(made)
     if not isinstance(made, Project | Filter | GroupBy | Window):

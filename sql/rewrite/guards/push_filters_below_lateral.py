@@ -1,13 +1,13 @@
-"""Conditions go below lateral joins, to the rows that they speak of, as PostgreSQL has them.
+"""Push conditions below lateral joins, to the side that they are about, as PostgreSQL does.
 
     Filter(left lateral right, l and r)  ─▶  Filter(Filter(left, l) lateral right, r)
 
-An engine computes a lateral side for the distinct rows that it refers to, or together with others,
-and does not see by itself that WHERE drops some of these rows: what may fail for them would fail.
+An engine computes a lateral side for the distinct rows that it refers to, or together with others.
+It does not see that WHERE drops some of these rows, for which an expression may fail.
 
 INVARIANTS
-  W1  a condition goes below a join to rows that the join does not make up with NULLs; to others it
-      goes if it is never true of NULLs, and stays above as well. None goes that is volatile.
+  W1  a condition moves below a join to a side that the join does not NULL-extend. To another side
+      it is copied if it is never true of NULLs, and stays above as well. A volatile one stays.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _NOT_OF_NULL = (Test.IS_NOT_NULL, Test.IS_TRUE, Test.IS_FALSE)
 
 
 def pushed(plan: Filter) -> Plan:
-    """The filter with its conditions below the lateral joins that they go below (W1)."""
+    """The filter with its conditions below lateral joins, where they may go there (W1)."""
     if not _has_lateral(plan.input):
         return plan
     moving = [part for part in conjuncts(plan.predicate) if not is_volatile_expression(part)]
@@ -83,7 +83,7 @@ def _side(
 
 
 def never_of_null(part: Expr) -> bool:
-    """Whether the condition is not true when all its columns are NULL, as far as its form says."""
+    """Whether the condition is not true when all its columns are NULL, as far as its form shows."""
     if isinstance(part, IsTest):
         return part.test in _NOT_OF_NULL and _is_strict(part.arg)
     return _is_strict(part)

@@ -1,16 +1,16 @@
-"""What may fail in a subquery is computed of rows that some row outside asks for.
+"""Compute what may fail in a correlated subquery only for keys that outer rows have, on Spark.
 
     (select sum(10/u.v) from u where u.k = t.k)
       ─▶  (select sum(10/u.v) from u where coalesce(u.k, u.k) = t.k)
 
-Spark makes a join of a subquery: it computes the subquery for every key u.k, and joins by
-`u.k = t.k`. So 10/u.v fails for keys that no row of t has. By an expression it does not: there it
-joins the distinct keys t.k to u before it computes anything. `coalesce(u.k, u.k)` is an expression
-when Spark looks at it; it becomes u.k again only afterwards.
+Spark turns a subquery into a join: it computes the subquery for every key u.k, and joins by
+`u.k = t.k`. So 10/u.v fails for keys that no row of t has. With an expression in place of u.k,
+Spark joins the distinct keys t.k to u before it computes anything. `coalesce(u.k, u.k)` is an
+expression when Spark looks at it; it becomes u.k again only afterwards.
 
 INVARIANTS
-  K1  only subqueries and lateral joins that may fail otherwise than by overflow are changed: the
-      rows outside are read once more for their keys.
+  K1  only subqueries and lateral joins that may fail otherwise than by overflow are changed: Spark
+      reads the outer rows once more for their keys.
 """
 
 from dataclasses import replace
@@ -20,11 +20,12 @@ from sql.plan.conditions import equal_sides, flat, joined
 from sql.plan.nodes import BoolOp, Call, Coalesce, ColumnRef, Distinct, Expr, Filter, Join, Plan
 from sql.plan.traverse import column_ids, rewritten_node, with_inputs
 from sql.rewrite.guards.correlated_failures import Outside, with_failing_queries
+from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_asked_keys(plan: Plan) -> Plan:
-    """The plan with such subqueries and lateral joins over the keys that are asked for (K1)."""
-    return with_failing_queries(plan, _by_expressions)
+def with_asked_keys(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan, which computes such subqueries and lateral joins for keys of outer rows (K1)."""
+    return with_failing_queries(plan, facts, _by_expressions)
 
 
 def as_expression(expr: Expr) -> Expr:
@@ -33,7 +34,7 @@ def as_expression(expr: Expr) -> Expr:
 
 
 def is_column(expr: Expr) -> bool:
-    """Whether Spark takes it for a column: a cast of one, too."""
+    """Whether Spark treats it as a column: a cast of one counts, too."""
     while isinstance(expr, Call) and expr.function.kind is FunctionKind.CAST:
         expr = expr.args[0]
     return isinstance(expr, ColumnRef)

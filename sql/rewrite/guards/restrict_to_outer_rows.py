@@ -1,15 +1,15 @@
-"""What a subquery computes of its own rows, it computes for those that rows outside ask for.
+"""Compute what may fail in a correlated subquery only for rows that outer rows join, on DuckDB.
 
     (select 10/t.v from t where t.id = u.id)
       ─▶  (select 10/t.v from t where t.id = u.id and t.id is not distinct from u.id)
 
-DuckDB joins the rows of a subquery to the rows outside, but where all that they are joined by are
-columns that are equal, it leaves the rows outside out (its optimizer `deliminator`) and computes
-10/t.v for all rows of t. If they are compared once more, with the same result, they stay.
+DuckDB joins the rows of a subquery to the outer rows. If it joins by equal columns alone, it leaves
+the outer rows out (its optimizer `deliminator`) and computes 10/t.v for all rows of t. A second
+comparison, which has the same result, keeps the outer rows in.
 
 INVARIANTS
-  K1  only a subquery that may fail is changed, and none that can only overflow: the rows outside
-      are made distinct for it, and joined once more.
+  K1  only a subquery that may fail is changed, and none that can only overflow: DuckDB finds the
+      distinct outer rows for it, and joins them once more.
 """
 
 from dataclasses import replace
@@ -19,6 +19,7 @@ from sql.plan.conditions import all_of
 from sql.plan.nodes import Call, ColumnRef, Distinct, Expr, Filter, Join, JoinKind, Plan
 from sql.plan.traverse import conjuncts, with_inputs
 from sql.rewrite.guards.correlated_failures import Outside, with_failing_queries
+from sql.rewrite.plan_facts import PlanFacts
 from sql.types.sql_type import BOOL
 
 _COMPARED: Final = frozenset({
@@ -28,9 +29,9 @@ _COMPARED: Final = frozenset({
 """Types whose columns an engine compares as they are."""
 
 
-def with_rows_outside(plan: Plan) -> Plan:
-    """The plan with its subqueries and lateral joins joined to the rows that they refer to."""
-    return with_failing_queries(plan, _compared)
+def with_rows_outside(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan, whose subqueries and lateral joins stay joined to their outer rows."""
+    return with_failing_queries(plan, facts, _compared)
 
 
 def _compared(plan: Plan, outside: Outside) -> Plan:

@@ -1,24 +1,24 @@
-"""The only row of a subquery is found by an aggregate, where something in it may fail or no key
-leads to it.
+"""Find the only row of a scalar subquery by an aggregate, where it may fail or no key joins it.
 
     (select v from u where u.k = t.k and 10/v > 1)
       ─▶  (select only_value(v) from u where u.k = t.k and 10/v > 1)
 
-Spark joins the rows of a subquery to the rows outside, and computes them for all that they might
-be joined to. What aggregates it computes for rows that ask, and what guards that is no product.
+Spark joins the rows of a subquery to the outer rows, and computes them for all that they might be
+joined to. An aggregate it computes for outer rows that demand it, and a guarded one is no cross
+product.
 
     (select v from u where u.k < t.k)  ─▶  (select only_value(v) from u where u.k < t.k)
 
-Without a key Spark plans a nested loop join of kind LeftSingle. Where the rows outside are few and
-those inside are not, it broadcasts the former (spark.sql.autoBroadcastJoinThreshold; in the small
-lane nothing is), and fails: it has no such join.
+Without a key Spark plans a nested loop join of kind LeftSingle. If the outer rows are few and the
+inner ones are many, it broadcasts the former (spark.sql.autoBroadcastJoinThreshold; in the small
+session pool nothing is broadcast), and fails: it has no such join.
 
 INVARIANTS
-  L1  only a subquery is changed that refers to rows outside and may have several rows. Either no
-      key leads to it, in one branch of a set operation at least, or it computes what may fail
+  L1  only a subquery is changed that is correlated and may have several rows. Either no key joins
+      it, in one branch of a set operation at least, or it computes something that may fail
       otherwise than by overflow and is not computed outside of it.
-  L2  `only_value` fails (21000) for several rows of those that its FILTER leaves. Conditions on the
-      row outside guard it there: of those in WHERE, Spark asks some after it has aggregated.
+  L2  `only_value` fails (21000) if its FILTER leaves several rows. Conditions on the outer row
+      guard it there: Spark evaluates some conditions of WHERE after it has aggregated.
 """
 
 from collections.abc import Iterator
@@ -41,16 +41,19 @@ from sql.plan.nodes import (
 )
 from sql.plan.projections import reference
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import Rewrite, column_ids, inputs, plan_has_subquery, with_queries
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.plan.traverse import Rewrite, column_ids, inputs, with_queries
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import ONLY_VALUE, has_several, is_only_value, plan_may_fail
 from sql.rewrite.guards.hoist_failing_outputs import is_made_outside
 from sql.rewrite.outer_and_subquery_conditions import conditions
+from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_only_rows(plan: Plan) -> Plan:
+def with_only_rows(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such aggregates (L1)."""
-    return _plan(plan, numbers_of(Pass.ONLY_ROWS)) if plan_has_subquery(plan) else plan
+    if not facts.has_subquery or not facts.may_fail(by_overflow=False):
+        return plan
+    return _plan(plan, numbers_of(IdRange.SCALAR_SUBQUERY_AGGREGATES))
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

@@ -1,20 +1,20 @@
-"""Rows carry columns of the queries further out, for subqueries that see only the rows beside them.
+"""Carry outer columns through the rows of each query, so that no subquery refers further out.
 
     t: (select count(*) from u where exists (select from v where v.t = t.id and v.u = u.id))
       ─▶  (select count(*) from (select u.*, t.id as c from u) u
            where exists (select from v where v.t = u.c and v.u = u.id))
 
 Spark takes no subquery that refers to more than the query it stands in; in a SELECT of its own it
-takes columns of the row outside. So it is with what IN looks for, which may be NULL: Spark takes
-that for a condition of the join that it makes of the query around it; with ON of a full join; and
-with a condition in LATERAL that has a subquery and columns of the row outside
+takes columns of the outer row. Three other places carry columns as well. Spark moves the operand of
+IN, which may be NULL, to the join that it makes of the query around it. It does the same with ON of
+a full join, and with a condition in LATERAL that has a subquery and columns of the outer row
 (`outer_and_subquery_conditions.py`).
 
 INVARIANTS
-  C1  the columns of a node stay what they were, in their order.
-  C2  at every level a subquery refers to the rows next to it only, but for what carries nothing:
-      VALUES of several rows and arguments of set-returning functions. Those are refused by
-      `emit/plans.py`.
+  C1  a node keeps its columns and their order.
+  C2  at every level a subquery refers to the rows next to it only. Nothing carries columns for
+      VALUES of several rows and arguments of set-returning functions; `emit/plans.py` refuses
+      those.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,17 +53,20 @@ from sql.plan.traverse import (
     with_children,
     with_inputs,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.outer_and_subquery_conditions import conditions, mixes
+from sql.rewrite.plan_facts import PlanFacts
 from sql.rewrite.subqueries.lateral_set_functions import is_beside
 
 _Columns: TypeAlias = Mapping[ColumnId, PlanColumn]
 _NOTHING: Final[AbstractSet[ColumnId]] = frozenset()
 
 
-def with_carried_columns(plan: Plan) -> Plan:
-    """The plan in which subqueries refer to the rows next to them (C2)."""
-    return _plan(plan, _NOTHING, numbers_of(Pass.CARRIED_COLUMNS))
+def with_carried_columns(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan, whose subqueries refer to the rows next to them only (C2)."""
+    if not facts.has_outer_rows:
+        return plan
+    return _plan(plan, _NOTHING, numbers_of(IdRange.CARRY_OUTER_COLUMNS))
 
 
 def _plan(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) -> Plan:

@@ -1,20 +1,20 @@
-"""Aggregates of a subquery that refers to the row outside have a row for every row outside, as in
-PostgreSQL, whatever is made of them.
+"""Give a correlated aggregate a row for every outer row, as in PostgreSQL (the COUNT bug).
 
     (select array_agg(m) from (select max(v) as m from u where u.k = t.k) q)
       DuckDB ─▶  .. from (select case when true then c end as m from (select max(v) as c from u ..))
       Spark  ─▶  .. from (select max(v) as m, count(1) as c from u ..)
 
-There is a row of `m` for each row of t, NULL where nothing is found. Engines join the aggregates of
-what they have found to the rows outside. DuckDB leaves those out for which there is nothing if all
-that is made of them above is NULL for NULL, and takes lists, windows, unions and joins for that as
-well; CASE is not, and its optimizer takes it away after the joins are made. Spark leaves them out
-if none of the aggregates has another value than NULL for no rows, as a count has.
+There is a row of `m` for each row of t, NULL where u has no match. Engines join the aggregates of
+the matches to the outer rows. DuckDB drops the outer rows without a match if everything above the
+aggregates is NULL for NULL; it wrongly counts lists, windows, unions and joins as such. CASE is not
+NULL for NULL, and DuckDB's optimizer removes it after the joins are planned. Spark drops them if
+every aggregate is NULL over no rows; a count is not.
 
 INVARIANTS
-  M1  what an engine knows by itself stays as it is, so that it makes a plain join of it: a value
-      that is made of the aggregates alone (no row is as good as NULL), and on Spark also a lateral
-      join of them, and those that `single_row_subqueries.py` makes values of.
+  M1  a form that an engine gets right by itself stays as it is, so that the engine makes a plain
+      join of it. Such are scalar subqueries over the aggregates alone (no row is as good as NULL);
+      on Spark also a lateral join of them, and those that `single_row_subqueries.py` turns into
+      values.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,53 +36,50 @@ from sql.plan.nodes import (
     SubqueryKind,
 )
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import Rewrite, plan_has_subquery, plan_nodes, with_queries
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.plan.traverse import Rewrite, with_queries
+from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.plan_facts import PlanFacts
 from sql.types.sql_type import BOOL, INT8
 
 
-def with_rows_in_case(plan: Plan) -> Plan:
+def with_rows_in_case(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such aggregates in CASE, for DuckDB."""
     known = frozenset({SubqueryKind.SCALAR})
-    return _Rows(_in_case, known, lateral=False, numbers=numbers_of(Pass.MADE_ROWS)).asked_for(plan)
+    rows = _Rows(_in_case, known, lateral=False, numbers=numbers_of(IdRange.COUNT_BUG))
+    return rows.plan(plan) if facts.has_outer_rows else plan
 
 
-def with_counted_rows(plan: Plan) -> Plan:
+def with_counted_rows(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with a count beside such aggregates, for Spark."""
     known = frozenset(SubqueryKind) - {SubqueryKind.ARRAY}
-    return _Rows(_counted, known, lateral=True, numbers=numbers_of(Pass.MADE_ROWS)).asked_for(plan)
+    rows = _Rows(_counted, known, lateral=True, numbers=numbers_of(IdRange.COUNT_BUG))
+    return rows.plan(plan) if facts.has_outer_rows else plan
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A way of asking for the rows. `known`, `lateral`: where an engine has them by itself (M1)."""
+    """A way to keep the rows. `known`, `lateral`: where an engine keeps them by itself (M1)."""
 
     way: Callable[[GroupBy, Iterator[int]], Plan]
     known: frozenset[SubqueryKind]
     lateral: bool
     numbers: Iterator[int]
 
-    def asked_for(self, plan: Plan) -> Plan:
+    def plan(self, plan: Plan, *, is_known: bool = False) -> Plan:
         """The plan with its aggregates changed."""
-        return self._plan(plan) if plan_has_subquery(plan) or _has_lateral(plan) else plan
 
-    def _plan(self, plan: Plan, *, is_known: bool = False) -> Plan:
         def below(part: Plan) -> Plan:
             beside = self.lateral and isinstance(plan, Join) and plan.lateral and part is plan.right
-            return self._plan(part, is_known=beside or (is_known and isinstance(plan, Project)))
+            return self.plan(part, is_known=beside or (is_known and isinstance(plan, Project)))
 
         def subquery(expr: Subquery, within: Rewrite) -> Subquery:
-            inner = self._plan(expr.plan, is_known=expr.kind in self.known)
+            inner = self.plan(expr.plan, is_known=expr.kind in self.known)
             return replace(expr, args=tuple(map(within, expr.args)), plan=inner)
 
         made = with_queries(plan, below, subquery)
         if is_known or not isinstance(made, GroupBy) or made.keys or made.sets is not None:
             return made
         return self.way(made, self.numbers) if free_columns(made) else made
-
-
-def _has_lateral(plan: Plan) -> bool:
-    return any(isinstance(node, Join) and node.lateral for node in plan_nodes(plan))
 
 
 def _in_case(plan: GroupBy, numbers: Iterator[int]) -> Plan:

@@ -1,12 +1,11 @@
-"""Whether a plan has a row, and a join a pair, asked of no more than that takes.
+"""Plan the cheapest test of whether a plan has a row, or a join a matched pair.
 
     exists (select from (t left join u on ..) join v on t.k = v.k)
       ─▶  exists (select from t join v on t.k = v.k)
 
 INVARIANTS
-  E1  a side that is padded with NULLs is left out if nothing asks for its columns: what it is
-      joined to has a row without it. So a chain of outer joins, each of which asks, is not written
-      anew for every one of them.
+  E1  a null-supplying side is left out if nothing uses its columns: the other side has a row
+      without it. So a chain of outer joins, each with a probe, does not grow with every probe.
 """
 
 from collections.abc import Sequence
@@ -35,12 +34,12 @@ _NOTHING: Final[frozenset[ColumnId]] = frozenset()
 
 
 def first_row(plan: Plan) -> Plan:
-    """A row of no columns if there is any."""
+    """A plan with one row of no columns if this plan has any row."""
     return Limit(Project(_with(plan, _NOTHING), (), ()), Const(1, INT8), None)
 
 
 def first_pair(join: Join, before: Sequence[Expr]) -> Plan:
-    """A row of no columns if there are rows of both sides for which these conditions hold."""
+    """A plan with one row of no columns if both sides have rows for which these conditions hold."""
     if before:
         return first_row(replace(join, kind=JoinKind.INNER, condition=all_of(before)))
     return first_row(Join(JoinKind.CROSS, first_row(join.left), first_row(join.right), None))

@@ -1,4 +1,4 @@
-"""What rows are joined by has no subquery on Spark: it is a column of the rows below the join.
+"""Turn a join key that has a subquery into a column below the join, for Spark.
 
     a join b on a.id = b.id + (select max(v) from u)
       ─▶  a join (select .., b.id + (select max(v) from u) as key from b) b on a.id = key
@@ -6,13 +6,13 @@
 Spark computes the keys of rows that it broadcasts before the subqueries in them, and fails.
 
 INVARIANTS
-  K1  only a side of an equality becomes a column: with a subquery that refers to no row, nothing
+  K1  only a side of an equality becomes a column: one with an uncorrelated subquery, nothing
       volatile, and columns that the rows below all have. The other side has columns of other rows,
-      or of a row outside, which EXISTS and IN are joined to.
-  K2  no column is made below the side of an outer join that is padded with NULLs.
-  K3  what may fail otherwise than by overflow is computed no further below than where the other
-      side's rows are not yet joined, and only where the plain conditions beside it hold: elsewhere
-      no pair passes.
+      or of an outer row, which EXISTS and IN are joined to.
+  K2  no column is computed below the null-supplying side of an outer join.
+  K3  an expression that may fail otherwise than by overflow is computed no further below than where
+      the other side's rows are not yet joined, and only where the plain conditions beside it hold:
+      elsewhere no pair passes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,20 +41,22 @@ from sql.plan.traverse import (
     has_subquery,
     is_volatile_anywhere,
     nodes,
-    plan_has_subquery,
     subqueries,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.guard_expressions import is_harmless, may_fail, where_true
+from sql.rewrite.plan_facts import PlanFacts
 
 _LEFT_KEPT: Final = (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT)
 _RIGHT_KEPT: Final = (JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT)
 
 
-def with_key_columns(plan: Plan) -> Plan:
+def with_key_columns(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such columns (K1)."""
-    return _plan(plan, numbers_of(Pass.KEY_COLUMNS)) if plan_has_subquery(plan) else plan
+    return (
+        _plan(plan, numbers_of(IdRange.HOIST_JOIN_KEY_SUBQUERIES)) if facts.has_subquery else plan
+    )
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

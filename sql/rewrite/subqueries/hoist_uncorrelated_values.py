@@ -1,4 +1,4 @@
-"""The value of a subquery that refers to no row becomes a column, for functions that Spark lacks.
+"""Turn uncorrelated scalar subqueries into columns, for functions that run in Spark's workers.
 
     select f(t.a, (select max(b) from u)) from t
       ─▶  select f(t.a, c) from t cross join (select (select max(b) from u) as c)
@@ -7,9 +7,9 @@ Spark merges equal subqueries of a statement, and cannot compare those that stan
 its Python workers.
 
 INVARIANTS
-  V1  the columns of a node stay what they were, in their order; so does what is volatile.
+  V1  a node keeps its columns and their order; a volatile subquery stays where it is.
 
-Not here: subqueries that refer to rows, which Spark makes joins of.
+Not here: correlated subqueries, which Spark turns into joins.
 """
 
 from collections.abc import Iterator
@@ -39,12 +39,15 @@ from sql.plan.traverse import (
     with_inputs,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_own_values(plan: Plan) -> Plan:
+def with_own_values(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such columns."""
-    return _plan(plan, numbers_of(Pass.OWN_VALUES))
+    return (
+        _plan(plan, numbers_of(IdRange.HOIST_UNCORRELATED_VALUES)) if facts.has_subquery else plan
+    )
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

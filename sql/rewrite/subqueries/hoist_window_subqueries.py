@@ -1,15 +1,14 @@
-"""Subqueries in the calls of windows, and in min() and max() of arrays, are columns of the rows
-below.
+"""Turn subqueries in window calls, and in min() and max() of arrays, into columns below.
 
     max(array(select ..)) over w  ─▶  max(c) over w  from (select .., array(select ..) as c from ..)
 
 DuckDB writes some calls twice, max() of a list for one, and cannot do so with a subquery. Spark
-has none in a window, nor in FILTER within a subquery that refers to the row outside.
+takes no subquery in a window, nor in FILTER within a correlated subquery.
 
 INVARIANTS
-  W1  the columns of a node stay what they were, in their order.
-  W2  what may fail for rows that FILTER leaves out is in a branch before it becomes a column
-      (`sql/rewrite/guards/guard_filtered_aggregates.py`).
+  W1  a node keeps its columns and their order.
+  W2  an argument that may fail for rows that FILTER leaves out is in a branch before it becomes a
+      column (`sql/rewrite/guards/guard_filtered_aggregates.py`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,19 +28,19 @@ from sql.plan.nodes import (
 from sql.plan.projections import beside, only, reference
 from sql.plan.traverse import (
     has_subquery,
-    plan_has_subquery,
     rewritten_node,
     with_inputs,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_asked_windows(plan: Plan, *, filters: bool = False) -> Plan:
-    """The plan with no subquery in such a call; `filters`: nor in FILTER of an aggregate."""
-    if not plan_has_subquery(plan):
+def with_asked_windows(plan: Plan, facts: PlanFacts, *, filters: bool = False) -> Plan:
+    """The plan without subqueries in such calls; `filters`: nor in FILTER of an aggregate."""
+    if not facts.has_subquery:
         return plan
-    return _plan(plan, numbers_of(Pass.ASKED_WINDOWS), filters=filters)
+    return _plan(plan, numbers_of(IdRange.HOIST_WINDOW_SUBQUERIES), filters=filters)
 
 
 def _plan(plan: Plan, numbers: Iterator[int], *, filters: bool) -> Plan:

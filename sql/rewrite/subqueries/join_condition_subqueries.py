@@ -1,28 +1,27 @@
-"""Subqueries in the condition of a join, which Spark does not take there, and DuckDB runs for rows
-that never ask.
+"""Move subqueries out of ON, where Spark takes none and DuckDB runs them for too many rows.
 
     t left join u on t.k = u.k and u.w in (select ..)
       ─▶  t left join (select .. from u where u.w in (select ..)) on t.k = u.k
     t left join u on t.k = u.k and u.w > (select max(v) from s where s.id = t.id)
       ─▶  (select .., (select max(v) ..) as c from t) left join u on t.k = u.k and u.w > c
 
-The kept side is the left one of LEFT, the right one of RIGHT, both of FULL; the other one is
-padded with NULLs.
+The row-preserving side is the left one of LEFT, the right one of RIGHT, both of FULL; the other one
+is null-supplying.
 
 INVARIANTS
-  O1  the columns of a join stay what they were, in their order.
-  O2  conditions over the padded side alone are asked of its rows, as PostgreSQL asks them: of all
-      of them if the kept side has a row.
-  O3  a subquery over one side becomes a column of that side; one that may fail, and one over both,
-      is computed for the pairs that all other conditions leave (`outer_join_by_row_number.py`).
-      FULL has no such pairs, and is refused.
-  O4  a subquery over no side stays where it is: Spark runs it once. If it may fail, it is run only
-      if there is a pair to ask for it. What pairs are found by (`=` of both sides) PostgreSQL
-      computes of all rows, so that it may fail for any.
-  O5  what is volatile does not move: Spark refuses it.
-  O6  DuckDB takes all of them, but runs them for all rows: for it, only what may fail moves, and
-      stays where it cannot.
-  O7  those of an inner join go to WHERE, with all others, which guard them there.
+  O1  a join keeps its columns and their order.
+  O2  conditions over the null-supplying side alone are evaluated for its rows, as PostgreSQL does:
+      for all of them if the row-preserving side has a row.
+  O3  a subquery over one side becomes a column of that side. One that may fail, and one over both
+      sides, is computed for the pairs that all other conditions leave
+      (`outer_join_by_row_number.py`). FULL has no such pairs, and is refused.
+  O4  a subquery over neither side stays where it is: Spark runs it once. If it may fail, it runs
+      only if there is a pair that demands it. Join keys (`=` of both sides) PostgreSQL computes for
+      all rows, so that they may fail for any.
+  O5  a volatile condition does not move: Spark refuses it.
+  O6  DuckDB takes all of them, but runs them for all rows. For DuckDB only a subquery that may fail
+      moves, and stays where it cannot.
+  O7  those of an inner join move to WHERE, with all other conditions, which guard them there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,17 +55,17 @@ from sql.plan.traverse import (
     is_volatile_anywhere,
     is_volatile_plan,
     plan_expressions,
-    plan_has_subquery,
     scans,
     subqueries,
     with_children,
     with_queries,
 )
-from sql.rewrite.column_ids import Pass, numbers_of
+from sql.rewrite.column_ids import IdRange, numbers_of
 from sql.rewrite.failure_analysis import may_fail_anywhere
 from sql.rewrite.guard_expressions import may_fail
 from sql.rewrite.guards.guard_branch_subqueries import guarded_subquery
 from sql.rewrite.guards.hoist_failing_outputs import chooses
+from sql.rewrite.plan_facts import PlanFacts
 from sql.rewrite.subqueries.existence_probes import first_pair, first_row
 from sql.rewrite.subqueries.outer_join_by_row_number import met, renumbered_query
 from sql.types.sql_type import BOOL
@@ -78,15 +77,15 @@ _OUTER: Final = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
 _IN: Final = (SubqueryKind.IN, SubqueryKind.NOT_IN)
 
 
-def with_joined_subqueries(plan: Plan, *, only_failing: bool) -> Plan:
-    """The plan with such subqueries elsewhere. `only_failing`: O6."""
-    if not plan_has_subquery(plan):
+def with_joined_subqueries(plan: Plan, facts: PlanFacts, *, only_failing: bool) -> Plan:
+    """The plan with such subqueries outside of ON. `only_failing`: as DuckDB needs it (O6)."""
+    if not facts.has_subquery:
         return plan
-    return _plan(plan, numbers_of(Pass.JOINED_SUBQUERIES), only_failing=only_failing)
+    return _plan(plan, numbers_of(IdRange.JOIN_CONDITION_SUBQUERIES), only_failing=only_failing)
 
 
 def stays_in_condition(expr: Subquery) -> bool:
-    """Whether it refers to no row, and is a value (O4)."""
+    """Whether it is an uncorrelated subquery that is a value (O4)."""
     return expr.kind not in _IN and not free_columns(expr.plan)
 
 

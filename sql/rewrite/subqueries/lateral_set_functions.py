@@ -1,16 +1,16 @@
-"""Lateral joins of sets keep the order of PostgreSQL's nested loop.
+"""Flatten lateral joins of set-returning functions, which keeps the nested loop's row order.
 
     left lateral (sets lateral sets)      ─▶  (left lateral sets) lateral sets
     left lateral Project(sets, exprs)     ─▶  Project(left lateral sets, columns of left + exprs)
     left lateral sets ON c                ─▶  Filter(left lateral sets, c)
     left LEFT lateral sets ON true        ─▶  sets with a row of NULLs where they are empty
 
-An engine unnests a list beside the row that it is of, and keeps the order. Everything else on the
-lateral side it makes for the distinct rows outside, and joins that by a hash, in any order.
+An engine unnests a list beside its row, and keeps PostgreSQL's order. It computes everything else
+on the lateral side for the distinct outer rows, and joins that by a hash, in any order.
 
 INVARIANTS
-  F1  the rows are the same, and what is computed for them, too.
-  F2  what is computed over a set is NULL in the row that LEFT makes up.
+  F1  the rows are the same, and the values computed for them, too.
+  F2  a value computed over a set is NULL in the row that LEFT adds.
 """
 
 from collections.abc import Set
@@ -42,9 +42,7 @@ _EVERY = (JoinKind.CROSS, JoinKind.INNER)
 
 
 def flattened(plan: Join) -> Plan:
-    """The join, lateral only of a SetScan where that can be; the plan itself where nothing is to
-    be done.
-    """
+    """The join, lateral only of a SetScan where that is possible; the plan itself if it stays."""
     if not plan.lateral:
         return plan
     if plan.kind in _EVERY and _are_sets(plan.right):
@@ -55,15 +53,15 @@ def flattened(plan: Join) -> Plan:
 
 
 def is_beside(plan: Join) -> bool:
-    """Whether its sets are unnested beside the rows that they are of: sets of constants are made
-    once for all rows.
+    """Whether its sets are unnested beside their rows: sets of constants are computed once for all
+    rows.
     """
     of_all = plan.condition is None and plan.kind in _EVERY
     return plan.lateral and (of_all or is_padded(plan)) and bool(free_columns(plan.right))
 
 
 def is_padded(plan: Join) -> bool:
-    """Whether it gives every row of the left side that has none on the right with NULLs."""
+    """Whether it NULL-extends every row of the left side that has no row on the right."""
     return plan.kind is JoinKind.LEFT and plan.condition in (None, Const(True, BOOL))
 
 

@@ -1,14 +1,15 @@
-"""A left join on conditions over its pairs that Spark does not take: each row keeps the pairs that
-it has, by numbers.
+"""Rewrite outer joins whose ON clause needs both sides: join, then pick matches by row number.
 
     t left join u on t.k = u.k and exists (select .. t.id .. u.id)
       ─▶  of the pairs of t left join u on t.k = u.k, for each row of t: those for which the
           subquery holds; if there are none, the first one, with NULLs for u
 
+Spark takes no subquery over both sides in ON.
+
 INVARIANTS
-  P1  a row of the kept side has a number of its own (`unique_id()`), given before it is joined; the
-      numbers of two readings are never compared.
-  P2  conditions that may fail are asked of pairs only: rows without any are taken apart first.
+  P1  a row of the row-preserving side has a number of its own (`unique_id()`), given before it is
+      joined; numbers of two reads of that side are never compared.
+  P2  conditions that may fail are evaluated for pairs only: rows without any are split off first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,8 +60,8 @@ def met(
     *,
     fails: bool,
 ) -> Plan:
-    """The left join of both on all conditions, of which `late` are asked behind the others.
-    `fails`: whether they may; then both sides are read more than once.
+    """The left join of both sides on all conditions; `late` are evaluated behind the others.
+    `fails`: whether they may fail; then both sides are read more than once.
     """
     if not fails:
         return _chosen(kept, padded, before, late, numbers, kind=JoinKind.LEFT)
@@ -77,7 +78,7 @@ def met(
 
 
 def renumbered_query(plan: Plan, numbers: Iterator[int]) -> Plan:
-    """The plan with columns of its own (R1 of `renumbering.py`)."""
+    """The plan with new column ids (R1 of `renumbering.py`)."""
     return renumbered(plan, lambda: ColumnId(next(numbers)))[0]
 
 

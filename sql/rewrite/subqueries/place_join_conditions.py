@@ -1,14 +1,14 @@
-"""Conditions of joins stand where Spark takes them.
+"""Move join conditions with outer references to places where Spark resolves them.
 
     t left join lateral (..) u on t.k = u.k
       ─▶  t left join lateral (select * from (..) u where t.k = u.k) u on true
     (select a.id + t.k from t join u on u.k = a.k and t.v = u.v)
       ─▶  (select a.id + t.k from t join u on t.v = u.v where u.k = a.k)
 
-A WITH query that is read twice Spark copies, with new columns; those of a lateral side it does not
-tell to the join's condition, and fails with "Resolved attribute(s) missing". Nor does it know the
-row outside of a subquery there. In the condition of an inner join it leaves the row outside as it
-is where something else in the subquery refers to that, too: "Cannot evaluate expression: outer".
+Spark copies a WITH query that is read twice, with new columns. It does not rename the columns of a
+lateral side in the join's condition, and fails with "Resolved attribute(s) missing". Nor does it
+resolve the outer row of a subquery there. In the condition of an inner join it leaves the outer row
+as it is if something else in the subquery refers to that, too: "Cannot evaluate expression: outer".
 
 INVARIANTS
   L1  the rows are the same: a condition of a left join rules out rows of its right side only, one
@@ -23,18 +23,24 @@ from sql.plan.conditions import all_of, flat, rows_where
 from sql.plan.nodes import ColumnId, Const, Expr, Filter, Join, JoinKind, Plan, With, output_columns
 from sql.plan.renumbering import columns_of
 from sql.plan.traverse import has_subquery, with_queries
+from sql.rewrite.plan_facts import PlanFacts
 from sql.rewrite.subqueries.lateral_set_functions import is_padded
 from sql.types.sql_type import BOOL
 
 
-def with_placed_conditions(plan: Plan, *, in_with: bool = False) -> Plan:
-    """The plan with such joins (L1). `in_with`: it is part of a WITH query."""
+def with_placed_conditions(plan: Plan, facts: PlanFacts) -> Plan:
+    """The plan with the conditions of such joins moved (L1)."""
+    return _plan(plan, in_with=False) if facts.has_outer_rows else plan
+
+
+def _plan(plan: Plan, *, in_with: bool) -> Plan:
+    """`in_with`: it is part of a WITH query."""
 
     def below(part: Plan) -> Plan:
-        return with_placed_conditions(part, in_with=in_with)
+        return _plan(part, in_with=in_with)
 
     if isinstance(plan, With):
-        definition = with_placed_conditions(plan.definition, in_with=True)
+        definition = _plan(plan.definition, in_with=True)
         return replace(plan, definition=definition, input=below(plan.input))
     made = with_queries(plan, below)
     if not isinstance(made, Join) or made.condition is None:
