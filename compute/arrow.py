@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from sql.catalog.catalog import Column
 from sql.plan.nodes import PlanColumn
-from sql.types.enums import kept_as
-from sql.types.sql_type import REGISTERED, SqlType, display
+from sql.types.enums import storage_type_name
+from sql.types.sql_type import REG_TYPES, SqlType, format_type
 from storage.delta.schema import INVARIANT_KEY, NAME_KEY, NUMBER_KEY
 
 TYPE_KEY: Final = b"meridian.type"
@@ -51,7 +51,7 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
         ]
     ),
     "void": pa.string(),
-    **dict.fromkeys(REGISTERED, pa.int64()),
+    **dict.fromkeys(REG_TYPES, pa.int64()),
 }
 
 
@@ -63,7 +63,7 @@ def arrow_type(type_: SqlType) -> pa.DataType:
         return pa.decimal128(type_.precision, type_.scale)
     if (element := type_.element) is not None:
         return pa.list_(pa.field("element", arrow_type(element)))
-    return _SIMPLE[kept_as(type_.name)]
+    return _SIMPLE[storage_type_name(type_.name)]
 
 
 def batch_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
@@ -91,7 +91,7 @@ def table_schema(columns: Sequence[Column], numbers: int = 0) -> pa.Schema:
 
 
 def _noted(column: Column) -> dict[bytes, bytes]:
-    noted = {TYPE_KEY: display(column.type).encode()}
+    noted = {TYPE_KEY: format_type(column.type).encode()}
     if column.invariant:
         noted[INVARIANT_KEY] = json.dumps({"expression": {"expression": column.invariant}}).encode()
     if column.stored:

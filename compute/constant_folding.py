@@ -12,7 +12,8 @@ and engines compute it: they would take a number in GROUP BY for the position of
 INVARIANTS
   K1  only immutable functions of constants are computed, by PostgreSQL's volatility marks.
       Parameters are no constants, as in PostgreSQL's generic plans. Values that the binder took
-      from the session or the clock are none either: `folded` is not called for such statements.
+      from the session or the clock are none either: `fold_constants` is not called for such
+      statements.
   K2  operands are examined from the left, and none after the one that decides AND, OR, CASE or
       COALESCE.
   K3  columns that nobody reads are not computed, nor the select list of EXISTS. Constant columns
@@ -27,8 +28,8 @@ from typing import Final, TypeAlias
 
 from compute.needed_columns import needed_columns
 from compute.reference.executor import evaluate
-from compute.reference.function_table import makers
-from sql.errors import NotHeld, SqlError
+from compute.reference.function_table import implementations
+from sql.errors import OutOfEngineRange, SqlError
 from sql.functions.table import Function, FunctionKind, is_immutable
 from sql.plan.nodes import (
     AnyAll,
@@ -63,13 +64,13 @@ from sql.plan.nodes import (
 from sql.plan.traverse import (
     column_ids,
     is_volatile_anywhere,
-    rewritten_aggregate,
-    rewritten_node,
-    rewritten_window,
-    with_children,
-    with_inputs,
+    rewrite_aggregate,
+    rewrite_children,
+    rewrite_inputs,
+    rewrite_node,
+    rewrite_window_call,
 )
-from sql.rewrite.simplify_exists import rows_only
+from sql.rewrite.simplify_exists import simplify_exists
 from sql.types.sql_type import BOOL, Value
 
 _Known: TypeAlias = tuple[Value] | None
@@ -93,7 +94,7 @@ _LARGE: Final = frozenset({"repeat", "lpad", "rpad", "array_fill", "gamma", "lga
 _OURS: Final = frozenset({"0A000", "54001", "53200"})
 
 
-def folded(plan: Plan) -> Plan:
+def fold_constants(plan: Plan) -> Plan:
     """The plan with its constants folded; raises SqlError if one cannot be computed."""
     return _plan(plan, {}, needed_columns(plan))[0]
 
@@ -112,7 +113,7 @@ def _plan(plan: Plan, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[P
 
     if isinstance(plan, Join):
         return _join(plan, outer, needed)
-    plan = with_inputs(plan, inside)
+    plan = rewrite_inputs(plan, inside)
     known = {**outer, **below}
 
     def rewrite(expr: Expr) -> Expr:
@@ -126,7 +127,7 @@ def _plan(plan: Plan, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[P
         case GroupBy():
             aggregates = tuple(
                 [
-                    rewritten_aggregate(call, rewrite) if column.id in needed else call
+                    rewrite_aggregate(call, rewrite) if column.id in needed else call
                     for column, call in zip(plan.aggregate_columns, plan.aggregates, strict=True)
                 ]
             )
@@ -134,7 +135,7 @@ def _plan(plan: Plan, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[P
         case Window():
             calls = tuple(
                 [
-                    rewritten_window(call, rewrite) if column.id in needed else call
+                    rewrite_window_call(call, rewrite) if column.id in needed else call
                     for column, call in zip(plan.columns, plan.calls, strict=True)
                 ]
             )
@@ -144,7 +145,7 @@ def _plan(plan: Plan, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[P
         case Values() if len(plan.rows) == 1:
             return _one_row(plan, known)
         case _:
-            return rewritten_node(plan, rewrite), {}
+            return rewrite_node(plan, rewrite), {}
 
 
 def _one_row(plan: Values, known: _Constants) -> tuple[Plan, _Constants]:
@@ -250,7 +251,7 @@ def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
         constants.append(constant)
         return constant if isinstance(made, Call) and made.type.name in _WRITTEN else made
 
-    made = with_children(expr, part)
+    made = rewrite_children(expr, part)
     if isinstance(expr, Call) and expr.function.strict and (None,) in values:
         # What has nothing to compute stays: rows are found by `id = null`, without an engine.
         plain = all(isinstance(arg, ColumnRef | Const | Param) for arg in expr.args)
@@ -260,7 +261,7 @@ def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
     if any(value is not None and _is_large(value[0]) for value in values):
         return made, None
     rest = iter(constants)
-    return made, _value(with_children(expr, lambda _: next(rest)))
+    return made, _value(rewrite_children(expr, lambda _: next(rest)))
 
 
 def _is_large(value: Value) -> bool:
@@ -281,7 +282,7 @@ def _is_immutable(expr: Expr) -> bool:
 def _is_folded(function: Function) -> bool:
     """K1."""
     is_large = function.kind is not FunctionKind.CAST and function.name in _LARGE
-    return is_immutable(function) and not is_large and function.id in makers()
+    return is_immutable(function) and not is_large and function.id in implementations()
 
 
 def _value(expr: Expr) -> _Known:
@@ -289,7 +290,7 @@ def _value(expr: Expr) -> _Known:
         return (evaluate(expr),)
     except SqlError as error:
         ours = error.sqlstate == "22003" and expr.type.name == "numeric" and expr.type.typmod < 0
-        if ours or isinstance(error, NotHeld) or error.sqlstate in _OURS:
+        if ours or isinstance(error, OutOfEngineRange) or error.sqlstate in _OURS:
             return None
         raise
 
@@ -354,6 +355,6 @@ def _logical(expr: Logical, known: _Constants) -> tuple[Expr, _Known]:
 
 def _subquery(expr: Subquery, known: _Constants) -> Expr:
     args = tuple([_fold(arg, known)[0] for arg in expr.args])
-    plan = rows_only(expr.plan) if expr.kind is SubqueryKind.EXISTS else expr.plan
+    plan = simplify_exists(expr.plan) if expr.kind is SubqueryKind.EXISTS else expr.plan
     needed = needed_columns(plan, nothing=expr.kind is SubqueryKind.EXISTS)
     return replace(expr, args=args, plan=_plan(plan, known, needed)[0])

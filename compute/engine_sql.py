@@ -6,7 +6,7 @@ from itertools import starmap
 from sql.emit.duckdb import dialect as duckdb
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.spark import dialect as spark
-from sql.emit.state import OutsideFunction
+from sql.emit.state import WorkerFunction
 from sql.errors import SqlError
 from sql.explain.plan_tree import expression_text
 from sql.plan.nodes import ColumnId, Plan
@@ -54,6 +54,6 @@ def _with_functions(query: EmittedQuery) -> str:
     return "".join([query.text, *starmap(_shown, query.functions.items())])
 
 
-def _shown(name: str, function: OutsideFunction) -> str:
+def _shown(name: str, function: WorkerFunction) -> str:
     columns = {ColumnId(index): f"${index + 1}" for index in range(len(function.columns))}
     return f"; Arrow UDF {name}: {expression_text(function.expr, columns)}"

@@ -9,6 +9,6 @@ def is_volatile(plan: Plan) -> bool:
     return any(function.volatility == "volatile" for function in functions(plan))
 
 
-def identified_relations(plan: Plan) -> frozenset[RelationId]:
+def relations_with_identity(plan: Plan) -> frozenset[RelationId]:
     """The relations that are scanned with the identity (source and row number) of their rows."""
     return frozenset(scan.relation for scan in scans(plan) if scan.identity is not None)

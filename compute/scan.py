@@ -39,7 +39,7 @@ SMALL_BYTES_MAX: Final = 4 << 20
 """The same, in bytes of its files."""
 FILE_CACHE_BYTES_MAX: Final = 64 << 20
 """Rows of small files kept in memory. Less reads them again after every commit."""
-TAILS_MAX: Final = 64
+INLINE_CACHES_MAX: Final = 64
 """Shards whose inline rows are cached as one table; for others every scan concatenates them."""
 
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9._=-]+")
@@ -60,37 +60,37 @@ _SPARK_TYPES: Final[dict[pa.DataType, str]] = {
 ReadFile: TypeAlias = Callable[[ShardId, DataFile], pa.Table]
 
 
-def rows_of(view: ShardView) -> int:
+def row_count_bound(view: ShardView) -> int:
     """An upper bound of the rows of a view; exact if no row is deleted."""
     return sum(part.row_limit for part in view.files) + sum(
         part.rows.num_rows for part in view.inline
     )
 
 
-def bytes_of(view: ShardView) -> int:
+def view_bytes(view: ShardView) -> int:
     """About how many bytes there are to read."""
     return sum(part.file.size_bytes for part in view.files) + sum(
         part.rows.nbytes for part in view.inline
     )
 
 
-def deleted_of(view: ShardView) -> int:
+def deleted_row_count(view: ShardView) -> int:
     """How many rows of files and slices are deleted in the view."""
     return sum(len(part.deleted) for part in view.files) + sum(
         len(part.deleted) for part in view.inline
     )
 
 
-def is_small(view: ShardView) -> bool:
+def is_small_view(view: ShardView) -> bool:
     """Whether the view is sent to an engine as rows, not as files."""
     return (
-        rows_of(view) <= SMALL_ROWS_MAX
+        row_count_bound(view) <= SMALL_ROWS_MAX
         and sum(part.file.rows for part in view.files) <= SMALL_ROWS_MAX
-        and bytes_of(view) <= SMALL_BYTES_MAX
+        and view_bytes(view) <= SMALL_BYTES_MAX
     )
 
 
-def is_whole(part: FileSlice) -> bool:
+def is_whole_file(part: FileSlice) -> bool:
     """Whether the view has all rows of the file."""
     return part.row_limit >= part.file.rows and not part.deleted
 
@@ -212,7 +212,7 @@ class RowReader:
         with self._lock:
             self._tails[view.shard] = _Tail(view.inline, rows)
             self._tails.move_to_end(view.shard)
-            while len(self._tails) > TAILS_MAX:
+            while len(self._tails) > INLINE_CACHES_MAX:
                 self._tails.popitem(last=False)
         return rows
 
@@ -222,7 +222,7 @@ class RowReader:
             known = self._files.get(key)
             if known is not None:
                 self._files.move_to_end(key)
-                return shaped(known, view.schema)
+                return conform_batch(known, view.schema)
         rows = self._read_file(view.shard, part.file)
         with self._lock:
             if key not in self._files:
@@ -230,7 +230,7 @@ class RowReader:
                 self._files_bytes += rows.nbytes
             while self._files_bytes > FILE_CACHE_BYTES_MAX:
                 self._files_bytes -= self._files.popitem(last=False)[1].nbytes
-        return shaped(rows, view.schema)
+        return conform_batch(rows, view.schema)
 
 
 def _begins(view: ShardView, parts: Sequence[InlineSlice]) -> bool:
@@ -241,7 +241,7 @@ def _begins(view: ShardView, parts: Sequence[InlineSlice]) -> bool:
     )
 
 
-def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def conform_batch(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of a file in the shard's order and types; NULL for columns newer than it."""
     there = {name: place for place, name in enumerate(rows.schema.names)}
     columns: list[pa.ChunkedArray[pa.Scalar[pa.DataType]]] = []

@@ -6,7 +6,7 @@ INVARIANTS
 
 from typing import Final
 
-from sql.functions.table import COMPARISONS, FunctionKind
+from sql.functions.table import COMPARISON_OPERATORS, FunctionKind
 from sql.plan.nodes import (
     Call,
     ColumnRef,
@@ -24,17 +24,17 @@ from sql.plan.nodes import (
     Scan,
     Sort,
 )
-from sql.plan.traverse import children, inputs, plan_expressions, plan_has_subquery
+from sql.plan.traverse import child_expressions, inputs, plan_expressions, plan_has_subquery
 
 _UNCHANGED: Final = frozenset({"int2::int4", "int2::int8", "int4::int8", "varchar::text"})
 """Casts that leave every value what it is."""
 
 
-def is_plain(plan: Plan) -> bool:
+def is_trivial_plan(plan: Plan) -> bool:
     """Whether the plan only selects, compares and sorts columns of one scan (P1)."""
     if not isinstance(plan, Scan | Project | Filter | Sort | Limit):
         return False
-    return all(map(_is_plain, plan_expressions(plan))) and all(map(is_plain, inputs(plan)))
+    return all(map(_is_plain, plan_expressions(plan))) and all(map(is_trivial_plan, inputs(plan)))
 
 
 def is_row_by_row(plan: Plan) -> bool:
@@ -50,7 +50,7 @@ def is_row_by_row(plan: Plan) -> bool:
 def _is_plain(expr: Expr) -> bool:
     match expr:
         case Call(function=function):
-            if function.kind is FunctionKind.OPERATOR and function.name not in COMPARISONS:
+            if function.kind is FunctionKind.OPERATOR and function.name not in COMPARISON_OPERATORS:
                 return False
             if function.kind is not FunctionKind.OPERATOR and function.id not in _UNCHANGED:
                 return False
@@ -58,4 +58,4 @@ def _is_plain(expr: Expr) -> bool:
             pass
         case _:
             return False
-    return all(map(_is_plain, children(expr)))
+    return all(map(_is_plain, child_expressions(expr)))

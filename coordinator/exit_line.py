@@ -3,7 +3,7 @@
 import sys
 
 
-def failed(line: str) -> int:
+def report_failure(line: str) -> int:
     """Print one line that says what is wrong (E1 of `main.py`); the exit code."""
     sys.stderr.write(f"meridian: {' '.join(line.split())}\n")
     return 1

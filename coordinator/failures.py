@@ -15,7 +15,7 @@ import logging
 from typing import Final
 
 from compute.executor import EngineUnavailable
-from sql.errors import SqlError, stack_depth
+from sql.errors import SqlError, statement_too_complex
 from storage.errors import Fenced, ForeignWriter, Indeterminate, StorageError
 
 log = logging.getLogger("meridian.errors")
@@ -91,7 +91,7 @@ def statement_failure(error: Exception) -> SqlError:
         case RecursionError():
             # Values nest as deep as their texts do. Logged, since it may be a loop of ours, too.
             log.warning("recursion without an end in sight", exc_info=error)
-            return stack_depth("What the statement computes with is nested too deeply.")
+            return statement_too_complex("What the statement computes with is nested too deeply.")
         case OSError():
             log.warning("input or output failed: %s", error)
             return SqlError("58030", "could not read or write storage")

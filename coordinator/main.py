@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from coordinator.config import Settings, SettingsError, load
-from coordinator.exit_line import failed
+from coordinator.exit_line import report_failure
 
 _OPTIONS: Final = (
     "listen", "data_dir", "stash", "warehouse", "spark_master", "config", "standby",
@@ -82,7 +82,7 @@ def _serve(given: argparse.Namespace) -> int:
     try:
         settings = _settings(given)
     except SettingsError as error:
-        return failed(str(error))
+        return report_failure(str(error))
     from coordinator.server.serve import serve
 
     return serve(settings)
@@ -93,7 +93,7 @@ def _check(given: argparse.Namespace) -> int:
     try:
         settings = load(flags=flags, sets=[], environment={})
     except SettingsError as error:
-        return failed(str(error))
+        return report_failure(str(error))
     from coordinator.server.check import check
 
     return check(settings)

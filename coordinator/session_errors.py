@@ -22,7 +22,7 @@ def only_in_block(command: str) -> SqlError:
     return SqlError("25P01", f"{command} can only be used in transaction blocks")
 
 
-def before_any_query(command: str) -> SqlError:
+def required_before_any_query(command: str) -> SqlError:
     """25001."""
     return SqlError("25001", f"{command} must be called before any query")
 
@@ -32,7 +32,7 @@ def not_in_subtransaction(message: str) -> SqlError:
     return SqlError("25001", message)
 
 
-def importing_level() -> SqlError:
+def snapshot_import_not_supported() -> SqlError:
     """0A000: a level without one snapshot for all statements."""
     return SqlError(
         "0A000",
@@ -73,12 +73,12 @@ def finished_portal(name: str) -> SqlError:
     return SqlError("55000", f'portal "{name}" cannot be run')
 
 
-def several_statements() -> SqlError:
+def multiple_statements_in_parse() -> SqlError:
     """42601: Parse takes one statement."""
     return SqlError("42601", "cannot insert multiple commands into a prepared statement")
 
 
-def in_block(command: str) -> SqlError:
+def forbidden_in_block(command: str) -> SqlError:
     """25001."""
     return SqlError("25001", f"{command} cannot run inside a transaction block")
 
@@ -105,7 +105,7 @@ def idle_too_long(*, in_transaction: bool) -> SqlError:
     return SqlError("57P05", "terminating connection due to idle-session timeout")
 
 
-def internal_end() -> SqlError:
+def session_internal_error() -> SqlError:
     """XX000: the session ends after a failure that was not foreseen."""
     return SqlError("XX000", "terminating connection after an internal error")
 

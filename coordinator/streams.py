@@ -19,7 +19,7 @@ async def close_batches(batches: AsyncIterator[pa.RecordBatch]) -> None:
 
 
 @asynccontextmanager
-async def ending(
+async def closing_batches(
     batches: AsyncIterator[pa.RecordBatch],
 ) -> AsyncGenerator[AsyncIterator[pa.RecordBatch], None]:
     """The stream, which is closed at the end of the block (E1)."""

@@ -32,17 +32,17 @@ class SqlError(Exception):
         return self if self.position is not None else replace(self, position=position)
 
 
-class NotHeld(SqlError):
+class OutOfEngineRange(SqlError):
     """A value that PostgreSQL can hold and our engines cannot. Code that tests whether input is
     valid, or handles invalid input, must not treat it as invalid.
     """
 
 
-def not_held(
+def out_of_engine_range(
     sqlstate: str, message: str, *, detail: str | None = None, hint: str | None = None
 ) -> SqlError:
     """22003 or 22008, worded as PostgreSQL words it for values beyond its own range."""
-    return NotHeld(sqlstate, message, detail=detail, hint=hint)
+    return OutOfEngineRange(sqlstate, message, detail=detail, hint=hint)
 
 
 def syntax_error(message: str, position: int | None = None) -> SqlError:
@@ -112,7 +112,9 @@ def ambiguous_function(
     return SqlError("42725", message, position, hint=hint)
 
 
-def mismatch(message: str, position: int | None = None, *, hint: str | None = None) -> SqlError:
+def datatype_mismatch(
+    message: str, position: int | None = None, *, hint: str | None = None
+) -> SqlError:
     """42804: a type that does not fit where it is used."""
     return SqlError("42804", message, position, hint=hint)
 
@@ -132,12 +134,12 @@ def undefined_schema(name: str, position: int | None = None) -> SqlError:
     return SqlError("3F000", f'schema "{name}" does not exist', position)
 
 
-def stack_depth(hint: str = "Write the statement with less nesting.") -> SqlError:
+def statement_too_complex(hint: str = "Write the statement with less nesting.") -> SqlError:
     """54001: nested too deeply."""
     return SqlError("54001", "stack depth limit exceeded", hint=hint)
 
 
-def invalid_text(type_name: str, text: str, position: int | None = None) -> SqlError:
+def invalid_text_representation(type_name: str, text: str, position: int | None = None) -> SqlError:
     """22P02: text that is no value of the type."""
     return SqlError("22P02", f'invalid input syntax for type {type_name}: "{text}"', position)
 

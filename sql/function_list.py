@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from sql.binder.expressions.session_calls import ACTING
-from sql.binder.stored.sequence_values import CALLS
-from sql.functions.table import FILES, Function, FunctionKind, rows_of
-from sql.types.sql_type import OIDS, SqlType, display
+from sql.binder.expressions.session_calls import SIDE_EFFECT_FUNCTIONS
+from sql.binder.stored.sequence_values import SEQUENCE_FUNCTIONS
+from sql.functions.table import FUNCTION_FILES, Function, FunctionKind, rows_of_file
+from sql.types.sql_type import TYPE_OIDS, SqlType, format_type
 
 _TITLES: Final = {
     "operators.txt": "Operators",
@@ -64,9 +64,9 @@ cells say how an engine computes a row:
 _ABSENT: Final = "–"
 
 
-def document() -> str:
+def function_list_page() -> str:
     """The whole page."""
-    rows = {file: list(filter(_is_shown, rows_of(file))) for file in FILES}
+    rows = {file: list(filter(_is_shown, rows_of_file(file))) for file in FUNCTION_FILES}
     count = sum(map(len, rows.values()))
     parts = [_HEAD.format(count=count)]
     parts += [_section(_TITLES.get(file, file), found) for file, found in rows.items() if found]
@@ -96,7 +96,11 @@ def _lines(rows: Sequence[Function]) -> Iterator[str]:
 
 
 def _spark(row: Function) -> str:
-    if row.spark is not None or row.rewrite is not None or row.name in ACTING | CALLS:
+    if (
+        row.spark is not None
+        or row.rewrite is not None
+        or row.name in SIDE_EFFECT_FUNCTIONS | SEQUENCE_FUNCTIONS
+    ):
         return "yes"
     # Every aggregate of the evaluator is one of the local engine's too.
     missing = row.kind is FunctionKind.AGGREGATE and row.duckdb is None
@@ -104,7 +108,7 @@ def _spark(row: Function) -> str:
 
 
 def _local(row: Function) -> str:
-    if row.rewrite is not None or row.name in ACTING | CALLS:
+    if row.rewrite is not None or row.name in SIDE_EFFECT_FUNCTIONS | SEQUENCE_FUNCTIONS:
         return "yes"
     if row.duckdb is None:
         return _ABSENT
@@ -125,8 +129,8 @@ def _signature(row: Function) -> str:
 
 
 def _type(name: str) -> str:
-    return display(SqlType(name)) if name in OIDS else name
+    return format_type(SqlType(name)) if name in TYPE_OIDS else name
 
 
 if __name__ == "__main__":
-    sys.stdout.write(document())
+    sys.stdout.write(function_list_page())

@@ -41,7 +41,7 @@ from storage.delta.recovery import (
 )
 from storage.delta.schema import encode_schema
 from storage.delta.snapshot import next_version
-from storage.delta.table import FILE_RETENTION, LOG_RETENTION, promised_ms, told_schema
+from storage.delta.table import FILE_RETENTION, LOG_RETENTION, declared_schema, promised_ms
 from storage.delta.vacuum import named_files, removed_files
 from storage.delta.writes import Write, batch_writes, version_writes
 from storage.errors import StorageError
@@ -206,7 +206,7 @@ class _Check:
         except StorageError as error:
             self._error(place, str(error))
             return None
-        if (number == 0 or told_schema(actions) is not None) and not self._is_defined(version):
+        if (number == 0 or declared_schema(actions) is not None) and not self._is_defined(version):
             self._error(place, "the table has another schema than the catalog")
         if previous is not None and version.cut <= previous.cut:
             self._error(place, "the cut is not later than the one before")

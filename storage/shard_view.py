@@ -12,7 +12,7 @@ from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView, WriteBatch
 from storage.live_files import DIGEST_BYTES, FileMap, slice_digest
-from storage.shapes import has_shape, shaped
+from storage.row_schema import conform_to_schema, has_schema
 from storage.types import OWN, ShardId, Source
 
 EMPTY: Final = BitMap64()
@@ -60,8 +60,8 @@ class ViewBuilder:
             if rows:
                 self._delete(source, rows)
         for source, part in self._inline.items():
-            if not has_shape(part.rows.schema, schema):
-                self._inline[source] = replace(part, rows=shaped(part.rows, schema))
+            if not has_schema(part.rows.schema, schema):
+                self._inline[source] = replace(part, rows=conform_to_schema(part.rows, schema))
         return ShardView(
             shard=shard,
             schema=schema,

@@ -27,7 +27,7 @@ from storage.directory_lock import DirectoryLock
 from storage.errors import Determinate, Fatal, StorageError
 from storage.sqlite_file import StashFile, open_stash_file
 from storage.stash import Require, Write
-from storage.threads import heard
+from storage.threads import run_with_catchable_errors
 from storage.types import Epoch
 
 Result = TypeVar("Result")
@@ -42,7 +42,7 @@ class _Job(Generic[Result]):
     def run(self) -> None:
         """Do the work on the stash's thread and report to the caller's loop."""
         try:
-            result = heard(self.work)
+            result = run_with_catchable_errors(self.work)
         # Whatever went wrong belongs to the caller; this thread lives on.
         except Exception as error:
             self._report(self._fail, error)

@@ -20,10 +20,10 @@ class Threads(ThreadPoolExecutor):
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
         """Do it in a thread."""
-        return super().submit(partial(heard, partial(fn, *args, **kwargs)))
+        return super().submit(partial(run_with_catchable_errors, partial(fn, *args, **kwargs)))
 
 
-def heard(work: Callable[[], R]) -> R:
+def run_with_catchable_errors(work: Callable[[], R]) -> R:
     """The result of work whose failures can be awaited (T1)."""
     try:
         return work()

@@ -35,7 +35,7 @@ BITS_PER_ROW: Final = 12
 PROBES: Final = 6
 """Together: one look in three hundred finds a key that is not there."""
 
-FEW: Final = 16
+FEW_KEYS_MAX: Final = 16
 """Keys that are looked up one by one: for so few, numpy costs more than it saves."""
 
 _TEXT_BYTES_MAX: Final = 1 << 12
@@ -48,7 +48,7 @@ _POWERS: Final[Hashes] = np.cumprod(
 )
 
 
-class KeyFilter:
+class KeyBloomFilter:
     """The keys of one file (B1)."""
 
     __slots__ = ("_bits", "_size")
@@ -67,7 +67,7 @@ class KeyFilter:
 
     def may_have(self, hashes: Hashes) -> bool:
         """Whether the file may have one of the keys with these hashes."""
-        if len(hashes) <= FEW:
+        if len(hashes) <= FEW_KEYS_MAX:
             return any(self._may_have_one(int(value)) for value in hashes)
         bits = np.frombuffer(self._bits, np.uint8)
         found = np.ones(len(hashes), dtype=np.bool_)
@@ -93,19 +93,19 @@ def _probes(hashes: Hashes, size: int) -> Iterator[Hashes]:
         yield (first + np.uint64(number) * step) % np.uint64(size)
 
 
-class KeyFilters:
+class BloomFilterCache:
     """The filters of many files (B2). The caller ensures that one thread at a time changes them."""
 
     def __init__(self, bytes_max: int = FILTERS_BYTES_MAX) -> None:
-        self._filters: OrderedDict[Hashable, KeyFilter] = OrderedDict()
+        self._filters: OrderedDict[Hashable, KeyBloomFilter] = OrderedDict()
         self._bytes_max = bytes_max
         self._bytes = 0
 
-    def get(self, place: Hashable) -> KeyFilter | None:
+    def get(self, place: Hashable) -> KeyBloomFilter | None:
         """The filter of a file, if it has one."""
         return self._filters.get(place)
 
-    def add(self, place: Hashable, made: KeyFilter) -> None:
+    def add(self, place: Hashable, made: KeyBloomFilter) -> None:
         """Keep a filter and evict the oldest ones that it displaces."""
         if place in self._filters or made.nbytes > self._bytes_max:
             return
@@ -116,12 +116,12 @@ class KeyFilters:
             self._bytes -= gone.nbytes
 
 
-def filter_of(columns: Sequence[Any]) -> KeyFilter | None:
+def build_bloom_filter(columns: Sequence[Any]) -> KeyBloomFilter | None:
     """Build the filter of a file from its key columns; None if it can have none (B2)."""
     if len(columns[0]) > ROWS_MAX:
         return None
     hashes = row_hashes(columns)
-    return None if hashes is None else KeyFilter(hashes)
+    return None if hashes is None else KeyBloomFilter(hashes)
 
 
 # --- hashes -------------------------------------------------------------------------------------

@@ -20,14 +20,14 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from compute.access.bloom_filters import FEW, KeyFilters, filter_of
-from compute.access.key_predicates import KeyValues, NewKeys, OneKey
+from compute.access.bloom_filters import FEW_KEYS_MAX, BloomFilterCache, build_bloom_filter
+from compute.access.key_predicates import KeyValues, NewKeys, SingleKey
 from compute.access.row_keys import RowKey, row_keys
 from compute.access.sorted_keys import SortedKeys
 from compute.arrow import table_schema
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView
 from storage.known_rows import KnownRows
-from storage.shapes import shaped
+from storage.row_schema import conform_to_schema
 from storage.types import OWN, ShardId, Source
 
 ReadColumns: TypeAlias = Callable[[ShardId, DataFile, Sequence[str]], pa.Table]
@@ -46,13 +46,13 @@ def _never_warm(_shard: ShardId, _file: DataFile, _rows: Sequence[int]) -> bool:
     return False
 
 
-Place: TypeAlias = tuple[Source, int]
+RowIdentity: TypeAlias = tuple[Source, int]
 """A row by its identity: data file or inline slice, and the row number in it."""
 
 WARM_KEYS_MAX: Final = 20
 """Keys that are looked up on the loop, if their files are in memory. Larger: longer stalls."""
 
-AT_HAND_MAX: Final = 3
+UNFILTERED_FILES_MAX: Final = 3
 """Files that are searched without asking their filters first, if their key columns are in memory
 and sorted. Larger: more to search than hashing a key would cost."""
 
@@ -90,7 +90,7 @@ class KeyIndex:
         """Whether `read_rows` would not block."""
         self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
         self._columns: OrderedDict[_ColumnsOfFile, SortedKeys] = OrderedDict()
-        self._filters = KeyFilters()
+        self._filters = BloomFilterCache()
         self._bytes = 0
         self._tail_rows = 0
         # Threads that look up keys of several statements change both maps.
@@ -119,20 +119,22 @@ class KeyIndex:
     def files(self, view: ShardView, keys: NewKeys) -> tuple[FileSlice, ...]:
         """The files that may hold one of the keys."""
         parts = [part for part in view.files if keys.may_be_in(part.file)]
-        return tuple(self._filtered(view.shard, parts, keys) if keys.count <= FEW else parts)
+        return tuple(
+            self._filtered(view.shard, parts, keys) if keys.count <= FEW_KEYS_MAX else parts
+        )
 
     def _filtered(
-        self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys | OneKey
+        self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys | SingleKey
     ) -> Sequence[FileSlice]:
         """The files that may hold a key by their Bloom filters."""
-        if len(parts) <= AT_HAND_MAX:
+        if len(parts) <= UNFILTERED_FILES_MAX:
             places = [_place(shard, part.file.name, keys) for part in parts]
             known = [self._columns.get(place) for place in places]
             if all(columns is not None and columns.is_ordered for columns in known):
                 return parts
         return [part for part in parts if not self._lacks(shard, part.file, keys)]
 
-    def _lacks(self, shard: ShardId, file: DataFile, keys: NewKeys | OneKey) -> bool:
+    def _lacks(self, shard: ShardId, file: DataFile, keys: NewKeys | SingleKey) -> bool:
         """Whether the Bloom filter of a file excludes all of the keys."""
         known = self._filters.get(_place(shard, file.name, keys))
         if known is None or keys.hashes is None:
@@ -144,7 +146,7 @@ class KeyIndex:
     ) -> KeyValues | None:
         """One of the keys that a live row of these files has. Blocks."""
         for part in parts:
-            if keys.count > FEW and self._lacks(shard, part.file, keys):
+            if keys.count > FEW_KEYS_MAX and self._lacks(shard, part.file, keys):
                 continue
             rows = self._file_columns(shard, part.file, keys)
             live = _Live(part.file.name, part.row_limit, part.deleted, going)
@@ -164,14 +166,14 @@ class KeyIndex:
 
     def locate(
         self, view: ShardView, keys: NewKeys, going: Deletes, files: Sequence[FileSlice]
-    ) -> dict[RowKey, Place]:
+    ) -> dict[RowKey, RowIdentity]:
         """The live rows that have one of the keys. `files`: those of the view that may hold one.
         Blocks if there are any.
         """
         tail = self._tail(view, keys)
         wanted = keys.values if keys.is_small else ()
         parts = {part.source: part for part in view.inline} if wanted else {}
-        found: dict[RowKey, Place] = {}
+        found: dict[RowKey, RowIdentity] = {}
         for values in wanted:
             for source, row in tail.rows.get(values, ()):
                 if source in parts and _is_live(parts[source].deleted, going, source, row):
@@ -188,9 +190,9 @@ class KeyIndex:
             found.update(_places(keys, columns.rows, columns.among(keys), live))
         return found
 
-    def locate_all(self, view: ShardView, keys: NewKeys) -> list[Place]:
+    def locate_all(self, view: ShardView, keys: NewKeys) -> list[RowIdentity]:
         """All live rows that have one of the keys, which several rows may share. Blocks."""
-        found: list[Place] = []
+        found: list[RowIdentity] = []
         for part in view.inline:
             rows = part.rows.select(list(keys.key.columns))
             found += [(part.source, row) for row in keys.among(rows) if row not in part.deleted]
@@ -204,14 +206,14 @@ class KeyIndex:
         return found
 
     def places(
-        self, view: ShardView, key: OneKey, *, may_read: bool, at_most: int | None = None
-    ) -> list[Place] | None:
+        self, view: ShardView, key: SingleKey, *, may_read: bool, at_most: int | None = None
+    ) -> list[RowIdentity] | None:
         """The live rows that have a key, found by sorted key columns. Without `may_read` the answer
         is None if a file would have to be read or many rows compared; with it, the call may block.
         Raises TooManyRows if a file or slice has more than `at_most` such rows, live or not.
         """
         tail = self._tail(view, key)
-        found: list[Place] = []
+        found: list[RowIdentity] = []
         parts: dict[Source, InlineSlice] = {}
         for source, row in tail.rows.get(key.values, ()):
             parts = parts or {part.source: part for part in view.inline}
@@ -238,7 +240,7 @@ class KeyIndex:
         return found
 
     def _inline_columns(
-        self, shard: ShardId, part: InlineSlice, key: OneKey, *, may_read: bool
+        self, shard: ShardId, part: InlineSlice, key: SingleKey, *, may_read: bool
     ) -> SortedKeys | None:
         """The key columns of a slice that is not in the dictionary."""
         place = _place(shard, part.source, key)
@@ -254,15 +256,15 @@ class KeyIndex:
             return None
         return columns
 
-    def _files_with(self, view: ShardView, key: OneKey) -> Sequence[FileSlice]:
+    def _files_with(self, view: ShardView, key: SingleKey) -> Sequence[FileSlice]:
         parts = [part for part in view.files if key.may_be_in(part.file)]
         return parts if len(parts) < 2 else self._filtered(view.shard, parts, key)
 
-    def _tail(self, view: ShardView, keys: NewKeys | OneKey) -> _Tail:
+    def _tail(self, view: ShardView, keys: NewKeys | SingleKey) -> _Tail:
         with self._lock:
             return self._grown_tail(view, keys)
 
-    def _grown_tail(self, view: ShardView, keys: NewKeys | OneKey) -> _Tail:
+    def _grown_tail(self, view: ShardView, keys: NewKeys | SingleKey) -> _Tail:
         place = (view.shard, keys.fields)
         tail = self._tails.get(place)
         if tail is None or len(tail.known) > 2 * len(view.inline) + SMALL_ROWS_MAX:
@@ -288,7 +290,9 @@ class KeyIndex:
         if tail is not None:
             self._tail_rows -= tail.count
 
-    def _file_columns(self, shard: ShardId, file: DataFile, keys: NewKeys | OneKey) -> SortedKeys:
+    def _file_columns(
+        self, shard: ShardId, file: DataFile, keys: NewKeys | SingleKey
+    ) -> SortedKeys:
         place = _place(shard, file.name, keys)
         with self._lock:
             rows = self._columns.get(place)
@@ -298,11 +302,11 @@ class KeyIndex:
             names = list(keys.fields)
             read = self._read(shard, file, names)
             if read.schema.names != names:
-                read = shaped(read, _key_schema(keys))
+                read = conform_to_schema(read, _key_schema(keys))
             rows = SortedKeys(read)
             made = None
             if self._filters.get(place) is None and tuple(read.schema.types) == keys.types:
-                made = filter_of(read.columns)
+                made = build_bloom_filter(read.columns)
             with self._lock:
                 self._keep(place, rows)
                 if made is not None:
@@ -319,11 +323,11 @@ class KeyIndex:
             self._bytes -= gone.nbytes
 
 
-def _place(shard: ShardId, name: Source, keys: NewKeys | OneKey) -> _ColumnsOfFile:
+def _place(shard: ShardId, name: Source, keys: NewKeys | SingleKey) -> _ColumnsOfFile:
     return Source(f"{shard}/{name}"), keys.fields, keys.types
 
 
-def _key_schema(keys: NewKeys | OneKey) -> pa.Schema:
+def _key_schema(keys: NewKeys | SingleKey) -> pa.Schema:
     return table_schema([keys.table.columns[ordinal] for ordinal in keys.key.columns])
 
 
@@ -356,7 +360,7 @@ def _first(rows: pa.Table, candidates: Sequence[int], live: _Live) -> KeyValues 
 
 def _places(
     keys: NewKeys, rows: pa.Table, candidates: Sequence[int], live: _Live
-) -> dict[RowKey, Place]:
+) -> dict[RowKey, RowIdentity]:
     """The live candidates by their keys."""
     chosen = [row for row in candidates if live.has(row)]
     if not chosen:

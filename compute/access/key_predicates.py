@@ -35,7 +35,7 @@ KeyValues: TypeAlias = tuple[Hashable, ...]
 """Values as in `sql/types/sql_type.py`."""
 
 
-def key_text(
+def key_violation_text(
     table: Table, key: Key, values: KeyValues, *, named: Callable[[str], str] = quoted_name
 ) -> str:
     """`(a, b)=(1, x)`, as PostgreSQL names a key in the detail of 23505."""
@@ -49,7 +49,7 @@ def key_text(
     return f"({names})=({shown})"
 
 
-def comparable(column: Any) -> Any:
+def comparable_column(column: Any) -> Any:
     """A key column in a form in which equal values are equal (Y1)."""
     if pa.types.is_floating(column.type):
         # Zero has two signs.
@@ -58,7 +58,7 @@ def comparable(column: Any) -> Any:
     return column
 
 
-def fields_of(table: Table, key: Key) -> tuple[str, ...]:
+def key_field_names(table: Table, key: Key) -> tuple[str, ...]:
     """The names of the key's columns in data files."""
     return tuple([table.columns[ordinal].field for ordinal in key.columns])
 
@@ -67,7 +67,7 @@ class NoSuchKeyError(Exception):
     """A value is outside of its column's type, so no row can have the key."""
 
 
-class OneKey:
+class SingleKey:
     """One key to look up. Its types are equal in Python exactly when they are equal in PostgreSQL,
     and none of its values is NULL.
     """
@@ -78,7 +78,7 @@ class OneKey:
         self.table = table
         self.key = key
         self.values = values
-        self.fields = fields_of(table, key)
+        self.fields = key_field_names(table, key)
         self._arrays: Sequence[Any] | None = None
         self._hashes: Hashes | None = None
 
@@ -119,7 +119,7 @@ class NewKeys:
     def __init__(self, table: Table, key: Key, rows: pa.Table) -> None:
         self.table = table
         self.key = key
-        self.fields = fields_of(table, key)
+        self.fields = key_field_names(table, key)
         self._all = rows
         if key.nulls_distinct and any(column.null_count for column in rows.columns):
             rows = rows.drop_null()
@@ -153,7 +153,7 @@ class NewKeys:
     @property
     def columns(self) -> Sequence[Any]:
         """The key's columns, comparable."""
-        return [comparable(column) for column in self._rows.columns]
+        return [comparable_column(column) for column in self._rows.columns]
 
     @property
     def values(self) -> list[KeyValues]:
@@ -200,7 +200,7 @@ class NewKeys:
         """The indexes of the rows (of the key's columns alone) that have one of the keys."""
         wanted = self.columns
         masks = [
-            pc.is_in(comparable(column), value_set=_combined(values))
+            pc.is_in(comparable_column(column), value_set=_combined(values))
             for column, values in zip(rows.columns, wanted, strict=True)
         ]
         mask: Any = reduce(pc.and_, masks)
@@ -314,7 +314,7 @@ class KeyPredicate:
 
     def key_text(self, values: KeyValues) -> str:
         """See KeyLookUp."""
-        return key_text(self._table, self._key, values)
+        return key_violation_text(self._table, self._key, values)
 
 
 def _may_hold(table: Table, key: Key, keys: Iterable[KeyValues], file: DataFile) -> bool:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from compute.access.key_index import WARM_KEYS_MAX, KeyIndex, Place, ReadRows
+from compute.access.key_index import WARM_KEYS_MAX, KeyIndex, ReadRows, RowIdentity
 from compute.reference.arrow import to_values
 from compute.reference.expressions import Row
 from compute.reference.plans import PlanCompiler
-from compute.scan import relation_schema, shaped
+from compute.scan import conform_batch, relation_schema
 from sql.plan.nodes import Plan, RelationId, Scan
 from sql.types.sql_type import Value
 from storage.batch import ShardView
@@ -29,10 +29,12 @@ class LocatedRows:
     """Rows with their identities (L1)."""
 
     rows: pa.Table
-    places: Sequence[Place]
+    places: Sequence[RowIdentity]
 
 
-def fetch(view: ShardView, places: Sequence[Place], read: ReadRows) -> LocatedRows:
+def fetch_located_rows(
+    view: ShardView, places: Sequence[RowIdentity], read: ReadRows
+) -> LocatedRows:
     """Read the rows at these places of a view. Blocks if some are in files."""
     wanted: dict[Source, list[int]] = {}
     for source, row in places:
@@ -40,14 +42,14 @@ def fetch(view: ShardView, places: Sequence[Place], read: ReadRows) -> LocatedRo
     inline = {part.source: part.rows for part in view.inline}
     files = {part.file.name: part.file for part in view.files}
     parts: list[pa.Table] = []
-    first: dict[Place, int] = {}
+    first: dict[RowIdentity, int] = {}
     count = 0
     for source, indexes in wanted.items():
         rows = sorted(set(indexes))
         if source in inline:
-            part = shaped(inline[source].take(pa.array(rows, pa.int64())), view.schema)
+            part = conform_batch(inline[source].take(pa.array(rows, pa.int64())), view.schema)
         else:
-            part = shaped(read(view.shard, files[source], rows), view.schema)
+            part = conform_batch(read(view.shard, files[source], rows), view.schema)
         if len(wanted) == 1 and rows == indexes:
             return LocatedRows(part, places)
         parts.append(part)
@@ -59,8 +61,8 @@ def fetch(view: ShardView, places: Sequence[Place], read: ReadRows) -> LocatedRo
     return LocatedRows(found.take(order), places)
 
 
-def is_warm(view: ShardView, places: Sequence[Place], index: KeyIndex) -> bool:
-    """Whether `fetch` opens no file for these rows."""
+def are_rows_in_memory(view: ShardView, places: Sequence[RowIdentity], index: KeyIndex) -> bool:
+    """Whether `fetch_located_rows` opens no file for these rows."""
     if len(places) > WARM_KEYS_MAX:
         return False
     files = {part.file.name: part.file for part in view.files}
@@ -70,7 +72,7 @@ def is_warm(view: ShardView, places: Sequence[Place], index: KeyIndex) -> bool:
     )
 
 
-def run_over_rows(
+def run_plan_over_rows(
     plan: Plan, rows: Mapping[RelationId, LocatedRows], parameters: Sequence[Value]
 ) -> list[Row]:
     """Run a plan in process with these rows as its inputs."""

@@ -6,8 +6,9 @@
 Rows with other values cannot change the answer (D1 of `sql/plan/read_conditions.py`).
 
 INVARIANTS
-  R1  a query is answered here only if it only selects, compares and sorts columns (`is_plain`), or
-      is the source of an UPDATE or DELETE that the reference engine can run.
+  R1  a query is answered here only if it only selects, compares and sorts columns
+      (`is_trivial_plan`), or is the source of an UPDATE or DELETE that the reference engine can
+      run.
   R2  rows in memory are read at once; a file is read only for a caller that may block.
   R3  columns that are no key are used only in tables of at most INDEXED_ROWS_MAX rows, and only if
       they match at most ROWS_MAX rows; an engine answers the other queries.
@@ -20,16 +21,16 @@ from typing import Final, Literal, cast
 
 import pyarrow as pa
 
-from compute.access.key_index import KeyIndex, Place
-from compute.access.key_predicates import NoSuchKeyError, OneKey
-from compute.access.row_predicates import equal_to_one
+from compute.access.key_index import KeyIndex, RowIdentity
+from compute.access.key_predicates import NoSuchKeyError, SingleKey
+from compute.access.row_predicates import column_equality
 from compute.access.sorted_keys import TooManyRows
 from compute.arrow import batch_schema
 from compute.reference.arrow import BatchMaker, to_values
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
-from compute.scan import rows_of
-from compute.simple_plans import is_plain, is_row_by_row
+from compute.scan import row_count_bound
+from compute.simple_plans import is_row_by_row, is_trivial_plan
 from sql.catalog.catalog import Key, Table
 from sql.plan.nodes import Const, Param, Plan, RelationId, Scan, output_columns
 from sql.plan.read_conditions import read_conditions
@@ -57,7 +58,7 @@ _PLAIN: Final = frozenset(
 """Types whose values Arrow converts to Python as they are."""
 
 
-class Elsewhere(Enum):
+class NotAnsweredReason(Enum):
     """Why the query is not answered here."""
 
     FILES = "a file has to be read, and may not (R2)"
@@ -82,25 +83,25 @@ class PointRead:
 
     def rows(
         self, index: KeyIndex, view: ShardView, parameters: Sequence[Value], *, may_read: bool
-    ) -> list[Row] | Elsewhere:
+    ) -> list[Row] | NotAnsweredReason:
         """The rows of the scan that have the values, in the order of the view. Thread-safe."""
-        if not self._unique and rows_of(view) > INDEXED_ROWS_MAX:
-            return Elsewhere.ENGINE
+        if not self._unique and row_count_bound(view) > INDEXED_ROWS_MAX:
+            return NotAnsweredReason.ENGINE
         values = [_value(expr, parameters) for expr in self._wanted]
         if None in values:
             return []
         try:
-            key = OneKey(self._table, self._key, tuple(values))
+            key = SingleKey(self._table, self._key, tuple(values))
             at_most = None if self._unique else _CANDIDATES_MAX
             places = index.places(view, key, may_read=may_read, at_most=at_most)
         except NoSuchKeyError:
             return []
         except TooManyRows:
-            return Elsewhere.ENGINE
+            return NotAnsweredReason.ENGINE
         if places is None:
-            return Elsewhere.FILES
+            return NotAnsweredReason.FILES
         if at_most is not None and len(places) > ROWS_MAX:
-            return Elsewhere.ENGINE
+            return NotAnsweredReason.ENGINE
         return self._read(index, view, places, may_read=may_read)
 
     def answer(self, rows: list[Row], parameters: Sequence[Value]) -> pa.RecordBatch:
@@ -108,8 +109,8 @@ class PointRead:
         return self._maker.batch(self._prepared.rows(parameters, rows))
 
     def _read(
-        self, index: KeyIndex, view: ShardView, places: Sequence[Place], *, may_read: bool
-    ) -> list[Row] | Elsewhere:
+        self, index: KeyIndex, view: ShardView, places: Sequence[RowIdentity], *, may_read: bool
+    ) -> list[Row] | NotAnsweredReason:
         found: list[Row] = []
         for source, numbers in _by_source(view, places):
             file = next((part.file for part in view.files if part.file.name == source), None)
@@ -119,7 +120,7 @@ class PointRead:
             elif may_read or index.rows_warm(view.shard, file, numbers):
                 rows, at = index.read_rows(view.shard, file, numbers), range(len(numbers))
             else:
-                return Elsewhere.FILES
+                return NotAnsweredReason.FILES
             cells = _Cells(rows, view.schema, self._scan)
             if self._scan.identity is None:
                 found += [cells.row(row) for row in at]
@@ -129,7 +130,9 @@ class PointRead:
         return found
 
 
-def _by_source(view: ShardView, places: Sequence[Place]) -> Iterator[tuple[object, list[int]]]:
+def _by_source(
+    view: ShardView, places: Sequence[RowIdentity]
+) -> Iterator[tuple[object, list[int]]]:
     """Rows by file or slice, all in the order of the view."""
     if len(places) > 1:
         names = [part.file.name for part in view.files] + [part.source for part in view.inline]
@@ -190,12 +193,12 @@ _Purpose = Literal["query", "change"]
 _remembered: dict[tuple[int, _Purpose], tuple[Plan, Table, PointRead | None]] = {}
 
 
-def point_read(plan: Plan, table: Table) -> PointRead | None:
+def plan_point_query(plan: Plan, table: Table) -> PointRead | None:
     """A point read for a query over a table; None if an engine has to answer it (R1)."""
     return _known(plan, table, "query")
 
 
-def point_change(plan: Plan, table: Table) -> PointRead | None:
+def plan_point_change(plan: Plan, table: Table) -> PointRead | None:
     """A point read for the source of an UPDATE or DELETE; None if an engine has to run it (R1)."""
     return _known(plan, table, "change")
 
@@ -205,7 +208,7 @@ def _known(plan: Plan, table: Table, purpose: _Purpose) -> PointRead | None:
     known = _remembered.get(place)
     if known is not None and known[0] is plan and known[1] is table:
         return known[2]
-    fits = is_plain(plan) if purpose == "query" else is_row_by_row(plan)
+    fits = is_trivial_plan(plan) if purpose == "query" else is_row_by_row(plan)
     made = _point_read(plan, table) if fits else None
     if len(_remembered) >= _REMEMBERED_MAX:
         _remembered.clear()
@@ -218,7 +221,7 @@ def _point_read(plan: Plan, table: Table) -> PointRead | None:
     conditions = read_conditions(plan).get(RelationId(table.shard)) or ()
     if len(conditions) != 1:
         return None
-    found = [equal_to_one(expr) for expr in conditions[0].all_of]
+    found = [column_equality(expr) for expr in conditions[0].all_of]
     wanted = dict([pair for pair in found if pair is not None])
     for key in table.keys:
         if wanted.keys() >= set(key.columns):

@@ -27,7 +27,7 @@ FILES_MAX: Final = 10_000
 """Files for which the first rows of their row groups are remembered."""
 
 
-class RowGroups:
+class RowGroupCache:
     """Reads rows of local files. Thread-safe."""
 
     def __init__(self, path: Callable[[ShardId, DataFile], Path]) -> None:

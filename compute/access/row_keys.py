@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from compute.access.key_predicates import comparable
+from compute.access.key_predicates import comparable_column
 from sql.catalog.catalog import Key
 from storage.known_rows import KnownRows
 
@@ -20,7 +20,7 @@ def row_keys(key: Key, rows: pa.Table) -> Sequence[RowKey | None]:
     """The key of each row, from the key's columns; None for a row that has no key (Y1 of
     `key_predicates.py`).
     """
-    columns = [comparable(column) for column in rows.columns]
+    columns = [comparable_column(column) for column in rows.columns]
     known = KnownRows.of(pa.table(columns, names=[f"k{place}" for place in range(len(columns))]))
     parts = [_canonical(known.values(place)) for place in range(len(columns))]
     keys: list[RowKey] = list(zip(*parts, strict=True))

@@ -28,10 +28,10 @@ from sql.errors import SqlError
 from sql.explain.plan_tree import expression_text
 from sql.functions.table import FunctionKind
 from sql.plan.array_calls import element_type
-from sql.plan.bpchar_calls import trimmed
+from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.nodes import AnyAll, Call, ColumnId, ColumnRef, Const, Expr, InList, Param, Plan
 from sql.plan.read_conditions import ReadCondition, is_equality
-from sql.plan.traverse import column_ids, nodes, with_children
+from sql.plan.traverse import column_ids, expression_nodes, rewrite_children
 from sql.types.sql_type import Value
 from storage.batch import DataFile
 from storage.delta.statistics import column_bounds
@@ -204,14 +204,14 @@ class RowPredicate:
 
 
 def _constants(exprs: Sequence[Expr]) -> Iterator[Const]:
-    return (node for expr in exprs for node in nodes(expr) if isinstance(node, Const))
+    return (node for expr in exprs for node in expression_nodes(expr) if isinstance(node, Const))
 
 
 def _filled(expr: Expr, parameters: Sequence[Value]) -> Expr:
     """The expression with the values of its parameters."""
     if isinstance(expr, Param):
         return Const(parameters[expr.index - 1], expr.type)
-    return with_children(expr, lambda part: _filled(part, parameters))
+    return rewrite_children(expr, lambda part: _filled(part, parameters))
 
 
 def _compiled(exprs: Sequence[Expr]) -> _Conjunction:
@@ -253,7 +253,7 @@ def _bare(expr: Expr) -> ColumnRef | Const | Param | None:
     the reader of its value trims it.
     """
     if isinstance(expr, Call) and expr.function.id == "char_trimmed(bpchar)":
-        value = trimmed(expr.args[0])
+        value = trim_bpchar(expr.args[0])
         inner = expr.args[0] if isinstance(expr.args[0], Param) else value
         return inner if isinstance(inner, Const | Param) else None
     while isinstance(expr, Call) and expr.function.kind is FunctionKind.CAST:
@@ -265,7 +265,7 @@ def _bare(expr: Expr) -> ColumnRef | Const | Param | None:
     return expr if isinstance(expr, ColumnRef | Const | Param) else None
 
 
-def equal_to_one(expr: Expr) -> tuple[int, Const | Param] | None:
+def column_equality(expr: Expr) -> tuple[int, Const | Param] | None:
     """A column (by ordinal) and the only value for which the expression is true."""
     if not isinstance(expr, Call) or not is_equality(expr):
         return None

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from compute.access.key_predicates import NewKeys, OneKey
+from compute.access.key_predicates import NewKeys, SingleKey
 from storage.known_rows import KnownRows
 
 TEXTS_MAX: Final = 1_000
@@ -50,7 +50,7 @@ class SortedKeys:
         """Whether a few keys are found without comparing many rows."""
         return self._sorted is not None or self.rows.num_rows < ROWS_MIN
 
-    def having(self, key: OneKey, at_most: int | None = None) -> list[int]:
+    def having(self, key: SingleKey, at_most: int | None = None) -> list[int]:
         """The rows that have this key (O1). Raises TooManyRows for more than `at_most`, perhaps
         also if so many share the value of its most selective column.
         """

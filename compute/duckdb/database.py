@@ -34,7 +34,7 @@ OPTIMIZERS_DISABLED: Final = (
     # EXISTS was false then, and LIMIT was dropped.
     "statistics_propagation",
 )
-LOCKS: Final = ("set enable_external_access = false", "set lock_configuration = true")
+LOCKDOWN_STATEMENTS: Final = ("set enable_external_access = false", "set lock_configuration = true")
 _PATTERN: Final = re.compile(r"([*?[])")
 
 
@@ -72,15 +72,19 @@ def open_database(settings: LocalSettings) -> duckdb.DuckDBPyConnection:
     connection.execute("set global disabled_optimizers = $1", [disabled])
     warehouse = settings.warehouse.resolve()
     # A path is allowed as a pattern, and each file it stands for again as a file.
-    directories = [f"{warehouse}/", f"{pattern(warehouse)}/", f"{settings.directory.resolve()}/"]
+    directories = [
+        f"{warehouse}/",
+        f"{escape_glob(warehouse)}/",
+        f"{settings.directory.resolve()}/",
+    ]
     connection.execute("set allowed_directories = $1", [directories])
-    for lock in LOCKS:
+    for lock in LOCKDOWN_STATEMENTS:
         connection.execute(lock)
     _prove(connection)
     return connection
 
 
-def pattern(path: Path) -> str:
+def escape_glob(path: Path) -> str:
     """The path, escaped for places where DuckDB expands patterns."""
     return _PATTERN.sub(r"[\1]", str(path))
 

@@ -14,7 +14,7 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from compute.reference.tagged_errors import untagged
+from compute.reference.tagged_errors import decode_error
 from sql.emit.duckdb.types import ERROR_TAG
 from sql.errors import SqlError, division_by_zero, out_of_range
 from sql.types.text_input import field_overflow
@@ -31,21 +31,21 @@ class Interrupted(Exception):
     """The query was interrupted."""
 
 
-FAILURES: Final = (duckdb.Error, OSError, pa.ArrowException)
+DUCKDB_EXCEPTIONS: Final = (duckdb.Error, OSError, pa.ArrowException)
 """DuckDB's exceptions. After the first rows of a stream they are Arrow's, with DuckDB's text."""
 
 
-def is_broken(error: Exception) -> bool:
+def may_invalidate_database(error: Exception) -> bool:
     """Whether DuckDB may have invalidated its database by this error."""
     return str(error).startswith(("INTERNAL Error: ", "FATAL Error: "))
 
 
-def is_given_up(error: Exception) -> bool:
+def is_database_invalidated(error: Exception) -> bool:
     """Whether an error of another statement had invalidated the database before."""
     return str(error).startswith("FATAL Error: Failed: database has been invalidated")
 
 
-def translated(error: Exception) -> Exception:
+def translate_duckdb_error(error: Exception) -> Exception:
     """The exception that the engine raises for an exception of DuckDB."""
     text = str(error)
     if isinstance(error, duckdb.InterruptException) or text.startswith("INTERRUPT Error"):
@@ -59,7 +59,7 @@ def translated(error: Exception) -> Exception:
 
 
 def _own(_match: "re.Match[str]", rest: str) -> SqlError:
-    found = untagged(ERROR_TAG + rest)
+    found = decode_error(ERROR_TAG + rest)
     assert found is not None, "our own errors have an SQLSTATE"
     return found
 

@@ -28,15 +28,21 @@ import pyarrow.parquet as pq
 
 from compute.arrow import batch_schema
 from compute.duckdb.database import LocalSettings
-from compute.duckdb.errors import FAILURES, Interrupted, is_broken, is_given_up, translated
+from compute.duckdb.errors import (
+    DUCKDB_EXCEPTIONS,
+    Interrupted,
+    is_database_invalidated,
+    may_invalidate_database,
+    translate_duckdb_error,
+)
 from compute.duckdb.instance import LocalInstance, LocalInstances
-from compute.duckdb.relations import Bound
-from compute.duckdb.rows import few_rows
+from compute.duckdb.relations import StatementRelations
+from compute.duckdb.rows import small_batch
 from compute.duckdb.statements import FEW_ROWS, LocalStatements
 from compute.executor import BATCH_ROWS_MAX, EngineUnavailable, Run
 from compute.scan import RowReader
-from sql.emit.ctes import with_relations
-from sql.errors import stack_depth
+from sql.emit.ctes import prepend_ctes
+from sql.errors import statement_too_complex
 from sql.plan.depth import check_depth
 from sql.plan.nodes import Plan, output_columns
 from storage.batch import DataFile
@@ -52,7 +58,7 @@ _INTERRUPT_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedStatementText:
     """A statement and its arguments by name."""
 
     text: str
@@ -131,8 +137,8 @@ class LocalExecutor:
         instance: LocalInstance,
         connection: duckdb.DuckDBPyConnection,
         run: Run,
-        bound: Bound,
-    ) -> Prepared:
+        bound: StatementRelations,
+    ) -> PreparedStatementText:
         """Prepare the statement of a run: its relations, functions and arguments."""
         identified = self.statements.identified(run.plan)
         names = {
@@ -145,20 +151,20 @@ class LocalExecutor:
         instance.functions.register(query.calls)
         text = query.text
         if bound.relations:
-            text = with_relations(text, bound.relations)
-        return Prepared(text, {**query.arguments, **bound.arguments})
+            text = prepend_ctes(text, bound.relations)
+        return PreparedStatementText(text, {**query.arguments, **bound.arguments})
 
     def few_rows(
         self,
         connection: duckdb.DuckDBPyConnection,
         plan: Plan,
-        prepared: Prepared,
+        prepared: PreparedStatementText,
         schema: pa.Schema,
     ) -> pa.RecordBatch | None:
         """The whole answer; None if it is not few rows of values that Python has."""
         statement = self.statements.parsed(connection, prepared.text)
         connection.execute(statement, prepared.arguments or None)
-        batch = few_rows(connection.fetchmany(FEW_ROWS + 1), schema)
+        batch = small_batch(connection.fetchmany(FEW_ROWS + 1), schema)
         if batch is None:
             connection.abort()
             self.statements.has_given(plan, FEW_ROWS + 1)
@@ -202,7 +208,7 @@ class _Query:
         self._engine = engine
         self._run = run
         self._schema = batch_schema(output_columns(run.plan))
-        self._bound = Bound()
+        self._bound = StatementRelations()
         self._instance: LocalInstance | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._reader: pa.RecordBatchReader | None = None
@@ -222,7 +228,7 @@ class _Query:
         try:
             return await asyncio.wrap_future(self._job)
         except RecursionError as error:
-            raise stack_depth() from error
+            raise statement_too_complex() from error
 
     def interrupt(self) -> None:
         """Interrupt the statement that runs at this moment, if one does."""
@@ -258,7 +264,7 @@ class _Query:
         """Release the database and everything in it."""
         reader, self._reader = self._reader, None
         if reader is not None:
-            with contextlib.suppress(*FAILURES):
+            with contextlib.suppress(*DUCKDB_EXCEPTIONS):
                 reader.close()
         instance, self._instance = self._instance, None
         connection, self._connection = self._connection, None
@@ -270,7 +276,7 @@ class _Query:
     def _next(self) -> pa.RecordBatch | None:
         try:
             batch = self._read()
-        except FAILURES as error:
+        except DUCKDB_EXCEPTIONS as error:
             if not self._is_anothers(error):
                 raise _failure(error) from error
             if self._seen or self._again or self._cancelled:
@@ -280,7 +286,7 @@ class _Query:
             return batch
         self._again = True
         self._leave()
-        self._bound, self._ahead, self._given = Bound(), None, 0
+        self._bound, self._ahead, self._given = StatementRelations(), None, 0
         return self._next()
 
     def _is_anothers(self, error: Exception) -> bool:
@@ -288,10 +294,10 @@ class _Query:
         instance = self._instance
         if instance is None:
             return False
-        if is_broken(error):
+        if may_invalidate_database(error):
             self._engine.instances.examine(instance)
-            return is_given_up(error)
-        return instance.given_up and isinstance(translated(error), Interrupted)
+            return is_database_invalidated(error)
+        return instance.given_up and isinstance(translate_duckdb_error(error), Interrupted)
 
     def _read(self) -> pa.RecordBatch | None:
         if self._reader is None:
@@ -308,7 +314,7 @@ class _Query:
             self._ahead = self._read_rows()
         if self._ahead is None and (batch is None or batch.num_rows < BATCH_ROWS_MAX):
             self._end()
-        return None if batch is None else shaped(batch, self._schema)
+        return None if batch is None else conform_duckdb_batch(batch, self._schema)
 
     def _begin(self) -> pa.RecordBatch | None:
         """Start the statement; return its whole answer if that is fetched at once."""
@@ -341,11 +347,11 @@ class _Query:
 
 
 def _failure(error: Exception) -> Exception:
-    found = translated(error)
+    found = translate_duckdb_error(error)
     return EngineUnavailable("the query was cancelled") if isinstance(found, Interrupted) else found
 
 
-def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def conform_duckdb_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """DuckDB's batch with the names and types of the plan's columns."""
     if not len(schema):
         return batch.select(list[str]())

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from compute.reference.aggregates import folder
+from compute.reference.aggregates import aggregate_fold
 from compute.reference.arrow import to_array, to_values
 from compute.reference.expressions import Frame, Source, compile_expression
 from compute.reference.functions.float_folds import (
@@ -24,15 +24,24 @@ from compute.reference.functions.float_folds import (
     float_fold,
     float_frames,
     float_groups,
-    of_frames,
+    fold_frames,
 )
-from compute.reference.groups import aggregate_over
-from compute.reference.registry import Folder
-from compute.reference.tagged_errors import tagged
+from compute.reference.groups import compile_aggregate
+from compute.reference.registry import AggregateFold
+from compute.reference.tagged_errors import encode_error
 from sql.emit.duckdb.types import duckdb_type
-from sql.emit.state import OutsideCall
-from sql.errors import SqlError, stack_depth
-from sql.plan.nodes import Aggregate, Call, ColumnId, Const, Expr, Plan, WindowCall, begins_at_first
+from sql.emit.state import EvaluatorCall
+from sql.errors import SqlError, statement_too_complex
+from sql.plan.nodes import (
+    Aggregate,
+    Call,
+    ColumnId,
+    Const,
+    Expr,
+    Plan,
+    WindowCall,
+    begins_at_partition_start,
+)
 from sql.types.limits import VALUE_MAX
 from sql.types.sql_type import SqlType, Value
 
@@ -55,7 +64,7 @@ class LocalFunctions:
         self._lock = threading.Lock()
         self._names: set[str] = set()
 
-    def register(self, calls: Mapping[str, OutsideCall]) -> None:
+    def register(self, calls: Mapping[str, EvaluatorCall]) -> None:
         """Register the functions that the database lacks (F1)."""
         if calls.keys() <= self._names:
             return
@@ -65,7 +74,7 @@ class LocalFunctions:
                     self._create(name, call)
                     self._names.add(name)
 
-    def _create(self, name: str, call: OutsideCall) -> None:
+    def _create(self, name: str, call: EvaluatorCall) -> None:
         function, types, result = _function(call)
         self._connection.create_function(
             name,
@@ -78,22 +87,24 @@ class LocalFunctions:
         )
 
 
-def _function(call: OutsideCall) -> tuple[Callable[..., Any], list[str], str]:
+def _function(call: EvaluatorCall) -> tuple[Callable[..., Any], list[str], str]:
     """The function of a call, its argument types and its result type."""
     taken = [duckdb_type(arg.type) for arg in _columns(call)]
     made = duckdb_type(call.type)
     match call:
         case Call():
-            return evaluator(call), taken, made
+            return arrow_udf_of(call), taken, made
         case Aggregate():
             return _over_lists(call), [f"{type_}[]" for type_ in taken], made
         case WindowCall():
             # Of `sql/emit/running_windows.py`.
-            places = ["bigint[]"] if begins_at_first(call.frame) else ["bigint[]", "bigint[]"]
+            places = (
+                ["bigint[]"] if begins_at_partition_start(call.frame) else ["bigint[]", "bigint[]"]
+            )
             return _over_frames(call, 1 + len(places)), [f"{taken[0]}[]", *places], f"{made}[]"
 
 
-def evaluator(call: Call) -> Callable[..., _Array]:
+def arrow_udf_of(call: Call) -> Callable[..., _Array]:
     """The call as a function over Arrow columns."""
     columns = {ColumnId(index): index for index in range(len(call.args))}
     evaluate = compile_expression(call, Frame(columns, (), _no_subplan))
@@ -127,7 +138,7 @@ def _over_lists(call: Aggregate) -> Callable[..., _Array]:
     if of_floats is not None:
         return _over_float_lists(of_floats, call.type)
     columns, nulls = _columns(call), call.function.nulls
-    fold = _distinct_fold(call, len(columns)) if call.distinct else folder(call)
+    fold = _distinct_fold(call, len(columns)) if call.distinct else aggregate_fold(call)
     assert fold is not None, "the reference evaluator has every aggregate"
     rest = [arg.value for arg in call.args[len(columns) :] if isinstance(arg, Const)]
 
@@ -149,9 +160,9 @@ def _over_lists(call: Aggregate) -> Callable[..., _Array]:
     return _described(over_lists, len(columns))
 
 
-def _distinct_fold(call: Aggregate, arity: int) -> Folder:
+def _distinct_fold(call: Aggregate, arity: int) -> AggregateFold:
     columns = {ColumnId(index): index for index in range(arity)}
-    return aggregate_over(call, Frame(columns, (), _no_subplan))
+    return compile_aggregate(call, Frame(columns, (), _no_subplan))
 
 
 def _over_frames(call: WindowCall, arity: int) -> Callable[..., _Array]:
@@ -163,7 +174,7 @@ def _over_frames(call: WindowCall, arity: int) -> Callable[..., _Array]:
         lists = [_as_lists(array.combine_chunks()) for array in arrays]
         columns = [array.flatten() for array in lists]
         with _passing():
-            found = [of_frames(fold, frames) for frames in float_frames(columns, lists[0])]
+            found = [fold_frames(fold, frames) for frames in float_frames(columns, lists[0])]
             values = to_array(list(chain.from_iterable(found)), call.type)
             offsets = accumulate(map(len, found), initial=0)
             return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
@@ -189,7 +200,7 @@ def _as_lists(array: _Array) -> "pa.ListArray[pa.Scalar[pa.DataType]]":
     return array
 
 
-def _columns(call: OutsideCall) -> Sequence[Expr]:
+def _columns(call: EvaluatorCall) -> Sequence[Expr]:
     """The arguments that are columns, or lists of values of an aggregate."""
     return call.args if isinstance(call, Call) else call.args[: len(call.function.args)]
 
@@ -210,9 +221,9 @@ def _passing() -> Generator[None]:
     try:
         yield
     except SqlError as error:
-        raise _Failed(tagged(error)) from error
+        raise _Failed(encode_error(error)) from error
     except RecursionError as error:
-        raise _Failed(tagged(stack_depth())) from error
+        raise _Failed(encode_error(statement_too_complex())) from error
 
 
 def _described(function: Callable[..., _Array], arity: int) -> Callable[..., _Array]:

@@ -32,14 +32,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compute.duckdb.database import pattern
-from compute.scan import RowReader, file_name, is_small, is_whole, view_key
+from compute.duckdb.database import escape_glob
+from compute.scan import RowReader, file_name, is_small_view, is_whole_file, view_key
 from sql.errors import not_supported
 from storage.batch import DataFile, FileSlice, ShardView
 from storage.types import ShardId, Source
 
-Key: TypeAlias = tuple[object, ...]
-Argument: TypeAlias = str | list[str] | list[int]
+CachedTableKey: TypeAlias = tuple[object, ...]
+BoundArgument: TypeAlias = str | list[str] | list[int]
 
 TABLES_BYTES_MAX: Final = 256 << 20
 """Rows kept as tables for views that are read again. Less: they are created again more often."""
@@ -64,15 +64,15 @@ _TYPES: Final[dict[pa.DataType, str]] = {
 }
 
 
-def duckdb_type(type_: pa.DataType) -> str:
+def stored_duckdb_type(type_: pa.DataType) -> str:
     """The type of a stored column."""
     if pa.types.is_decimal128(type_):
         return f"decimal({type_.precision},{type_.scale})"
     if isinstance(type_, pa.StructType):
-        fields = ", ".join(f"{field.name} {duckdb_type(field.type)}" for field in type_)
+        fields = ", ".join(f"{field.name} {stored_duckdb_type(field.type)}" for field in type_)
         return f"struct({fields})"
     if isinstance(type_, pa.ListType):
-        return f"{duckdb_type(type_.value_type)}[]"
+        return f"{stored_duckdb_type(type_.value_type)}[]"
     name = _TYPES.get(type_)
     if name is None:
         raise not_supported(f"a stored column of type {type_} on the local engine")
@@ -108,14 +108,14 @@ class _Stream:
 
 
 @dataclass(slots=True)
-class Bound:
+class StatementRelations:
     """The relations of one statement: common table expressions, their arguments, pinned tables."""
 
     relations: list[str] = field(default_factory=list[str])
-    arguments: dict[str, Argument] = field(default_factory=dict[str, Argument])
+    arguments: dict[str, BoundArgument] = field(default_factory=dict[str, BoundArgument])
     tables: list[_Table] = field(default_factory=list[_Table])
 
-    def argument(self, value: Argument) -> str:
+    def argument(self, value: BoundArgument) -> str:
         """Bind a value to the statement; a reference to it (N2)."""
         name = f"p{len(self.arguments) + 1}"
         self.arguments[name] = value
@@ -130,13 +130,13 @@ class LocalRelations:
         self._reader = reader
         self._lock = threading.Lock()
         self._making = threading.Lock()
-        self._tables: OrderedDict[Key, _Table] = OrderedDict()
-        self._seen: OrderedDict[Key, object] = OrderedDict()
+        self._tables: OrderedDict[CachedTableKey, _Table] = OrderedDict()
+        self._seen: OrderedDict[CachedTableKey, object] = OrderedDict()
         self._bytes = 0
         self._layouts: OrderedDict[tuple[ShardId, Source], tuple[str, ...]] = OrderedDict()
         self._numbers = itertools.count(1)
 
-    def release(self, bound: Bound) -> None:
+    def release(self, bound: StatementRelations) -> None:
         """Unpin the tables of a statement that has ended."""
         with self._lock:
             for table in bound.tables:
@@ -147,12 +147,12 @@ class LocalRelations:
         self,
         connection: duckdb.DuckDBPyConnection,
         view: ShardView,
-        bound: Bound,
+        bound: StatementRelations,
         *,
         identity: bool,
     ) -> str:
         """Make a view's rows readable; the name under which the statement reads them."""
-        if is_small(view) or not view.files:
+        if is_small_view(view) or not view.files:
             key = ("rows", identity, *view_key(view))
             rows = self._reader.inline if not view.files else self._reader.rows
             return self._table(
@@ -179,20 +179,20 @@ class LocalRelations:
         self,
         connection: duckdb.DuckDBPyConnection,
         view: ShardView,
-        bound: Bound,
+        bound: StatementRelations,
         *,
         identity: bool,
     ) -> Iterator[str]:
         whole: dict[tuple[str, ...], list[FileSlice]] = {}
         cut: dict[tuple[str, ...], list[FileSlice]] = {}
         for part in sorted(view.files, key=lambda part: part.file.name):
-            groups = whole if is_whole(part) else cut
+            groups = whole if is_whole_file(part) else cut
             groups.setdefault(self._layout(view.shard, part.file), []).append(part)
         for layout, parts in whole.items():
             yield self._scan(view, layout, parts, bound, identity=identity)
         for group, (layout, parts) in enumerate(cut.items()):
             key = ("holes", view.shard, view.base_key, group)
-            holes = self._table(connection, bound, key, partial(hole_rows, parts))
+            holes = self._table(connection, bound, key, partial(deleted_row_table, parts))
             limits = bound.argument([part.row_limit for part in parts])
             scan = self._scan(view, layout, parts, bound, identity=identity)
             number = "cast(x.file_index as bigint) + 1"
@@ -207,12 +207,14 @@ class LocalRelations:
         view: ShardView,
         layout: Sequence[str],
         parts: Sequence[FileSlice],
-        bound: Bound,
+        bound: StatementRelations,
         *,
         identity: bool,
     ) -> str:
         directory = self._warehouse / view.shard
-        paths = bound.argument([pattern(directory / file_name(part.file.name)) for part in parts])
+        paths = bound.argument(
+            [escape_glob(directory / file_name(part.file.name)) for part in parts]
+        )
         places = {name: place for place, name in enumerate(layout)}
         columns = [
             f"{_column(field.type, places.get(field.name))} as f{ordinal}"
@@ -247,8 +249,8 @@ class LocalRelations:
     def _table(
         self,
         connection: duckdb.DuckDBPyConnection,
-        bound: Bound,
-        key: Key,
+        bound: StatementRelations,
+        key: CachedTableKey,
         rows: Callable[[], pa.Table],
         *,
         kept: object = None,
@@ -276,7 +278,7 @@ class LocalRelations:
             connection.execute(f"drop table {old.name}")
         return table.name
 
-    def _seen_before(self, key: Key, kept: object) -> bool:
+    def _seen_before(self, key: CachedTableKey, kept: object) -> bool:
         with self._lock:
             if key in self._seen:
                 del self._seen[key]
@@ -286,7 +288,7 @@ class LocalRelations:
                 self._seen.popitem(last=False)
             return False
 
-    def _known(self, key: Key, bound: Bound) -> str | None:
+    def _known(self, key: CachedTableKey, bound: StatementRelations) -> str | None:
         with self._lock:
             table = self._tables.get(key)
             if table is None:
@@ -295,7 +297,7 @@ class LocalRelations:
             self._use(table, bound)
             return table.name
 
-    def _use(self, table: _Table, bound: Bound) -> None:
+    def _use(self, table: _Table, bound: StatementRelations) -> None:
         table.users += 1
         bound.tables.append(table)
 
@@ -322,7 +324,7 @@ class LocalRelations:
 
 
 def _column(type_: pa.DataType, place: int | None) -> str:
-    name = duckdb_type(type_)
+    name = stored_duckdb_type(type_)
     if place is None:
         # The file is older than the column.
         return f"cast(null as {name})"
@@ -334,7 +336,7 @@ def _column(type_: pa.DataType, place: int | None) -> str:
     return f"case when isnan({column}) then cast('nan' as {name}) else {column} end"
 
 
-def hole_rows(parts: Sequence[FileSlice]) -> pa.Table:
+def deleted_row_table(parts: Sequence[FileSlice]) -> pa.Table:
     """The deleted rows of files: number of the file, number of the row."""
     files = [np.full(len(part.deleted), number) for number, part in enumerate(parts)]
     rows = [np.fromiter(part.deleted, np.int64, len(part.deleted)) for part in parts]

@@ -19,7 +19,7 @@ from compute.duckdb.statements import FEW_ROWS
 _FAILURES: Final = (pa.ArrowException, AttributeError, OverflowError, TypeError, ValueError)
 
 
-def few_rows(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch | None:
+def small_batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch | None:
     """The rows as a batch; None if they are too many or cannot be converted exactly (R1)."""
     if len(rows) > FEW_ROWS or not len(schema):
         return None

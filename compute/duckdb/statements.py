@@ -19,8 +19,8 @@ from typing import Final, TypeAlias
 
 import duckdb
 
-from compute.plan_nodes import identified_relations
-from sql.emit.duckdb.dialect import emit, emitted_again, without_values
+from compute.plan_nodes import relations_with_identity
+from sql.emit.duckdb.dialect import emit, with_other_parameters, without_parameter_values
 from sql.emit.emitted_query import EmittedQuery
 from sql.plan.nodes import Const, Filter, GroupBy, Limit, Plan, Project, RelationId, Sort
 from sql.types.sql_type import Value
@@ -68,13 +68,15 @@ class LocalStatements:
         relations = tuple(names.items())
         with self._lock:
             for entry in reversed(known.queries):
-                again = emitted_again(entry[1], parameters) if entry[0] == relations else None
+                again = (
+                    with_other_parameters(entry[1], parameters) if entry[0] == relations else None
+                )
                 if again is not None:
                     return again
         query = emit(plan, names, parameters)
         if len(query.text) <= TEXT_MAX:
             with self._lock:
-                known.queries.append((relations, without_values(query)))
+                known.queries.append((relations, without_parameter_values(query)))
                 del known.queries[:-STATEMENTS_MAX]
         return query
 
@@ -109,7 +111,7 @@ class LocalStatements:
             if known is not None and known.plan is plan:
                 self._plans.move_to_end(id(plan))
                 return known
-        known = _Known(plan, identified_relations(plan), _rows_at_most(plan))
+        known = _Known(plan, relations_with_identity(plan), _rows_at_most(plan))
         with self._lock:
             self._plans[id(plan)] = known
             while len(self._plans) > PLANS_MAX:

@@ -14,7 +14,7 @@ ROW_BY_ROW_MAX: Final = 50_000
 about a microsecond, in which nothing else in the process runs."""
 
 
-def refusal(plan: Plan, parameters: Sequence[Value], rows: int) -> str | None:
+def local_engine_refusal(plan: Plan, parameters: Sequence[Value], rows: int) -> str | None:
     """Why the local engine should not run the plan over so many rows; None if it should."""
     names = {scan.relation: "t" for scan in scans(plan)}
     try:

@@ -12,9 +12,9 @@ from functools import reduce
 from itertools import product
 from typing import Final
 
-from compute.reference.decimals import EXACT, fit
+from compute.reference.decimals import EXACT, fit_to_numeric_type
 from compute.reference.functions import statistics
-from compute.reference.functions.float_sums import DEVIATIONS, Deviation, last, running_fold
+from compute.reference.functions.float_sums import DEVIATIONS, Deviation, final_value, running_fold
 from compute.reference.functions.json_builders import (
     json_agg,
     json_agg_of_rows,
@@ -25,12 +25,12 @@ from compute.reference.functions.json_builders import (
 from compute.reference.functions.numbers import average, in_range
 from compute.reference.functions.ordering import ordering_key
 from compute.reference.functions.powers import shown_decimals
-from compute.reference.registry import AGGREGATES, Folder, FolderMaker, Rows, folds
+from compute.reference.registry import AGGREGATES, AggregateFold, FolderMaker, Rows, folds
 from sql.errors import SqlError
 from sql.plan.nodes import Aggregate
-from sql.types.division_scale import GROUP, SIGNIFICANT, estimated_weight
-from sql.types.limits import check_text
-from sql.types.numeric import of_cast
+from sql.types.division_scale import DIGITS_PER_GROUP, SIGNIFICANT_DIGITS, estimated_weight
+from sql.types.limits import check_text_length
+from sql.types.numeric import numeric_cast_type
 from sql.types.sql_type import SqlType, Value
 
 REGISTERING: Final = (statistics,)
@@ -44,7 +44,7 @@ _ORDERED: Final = (
 )  # fmt: skip
 
 
-def folder(call: Aggregate) -> Folder | None:
+def aggregate_fold(call: Aggregate) -> AggregateFold | None:
     """What computes this aggregate, or None. NULLs, DISTINCT, FILTER and order are the caller's."""
     maker = AGGREGATES.makers().get(call.function.id)
     return None if maker is None else maker(call)
@@ -53,7 +53,7 @@ def folder(call: Aggregate) -> Folder | None:
 def _null_of_none(maker: FolderMaker) -> FolderMaker:
     """The aggregate of no rows is NULL."""
 
-    def make(call: Aggregate) -> Folder:
+    def make(call: Aggregate) -> AggregateFold:
         fold = maker(call)
         return lambda rows: fold(rows) if rows else None
 
@@ -61,16 +61,16 @@ def _null_of_none(maker: FolderMaker) -> FolderMaker:
 
 
 @folds("count()", "count(any)")
-def _count(_call: Aggregate) -> Folder:
+def _count(_call: Aggregate) -> AggregateFold:
     return len
 
 
 @folds(*[f"{name}({source})" for name in ("sum", "avg", *DEVIATIONS) for source in _FLOATS])
 @_null_of_none
-def _of_floats(call: Aggregate) -> Folder:
+def _of_floats(call: Aggregate) -> AggregateFold:
     running = running_fold(call.function.name, call.args[0].type.name)
     assert running is not None, f"{call.function.id} is added up value by value (R1)"
-    return lambda rows: last(running, [_float(row[0]) for row in rows])
+    return lambda rows: final_value(running, [_float(row[0]) for row in rows])
 
 
 def _float(value: Value) -> float:
@@ -80,13 +80,13 @@ def _float(value: Value) -> float:
 
 @folds("sum(int8)", "sum(numeric)")
 @_null_of_none
-def _sum(call: Aggregate) -> Folder:
-    return lambda rows: fit(_total([_decimal(row[0]) for row in rows]), call.type)
+def _sum(call: Aggregate) -> AggregateFold:
+    return lambda rows: fit_to_numeric_type(_total([_decimal(row[0]) for row in rows]), call.type)
 
 
 @folds("sum(int2)", "sum(int4)")
 @_null_of_none
-def _integer_sum(_call: Aggregate) -> Folder:
+def _integer_sum(_call: Aggregate) -> AggregateFold:
     return lambda rows: in_range(sum(_integer(row[0]) for row in rows), "int8")
 
 
@@ -96,9 +96,11 @@ def _total(values: Sequence[Decimal]) -> Decimal:
 
 @folds(*[f"avg({source})" for source in _EXACT_NUMBERS])
 @_null_of_none
-def _average(call: Aggregate) -> Folder:
+def _average(call: Aggregate) -> AggregateFold:
     source, target = call.args[0].type, call.type
-    return lambda rows: fit(average([_decimal(row[0]) for row in rows], source), target)
+    return lambda rows: fit_to_numeric_type(
+        average([_decimal(row[0]) for row in rows], source), target
+    )
 
 
 def _only_one(rows: Rows) -> Value:
@@ -110,7 +112,7 @@ def _only_one(rows: Rows) -> Value:
 
 
 def _extreme(*, greatest: bool) -> FolderMaker:
-    def make(call: Aggregate) -> Folder:
+    def make(call: Aggregate) -> AggregateFold:
         source = call.args[0].type
         if source.name == "_json":
             return _only_one
@@ -139,7 +141,7 @@ for _name, _combine in (("and", operator.and_), ("or", operator.or_), ("xor", op
 
 @folds("string_agg(text,text)", "string_agg(bytea,bytea)")
 @_null_of_none
-def _string_agg(call: Aggregate) -> Folder:
+def _string_agg(call: Aggregate) -> AggregateFold:
     """The delimiter of each row but the first stands before its value; NULL is nothing."""
     empty: str | bytes = b"" if call.type.name == "bytea" else ""
 
@@ -152,7 +154,7 @@ def _string_agg(call: Aggregate) -> Folder:
             assert isinstance(value, str | bytes), "string_agg takes text or bytea"
             parts.append(value)
             length += len(value) + (len(delimiter) if isinstance(delimiter, str | bytes) else 0)
-            check_text(length)
+            check_text_length(length)
         return empty.join(parts)  # type: ignore[arg-type]
 
     return run
@@ -161,7 +163,7 @@ def _string_agg(call: Aggregate) -> Folder:
 def _json_agg(fold: Callable[..., str], *, strict: bool = False) -> FolderMaker:
     """`strict`: NULLs are left out."""
 
-    def make(call: Aggregate) -> Folder:
+    def make(call: Aggregate) -> AggregateFold:
         type_ = call.args[0].type
 
         def run(rows: Rows) -> Value:
@@ -176,7 +178,7 @@ def _json_agg(fold: Callable[..., str], *, strict: bool = False) -> FolderMaker:
 def _json_object_agg(
     fold: Callable[..., str], *, strict: bool = False, unique: bool = False
 ) -> FolderMaker:
-    def make(call: Aggregate) -> Folder:
+    def make(call: Aggregate) -> AggregateFold:
         types = (call.args[0].type, call.args[1].type)
 
         def run(rows: Rows) -> Value:
@@ -204,12 +206,12 @@ for _base, _fold in (("json", json_object_agg), ("jsonb", jsonb_object_agg)):
 # An array of arrays has two dimensions: `array_agg(anyarray)` is not here.
 @folds("array_agg(anynonarray)")
 @_null_of_none
-def _array_agg(_call: Aggregate) -> Folder:
+def _array_agg(_call: Aggregate) -> AggregateFold:
     return lambda rows: tuple([row[0] for row in rows])
 
 
 def _deviation(kind: Deviation) -> FolderMaker:
-    def make(call: Aggregate) -> Folder:
+    def make(call: Aggregate) -> AggregateFold:
         source, target = call.args[0].type, call.type
 
         def run(rows: Rows) -> Value:
@@ -218,7 +220,7 @@ def _deviation(kind: Deviation) -> FolderMaker:
             divisor = len(rows) - kind.sample
             values = [_decimal(row[0]) for row in rows]
             found = _exact_deviation(values, divisor, source, root=kind.root)
-            return fit(found, target)
+            return fit_to_numeric_type(found, target)
 
         return run
 
@@ -242,8 +244,10 @@ def _exact_deviation(
     if not spread:
         return Decimal(0)
     pairs = exact.multiply(count, Decimal(divisor))
-    shown = max(shown_decimals(value, of_cast(source)) for value in values)
-    decimals = max(SIGNIFICANT - GROUP * estimated_weight(spread, pairs), 2 * shown)
+    shown = max(shown_decimals(value, numeric_cast_type(source)) for value in values)
+    decimals = max(
+        SIGNIFICANT_DIGITS - DIGITS_PER_GROUP * estimated_weight(spread, pairs), 2 * shown
+    )
     unit = Decimal(1).scaleb(-decimals)
     variance = exact.divide(spread, pairs).quantize(unit, context=exact)
     return exact.sqrt(variance).quantize(unit, context=exact) if root else variance
@@ -260,11 +264,11 @@ def _integer(value: Value) -> int:
 
 @folds("bool_and(bool)", "every(bool)")
 @_null_of_none
-def _all(_call: Aggregate) -> Folder:
+def _all(_call: Aggregate) -> AggregateFold:
     return lambda rows: all(row[0] for row in rows)
 
 
 @folds("bool_or(bool)")
 @_null_of_none
-def _any(_call: Aggregate) -> Folder:
+def _any(_call: Aggregate) -> AggregateFold:
     return lambda rows: any(row[0] for row in rows)

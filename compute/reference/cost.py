@@ -53,13 +53,13 @@ def _set_rows(call: SetCall) -> int:
     return max(int((stop - start) / step) + 1, 1) if step else 1
 
 
-def work(plan: Plan) -> int:
+def row_work_bound(plan: Plan) -> int:
     """An upper bound of the rows that running the plan touches (K1)."""
     rows, total = _rows_and_work(plan)
     return rows + total
 
 
-def written_rows(plan: Plan) -> int:
+def values_row_count(plan: Plan) -> int:
     """The rows of VALUES in a plan, outside of its subqueries."""
     return sum(len(node.rows) for node in plan_nodes(plan) if isinstance(node, Values))
 
@@ -98,4 +98,4 @@ def _rows_and_work(plan: Plan) -> tuple[int, int]:
 
 def _subquery_work(root: Expr) -> int:
     """The rows that one evaluation of an expression touches in its subqueries."""
-    return sum(work(expr.plan) for expr in subqueries(root))
+    return sum(row_work_bound(expr.plan) for expr in subqueries(root))

@@ -2,9 +2,10 @@
 
 INVARIANTS
   U1  every arithmetic on Decimals goes through `EXACT`, whose precision no operand of 38 digits
-      can exceed; rounding happens in `fit` and `numbers.divide`, and nowhere else.
+      can exceed; rounding happens in `fit_to_numeric_type` and `numbers.divide`, and nowhere else.
 
-Decimals may keep the exponent they came with: only `fit` gives a value its type's scale.
+Decimals may keep the exponent they came with: only `fit_to_numeric_type` gives a value its type's
+scale.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,9 @@ from sql.types.text_input import field_overflow
 EXACT: Final = Context(prec=200, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
 
 
-def fit(value: Decimal, type_: SqlType, *, rounding: str = ROUND_HALF_UP) -> Decimal:
+def fit_to_numeric_type(
+    value: Decimal, type_: SqlType, *, rounding: str = ROUND_HALF_UP
+) -> Decimal:
     """The value at the type's scale, rounded half away from zero; 22003 if it has too many
     digits.
     """
@@ -35,6 +38,6 @@ def fitted(function: Callable[..., Value], type_: SqlType) -> Callable[..., Valu
 
     def run(*args: Value) -> Value:
         result = function(*args)
-        return fit(result, type_) if isinstance(result, Decimal) else result
+        return fit_to_numeric_type(result, type_) if isinstance(result, Decimal) else result
 
     return run

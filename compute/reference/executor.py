@@ -32,7 +32,7 @@ from sql.plan.nodes import (
 )
 from sql.types.sql_type import Value
 from storage.batch import DataFile, ShardView
-from storage.shapes import shaped
+from storage.row_schema import conform_to_schema
 from storage.types import ShardId, Source
 
 ReadFile: TypeAlias = Callable[[ShardId, DataFile], pa.Table]
@@ -63,7 +63,7 @@ class ReferenceExecutor:
         """Stream the answer in batches of the plan's columns (E1 of `compute/executor.py`)."""
         check_depth(run.plan)
         columns = output_columns(run.plan)
-        rows = execute(run.plan, run.inputs, run.parameters, self._read_file)
+        rows = execute_plan(run.plan, run.inputs, run.parameters, self._read_file)
         while batch := list(islice(rows, _BATCH_ROWS)):
             yield to_batch(batch, columns)
             await asyncio.sleep(0)
@@ -72,7 +72,7 @@ class ReferenceExecutor:
         """Nothing is held."""
 
 
-def execute(
+def execute_plan(
     plan: Plan,
     views: Mapping[RelationId, ShardView],
     parameters: Sequence[Value] = (),
@@ -135,7 +135,7 @@ def rows_in_memory(scan: Scan, view: ShardView) -> Sequence[Row]:
 def _scan_rows(scan: Scan, view: ShardView, read_file: ReadFile) -> Sequence[Row]:
     rows: list[Row] = []
     for part in view.files:
-        table = shaped(read_file(view.shard, part.file), view.schema)
+        table = conform_to_schema(read_file(view.shard, part.file), view.schema)
         rows += _slice_rows(scan, part.file.name, table, part.row_limit, part.deleted)
     for inline in view.inline:
         table = inline.rows

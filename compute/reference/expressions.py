@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from compute.reference.function_table import makers
+from compute.reference.function_table import implementations
 from compute.reference.functions.ordering import Key, ordering_key, row_key
 from compute.reference.registry import element_function
-from sql.errors import SqlError, not_supported, stack_depth
-from sql.plan.array_calls import compared_element, element_type
+from sql.errors import SqlError, not_supported, statement_too_complex
+from sql.plan.array_calls import compare_element, element_type
 from sql.plan.nodes import (
     AnyAll,
     BoolOp,
@@ -38,7 +38,7 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.plan.renumbering import cte_scans, free_columns
-from sql.rewrite.volatile_calls import calls_at_once, with_columns
+from sql.rewrite.volatile_calls import unconditional_repeated_calls, with_call_columns
 from sql.types.sql_type import Value
 
 Row: TypeAlias = tuple[Value, ...]
@@ -51,7 +51,7 @@ run.
 
 
 @dataclass(slots=True)
-class Cell:
+class OuterRowCell:
     """Holds the row of an outer query while a subquery of it runs."""
 
     row: Row = ()
@@ -67,8 +67,8 @@ class Frame:
     columns: Mapping[ColumnId, int]
     parameters: Sequence[Value]
     subplan: "Callable[[Plan, Frame], Source]"
-    outer: Mapping[ColumnId, tuple[Cell, int]] = field(
-        default_factory=dict[ColumnId, tuple[Cell, int]]
+    outer: Mapping[ColumnId, tuple[OuterRowCell, int]] = field(
+        default_factory=dict[ColumnId, tuple[OuterRowCell, int]]
     )
     depth: int = 0
 
@@ -76,7 +76,7 @@ class Frame:
 def compile_expression(expr: Expr, frame: Frame, depth: int = 0) -> Evaluator:
     """The expression as a function of a row (C1)."""
     if depth + frame.depth > DEPTH_MAX:
-        raise stack_depth()
+        raise statement_too_complex()
     match expr:
         case Const(value=value):
             return lambda _row: value
@@ -121,7 +121,7 @@ def _column(id_: ColumnId, frame: Frame) -> Evaluator:
 
 
 def _call(expr: Call, frame: Frame, depth: int) -> Evaluator:
-    maker = makers().get(expr.function.id)
+    maker = implementations().get(expr.function.id)
     if maker is None:
         raise not_supported(f"{expr.function.kind.value} {expr.function.id}")
     function = maker(expr)
@@ -205,7 +205,7 @@ def _distinct(expr: Distinct, frame: Frame, depth: int) -> Evaluator:
 
 
 def _case(expr: Case, frame: Frame, depth: int) -> Evaluator:
-    calls = calls_at_once(expr)
+    calls = unconditional_repeated_calls(expr)
     if calls:
         return _with_calls(expr, calls, frame, depth)
     whens = [
@@ -229,7 +229,7 @@ def _with_calls(expr: Expr, calls: Sequence[Call], frame: Frame, depth: int) -> 
     width = max(frame.columns.values(), default=-1) + 1
     places = {call.instance: width + number for number, call in enumerate(calls)}
     inside = replace(frame, columns={**frame.columns, **places})
-    value = compile_expression(with_columns(expr, calls), inside, depth)
+    value = compile_expression(with_call_columns(expr, calls), inside, depth)
     return lambda row: value((*row[:width], *[call(row) for call in made]))
 
 
@@ -280,7 +280,7 @@ def _in_list(expr: InList, frame: Frame, depth: int) -> Evaluator:
 def _any_all(expr: AnyAll, frame: Frame, depth: int) -> Evaluator:
     left, array, *rest = _all(expr.args, frame, depth)
     element = Const(None, element_type(expr.args[1].type))
-    compare, decisive = element_function(compared_element(expr, element)), not expr.all
+    compare, decisive = element_function(compare_element(expr, element)), not expr.all
 
     def run(row: Row) -> Value:
         value, items = left(row), array(row)
@@ -301,17 +301,17 @@ def _any_all(expr: AnyAll, frame: Frame, depth: int) -> Evaluator:
 # --- subqueries --------------------------------------------------------------------------------
 
 
-def nested(frame: Frame, cell: Cell) -> Frame:
+def subquery_frame(frame: Frame, cell: OuterRowCell) -> Frame:
     """The frame of a subquery, in which this frame's row is an outer row."""
     outer = {**frame.outer, **{id_: (cell, at) for id_, at in frame.columns.items()}}
     return Frame({}, frame.parameters, frame.subplan, outer, frame.depth + 1)
 
 
 def _subquery(expr: Subquery, frame: Frame, depth: int) -> Evaluator:
-    cell = Cell()
-    inner = nested(frame, cell)
+    cell = OuterRowCell()
+    inner = subquery_frame(frame, cell)
     if inner.depth + depth > DEPTH_MAX:
-        raise stack_depth()
+        raise statement_too_complex()
     source = frame.subplan(expr.plan, inner)
     if _is_alone(expr.plan):
         return _once(expr, frame, source, depth)

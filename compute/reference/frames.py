@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from compute.reference.expressions import Frame, Row, compile_expression
 from compute.reference.groups import CompiledKey
-from compute.reference.range_frames import reach_of
+from compute.reference.range_frames import key_distance_of
 from sql.errors import SqlError
 from sql.plan.nodes import BoundKind, Exclusion, FrameBound, FrameMode, WindowCall, has_range_offset
 from sql.types.sql_type import Value
@@ -26,13 +26,13 @@ class Partition:
     """One more than there are groups: the end stands last."""
 
 
-class FrameRows:
+class WindowFrameRows:
     """Finds the rows of a row's frame."""
 
     def __init__(self, call: WindowCall, order: Sequence[CompiledKey], inside: Frame) -> None:
         frame = self._frame = call.frame
         self._order = order
-        self._reach = reach_of(call.order[0].expr.type) if has_range_offset(frame) else None
+        self._reach = key_distance_of(call.order[0].expr.type) if has_range_offset(frame) else None
         self._offsets = [
             None if end.offset is None else compile_expression(end.offset, inside)
             for end in (frame.start, frame.end)

@@ -61,6 +61,6 @@ known what is wrong with them."""
 sys.set_int_max_str_digits(DIGITS_MAX)
 
 
-def makers() -> Mapping[str, Maker]:
+def implementations() -> Mapping[str, Maker]:
     """The implementation of every function, operator and cast, by id."""
     return FUNCTIONS.makers()

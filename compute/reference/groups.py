@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compute.reference.aggregates import folder
+from compute.reference.aggregates import aggregate_fold
 from compute.reference.expressions import Evaluator, Frame, Row, compile_expression
 from compute.reference.functions.ordering import Key, ordering_key, row_key
 from compute.reference.registry import Rows
@@ -12,25 +12,25 @@ from sql.plan.nodes import Aggregate, Const, Expr, SortKey
 from sql.types.sql_type import Value
 
 
-def compiled(exprs: Sequence[Expr], frame: Frame) -> list[Evaluator]:
+def compile_expressions(exprs: Sequence[Expr], frame: Frame) -> list[Evaluator]:
     """Compile every expression."""
     return [compile_expression(expr, frame) for expr in exprs]
 
 
-def aggregate_over(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], Value]:
+def compile_aggregate(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], Value]:
     """Compile an aggregate call to a function of any list of rows."""
-    fold = folder(call)
+    fold = aggregate_fold(call)
     if fold is None:
         raise not_supported(f"aggregate {call.function.id}")
-    args = compiled(call.args, frame)
+    args = compile_expressions(call.args, frame)
     condition = None if call.filter is None else compile_expression(call.filter, frame)
-    order = sort_keys((*call.order, *(_sorting(call.args) if call.distinct else ())), frame)
+    order = compile_sort_keys((*call.order, *(_sorting(call.args) if call.distinct else ())), frame)
     key_of = row_key([arg.type for arg in call.args])
 
     def run(rows: Sequence[Row]) -> Value:
         if condition is not None:
             rows = [row for row in rows if condition(row) is True]
-        inputs: Rows = [tuple([arg(row) for arg in args]) for row in sorted_rows(list(rows), order)]
+        inputs: Rows = [tuple([arg(row) for arg in args]) for row in sort_rows(list(rows), order)]
         if args and not call.function.nulls:
             # Every other aggregate of the table ignores NULLs of its first argument.
             inputs = [values for values in inputs if values[0] is not None]
@@ -57,7 +57,7 @@ class CompiledKey:
     nulls_first: bool
 
 
-def sort_keys(keys: Sequence[SortKey], frame: Frame) -> list[CompiledKey]:
+def compile_sort_keys(keys: Sequence[SortKey], frame: Frame) -> list[CompiledKey]:
     """Compile the entries of ORDER BY."""
     return [
         CompiledKey(
@@ -70,7 +70,7 @@ def sort_keys(keys: Sequence[SortKey], frame: Frame) -> list[CompiledKey]:
     ]
 
 
-def sorted_rows(rows: list[Row], keys: Sequence[CompiledKey]) -> list[Row]:
+def sort_rows(rows: list[Row], keys: Sequence[CompiledKey]) -> list[Row]:
     """The rows in order. The sort is stable, so sorting by the last key first sorts by all."""
     for sort_key in reversed(keys):
         decorated = [(sort_key.value(row), row) for row in rows]

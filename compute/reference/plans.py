@@ -20,19 +20,24 @@ from typing import TypeAlias, assert_never
 
 from compute.reference.expressions import (
     DEPTH_MAX,
-    Cell,
     Evaluator,
     Frame,
+    OuterRowCell,
     Row,
     Source,
     compile_expression,
-    nested,
+    subquery_frame,
 )
 from compute.reference.functions.ordering import Key, row_key
-from compute.reference.groups import aggregate_over, compiled, sort_keys, sorted_rows
-from compute.reference.set_returning import sets
-from compute.reference.windows import windows
-from sql.errors import SqlError, not_supported, stack_depth
+from compute.reference.groups import (
+    compile_aggregate,
+    compile_expressions,
+    compile_sort_keys,
+    sort_rows,
+)
+from compute.reference.set_returning import compile_set_calls
+from compute.reference.windows import compile_windows
+from sql.errors import SqlError, not_supported, statement_too_complex
 from sql.plan.nodes import (
     ColumnId,
     Const,
@@ -85,7 +90,7 @@ class PlanCompiler:
 
     def _plan(self, plan: Plan, frame: Frame) -> Source:
         if frame.depth >= DEPTH_MAX:
-            raise stack_depth()
+            raise statement_too_complex()
         frame = replace(frame, depth=frame.depth + 1)
         match plan:
             case Scan():
@@ -101,7 +106,9 @@ class PlanCompiler:
             case GroupBy():
                 return self._group_by(plan, frame)
             case Window():
-                return windows(plan, self._plan(plan.input, frame), _over(frame, plan.input))
+                return compile_windows(
+                    plan, self._plan(plan.input, frame), _over(frame, plan.input)
+                )
             case DistinctRows():
                 return self._distinct(plan, frame)
             case DistinctOn():
@@ -113,7 +120,7 @@ class PlanCompiler:
             case Limit():
                 return self._limit(plan, frame)
             case SetScan():
-                return sets(plan, frame)
+                return compile_set_calls(plan, frame)
             case With():
                 return self._with(plan, frame)
             case CteScan():
@@ -135,7 +142,7 @@ class PlanCompiler:
 
     def _project(self, plan: Project, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
-        exprs = compiled(plan.exprs, _over(frame, plan.input))
+        exprs = compile_expressions(plan.exprs, _over(frame, plan.input))
         return lambda: (tuple([expr(row) for expr in exprs]) for row in source())
 
     def _filter(self, plan: Filter, frame: Frame) -> Source:
@@ -145,8 +152,8 @@ class PlanCompiler:
 
     def _join(self, plan: Join, frame: Frame) -> Source:
         left = self._plan(plan.left, frame)
-        cell = Cell()
-        right_frame = nested(_over(frame, plan.left), cell) if plan.lateral else frame
+        cell = OuterRowCell()
+        right_frame = subquery_frame(_over(frame, plan.left), cell) if plan.lateral else frame
         right = self._plan(plan.right, right_frame)
         both = _layout((*output_columns(plan.left), *output_columns(plan.right)))
         condition: Evaluator = lambda _row: True  # noqa: E731
@@ -167,10 +174,10 @@ class PlanCompiler:
     def _group_by(self, plan: GroupBy, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
         inside = _over(frame, plan.input)
-        keys = compiled(plan.keys, inside)
+        keys = compile_expressions(plan.keys, inside)
         key_of = row_key([key.type for key in plan.keys])
         sets = [tuple(range(len(keys)))] if plan.sets is None else plan.sets
-        folds = [aggregate_over(call, inside) for call in plan.aggregates]
+        folds = [compile_aggregate(call, inside) for call in plan.aggregates]
 
         def run() -> Iterator[Row]:
             inputs = [(tuple([key(row) for key in keys]), row) for row in source()]
@@ -198,13 +205,13 @@ class PlanCompiler:
     def _distinct_on(self, plan: DistinctOn, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
         inside = _over(frame, plan.input)
-        keys = compiled(plan.keys, inside)
+        keys = compile_expressions(plan.keys, inside)
         key_of = row_key([key.type for key in plan.keys])
-        order = sort_keys(plan.order, inside)
+        order = compile_sort_keys(plan.order, inside)
 
         def run() -> Iterator[Row]:
             first: dict[Key, Row] = {}
-            for row in sorted_rows(list(source()), order):
+            for row in sort_rows(list(source()), order):
                 first.setdefault(key_of([key(row) for key in keys]), row)
             return iter(first.values())
 
@@ -247,8 +254,8 @@ class PlanCompiler:
 
     def _sort(self, plan: Sort, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
-        keys = sort_keys(plan.keys, _over(frame, plan.input))
-        return lambda: iter(sorted_rows(list(source()), keys))
+        keys = compile_sort_keys(plan.keys, _over(frame, plan.input))
+        return lambda: iter(sort_rows(list(source()), keys))
 
     def _limit(self, plan: Limit, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
@@ -259,7 +266,7 @@ class PlanCompiler:
 
         ties = isinstance(plan.input, Sort) and plan.ties
         keys = plan.input.keys if isinstance(plan.input, Sort) and plan.ties else ()
-        values = compiled([key.expr for key in keys], _over(frame, plan.input))
+        values = compile_expressions([key.expr for key in keys], _over(frame, plan.input))
         key_of = row_key([key.expr.type for key in keys])
 
         def peers_of(row: Row) -> Key:
@@ -299,7 +306,7 @@ def _values(plan: Values, frame: Frame) -> Source:
     for exprs in plan.rows:
         constants = [expr.value for expr in exprs if isinstance(expr, Const)]
         complete = len(constants) == len(exprs)
-        rows.append(tuple(constants) if complete else compiled(exprs, frame))
+        rows.append(tuple(constants) if complete else compile_expressions(exprs, frame))
 
     def run() -> Iterator[Row]:
         for row in rows:
@@ -325,7 +332,7 @@ class _Sides:
     condition: Evaluator
     left_nulls: Row
     right_nulls: Row
-    cell: Cell | None
+    cell: OuterRowCell | None
     """Holds the left row while the right side runs, for LATERAL."""
 
 
@@ -353,7 +360,7 @@ def _nested_loop(kind: JoinKind, sides: _Sides) -> Iterator[Row]:
                 yield sides.left_nulls + right
 
 
-def _lateral(kind: JoinKind, sides: _Sides, cell: Cell) -> Iterator[Row]:
+def _lateral(kind: JoinKind, sides: _Sides, cell: OuterRowCell) -> Iterator[Row]:
     for left in sides.left():
         cell.row = left
         rows = [row for right in sides.right() if sides.condition(row := left + right) is True]

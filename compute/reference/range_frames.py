@@ -16,18 +16,18 @@ from typing import Any, Final
 from compute.reference.decimals import EXACT
 from compute.reference.functions.datetime import (
     date_to_timestamp,
-    length,
-    minus,
-    negative,
-    plus,
+    interval_add,
+    interval_length,
+    interval_negate,
+    interval_subtract,
     plus_interval,
 )
-from sql.types.datetime.timetz import later
+from sql.types.datetime.timetz import add_to_timetz
 from sql.types.sql_type import Interval, SqlType, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class KeyDistance:
     """How keys of one type compare with a key at a distance.
 
     `place`: the comparable form of a value. `moved`: the comparable form an offset later, or with
@@ -51,7 +51,7 @@ class Reach:
         return reached
 
 
-def reach_of(type_: SqlType) -> Reach:
+def key_distance_of(type_: SqlType) -> KeyDistance:
     """The distances of a type of keys that RANGE supports."""
     return _OF_TIMES.get(type_.name, _OF_NUMBERS)
 
@@ -81,7 +81,7 @@ def _same(value: Any) -> Any:
 
 
 def _timestamp_moved(base: int, span: Interval, subtract: bool) -> int:
-    return plus_interval(base, negative(span) if subtract else span)
+    return plus_interval(base, interval_negate(span) if subtract else span)
 
 
 def _date_moved(base: int, span: Interval, subtract: bool) -> int:
@@ -93,15 +93,15 @@ def _time_moved(base: int, span: Interval, subtract: bool) -> int:
 
 
 def _timetz_moved(base: int, span: Interval, subtract: bool) -> int:
-    return later(base, -span.micros if subtract else span.micros)
+    return add_to_timetz(base, -span.micros if subtract else span.micros)
 
 
 def _interval_moved(base: Interval, span: Interval, subtract: bool) -> int:
-    return length(minus(base, span) if subtract else plus(base, span))
+    return interval_length(interval_subtract(base, span) if subtract else interval_add(base, span))
 
 
 def _is_back(span: Interval) -> bool:
-    return length(span) < 0
+    return interval_length(span) < 0
 
 
 def _is_back_in_time(span: Interval) -> bool:
@@ -109,13 +109,13 @@ def _is_back_in_time(span: Interval) -> bool:
     return span.micros < 0
 
 
-_OF_NUMBERS: Final = Reach(Decimal, _number_moved, _is_no_distance)
-_OF_TIMESTAMPS: Final = Reach(_same, _timestamp_moved, _is_back)
+_OF_NUMBERS: Final = KeyDistance(Decimal, _number_moved, _is_no_distance)
+_OF_TIMESTAMPS: Final = KeyDistance(_same, _timestamp_moved, _is_back)
 _OF_TIMES: Final = {
-    "date": Reach(date_to_timestamp, _date_moved, _is_back),
+    "date": KeyDistance(date_to_timestamp, _date_moved, _is_back),
     "timestamp": _OF_TIMESTAMPS,
     "timestamptz": _OF_TIMESTAMPS,
-    "time": Reach(_same, _time_moved, _is_back_in_time),
-    "timetz": Reach(_same, _timetz_moved, _is_back_in_time),
-    "interval": Reach(length, _interval_moved, _is_back),
+    "time": KeyDistance(_same, _time_moved, _is_back_in_time),
+    "timetz": KeyDistance(_same, _timetz_moved, _is_back_in_time),
+    "interval": KeyDistance(interval_length, _interval_moved, _is_back),
 }

@@ -35,8 +35,8 @@ Function: TypeAlias = Callable[..., Value]
 Maker: TypeAlias = Callable[[Call], Function]
 Rows: TypeAlias = Sequence[tuple[Value, ...]]
 """The arguments of each row of the group that an aggregate sees."""
-Folder: TypeAlias = Callable[[Rows], Value]
-FolderMaker: TypeAlias = Callable[[Aggregate], Folder]
+AggregateFold: TypeAlias = Callable[[Rows], Value]
+FolderMaker: TypeAlias = Callable[[Aggregate], AggregateFold]
 
 _M = TypeVar("_M")
 _AnyFunction = TypeVar("_AnyFunction", bound=Function)
@@ -91,7 +91,9 @@ def implements(*ids: str) -> Callable[[_AnyFunction], _AnyFunction]:
 
     def register(function: _AnyFunction) -> _AnyFunction:
         def of_row(row: table.Function) -> Maker:
-            return numeric_result(function) if row.result == "numeric" else plain(function)
+            return (
+                numeric_result(function) if row.result == "numeric" else type_independent(function)
+            )
 
         FUNCTIONS.register(of_row, *ids)
         return function
@@ -99,7 +101,7 @@ def implements(*ids: str) -> Callable[[_AnyFunction], _AnyFunction]:
     return register
 
 
-def plain(function: Function) -> Maker:
+def type_independent(function: Function) -> Maker:
     """A function that does not look at types."""
     return lambda _call: function
 

@@ -5,8 +5,8 @@ from itertools import zip_longest
 from typing import Final, TypeAlias
 
 from compute.reference.expressions import Frame, Row, Source
-from compute.reference.functions.generate_series import SERIES, numbers
-from compute.reference.groups import compiled
+from compute.reference.functions.generate_series import SERIES, number_series
+from compute.reference.groups import compile_expressions
 from compute.reference.registry import Registry
 from sql.errors import not_supported
 from sql.functions.table import FunctionKind
@@ -25,12 +25,12 @@ _NUMBERS: Final = (
 )  # fmt: skip
 
 
-def sets(plan: SetScan, frame: Frame) -> Source:
+def compile_set_calls(plan: SetScan, frame: Frame) -> Source:
     """The rows of the calls, side by side. Raises 0A000."""
     known = SETS.makers()
     if not all(call.function.id in known for call in plan.calls):
         raise not_supported(f"the set-returning function {plan.calls[0].function.id}")
-    args = [compiled(call.args, frame) for call in plan.calls]
+    args = [compile_expressions(call.args, frame) for call in plan.calls]
     makers = [known[call.function.id](call) for call in plan.calls]
 
     def run() -> Iterator[Row]:
@@ -68,7 +68,7 @@ def _subscripts(_call: SetCall) -> _Rows:
 
 @_returns(*[f"generate_series({types})" for types in (*SERIES, *_NUMBERS)])
 def _series(call: SetCall) -> _Rows:
-    series = SERIES.get(",".join(call.function.args), numbers)
+    series = SERIES.get(",".join(call.function.args), number_series)
 
     def run(args: Sequence[Value]) -> _Values:
         return iter(()) if None in args else series(*args)

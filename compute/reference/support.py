@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from compute.reference.aggregates import folder
-from compute.reference.cost import work, written_rows
-from compute.reference.function_table import makers
+from compute.reference.aggregates import aggregate_fold
+from compute.reference.cost import row_work_bound, values_row_count
+from compute.reference.function_table import implementations
 from compute.reference.set_returning import SETS
 from compute.reference.windows import WINDOWS, as_aggregate
 from sql.plan.nodes import (
@@ -55,8 +55,8 @@ def refusal(plan: Plan) -> str | None:
     missing = _missing(plan)
     if missing is not None:
         return f"the evaluator has no {missing}"
-    touched = work(plan)
-    if touched > max(WORK_MAX, _WORK_PER_WRITTEN_ROW * written_rows(plan)):
+    touched = row_work_bound(plan)
+    if touched > max(WORK_MAX, _WORK_PER_WRITTEN_ROW * values_row_count(plan)):
         return f"the plan may touch {touched} rows"
     return None
 
@@ -90,9 +90,11 @@ def _missing_of_node(node: Plan | Expr) -> str | None:
     match node:
         case Call() | AnyAll():
             function = node.function
-            return None if function.id in makers() else f"{function.kind.value} {function.id}"
+            return (
+                None if function.id in implementations() else f"{function.kind.value} {function.id}"
+            )
         case GroupBy():
-            missing = [call.function.id for call in node.aggregates if folder(call) is None]
+            missing = [call.function.id for call in node.aggregates if aggregate_fold(call) is None]
             return f"aggregate {missing[0]}" if missing else None
         case SetScan():
             missing = [c.function.id for c in node.calls if c.function.id not in SETS.makers()]
@@ -100,7 +102,7 @@ def _missing_of_node(node: Plan | Expr) -> str | None:
         case Window():
             for call in node.calls:
                 known = call.function.id in WINDOWS.makers()
-                if not known and folder(as_aggregate(call)) is None:
+                if not known and aggregate_fold(as_aggregate(call)) is None:
                     return f"window of {call.function.id}"
             return None
         case _:

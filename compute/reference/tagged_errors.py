@@ -20,14 +20,14 @@ _SEPARATOR: Final = "\x1f"
 """Between message, detail, hint, context and position; no text of ours has it."""
 
 
-def tagged(error: SqlError) -> str:
+def encode_error(error: SqlError) -> str:
     """Encode an error as text."""
     parts = (error.message, error.detail, error.hint, error.context, error.position)
     text = _SEPARATOR.join(str(part or "") for part in parts).rstrip(_SEPARATOR)
     return f"{ERROR_TAG}{error.sqlstate}:{text}"
 
 
-def untagged(text: str) -> SqlError | None:
+def decode_error(text: str) -> SqlError | None:
     """The error that a text encodes; None if it is no tagged error (T1)."""
     found = _TAGGED.match(text)
     if found is None:

@@ -9,11 +9,17 @@ INVARIANTS
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from compute.reference.aggregates import folder
+from compute.reference.aggregates import aggregate_fold
 from compute.reference.expressions import Evaluator, Frame, Row, Source
-from compute.reference.frames import FrameRows, Partition
+from compute.reference.frames import Partition, WindowFrameRows
 from compute.reference.functions.ordering import Key, row_key
-from compute.reference.groups import CompiledKey, aggregate_over, compiled, sort_keys, sorted_rows
+from compute.reference.groups import (
+    CompiledKey,
+    compile_aggregate,
+    compile_expressions,
+    compile_sort_keys,
+    sort_rows,
+)
 from compute.reference.registry import Registry
 from sql.errors import SqlError, not_supported
 from sql.functions.table import FunctionKind
@@ -22,7 +28,7 @@ from sql.types.sql_type import Value
 
 _Value: TypeAlias = Callable[[Partition, int], Value]
 _Args: TypeAlias = Sequence[Evaluator]
-_MakeFrame: TypeAlias = Callable[[], FrameRows]
+_MakeFrame: TypeAlias = Callable[[], WindowFrameRows]
 _Maker: TypeAlias = Callable[[_Args, _MakeFrame], Callable[[Partition], _Value]]
 
 WINDOWS: Final = Registry[_Maker](FunctionKind.WINDOW)
@@ -34,9 +40,9 @@ def as_aggregate(call: WindowCall) -> Aggregate:
     return Aggregate(call.function, call.args, False, call.filter, (), call.type)
 
 
-def windows(plan: Window, source: Source, inside: Frame) -> Source:
+def compile_windows(plan: Window, source: Source, inside: Frame) -> Source:
     """The rows of the input, each with the values of the calls behind it."""
-    makers = [window_over(call, inside) for call in plan.calls]
+    makers = [compile_window_call(call, inside) for call in plan.calls]
 
     def run() -> Iterator[Row]:
         rows = list(source())
@@ -50,14 +56,14 @@ def windows(plan: Window, source: Source, inside: Frame) -> Source:
 # --- one call ----------------------------------------------------------------------------------
 
 
-def window_over(call: WindowCall, inside: Frame) -> Callable[[list[Row]], list[Value]]:
+def compile_window_call(call: WindowCall, inside: Frame) -> Callable[[list[Row]], list[Value]]:
     """The values of a call for any rows, in their order. Raises 0A000."""
     maker = WINDOWS.makers().get(call.function.id)
-    if maker is None and folder(as_aggregate(call)) is None:
+    if maker is None and aggregate_fold(as_aggregate(call)) is None:
         raise not_supported(f"this window of {call.function.id}")
-    partition_keys = compiled(call.partition, inside)
+    partition_keys = compile_expressions(call.partition, inside)
     partition_of = row_key([expr.type for expr in call.partition])
-    order = sort_keys(call.order, inside)
+    order = compile_sort_keys(call.order, inside)
     peers_of = row_key([key.expr.type for key in call.order])
     value_of = _value_of(call, maker, inside, order)
 
@@ -69,7 +75,7 @@ def window_over(call: WindowCall, inside: Frame) -> Callable[[list[Row]], list[V
             parts.setdefault(key, []).append((*row, number))
         found: list[Value] = [None] * len(rows)
         for members in parts.values():
-            partition = _partition(sorted_rows(members, order), order, peers_of)
+            partition = _partition(sort_rows(members, order), order, peers_of)
             value = value_of(partition)
             for index, row in enumerate(partition.rows):
                 place = row[-1]
@@ -98,10 +104,10 @@ def _partition(
 def _value_of(
     call: WindowCall, maker: _Maker | None, inside: Frame, order: Sequence[CompiledKey]
 ) -> Callable[[Partition], _Value]:
-    args = compiled(call.args, inside)
+    args = compile_expressions(call.args, inside)
     if maker is not None:
-        return maker(args, lambda: FrameRows(call, order, inside))
-    frame, run = FrameRows(call, order, inside), aggregate_over(as_aggregate(call), inside)
+        return maker(args, lambda: WindowFrameRows(call, order, inside))
+    frame, run = WindowFrameRows(call, order, inside), compile_aggregate(as_aggregate(call), inside)
     return lambda _partition: lambda partition, index: run(frame.rows(partition, index))
 
 
@@ -209,7 +215,7 @@ def _nth_value(args: _Args, make_frame: _MakeFrame) -> Callable[[Partition], _Va
 
 
 def _picked(
-    args: _Args, frame: FrameRows, place_of: Callable[[Row], int | None]
+    args: _Args, frame: WindowFrameRows, place_of: Callable[[Row], int | None]
 ) -> Callable[[Partition], _Value]:
     """The first argument of one row of the frame; NULL for a place that it does not have."""
 

@@ -1,6 +1,6 @@
 """The `spark` engine: Spark on a JVM of its own, for inputs of any size.
 
-    Run ─▶ `executor` ─▶ `lane`, by the size of the inputs: one session and its threads
+    Run ─▶ `executor` ─▶ `session_pool`, by the size of the inputs: one session and its threads
              ├─ `relations`         table views ─▶ temporary views (`deleted_rows`)
              ├─ `functions`         Python workers (`worker_daemon`, `python_functions`)
              ├─ `recursion_rounds`  shared queries and recursions, computed before the statement
@@ -9,8 +9,8 @@
 Modules, from the bottom up:
   `gateway`, `jvm`, `class_archive`, `supervisor`    the JVM: connect, launch, keep running
   `errors`, `session`                                Spark's errors and settings
-  `deleted_rows`, `relations`, `functions`, `results`, `recursion_rounds`, `lane`, `executor`
-  `python_functions`, `worker_daemon`                run in Spark's Python workers
+  `deleted_rows`, `relations`, `functions`, `results`, `recursion_rounds`, `session_pool`,
+  `executor` `python_functions`, `worker_daemon` run in Spark's Python workers
 
 `coordinator` chooses this engine and imports `executor` and `session`.
 `compute.duckdb` and `compute.engine_sql` must not import it; it imports `compute.reference` and the

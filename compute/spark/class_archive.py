@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from compute.spark.jvm import class_path, dies_with_us, module_options
+from compute.spark.jvm import class_path, module_options, parent_death_prefix
 
 DUMP_SECONDS_MAX: Final = 300
 """It takes 10 s of one core, but at the lowest priority."""
@@ -76,7 +76,7 @@ def _dump(java: Path, classes: Path, target: Path, stop: threading.Event) -> boo
     if nice is None:
         return False
     command = [
-        *(*dies_with_us(), nice, "-n", "19", str(java), *module_options()),
+        *(*parent_death_prefix(), nice, "-n", "19", str(java), *module_options()),
         *("-Xshare:dump", "-XX:+UseSerialGC"),
         *("-XX:-UsePerfData", "-Xlog:cds=off", "-Xlog:cds+heap=off"),
         *(f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={target}"),

@@ -21,15 +21,15 @@ _BLOCK_BITS: Final = 16
 """Rows of a block, as a power of two. Larger: more bits sent for few deleted rows."""
 _BLOCK_ROWS: Final = 1 << _BLOCK_BITS
 
-HOLE_BLOCK: Final = f"shiftright({INDEX}, {_BLOCK_BITS})"
+DELETED_BLOCK: Final = f"shiftright({INDEX}, {_BLOCK_BITS})"
 """The block of a row of a file."""
-NO_HOLE: Final = (
+IS_NOT_DELETED: Final = (
     "__bits is null or bit_get("
     f"__bits[cast(shiftright({INDEX} & {_BLOCK_ROWS - 1}L, 6) as int)], cast({INDEX} & 63L as int)"
     ") = 0"
 )
 """The condition of rows that are not deleted, after the join."""
-HOLE_SCHEMA: Final = json.dumps(
+DELETED_BLOCK_SCHEMA: Final = json.dumps(
     {
         "type": "struct",
         "fields": [
@@ -45,7 +45,7 @@ HOLE_SCHEMA: Final = json.dumps(
 _BITS_TYPE: Final = pa.list_(pa.field("element", pa.int64(), nullable=False))
 
 
-def hole_rows(parts: Sequence[FileSlice]) -> pa.Table:
+def deleted_row_blocks(parts: Sequence[FileSlice]) -> pa.Table:
     """The deleted rows of these files, in blocks of bits."""
     found = [(part, block, bits) for part in parts for block, bits in _blocks(part)]
     names = [file_name(part.file.name) for part, _, _ in found]

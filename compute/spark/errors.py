@@ -15,17 +15,17 @@ from typing import Final
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
-from compute.reference.tagged_errors import untagged
+from compute.reference.tagged_errors import decode_error
 from compute.spark.gateway import JavaObject
 from compute.spark.jvm import Jvm
 from sql.emit.spark.types import HINT
 from sql.errors import (
     SqlError,
     division_by_zero,
-    invalid_text,
+    invalid_text_representation,
     not_supported,
     out_of_range,
-    stack_depth,
+    statement_too_complex,
 )
 from sql.types.text_input import field_overflow
 
@@ -68,10 +68,10 @@ class Failure:
     """Where a Java program's own arithmetic overflowed, innermost first."""
 
 
-def translated(error: Exception, jvm: Jvm) -> Exception:
+def translate_spark_error(error: Exception, jvm: Jvm) -> Exception:
     """The exception that the engine raises for an exception of py4j."""
     if isinstance(error, Py4JJavaError):
-        return translate_failures(failures(error, jvm), str(error))
+        return translate_failures(cause_chain(error, jvm), str(error))
     if isinstance(error, Py4JNetworkError | OSError) or not jvm.alive:
         return JvmDied()
     if isinstance(error, Py4JError):
@@ -80,13 +80,13 @@ def translated(error: Exception, jvm: Jvm) -> Exception:
     return error
 
 
-def guarded(jvm: Jvm) -> "Guard":
+def translating_errors(jvm: Jvm) -> "ErrorTranslation":
     """A context that translates py4j's exceptions."""
-    return Guard(jvm)
+    return ErrorTranslation(jvm)
 
 
-class Guard:
-    """See `guarded`."""
+class ErrorTranslation:
+    """See `translating_errors`."""
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
@@ -97,7 +97,7 @@ class Guard:
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, Py4JError | OSError):
             try:
-                found = translated(error, self._jvm)
+                found = translate_spark_error(error, self._jvm)
             except (Py4JError, OSError):
                 # It died while it was asked for the cause.
                 found = JvmDied()
@@ -105,7 +105,7 @@ class Guard:
                 raise found from error
 
 
-def failures(error: Py4JJavaError, jvm: Jvm) -> list[Failure]:
+def cause_chain(error: Py4JJavaError, jvm: Jvm) -> list[Failure]:
     """The chain of causes, outermost first."""
     found: list[Failure] = []
     thrown: JavaObject = error.java_exception
@@ -204,7 +204,7 @@ def out_of_memory() -> SqlError:
 
 
 def _raised(failure: Failure) -> SqlError | None:
-    return untagged(failure.parameters.get("errorMessage", ""))
+    return decode_error(failure.parameters.get("errorMessage", ""))
 
 
 def _arithmetic(failure: Failure) -> SqlError:
@@ -232,7 +232,7 @@ def _numeric(failure: Failure) -> SqlError:
 def _cast_input(failure: Failure) -> SqlError:
     target = _target(failure)
     text = failure.parameters.get("expression", "''")
-    error = invalid_text(target, text[1:-1] if text.startswith("'") else text)
+    error = invalid_text_representation(target, text[1:-1] if text.startswith("'") else text)
     if target.startswith(("date", "timestamp")):
         error.sqlstate = "22007"
     return error
@@ -288,10 +288,10 @@ _BY_CONDITION: Final[dict[str, Callable[[Failure], SqlError | None]]] = {
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": _volatile,
     "INVALID_RECURSIVE_REFERENCE": _recursive,
     "UNABLE_TO_ACQUIRE_MEMORY": lambda _: out_of_memory(),
-    "FAILED_TO_PARSE_TOO_COMPLEX": lambda _: stack_depth(),
+    "FAILED_TO_PARSE_TOO_COMPLEX": lambda _: statement_too_complex(),
 }
 _BY_CLASS: Final[dict[str, Callable[[], SqlError]]] = {
     "java.lang.OutOfMemoryError": out_of_memory,
     "org.apache.spark.memory.SparkOutOfMemoryError": out_of_memory,
-    "java.lang.StackOverflowError": stack_depth,
+    "java.lang.StackOverflowError": statement_too_complex,
 }

@@ -28,22 +28,22 @@ import pyarrow.parquet as pq
 
 from compute.arrow import batch_schema
 from compute.executor import EngineUnavailable, Run
-from compute.scan import RowReader, bytes_of, deleted_of, is_small, rows_of
-from compute.spark.errors import JvmDied, guarded
+from compute.scan import RowReader, deleted_row_count, is_small_view, row_count_bound, view_bytes
+from compute.spark.errors import JvmDied, translating_errors
 from compute.spark.jvm import Jvm, JvmSettings
-from compute.spark.lane import Lane, MadeFiles, Query
 from compute.spark.relations import Relations
-from compute.spark.results import COLLECT_ROWS_MAX, Spool, rows_at_least
+from compute.spark.results import COLLECT_ROWS_MAX, Spool, minimum_rows
 from compute.spark.session import (
-    LaneName,
+    SessionPoolName,
     SparkSession,
     SparkSettings,
     launch_conf,
-    prove,
-    write_pools,
+    verify_settings,
+    write_scheduler_pools,
 )
+from compute.spark.session_pool import ComputedRowFiles, PooledQuery, SessionPool
 from compute.spark.supervisor import JvmState, JvmSupervisor
-from sql.errors import stack_depth
+from sql.errors import statement_too_complex
 from sql.plan.nodes import output_columns
 from storage.batch import DataFile, ShardView
 from storage.threads import Threads
@@ -67,14 +67,14 @@ READERS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class SparkEngine:
     """One JVM, ready to answer."""
 
     jvm: Jvm
-    lanes: Mapping[LaneName, Lane]
+    lanes: Mapping[SessionPoolName, SessionPool]
     control: Threads
 
-    def cancel(self, query: Query) -> None:
+    def cancel(self, query: PooledQuery) -> None:
         """Cancel a query's jobs, now or when they are submitted; does not wait."""
         query.cancelled.set()
         # Without control threads the engine is closed, and its jobs with it.
@@ -82,8 +82,8 @@ class Engine:
             self.control.submit(self._cancel, query.group)
 
     def _cancel(self, group: str) -> None:
-        with guarded(self.jvm):
-            context = self.lanes[LaneName.SMALL].session.context
+        with translating_errors(self.jvm):
+            context = self.lanes[SessionPoolName.SMALL].session.context
             context.cancelJobGroupAndFutureJobs(group)
 
     def close(self) -> None:
@@ -99,16 +99,16 @@ class SparkExecutor:
     def __init__(self, settings: SparkSettings) -> None:
         self._settings = settings
         self._numbers = itertools.count(1)
-        self._engine: Engine | None = None
+        self._engine: SparkEngine | None = None
         self._reader = RowReader(self._read_file)
         self._spools = settings.directory / "spools"
         self._inbox = settings.directory / "inbox"
         for directory in (self._spools, self._inbox):
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True, mode=0o700)
-        write_pools(settings)
+        write_scheduler_pools(settings)
         self._readers = Threads(READERS, "spark-results")
-        self._supervisor: JvmSupervisor[Engine] = JvmSupervisor(
+        self._supervisor: JvmSupervisor[SparkEngine] = JvmSupervisor(
             JvmSettings(
                 directory=settings.directory / "jvm",
                 conf=launch_conf(settings),
@@ -151,7 +151,7 @@ class SparkExecutor:
                         yield batch
                 return
             except RecursionError as error:
-                raise stack_depth() from error
+                raise statement_too_complex() from error
             except JvmDied as error:
                 # Also when the process lives: what it says cannot be relied on any more.
                 engine.jvm.kill()
@@ -174,8 +174,8 @@ class SparkExecutor:
 
     # --- one answer ----------------------------------------------------------------------------
 
-    async def _answer(self, engine: Engine, run: Run) -> AsyncGenerator[pa.RecordBatch, None]:
-        query = Query(run, next(self._numbers))
+    async def _answer(self, engine: SparkEngine, run: Run) -> AsyncGenerator[pa.RecordBatch, None]:
+        query = PooledQuery(run, next(self._numbers))
         try:
             async with aclosing(self._batches(engine, query)) as batches:
                 async for batch in batches:
@@ -183,12 +183,17 @@ class SparkExecutor:
         finally:
             query.when_done(self._submit)
 
-    async def _batches(self, engine: Engine, query: Query) -> AsyncGenerator[pa.RecordBatch, None]:
+    async def _batches(
+        self, engine: SparkEngine, query: PooledQuery
+    ) -> AsyncGenerator[pa.RecordBatch, None]:
         """The answer, collected or through files."""
         run = query.run
-        lane = engine.lanes[lane_of(run)]
-        rows = {name: rows_of(view) - deleted_of(view) for name, view in run.inputs.items()}
-        if rows_at_least(run.plan, rows, run.parameters) < COLLECT_ROWS_MAX:
+        lane = engine.lanes[choose_session_pool(run)]
+        rows = {
+            name: row_count_bound(view) - deleted_row_count(view)
+            for name, view in run.inputs.items()
+        }
+        if minimum_rows(run.plan, rows, run.parameters) < COLLECT_ROWS_MAX:
             collected = await _finished(
                 engine, query, lane.call(query, partial(lane.collect, query))
             )
@@ -201,7 +206,7 @@ class SparkExecutor:
                 yield batch
 
     async def _spooled(
-        self, engine: Engine, lane: Lane, query: Query
+        self, engine: SparkEngine, lane: SessionPool, query: PooledQuery
     ) -> AsyncGenerator[pa.RecordBatch, None]:
         """The answer through files."""
         schema = batch_schema(output_columns(query.run.plan))
@@ -240,12 +245,12 @@ class SparkExecutor:
 
     # --- one JVM -------------------------------------------------------------------------------
 
-    def _prepare(self, jvm: Jvm) -> Engine:
+    def _prepare(self, jvm: Jvm) -> SparkEngine:
         """Open sessions on a new JVM and verify them (K1 of `spark/session.py`)."""
-        with guarded(jvm):
+        with translating_errors(jvm):
             root = jvm.java.org.apache.spark.sql.classic.SparkSession.builder().getOrCreate()
-            lanes = {name: self._lane(jvm, root, name) for name in LaneName}
-        previous, engine = self._engine, Engine(jvm, lanes, Threads(1, "spark-control"))
+            lanes = {name: self._lane(jvm, root, name) for name in SessionPoolName}
+        previous, engine = self._engine, SparkEngine(jvm, lanes, Threads(1, "spark-control"))
         if previous is not None:
             previous.close()
         self._engine = engine
@@ -253,23 +258,25 @@ class SparkExecutor:
             lane.warm_up()
         return engine
 
-    def _lane(self, jvm: Jvm, root: object, name: LaneName) -> Lane:
+    def _lane(self, jvm: Jvm, root: object, name: SessionPoolName) -> SessionPool:
         settings = self._settings
         session = SparkSession(jvm, root, name, settings.cores)
         session.enter_thread()
-        prove(session)
+        verify_settings(session)
         relations = Relations(
             session, self._reader, warehouse=settings.warehouse, inbox=self._inbox
         )
-        threads = max(2, settings.cores) if name is LaneName.LARGE else max(4, 2 * settings.cores)
-        files = MadeFiles(self._spools, settings.spool_bytes_max)
-        return Lane(session, relations, files, threads=threads)
+        threads = (
+            max(2, settings.cores) if name is SessionPoolName.LARGE else max(4, 2 * settings.cores)
+        )
+        files = ComputedRowFiles(self._spools, settings.spool_bytes_max)
+        return SessionPool(session, relations, files, threads=threads)
 
     def _read_file(self, shard: ShardId, file: DataFile) -> pa.Table:
         return pq.read_table(self._settings.warehouse / shard / file.name, partitioning=None)
 
 
-async def _finished(engine: Engine, query: Query, future: "Future[R]") -> R:
+async def _finished(engine: SparkEngine, query: PooledQuery, future: "Future[R]") -> R:
     """The result of a query's work; the work is cancelled if nobody waits for it any more."""
     try:
         return await asyncio.wrap_future(future)
@@ -278,14 +285,17 @@ async def _finished(engine: Engine, query: Query, future: "Future[R]") -> R:
         raise
 
 
-def lane_of(run: Run) -> LaneName:
+def choose_session_pool(run: Run) -> SessionPoolName:
     """The session pool for a run, by the size of all its inputs."""
     views: Sequence[ShardView] = tuple(run.inputs.values())
-    if all(is_small(view) for view in views) and sum(map(rows_of, views)) <= SMALL_TOTAL_ROWS_MAX:
-        return LaneName.SMALL
     if (
-        sum(map(rows_of, views)) <= MEDIUM_ROWS_MAX
-        and sum(map(bytes_of, views)) <= MEDIUM_BYTES_MAX
+        all(is_small_view(view) for view in views)
+        and sum(map(row_count_bound, views)) <= SMALL_TOTAL_ROWS_MAX
     ):
-        return LaneName.MEDIUM
-    return LaneName.LARGE
+        return SessionPoolName.SMALL
+    if (
+        sum(map(row_count_bound, views)) <= MEDIUM_ROWS_MAX
+        and sum(map(view_bytes, views)) <= MEDIUM_BYTES_MAX
+    ):
+        return SessionPoolName.MEDIUM
+    return SessionPoolName.LARGE

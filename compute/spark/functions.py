@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from compute.spark.python_functions import ArrowFunction, returned_type
+from compute.spark.python_functions import ArrowFunction, spark_type_of_json
 from compute.spark.session import SparkSession
 from sql.emit.spark.types import spark_type
-from sql.emit.state import OutsideFunction
+from sql.emit.state import WorkerFunction
 from sql.plan.nodes import Aggregate, WindowCall
 from sql.plan.traverse import is_volatile_expression
 
@@ -35,7 +35,7 @@ class _Returned:
     json: str
 
     def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
-        return returned_type, (self.json,)
+        return spark_type_of_json, (self.json,)
 
 
 class SparkFunctions:
@@ -48,7 +48,7 @@ class SparkFunctions:
         self._in_use: Counter[str] = Counter()
 
     @contextmanager
-    def registered(self, functions: Mapping[str, OutsideFunction]) -> Generator[None]:
+    def registered(self, functions: Mapping[str, WorkerFunction]) -> Generator[None]:
         """Register functions until the context ends (F1)."""
         with self._lock:
             for name, function in functions.items():
@@ -64,10 +64,10 @@ class SparkFunctions:
                 self._in_use.subtract(functions.keys())
                 self._forget()
 
-    def _register(self, name: str, function: OutsideFunction) -> None:
+    def _register(self, name: str, function: WorkerFunction) -> None:
         session, expr = self._session, function.expr
         volatile = not isinstance(expr, Aggregate | WindowCall) and is_volatile_expression(expr)
-        type_ = session.struct(answer_type(function))
+        type_ = session.struct(result_struct_fields(function))
         answer = (ArrowFunction(name, function), _Returned(str(type_.json())))
         session.register(name, pickle.dumps(answer), type_, deterministic=not volatile)
 
@@ -78,7 +78,7 @@ class SparkFunctions:
             del self._names[name], self._in_use[name]
 
 
-def answer_type(function: OutsideFunction) -> str:
-    """The fields of a function's result (O2 of `sql/emit/spark/outside.py`)."""
+def result_struct_fields(function: WorkerFunction) -> str:
+    """The fields of a function's result (O2 of `sql/emit/spark/worker_functions.py`)."""
     value = spark_type(function.expr.type)
     return f"v {f'array<{value}>' if function.makes_list else value}, e string"

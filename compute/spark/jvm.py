@@ -116,7 +116,7 @@ def find_java(java_home: Path | None, environment: Mapping[str, str] = os.enviro
             raise EngineUnavailable(f"there is no Java in {java_home}")
         if java_version(java) < JAVA_VERSION_MIN:
             raise EngineUnavailable(f"the Java in {java_home} is older than {JAVA_VERSION_MIN}")
-        if (rules := zone_rules(java)) != ZONE_RULES:
+        if (rules := tzdata_release(java)) != ZONE_RULES:
             told = "the Java in %s has time zones of %s, not %s: some hours may differ on Spark"
             log.warning(told, java_home, rules or "an unknown release", ZONE_RULES)
         return java
@@ -131,10 +131,10 @@ def find_java(java_home: Path | None, environment: Mapping[str, str] = os.enviro
 
 
 def _is_known(java: Path) -> bool:
-    return java_version(java) >= JAVA_VERSION_MIN and zone_rules(java) == ZONE_RULES
+    return java_version(java) >= JAVA_VERSION_MIN and tzdata_release(java) == ZONE_RULES
 
 
-def zone_rules(java: Path) -> str:
+def tzdata_release(java: Path) -> str:
     """The release of its time zone rules (tzdata); "" if it cannot be determined."""
     try:
         with (java.resolve().parent.parent / "lib" / "tzdb.dat").open("rb") as rules:
@@ -251,7 +251,7 @@ def launch(settings: JvmSettings, stop: threading.Event) -> Jvm:
         raise
 
 
-def dies_with_us() -> list[str]:
+def parent_death_prefix() -> list[str]:
     """The prefix of a command whose process the kernel kills when the calling thread ends."""
     return [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid())]
 
@@ -264,7 +264,7 @@ def _command(settings: JvmSettings) -> list[str]:
     conf.touch(mode=0o600)
     conf.write_text("".join(_property(*item) for item in settings.conf.items()))
     return [
-        *dies_with_us(),
+        *parent_death_prefix(),
         str(find_java(settings.java_home)),
         *module_options(),
         f"-Xmx{settings.heap_mb}m",

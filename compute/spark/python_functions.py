@@ -5,8 +5,8 @@
 INVARIANTS
   P1  functions arrive bound and pickled by the server; no user text is parsed or evaluated as code.
   P2  a row never makes the batch fail: its error stands in `e`, tagged, and `v` is NULL
-      (`sql/emit/spark/outside.py`, O2). Lack of memory is an error of the whole batch. Anything
-      else is a bug and ends the task.
+      (`sql/emit/spark/worker_functions.py`, O2). Lack of memory is an error of the whole batch.
+      Anything else is a bug and ends the task.
   P3  only `sql` and the evaluator are imported, because a worker starts while a query waits.
 """
 
@@ -26,13 +26,13 @@ from compute.reference.functions.float_folds import (
     float_fold,
     float_frames,
     float_groups,
-    of_frames,
+    fold_frames,
 )
-from compute.reference.groups import aggregate_over
-from compute.reference.tagged_errors import tagged
-from compute.reference.windows import window_over
-from sql.emit.state import OutsideFunction
-from sql.errors import SqlError, stack_depth
+from compute.reference.groups import compile_aggregate
+from compute.reference.tagged_errors import encode_error
+from compute.reference.windows import compile_window_call
+from sql.emit.state import WorkerFunction
+from sql.errors import SqlError, statement_too_complex
 from sql.plan.nodes import Aggregate, ColumnId, Plan, WindowCall
 from sql.types.sql_type import SqlType, Value
 
@@ -49,11 +49,11 @@ _compiled: "OrderedDict[str, _Evaluate]" = OrderedDict()
 @dataclass(frozen=True, slots=True)
 class ArrowFunction:
     """The function of this name; equal names mean equal functions (O1 of
-    `sql/emit/spark/outside.py`).
+    `sql/emit/spark/worker_functions.py`).
     """
 
     name: str
-    function: OutsideFunction
+    function: WorkerFunction
 
     def __call__(self, *arrays: _Array) -> _Array:
         """The answers for the rows of a batch (P2)."""
@@ -62,7 +62,7 @@ class ArrowFunction:
         except MemoryError:
             # What the rows had taken is free again.
             count = len(arrays[0])
-            return self._structs([None] * count, [tagged(_out_of_memory())] * count)
+            return self._structs([None] * count, [encode_error(_out_of_memory())] * count)
 
     def _answers(self, arrays: Sequence[_Array]) -> _Array:
         evaluate = self._evaluate()
@@ -72,9 +72,9 @@ class ArrowFunction:
             try:
                 value, error = evaluate(row), None
             except SqlError as found:
-                value, error = None, tagged(found)
+                value, error = None, encode_error(found)
             except RecursionError:
-                value, error = None, tagged(stack_depth())
+                value, error = None, encode_error(statement_too_complex())
             values.append(value)
             errors.append(error)
         return self._structs(values, errors)
@@ -119,22 +119,22 @@ def _out_of_memory() -> SqlError:
     )
 
 
-def returned_type(text: str) -> object:
+def spark_type_of_json(text: str) -> object:
     """Spark's type for this JSON."""
     from pyspark.sql.types import StructType
 
     return StructType.fromJson(json.loads(text))
 
 
-def _evaluator(function: OutsideFunction) -> _Evaluate:
+def _evaluator(function: WorkerFunction) -> _Evaluate:
     columns = {ColumnId(index): index for index in range(len(function.columns))}
     frame = Frame(columns, (), _no_subplan)
     try:
         if isinstance(function.expr, WindowCall):
             call = function.expr
-            return _of_frames(call) if function.of_frames else window_over(call, frame)
+            return _of_frames(call) if function.of_frames else compile_window_call(call, frame)
         if isinstance(function.expr, Aggregate):
-            return _float_fold(function.expr) or aggregate_over(function.expr, frame)
+            return _float_fold(function.expr) or compile_aggregate(function.expr, frame)
         return compile_expression(function.expr, frame)
     except SqlError as error:
         return _failing(error)
@@ -143,7 +143,7 @@ def _evaluator(function: OutsideFunction) -> _Evaluate:
 def _of_frames(call: WindowCall) -> _Evaluate:
     fold = float_fold(call)
     assert fold is not None, "there are frames for floats only"
-    return lambda frames: of_frames(fold, frames)
+    return lambda frames: fold_frames(fold, frames)
 
 
 def _float_fold(call: Aggregate) -> _Evaluate | None:
@@ -190,4 +190,6 @@ def _groups(array: _Array, types: Sequence[SqlType]) -> Iterator[Sequence[Row]]:
 
 
 def _no_subplan(_plan: Plan, _frame: Frame) -> Source:
-    raise AssertionError("O1 of `sql/emit/spark/outside.py`: a subquery's value is an argument")
+    raise AssertionError(
+        "O1 of `sql/emit/spark/worker_functions.py`: a subquery's value is an argument"
+    )

@@ -35,9 +35,15 @@ from compute.scan import column_names
 from compute.spark.functions import SparkFunctions
 from compute.spark.gateway import JavaObject
 from compute.spark.relations import Relations
-from compute.spark.results import COLLECT_ROWS_MAX, SPOOL_OPTIONS, Spool, decoded, engine_schema
+from compute.spark.results import (
+    COLLECT_ROWS_MAX,
+    SPOOL_OPTIONS,
+    Spool,
+    decode_batches,
+    engine_schema,
+)
 from compute.spark.session import SparkSession
-from sql.emit.emitted_query import EmittedQuery, Made, Rounds
+from sql.emit.emitted_query import DerivedRelation, EmittedQuery, Iterations
 from sql.plan.nodes import PlanColumn
 
 MEMORY_BYTES_MAX: Final = 32 << 20
@@ -101,7 +107,7 @@ class _Rows:
         return self.relations.united(frames)
 
 
-class MadeRows:
+class ComputedRelations:
     """The computed relations of one run. Used by one thread at a time."""
 
     def __init__(
@@ -149,7 +155,7 @@ class MadeRows:
                 self._made[one.name] = self._rows_of(one).frame()
             self._name(one.name, self._made[one.name])
 
-    def _rows_of(self, made: Made) -> _Rows:
+    def _rows_of(self, made: DerivedRelation) -> _Rows:
         """The rows of a relation, iteration by iteration."""
         base = self._round(made.base, in_files=False)
         rows = _Rows(self._relations, engine_schema(made.base.columns))
@@ -158,7 +164,7 @@ class MadeRows:
             self._add_rounds(made.name, made.rounds, rows, base)
         return rows
 
-    def _add_rounds(self, name: str, rounds: Rounds, rows: _Rows, base: _Round) -> None:
+    def _add_rounds(self, name: str, rounds: Iterations, rows: _Rows, base: _Round) -> None:
         last = base
         while last.count and (rounds.rows_max is None or rows.count < rounds.rows_max):
             self._name(rounds.last, last.frame)
@@ -202,7 +208,7 @@ class MadeRows:
         if messages is None:
             return None
         schema = engine_schema(columns)
-        table = pa.Table.from_batches(decoded(messages, schema), schema)
+        table = pa.Table.from_batches(decode_batches(messages, schema), schema)
         if table.num_rows >= COLLECT_ROWS_MAX:
             return None
         return table.rename_columns(column_names(schema, identity=False))

@@ -24,14 +24,19 @@ from compute.scan import (
     ViewKey,
     column_names,
     file_name,
-    is_small,
-    is_whole,
+    is_small_view,
+    is_whole_file,
     spark_schema,
     view_key,
 )
-from compute.spark.deleted_rows import HOLE_BLOCK, HOLE_SCHEMA, NO_HOLE, hole_rows
+from compute.spark.deleted_rows import (
+    DELETED_BLOCK,
+    DELETED_BLOCK_SCHEMA,
+    IS_NOT_DELETED,
+    deleted_row_blocks,
+)
 from compute.spark.gateway import JavaObject
-from compute.spark.session import LaneName, SparkSession
+from compute.spark.session import SessionPoolName, SparkSession
 from storage.batch import FileSlice, ShardView
 
 RELATIONS_MAX: Final = 256
@@ -115,7 +120,7 @@ class Relations:
         return self._in_one(_union(frames))
 
     def _in_one(self, frame: JavaObject) -> JavaObject:
-        if self._session.lane is LaneName.SMALL:
+        if self._session.lane is SessionPoolName.SMALL:
             # A single partition, known to be one: no exchange is planned above it.
             return frame.coalesce(1)
         return frame
@@ -136,7 +141,7 @@ class Relations:
 
     def _make(self, relation: _Relation, *, identity: bool) -> None:
         view = relation.shard_view
-        if is_small(view):
+        if is_small_view(view):
             rows = self._reader.rows(view, identity=identity)
             frame = self.local(rows)
             size = rows.nbytes
@@ -150,10 +155,10 @@ class Relations:
     def _from_files(self, view: ShardView, *, identity: bool) -> tuple[JavaObject, int]:
         """A DataFrame of files and inline rows; and the bytes of the inline rows."""
         frames: list[JavaObject] = []
-        whole = [part for part in view.files if is_whole(part)]
+        whole = [part for part in view.files if is_whole_file(part)]
         if whole:
             frames.append(self._whole(view, whole, identity=identity))
-        holed = [part for part in view.files if not is_whole(part)]
+        holed = [part for part in view.files if not is_whole_file(part)]
         if holed:
             frames.append(self._holed(view, holed, identity=identity))
         rows = self._reader.inline(view, identity=identity)
@@ -199,11 +204,11 @@ class Relations:
         holes = self._kept(
             self._holes,
             (view.shard, view.base_key),
-            lambda: self._local(hole_rows(parts), HOLE_SCHEMA),
+            lambda: self._local(deleted_row_blocks(parts), DELETED_BLOCK_SCHEMA),
         )
-        frame = frame.selectExpr(session.strings(["*", f"{HOLE_BLOCK} as __block"]))
+        frame = frame.selectExpr(session.strings(["*", f"{DELETED_BLOCK} as __block"]))
         keys = session.strings([SOURCE, "__block"])
-        return frame.join(session.broadcast(holes), keys, "left_outer").filter(NO_HOLE)
+        return frame.join(session.broadcast(holes), keys, "left_outer").filter(IS_NOT_DELETED)
 
     def _kept(
         self,

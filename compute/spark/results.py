@@ -79,14 +79,14 @@ def engine_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
     return pa.schema([pa.field(f"o{n}", arrow_type(c.type)) for n, c in enumerate(columns)])
 
 
-def decoded(messages: bytes, schema: pa.Schema) -> list[pa.RecordBatch]:
+def decode_batches(messages: bytes, schema: pa.Schema) -> list[pa.RecordBatch]:
     """Decode Arrow record batch messages that follow each other."""
     stream = pa.BufferReader(schema.serialize().to_pybytes() + messages)
     with pa.ipc.open_stream(stream) as reader:
         return [batch for batch in reader if batch.num_rows]
 
 
-def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def conform_spark_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch with the names and exact types of the contract (E1)."""
     if not len(schema):
         return batch.select(list[str]())
@@ -109,7 +109,7 @@ def _fitted(column: "pa.Array[Any]", type_: pa.DataType) -> "pa.Array[Any]":
     return pa.StructArray.from_arrays(parts, fields=fields, mask=column.is_null())
 
 
-def sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def slice_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The batch in pieces of bounded size (E3 of `compute/executor.py`)."""
     for first in range(0, batch.num_rows, BATCH_ROWS_MAX):
         yield batch.slice(first, BATCH_ROWS_MAX)
@@ -169,7 +169,7 @@ class Spool:
         with pq.ParquetFile(part) as file:
             for batch in file.iter_batches(batch_size=BATCH_ROWS_MAX):
                 if batch.num_rows:
-                    yield conform(batch, self._schema)
+                    yield conform_spark_batch(batch, self._schema)
         part.unlink()
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ class Spool:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def rows_at_least(
+def minimum_rows(
     plan: Plan,
     rows: Mapping[RelationId, int],
     parameters: Sequence[Value],
@@ -188,7 +188,7 @@ def rows_at_least(
     if not depth:
         # Such a plan is refused by the emitter, in better words.
         return 0
-    below = partial(rows_at_least, rows=rows, parameters=parameters, depth=depth - 1)
+    below = partial(minimum_rows, rows=rows, parameters=parameters, depth=depth - 1)
     match plan:
         case Scan():
             return rows[plan.relation]

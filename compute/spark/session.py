@@ -11,7 +11,7 @@ thousand rows are not the best ones for three hundred million.
     large    any                 generated code, adaptive execution, results through files
 
 INVARIANTS
-  K1  a session whose settings do not take effect is never used (`prove`).
+  K1  a session whose settings do not take effect is never used (`verify_settings`).
   K2  tasks see the settings of their session: each thread of a lane carries them as local
       properties.
 """
@@ -28,12 +28,12 @@ from typing import Final, cast
 from py4j.protocol import Py4JJavaError
 
 from compute.executor import BATCH_ROWS_MAX, EngineUnavailable
-from compute.spark.errors import failures, guarded
+from compute.spark.errors import cause_chain, translating_errors
 from compute.spark.gateway import JavaObject
 from compute.spark.jvm import Jvm
 
 
-class LaneName(StrEnum):
+class SessionPoolName(StrEnum):
     """The session pools; see the module."""
 
     SMALL = "small"
@@ -145,8 +145,8 @@ _LARGER: Final[Mapping[str, str]] = {
         + ",org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
     ),
 }
-_LANES: Final[Mapping[LaneName, Mapping[str, str]]] = {
-    LaneName.SMALL: {
+_LANES: Final[Mapping[SessionPoolName, Mapping[str, str]]] = {
+    SessionPoolName.SMALL: {
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -156,8 +156,8 @@ _LANES: Final[Mapping[LaneName, Mapping[str, str]]] = {
         # own.
         "spark.sql.autoBroadcastJoinThreshold": "-1",
     },
-    LaneName.MEDIUM: {**_LARGER, "spark.sql.adaptive.enabled": "false"},
-    LaneName.LARGE: {**_LARGER, "spark.sql.adaptive.enabled": "true"},
+    SessionPoolName.MEDIUM: {**_LARGER, "spark.sql.adaptive.enabled": "false"},
+    SessionPoolName.LARGE: {**_LARGER, "spark.sql.adaptive.enabled": "true"},
 }
 
 
@@ -202,9 +202,9 @@ def launch_conf(settings: SparkSettings) -> dict[str, str]:
     }
 
 
-def write_pools(settings: SparkSettings) -> None:
+def write_scheduler_pools(settings: SparkSettings) -> None:
     """Write the lanes' scheduler weights: when cores are short, small queries come first."""
-    weights = {LaneName.SMALL: 100, LaneName.MEDIUM: 10, LaneName.LARGE: 1}
+    weights = {SessionPoolName.SMALL: 100, SessionPoolName.MEDIUM: 10, SessionPoolName.LARGE: 1}
     text = "".join(
         f'<pool name="{name}"><schedulingMode>FAIR</schedulingMode><weight>{weight}</weight></pool>'
         for name, weight in weights.items()
@@ -218,14 +218,14 @@ class SparkSession:
     trip).
     """
 
-    def __init__(self, jvm: Jvm, root: JavaObject, lane: LaneName, cores: int) -> None:
+    def __init__(self, jvm: Jvm, root: JavaObject, lane: SessionPoolName, cores: int) -> None:
         self.jvm = jvm
         self.lane = lane
         self.java = root.newSession()
         self.context = root.sparkContext()
         self._conf = {**_FIXED, **_LANES[lane]}
         self._conf.setdefault("spark.sql.shuffle.partitions", str(cores))
-        if lane is LaneName.LARGE:
+        if lane is SessionPoolName.LARGE:
             # Many, because adaptive execution merges small ones and splits none.
             self._conf["spark.sql.shuffle.partitions"] = str(16 * cores)
         conf = self.java.conf()
@@ -250,7 +250,7 @@ class SparkSession:
 
     def enter_thread(self) -> None:
         """Bind the calling thread to this session (K2)."""
-        with guarded(self.jvm):
+        with translating_errors(self.jvm):
             self._activate(self.java)
             for name, value in self._conf.items():
                 self.context.setLocalProperty(name, value)
@@ -336,7 +336,7 @@ class SparkSession:
         writer.parquet(str(directory))
 
 
-def prove(session: SparkSession) -> None:
+def verify_settings(session: SparkSession) -> None:
     """Refuse to serve unless each setting takes effect (K1)."""
     found = [str(value) for value in _row(session, f"select {', '.join(_VALUES)}")]
     for (text, expected), value in zip(_VALUES.items(), found, strict=True):
@@ -357,7 +357,9 @@ def _condition(session: SparkSession, text: str) -> str:
     try:
         return f"no failure but {_row(session, text)}"
     except Py4JJavaError as error:
-        return next((f.condition for f in failures(error, session.jvm) if f.condition), str(error))
+        return next(
+            (f.condition for f in cause_chain(error, session.jvm) if f.condition), str(error)
+        )
 
 
 # Constants, so that no job is run: a start should not take longer than it must.

@@ -19,7 +19,7 @@ from typing import Final
 from pyspark import worker
 from pyspark.daemon import manager
 
-from compute.reference.function_table import makers
+from compute.reference.function_table import implementations
 from compute.spark import python_functions as outside_functions
 from sql.functions.table import all_functions
 
@@ -29,7 +29,7 @@ must fit; there are as many workers as cores, for each function of a running sta
 """
 
 
-def bound_memory() -> None:
+def limit_memory() -> None:
     """Limit the memory of this process and of those that it forks (D2)."""
     taken = Path("/proc/self/statm")
     if not taken.exists():
@@ -43,6 +43,6 @@ def bound_memory() -> None:
 if __name__ == "__main__":
     assert worker.main is not None, "loaded for the workers"
     assert outside_functions.ArrowFunction is not None, "loaded for the workers"
-    assert makers().keys() <= {row.id for row in all_functions()}, "both tables are loaded"
-    bound_memory()
+    assert implementations().keys() <= {row.id for row in all_functions()}, "both tables are loaded"
+    limit_memory()
     manager()

@@ -21,15 +21,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator.core.catalog_annotations import forget, is_there, put_comment
+from coordinator.core.catalog_annotations import forget_annotations, put_comment, subject_exists
 from coordinator.core.catalog_records import decode_change, encode_change
-from coordinator.core.catalog_references import new_misfit
+from coordinator.core.catalog_references import new_broken_reference
 from coordinator.core.messages import (
     CatalogChange,
     PutComment,
     PutObject,
+    PutPrivileges,
     PutReadHold,
-    PutRights,
     PutRole,
     PutSchema,
     PutTable,
@@ -41,13 +41,21 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
-from coordinator.core.privilege_changes import change_rights, missing_role
-from coordinator.core.relation_names import names_twice
-from sql.catalog.acl import Rights
-from sql.catalog.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline, state_of
+from coordinator.core.privilege_changes import apply_privilege_change, missing_role
+from coordinator.core.relation_names import duplicate_relation_names
+from sql.catalog.acl import ObjectPrivileges
+from sql.catalog.catalog import (
+    WHOLE_CATALOG,
+    Catalog,
+    NameDependency,
+    ReadHold,
+    Table,
+    Timeline,
+    type_dependency_state,
+)
 from sql.catalog.objects import (
-    RELATION,
-    TYPE,
+    RELATION_SPACE,
+    TYPE_SPACE,
     CatalogObject,
     Comment,
     EnumDefinition,
@@ -60,12 +68,12 @@ from storage.types import Timestamp
 
 COLLECTION: Final = "catalog"
 
-MADE_MAX: Final = 8
+MATERIALIZED_VERSIONS_MAX: Final = 8
 """Versions that are kept as they are. Larger: more memory. Smaller: reads of the past, and those
 that began before DDL, make theirs anew more often."""
 
 
-class Stale(Exception):
+class StaleCatalog(Exception):
     """The catalog has changed since the statement was bound; the text says what."""
 
 
@@ -92,27 +100,31 @@ def _applied(
     roles, rights = dict(catalog.roles), dict(catalog.rights)
     for change in changes:
         match change:
-            case PutRole() | RemoveRole() | PutRights():
-                problem = change_rights(
+            case PutRole() | RemoveRole() | PutPrivileges():
+                problem = apply_privilege_change(
                     roles, rights, change, (tables, objects, schemas), replayed=replayed
                 )
                 if problem is not None:
-                    raise Stale(problem)
+                    raise StaleCatalog(problem)
             case PutComment(comment=comment):
-                if not is_there(comment.subject, tables, objects, schemas, roles):
-                    raise Stale("what is commented on was dropped by a concurrent transaction")
+                if not subject_exists(comment.subject, tables, objects, schemas, roles):
+                    raise StaleCatalog(
+                        "what is commented on was dropped by a concurrent transaction"
+                    )
                 put_comment(comments, comment)
             case PutTable(table=table):
-                if (RELATION, table.schema, table.name) in objects:
-                    raise Stale(f'relation "{table.name}" already exists')
-                if (TYPE, table.schema, table.name) in objects:
-                    raise Stale(f'type "{table.name}" already exists')
+                if (RELATION_SPACE, table.schema, table.name) in objects:
+                    raise StaleCatalog(f'relation "{table.name}" already exists')
+                if (TYPE_SPACE, table.schema, table.name) in objects:
+                    raise StaleCatalog(f'type "{table.name}" already exists')
                 _put_table(tables, schemas, timelines, table, replayed=replayed)
             case PutObject(object=thing):
                 if thing.schema not in schemas:
-                    raise Stale(f'schema "{thing.schema}" was changed by a concurrent transaction')
-                if thing.space == RELATION and (thing.schema, thing.name) in tables:
-                    raise Stale(f'relation "{thing.name}" already exists')
+                    raise StaleCatalog(
+                        f'schema "{thing.schema}" was changed by a concurrent transaction'
+                    )
+                if thing.space == RELATION_SPACE and (thing.schema, thing.name) in tables:
+                    raise StaleCatalog(f'relation "{thing.name}" already exists')
                 _check_row_type(tables, objects, thing)
                 _put_object(objects, thing, replayed=replayed)
             case RemoveObject(object=thing):
@@ -121,37 +133,39 @@ def _applied(
                 _remove_table(tables, table)
             case PutSchema(name=name):
                 if name in schemas:
-                    raise Stale(f'schema "{name}" already exists')
+                    raise StaleCatalog(f'schema "{name}" already exists')
                 schemas.add(name)
             case RemoveSchema(name=name):
                 used = {schema for schema, _ in tables} | {schema for _, schema, _ in objects}
                 if name not in schemas or name in used:
-                    raise Stale(f'schema "{name}" was changed by a concurrent transaction')
+                    raise StaleCatalog(f'schema "{name}" was changed by a concurrent transaction')
                 schemas.remove(name)
             case PutTimeline() | RemoveTimeline() | PutReadHold() | RemoveReadHold():
                 _change_times(timelines, tables, holds, change)
-        forget(comments, change)
-        forget(rights, change)
+        forget_annotations(comments, change)
+        forget_annotations(rights, change)
     return Catalog(
         version, frozenset(schemas), tables, timelines, holds, objects, comments, roles, rights
     )
 
 
-def check_fits(before: Catalog, after: Catalog, changes: Sequence[CatalogChange]) -> None:
+def check_catalog_integrity(
+    before: Catalog, after: Catalog, changes: Sequence[CatalogChange]
+) -> None:
     """Raise Stale for what a change alone does not show: names, and what refers to what (K5, F1 of
     `catalog_references.py`).
 
     Asked when a statement is done: half of one need not fit. What did not fit before is left:
     older versions have let it be.
     """
-    twice = names_twice(after)
+    twice = duplicate_relation_names(after)
     if twice:
-        new = sorted(twice - names_twice(before))
+        new = sorted(twice - duplicate_relation_names(before))
         if new:
-            raise Stale(f'relation "{new[0][1]}" already exists')
-    misfit = new_misfit(before, after, changes)
+            raise StaleCatalog(f'relation "{new[0][1]}" already exists')
+    misfit = new_broken_reference(before, after, changes)
     if misfit is not None:
-        raise Stale(f"what {misfit.what} rests on was changed by a concurrent transaction")
+        raise StaleCatalog(f"what {misfit.what} rests on was changed by a concurrent transaction")
 
 
 def _check_row_type(
@@ -160,18 +174,18 @@ def _check_row_type(
     thing: CatalogObject,
 ) -> None:
     """A type has no name that a table or view has, whose rows are of a type so called."""
-    if thing.space == TYPE:
-        other = objects.get((RELATION, thing.schema, thing.name))
+    if thing.space == TYPE_SPACE:
+        other = objects.get((RELATION_SPACE, thing.schema, thing.name))
         if (thing.schema, thing.name) in tables or isinstance(other, ViewDefinition):
-            raise Stale(f'type "{thing.name}" already exists')
-    elif isinstance(thing, ViewDefinition) and (TYPE, thing.schema, thing.name) in objects:
-        raise Stale(f'type "{thing.name}" already exists')
+            raise StaleCatalog(f'type "{thing.name}" already exists')
+    elif isinstance(thing, ViewDefinition) and (TYPE_SPACE, thing.schema, thing.name) in objects:
+        raise StaleCatalog(f'type "{thing.name}" already exists')
 
 
-def _check_roles(roles: Mapping[int, Role], rights: Mapping[Subject, Rights]) -> None:
+def _check_roles(roles: Mapping[int, Role], rights: Mapping[Subject, ObjectPrivileges]) -> None:
     """Whatever belongs to somebody belongs to one who is there (U4 of `privilege_changes.py`)."""
     if missing_role(roles, rights) is not None:
-        raise Stale("a role was dropped by a concurrent transaction")
+        raise StaleCatalog("a role was dropped by a concurrent transaction")
 
 
 def _put_object(
@@ -181,7 +195,7 @@ def _put_object(
     key = (thing.space, thing.schema, thing.name)
     known = objects.get(key)
     if known is not None and known.oid != thing.oid:
-        raise Stale(f'"{thing.name}" already exists')
+        raise StaleCatalog(f'"{thing.name}" already exists')
     if thing.version > 0:
         if known is None:
             key_before = next((k for k, other in objects.items() if other.oid == thing.oid), key)
@@ -191,7 +205,7 @@ def _put_object(
         if before is None and replayed:
             pass  # the versions before are compacted away (K4)
         elif before is None or before.version != thing.version - 1:
-            raise Stale(f'"{thing.name}" was changed by a concurrent transaction')
+            raise StaleCatalog(f'"{thing.name}" was changed by a concurrent transaction')
     objects[key] = thing
 
 
@@ -201,7 +215,7 @@ def _remove_object(
     key = (thing.space, thing.schema, thing.name)
     known = objects.get(key)
     if known is None or (known.oid, known.version) != (thing.oid, thing.version):
-        raise Stale(f'"{thing.name}" was changed by a concurrent transaction')
+        raise StaleCatalog(f'"{thing.name}" was changed by a concurrent transaction')
     del objects[key]
 
 
@@ -214,19 +228,19 @@ def _change_times(
     match change:
         case PutTimeline(timeline=timeline):
             if timeline.name in timelines:
-                raise Stale(f'timeline "{timeline.name}" already exists')
+                raise StaleCatalog(f'timeline "{timeline.name}" already exists')
             timelines[timeline.name] = timeline
         case RemoveTimeline(name=name):
             _remove_timeline(timelines, tables, holds, name)
         case PutReadHold(hold=hold):
             if hold.name in holds:
-                raise Stale(f'read hold "{hold.name}" already exists')
+                raise StaleCatalog(f'read hold "{hold.name}" already exists')
             if hold.timeline not in timelines:
-                raise Stale(f'timeline "{hold.timeline}" was dropped')
+                raise StaleCatalog(f'timeline "{hold.timeline}" was dropped')
             holds[hold.name] = hold
         case RemoveReadHold(name=name):
             if holds.pop(name, None) is None:
-                raise Stale(f'read hold "{name}" was dropped by a concurrent transaction')
+                raise StaleCatalog(f'read hold "{name}" was dropped by a concurrent transaction')
 
 
 def _remove_timeline(
@@ -239,7 +253,7 @@ def _remove_timeline(
         hold.timeline == name for hold in holds.values()
     )
     if name not in timelines or used:
-        raise Stale(f'timeline "{name}" was changed by a concurrent transaction')
+        raise StaleCatalog(f'timeline "{name}" was changed by a concurrent transaction')
     del timelines[name]
 
 
@@ -253,11 +267,11 @@ def _put_table(
 ) -> None:
     known = tables.get((table.schema, table.name))
     if table.timeline not in timelines:
-        raise Stale(f'timeline "{table.timeline}" was changed by a concurrent transaction')
+        raise StaleCatalog(f'timeline "{table.timeline}" was changed by a concurrent transaction')
     if table.schema not in schemas:
-        raise Stale(f'schema "{table.schema}" was changed by a concurrent transaction')
+        raise StaleCatalog(f'schema "{table.schema}" was changed by a concurrent transaction')
     if known is not None and known.oid != table.oid:
-        raise Stale(f'relation "{table.name}" already exists')
+        raise StaleCatalog(f'relation "{table.name}" already exists')
     if table.version > 0:
         # Altered: from exactly the version before, which may have had another name.
         name = (table.schema, table.name)
@@ -267,14 +281,14 @@ def _put_table(
         if before is None and replayed:
             pass  # the versions before are compacted away (K4)
         elif before is None or before.version != table.version - 1:
-            raise Stale(f'table "{table.name}" was changed by a concurrent transaction')
+            raise StaleCatalog(f'table "{table.name}" was changed by a concurrent transaction')
     tables[table.schema, table.name] = table
 
 
 def _remove_table(tables: dict[tuple[str, str], Table], table: Table) -> None:
     known = tables.get((table.schema, table.name))
     if known is None or known.oid != table.oid or known.version != table.version:
-        raise Stale(f'table "{table.name}" was changed by a concurrent transaction')
+        raise StaleCatalog(f'table "{table.name}" was changed by a concurrent transaction')
     del tables[table.schema, table.name]
 
 
@@ -284,14 +298,14 @@ def is_current(catalog: Catalog, table: Table) -> bool:
     return known is not None and known.oid == table.oid and known.version == table.version
 
 
-def still_means(catalog: Catalog, name: LookUp) -> bool:
+def is_look_up_current(catalog: Catalog, name: NameDependency) -> bool:
     """Whether a name means in this catalog what it was found to mean, and is defined so."""
     if name.schema == WHOLE_CATALOG.schema:
         return catalog.version == name.oid
     if name.name is None:
         return (0 if name.schema in catalog.schemas else None) == name.oid
-    if name.space == TYPE:
-        return state_of(catalog.type_named(name.schema, name.name)) == name.oid
+    if name.space == TYPE_SPACE:
+        return type_dependency_state(catalog.type_named(name.schema, name.name)) == name.oid
     table = catalog.tables.get((name.schema, name.name))
     if table is not None:
         return table.oid == name.oid
@@ -339,7 +353,7 @@ def decode_changes(
     return sorted(by_ts.items())
 
 
-def compacted(
+def compact_history(
     records: Mapping[str, bytes], since: Timestamp
 ) -> tuple[list[Write], Timestamp | None]:
     """Replace all changes up to `since` by those that make the catalog of that time (K4); and from
@@ -369,7 +383,7 @@ def _making(catalog: Catalog) -> list[CatalogChange]:
         *(PutObject(thing) for thing in sorted(catalog.objects.values(), key=lambda o: o.oid)),
         *(PutComment(Comment(subject, text)) for subject, text in catalog.comments.items()),
         *(PutRole(role) for role in catalog.roles.values()),
-        *(PutRights(subject, said) for subject, said in catalog.rights.items()),
+        *(PutPrivileges(subject, said) for subject, said in catalog.rights.items()),
     ]
     made = apply_changes(empty, changes, version=catalog.version, replayed=True)
     assert made == catalog, "K4: a compacted history makes the same catalog"
@@ -437,7 +451,7 @@ class VersionedCatalog:
 
     def _remember(self, ts: Timestamp, catalog: Catalog) -> None:
         self._made[ts] = catalog
-        if len(self._made) > MADE_MAX:
+        if len(self._made) > MATERIALIZED_VERSIONS_MAX:
             del self._made[next(iter(self._made))]
 
     def _applied(self, base: Catalog, steps: Sequence["_Step"]) -> Catalog:

@@ -22,7 +22,7 @@ from coordinator.core.messages import (
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import constraint_names
 from sql.catalog.objects import CatalogObject, Comment, DomainDefinition, Subject, ViewDefinition
-from sql.catalog.roles import BUILT_IN, Role
+from sql.catalog.roles import BUILT_IN_ROLES, Role
 
 V = TypeVar("V")
 
@@ -37,7 +37,7 @@ def put_comment(comments: dict[Subject, str], comment: Comment) -> None:
         comments[comment.subject] = comment.text
 
 
-def is_there(
+def subject_exists(
     subject: Subject,
     tables: Mapping[tuple[str, str], Table],
     objects: Mapping[tuple[str, str, str], CatalogObject],
@@ -47,7 +47,7 @@ def is_there(
     """Whether there is anything to say something about."""
     if subject.kind in _OF_ROLES:
         is_somewhere = not subject.schema or subject.schema in schemas
-        return is_somewhere and (subject.of in roles or subject.of in BUILT_IN)
+        return is_somewhere and (subject.of in roles or subject.of in BUILT_IN_ROLES)
     if subject.kind == "schema":
         return subject.of in schemas
     if subject.kind == "database":
@@ -56,7 +56,7 @@ def is_there(
     return any(_has(thing, subject) for thing in found if thing.oid == subject.of)
 
 
-def forget(said: dict[Subject, V], change: CatalogChange) -> None:
+def forget_annotations(said: dict[Subject, V], change: CatalogChange) -> None:
     """Q1, after a change."""
     if said:
         for subject in [*_gone(said, change)]:

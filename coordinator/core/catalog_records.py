@@ -12,8 +12,8 @@ from coordinator.core.messages import (
     CatalogChange,
     PutComment,
     PutObject,
+    PutPrivileges,
     PutReadHold,
-    PutRights,
     PutRole,
     PutSchema,
     PutTable,
@@ -31,10 +31,15 @@ from coordinator.core.object_records import (
     encode_object,
     encode_subject,
 )
-from coordinator.core.role_records import decode_rights, decode_role, encode_rights, encode_role
+from coordinator.core.role_records import (
+    decode_privileges,
+    decode_role,
+    encode_privileges,
+    encode_role,
+)
 from sql.catalog.catalog import (
     SYSTEM_TIMELINE,
-    Check,
+    CheckConstraint,
     Column,
     ForeignKey,
     Key,
@@ -61,8 +66,8 @@ def encode_change(change: CatalogChange) -> dict[str, Json]:
             return {"put_role": encode_role(role)}
         case RemoveRole(role=role):
             return {"remove_role": encode_role(role)}
-        case PutRights(subject=subject, rights=rights):
-            return {"put_rights": [encode_subject(subject), encode_rights(rights)]}
+        case PutPrivileges(subject=subject, rights=rights):
+            return {"put_rights": [encode_subject(subject), encode_privileges(rights)]}
         case PutObject(object=thing):
             return {"put_object": encode_object(thing)}
         case RemoveObject(object=thing):
@@ -99,7 +104,7 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
             return RemoveRole(decode_role(_object(body)))
         case "put_rights":
             whose, said = cast("tuple[Sequence[Json], Mapping[str, Json]]", body)
-            return PutRights(decode_subject(whose), decode_rights(said))
+            return PutPrivileges(decode_subject(whose), decode_privileges(said))
         case "put_object":
             return PutObject(decode_object(_object(body)))
         case "remove_object":
@@ -210,8 +215,8 @@ def _decode_foreign(record: Mapping[str, Json]) -> ForeignKey:
     )
 
 
-def _decode_check(record: Mapping[str, Json]) -> Check:
-    return Check(
+def _decode_check(record: Mapping[str, Json]) -> CheckConstraint:
+    return CheckConstraint(
         _text(record["name"]), _text(record["expression"]), bool(record.get("validated", True))
     )
 

@@ -16,15 +16,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from coordinator.core.catalog_annotations import is_there
+from coordinator.core.catalog_annotations import subject_exists
 from coordinator.core.messages import CatalogChange, PutObject, PutTable, RemoveObject, RemoveTable
-from coordinator.core.privilege_changes import has_always_been, missing_role
-from coordinator.core.relation_names import names_twice
+from coordinator.core.privilege_changes import is_builtin_subject, missing_role
+from coordinator.core.relation_names import duplicate_relation_names
 from sql.binder.stored.stored_names import named_relations
-from sql.binder.stored.stored_texts import texts_of
+from sql.binder.stored.stored_texts import stored_texts_of
 from sql.catalog.catalog import Catalog, Column, ForeignKey, Table
 from sql.catalog.objects import (
-    TYPE,
+    TYPE_SPACE,
     CatalogObject,
     Domain,
     EnumDefinition,
@@ -53,22 +53,24 @@ class _There:
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class BrokenReference:
     """What does not fit, and why."""
 
     what: str
     why: str
 
 
-def misfits(catalog: Catalog) -> Iterator[Misfit]:
+def broken_references(catalog: Catalog) -> Iterator[BrokenReference]:
     """What refers to something that is not there, or not as it is told (F1)."""
     there = _there(catalog)
-    yield from (Misfit("catalog", why) for why in _places(catalog))
+    yield from (BrokenReference("catalog", why) for why in _places(catalog))
     yield from _of(there, there.things.values())
-    yield from (Misfit("catalog", why) for why in _said(catalog))
+    yield from (BrokenReference("catalog", why) for why in _said(catalog))
 
 
-def new_misfit(before: Catalog, after: Catalog, changes: Iterable[CatalogChange]) -> Misfit | None:
+def new_broken_reference(
+    before: Catalog, after: Catalog, changes: Iterable[CatalogChange]
+) -> BrokenReference | None:
     """What does not fit since these changes (F1). Older versions have let some be.
 
     Where nothing was taken away, only what was put can refer to what is not there.
@@ -80,7 +82,7 @@ def new_misfit(before: Catalog, after: Catalog, changes: Iterable[CatalogChange]
         concerned = [*there.things.values()]
     found = [*_of(there, concerned)]
     known = _there(before) if found else there
-    old = {*_of(known, known.things.values())} if found else set[Misfit]()
+    old = {*_of(known, known.things.values())} if found else set[BrokenReference]()
     return next((misfit for misfit in found if misfit not in old), None)
 
 
@@ -107,7 +109,7 @@ def _takes_away(before: Catalog, change: CatalogChange) -> bool:
         case RemoveTable() | RemoveObject():
             return True
         case PutObject(object=thing):
-            return thing.space == TYPE and thing.version > 0
+            return thing.space == TYPE_SPACE and thing.version > 0
         case PutTable(table=table) if table.version:
             known = before.tables.get((table.schema, table.name))
             if known is None or known.oid != table.oid:
@@ -124,17 +126,17 @@ def _parts(table: Table) -> set[object]:
     return {*numbers, *(column.field for column in table.columns), *keys}
 
 
-def _of(there: _There, things: Iterable[Thing]) -> Iterator[Misfit]:
+def _of(there: _There, things: Iterable[Thing]) -> Iterator[BrokenReference]:
     """What these refer to and is not there."""
     for thing in things:
         kind = "table" if isinstance(thing, Table) else thing.kind
         found = _table(there, thing) if isinstance(thing, Table) else _object(there, thing)
-        yield from (Misfit(f"{kind} {thing.qualified}", why) for why in found)
-        for kept in texts_of(thing):
+        yield from (BrokenReference(f"{kind} {thing.qualified}", why) for why in found)
+        for kept in stored_texts_of(thing):
             for oid in named_relations(kept.text):
                 if oid not in there.things:
                     why = f"{kept.what} names the relation {oid}, which is not there"
-                    yield Misfit(f"{kind} {thing.qualified}", why)
+                    yield BrokenReference(f"{kind} {thing.qualified}", why)
 
 
 def _places(catalog: Catalog) -> Iterator[str]:
@@ -145,7 +147,7 @@ def _places(catalog: Catalog) -> Iterator[str]:
     for (space, schema, name), made in catalog.objects.items():
         if (space, schema, name) != (made.space, made.schema, made.name):
             yield f"{made.kind} {made.qualified} is found as {space} {schema}.{name}"
-    for schema, name in sorted(names_twice(catalog)):
+    for schema, name in sorted(duplicate_relation_names(catalog)):
         yield f"more than one relation is called {schema}.{name}"
     things: list[Thing] = [*catalog.tables.values(), *catalog.objects.values()]
     for thing in things:
@@ -249,10 +251,10 @@ def _said(catalog: Catalog) -> Iterator[str]:
     """Comments and rights (Q1 of `catalog_annotations.py`, U4 of `privilege_changes.py`)."""
     things = (catalog.tables, catalog.objects, {*catalog.schemas}, catalog.roles)
     for subject in catalog.comments:
-        if not is_there(subject, *things):
+        if not subject_exists(subject, *things):
             yield f"a comment is on {subject}, which is not there"
     for subject in catalog.rights:
-        if not (has_always_been(subject) or is_there(subject, *things)):
+        if not (is_builtin_subject(subject) or subject_exists(subject, *things)):
             yield f"rights are of {subject}, which is not there"
     role = missing_role(catalog.roles, catalog.rights)
     if role is not None:

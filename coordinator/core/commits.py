@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from coordinator.core.catalog import VersionedCatalog
 from coordinator.core.completions import GroupFailed, GroupPassed
 from coordinator.core.effects import CommitGroup, Effect, PersistCeiling, PublishCatalog, Reply
-from coordinator.core.group_commit import Gathered, Member, Pending, PendingInsert
+from coordinator.core.group_commit import GatheredMembers, GroupMember, PendingCommit, PendingInsert
 from coordinator.core.messages import (
     CatalogPublished,
     Committed,
@@ -26,7 +26,7 @@ from coordinator.core.messages import (
     TransactionId,
 )
 from coordinator.core.state import CoreState, refuse
-from coordinator.core.transaction_buffers import leftovers
+from coordinator.core.transaction_buffers import orphaned_staged_files
 from coordinator.core.transactions import Transaction
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from storage.batch import WriteBatch
@@ -39,15 +39,15 @@ def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[
     txn = core.transactions[message.txn]
     if txn.misfit is not None:
         words = f"a definition does not fit the transaction's own catalog: {txn.misfit}"
-        return [refuse(message.request, "XX000", words), *end(core, txn, now)]
+        return [refuse(message.request, "XX000", words), *end_transaction(core, txn, now)]
     if not txn.is_write():
         ts = txn.snapshot.ts if txn.snapshot is not None else core.oracle.read_ts()
-        return [Reply(message.request, Committed(ts)), *end(core, txn, now)]
+        return [Reply(message.request, Committed(ts)), *end_transaction(core, txn, now)]
     if len(core.groups) >= core.settings.queue_max:
-        return [_too_many(message.request), *end(core, txn, now)]
+        return [_too_many(message.request), *end_transaction(core, txn, now)]
     txn.committing = True
     core.leases.settle(txn.id, txn.written_tables())
-    core.groups.enqueue(Pending(message.request, txn, core.leases.ticket()))
+    core.groups.enqueue(PendingCommit(message.request, txn, core.leases.ticket()))
     return start_group(core, now) + grant_leases(core)
 
 
@@ -87,7 +87,7 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     return effects + persist_ceiling(core, now)
 
 
-def _to_register(core: CoreState, gathered: Gathered) -> tuple[ShardId, ...]:
+def _to_register(core: CoreState, gathered: GatheredMembers) -> tuple[ShardId, ...]:
     """Shards that the txns shard hears of for the first time (T6 of `storage/txns.py`)."""
     created = {
         ShardId(change.table.shard)
@@ -99,11 +99,11 @@ def _to_register(core: CoreState, gathered: Gathered) -> tuple[ShardId, ...]:
     return tuple(sorted((created | gathered.batches.keys()) - core.registered))
 
 
-def _write_clock(core: CoreState, members: Sequence[Member], now: Timestamp) -> Timestamp:
+def _write_clock(core: CoreState, members: Sequence[GroupMember], now: Timestamp) -> Timestamp:
     """What a write timestamp must reach: the clock, or the farthest ADVANCE of the group."""
     if not core.timeline.manual:
         return now
-    wanted = (member.txn.advance_to or 0 for member in members if isinstance(member, Pending))
+    wanted = (member.txn.advance_to or 0 for member in members if isinstance(member, PendingCommit))
     return Timestamp(max(wanted, default=0))
 
 
@@ -213,7 +213,7 @@ def abort(core: CoreState, txn_id: TransactionId, now: Timestamp) -> list[Effect
     txn = core.transactions.get(txn_id)
     if txn is None or txn.committing:
         return []
-    return end(core, txn, now)
+    return end_transaction(core, txn, now)
 
 
 def disconnected(core: CoreState, message: Disconnected, now: Timestamp) -> list[Effect]:
@@ -227,15 +227,19 @@ def disconnected(core: CoreState, message: Disconnected, now: Timestamp) -> list
 
 def _ended(
     core: CoreState,
-    member: Member,
+    member: GroupMember,
     now: Timestamp,
     committed: Mapping[ShardId, WriteBatch] | None = None,
 ) -> list[Effect]:
     """A member of a group is over; an insert has held nothing."""
-    return end(core, member.txn, now, committed) if isinstance(member, Pending) else []
+    return (
+        end_transaction(core, member.txn, now, committed)
+        if isinstance(member, PendingCommit)
+        else []
+    )
 
 
-def end(
+def end_transaction(
     core: CoreState,
     txn: Transaction,
     now: Timestamp,
@@ -246,7 +250,7 @@ def end(
     core.holds.release(txn.id)
     core.leases.release(txn.id)
     core.snapshots.forget(txn.id)
-    effects = leftovers(txn, committed or {})
+    effects = orphaned_staged_files(txn, committed or {})
     return effects + grant_leases(core) + start_group(core, now)
 
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from coordinator.core import commits, cuts
 from coordinator.core import scans as reading
-from coordinator.core.catalog import Stale
+from coordinator.core.catalog import StaleCatalog
 from coordinator.core.completions import (
     CeilingFailed,
     CeilingPersisted,
@@ -48,10 +48,10 @@ from coordinator.core.messages import (
     Disconnected,
     InsertRows,
     Isolation,
-    LookedUp,
     Message,
     NewTableId,
     Optimize,
+    RecordLookUps,
     Refused,
     ReleaseSavepoint,
     RequestId,
@@ -77,11 +77,11 @@ from coordinator.core.observation import (
     observed_timeline,
 )
 from coordinator.core.settings import CoreSettings
-from coordinator.core.state import CoreState, Recovered
+from coordinator.core.state import CoreState, RecoveredState
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import ValidationCounts, fenced
+from coordinator.core.validation import ValidationCounts, fenced_table_refusal
 from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -92,7 +92,7 @@ class Core:
 
     def __init__(
         self,
-        recovered: Recovered,
+        recovered: RecoveredState,
         settings: CoreSettings,
         schema_of: Callable[[Table], pa.Schema],
         now: Timestamp,
@@ -108,7 +108,7 @@ class Core:
         """What the users of a fenced table hear."""
         found = (t for t in self._state.catalog.current.tables.values() if t.shard == shard)
         table = next(found, None)
-        return None if table is None else fenced(table, self._state.shards)
+        return None if table is None else fenced_table_refusal(table, self._state.shards)
 
     @property
     def shards(self) -> Mapping[ShardId, ShardState]:
@@ -201,7 +201,7 @@ class Core:
                 return self._begin(message)
             case TakeSnapshot():
                 return self._take_snapshot(message, now)
-            case LookedUp():
+            case RecordLookUps():
                 self._state.transactions[message.txn].looked_up(message.names)
                 return []
             case WriteRows():
@@ -278,7 +278,7 @@ class Core:
         txn = self._state.transactions[message.txn]
         try:
             txn.change_catalog(message.changes)
-        except Stale as error:
+        except StaleCatalog as error:
             # The binder and we disagree, which is our mistake: it costs this transaction alone.
             txn.misfit = txn.misfit or str(error)
         return []
@@ -312,7 +312,7 @@ class Core:
         effects += self._state.snapshots.wake(now)
         effects += commits.persist_ceiling(self._state, now)
         effects += self._state.maintenance.advance(now)
-        effects += cuts.cut(self._state, now)
+        effects += cuts.begin_cut_if_due(self._state, now)
         return effects + self._stop()
 
     def _stop(self) -> list[Effect]:

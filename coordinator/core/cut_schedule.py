@@ -28,7 +28,7 @@ def ceil_to(ts: Timestamp, unit: int) -> Timestamp:
 
 
 @dataclass(slots=True)
-class Cutting:
+class CutSchedule:
     """The dirty shards and the cut in flight."""
 
     settings: CoreSettings

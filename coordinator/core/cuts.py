@@ -31,7 +31,7 @@ def shard_damaged(core: CoreState, shard: ShardId) -> list[Effect]:
     return core.maintenance.fenced(shard)
 
 
-def cut(core: CoreState, now: Timestamp) -> list[Effect]:
+def begin_cut_if_due(core: CoreState, now: Timestamp) -> list[Effect]:
     """Begin a cut if one is due (C5)."""
     stopping = core.stopping is not None and bool(core.cutting.dirty_since)
     if core.cutting.in_flight is not None or not (stopping or core.cutting.due(now)):

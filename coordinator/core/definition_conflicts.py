@@ -22,8 +22,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from coordinator.core.catalog_annotations import is_there
-from sql.binder.stored.stored_texts import named_types, texts_of
+from coordinator.core.catalog_annotations import subject_exists
+from sql.binder.stored.stored_texts import stored_texts_of, types_named_in
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import (
     CatalogObject,
@@ -31,7 +31,7 @@ from sql.catalog.objects import (
     SequenceDefinition,
     Subject,
     ViewDefinition,
-    relations_below,
+    relations_used_by,
 )
 
 Thing: TypeAlias = Table | CatalogObject
@@ -48,7 +48,7 @@ class _Delta:
     changed: Mapping[int, Thing]
 
 
-def unseen(bound: Catalog, own: Catalog, now: Catalog) -> str | None:
+def find_definition_conflict(bound: Catalog, own: Catalog, now: Catalog) -> str | None:
     """What was changed beside who has made `own` of `bound`, though one rests on the other."""
     if bound is now or bound is own:
         return None
@@ -119,7 +119,7 @@ def _rests_of_view(catalog: Catalog, view: ViewDefinition) -> Iterator[_Rest]:
     while waiting:
         one = waiting.pop()
         yield from ((part, oid) for _, oid in _named(catalog, one))
-        for oid in relations_below(one):
+        for oid in relations_used_by(one):
             yield part, oid
             if oid in views and oid not in known:
                 known.add(oid)
@@ -128,8 +128,8 @@ def _rests_of_view(catalog: Catalog, view: ViewDefinition) -> Iterator[_Rest]:
 
 def _named(catalog: Catalog, thing: Thing) -> Iterator[_Rest]:
     """The types that its texts name."""
-    for kept in texts_of(thing):
-        for schema, name in named_types(kept):
+    for kept in stored_texts_of(thing):
+        for schema, name in types_named_in(kept):
             found = catalog.type_named(schema, name)
             if found is not None:
                 yield kept.text, found.oid
@@ -147,4 +147,6 @@ def _unsaid(bound: Catalog, makers: Catalog, changers: Catalog) -> bool:
 
 
 def _has(catalog: Catalog, subject: Subject) -> bool:
-    return is_there(subject, catalog.tables, catalog.objects, {*catalog.schemas}, catalog.roles)
+    return subject_exists(
+        subject, catalog.tables, catalog.objects, {*catalog.schemas}, catalog.roles
+    )

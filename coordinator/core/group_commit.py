@@ -20,7 +20,12 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from coordinator.core.catalog import Stale, apply_changes, check_fits, encode_changes
+from coordinator.core.catalog import (
+    StaleCatalog,
+    apply_changes,
+    check_catalog_integrity,
+    encode_changes,
+)
 from coordinator.core.leases import WriteLeases
 from coordinator.core.messages import (
     CatalogChange,
@@ -31,23 +36,23 @@ from coordinator.core.messages import (
     RequestId,
     TransactionId,
 )
-from coordinator.core.not_null_check import null_in, null_rows
+from coordinator.core.not_null_check import not_null_refusal, table_not_null_refusal
 from coordinator.core.own_writes import deletes_of_others, merge_batches
-from coordinator.core.recent_writes import Interim, RecentWrites, interim_of
+from coordinator.core.recent_writes import CommittedWrites, RecentWrites, committed_writes
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import (
     VALIDATING,
-    Ahead,
-    Recent,
+    RecentHistory,
     ValidationCounts,
-    conflict,
-    fenced,
-    fenced_writes,
-    shadowed,
-    stale,
-    stale_name,
+    WritesAhead,
+    conflict_refusal,
+    fenced_table_refusal,
+    fenced_writes_refusal,
+    shadowed_names_refusal,
+    stale_name_refusal,
     stale_refusal,
-    stale_table,
+    stale_table_refusal,
+    stale_tables_refusal,
 )
 from sql.catalog.catalog import Catalog, Table
 from storage.batch import WriteBatch
@@ -57,7 +62,7 @@ from storage.types import ShardId, Timestamp, Token
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingCommit:
     """A transaction that waits for its commit, the request to answer, its place in the line."""
 
     request: RequestId
@@ -96,7 +101,7 @@ class PendingInsert:
         return (self.insertion.table.oid,)
 
 
-Member: TypeAlias = Pending | PendingInsert
+GroupMember: TypeAlias = PendingCommit | PendingInsert
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +110,11 @@ class Group:
     the members' writes one by one, for the validation of others.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[GroupMember, ...]
     commit: Commit
     changes: tuple[CatalogChange, ...]
     catalog: Catalog
-    interim: Mapping[ShardId, Sequence[Interim]]
+    interim: Mapping[ShardId, Sequence[CommittedWrites]]
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -121,12 +126,12 @@ class _Gathering:
     """A group in the making."""
 
     catalog: Catalog
-    members: list[Member]
-    refused: list[tuple[Member, Refused]]
-    waiting: list[Member]
+    members: list[GroupMember]
+    refused: list[tuple[GroupMember, Refused]]
+    waiting: list[GroupMember]
     batches: dict[ShardId, list[WriteBatch]]
     changes: list[CatalogChange]
-    recent: Recent
+    recent: RecentHistory
     nbytes: int = 0
     inserts: list[PendingInsert] = field(default_factory=list[PendingInsert])
 
@@ -140,7 +145,7 @@ class GroupCommit:
     """The queue and the group in flight (G1)."""
 
     def __init__(self, *, group_max: int, bytes_max: int = 8 << 20) -> None:
-        self._queue: deque[Member] = deque()
+        self._queue: deque[GroupMember] = deque()
         self._in_flight: Group | None = None
         self._group_max = group_max
         self._bytes_max = bytes_max
@@ -155,7 +160,7 @@ class GroupCommit:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def enqueue(self, pending: Member) -> None:
+    def enqueue(self, pending: GroupMember) -> None:
         """Wait for a group."""
         self._queue.append(pending)
 
@@ -164,10 +169,10 @@ class GroupCommit:
         catalog: Catalog,
         shards: Mapping[ShardId, ShardState],
         leases: WriteLeases,
-    ) -> "Gathered":
+    ) -> "GatheredMembers":
         """Take members off the queue (G2); who waits for a lease stays, in order."""
         assert self._in_flight is None, "G1: one group at a time"
-        recent = Recent(shards, self.writes, self.counts, Ahead())
+        recent = RecentHistory(shards, self.writes, self.counts, WritesAhead())
         group = _Gathering(catalog, [], [], [], {}, [], recent)
         while self._queue and group.has_room(self._group_max, self._bytes_max):
             pending = self._queue.popleft()
@@ -181,7 +186,7 @@ class GroupCommit:
         if group.inserts:
             _admit_inserts(group)
         self._queue.extendleft(reversed(group.waiting))
-        return Gathered(
+        return GatheredMembers(
             tuple(group.members),
             tuple(group.refused),
             {
@@ -201,7 +206,7 @@ class GroupCommit:
                 tables.update(pending.tables())
         return frozenset(tables)
 
-    def put_back(self, members: Sequence[Member]) -> None:
+    def put_back(self, members: Sequence[GroupMember]) -> None:
         """To the front of the queue, in the same order (G4)."""
         self._queue.extendleft(reversed(members))
 
@@ -220,15 +225,15 @@ class GroupCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredMembers:
     """What `gather` found: members to commit together, and those to answer with a refusal."""
 
-    members: tuple[Member, ...]
-    refused: tuple[tuple[Member, Refused], ...]
+    members: tuple[GroupMember, ...]
+    refused: tuple[tuple[GroupMember, Refused], ...]
     batches: Mapping[ShardId, WriteBatch]
     changes: tuple[CatalogChange, ...]
     catalog: Catalog
-    interim: Mapping[ShardId, Sequence[Interim]]
+    interim: Mapping[ShardId, Sequence[CommittedWrites]]
 
     def at(self, ts: Timestamp, token: Token, registers: tuple[ShardId, ...]) -> Group:
         """The group, with its timestamp; `registers`: shards new to the txns shard."""
@@ -242,25 +247,25 @@ class Gathered:
         return Group(self.members, commit, self.changes, self.catalog, self.interim)
 
 
-def _admit(group: _Gathering, pending: Pending) -> None:
+def _admit(group: _Gathering, pending: PendingCommit) -> None:
     txn = pending.txn
     shards = group.recent.shards
     catalog = group.catalog
     try:
         if txn.changes:
             catalog = apply_changes(group.catalog, txn.changes, version=catalog.version + 1)
-            check_fits(group.catalog, catalog, txn.changes)
+            check_catalog_integrity(group.catalog, catalog, txn.changes)
             txn.check_rests(group.catalog)
-    except Stale as error:
+    except StaleCatalog as error:
         group.refused.append((pending, stale_refusal(str(error))))
         return
     writes = txn.final_writes()
     verdict = (
-        stale(txn, catalog)
-        or shadowed(txn, group.catalog)
-        or conflict(txn, writes, group.recent)
-        or fenced_writes(txn, shards, writes)
-        or null_rows(_defined(txn, catalog), writes)
+        stale_tables_refusal(txn, catalog)
+        or shadowed_names_refusal(txn, group.catalog)
+        or conflict_refusal(txn, writes, group.recent)
+        or fenced_writes_refusal(txn, shards, writes)
+        or not_null_refusal(_defined(txn, catalog), writes)
     )
     if verdict is not None:
         group.refused.append((pending, verdict))
@@ -271,7 +276,7 @@ def _admit(group: _Gathering, pending: Pending) -> None:
     for shard, batch in writes.items():
         group.batches.setdefault(shard, []).append(batch)
         group.nbytes += batch.nbytes
-        entry = interim_of(batch, txn.replaced.get(shard, ()))
+        entry = committed_writes(batch, txn.replaced.get(shard, ()))
         group.recent.ahead.add(shard, shards.get(shard), batch, entry)
 
 
@@ -304,9 +309,9 @@ def _admit_inserts(group: _Gathering) -> None:
 def _insert_verdict(group: _Gathering, insertion: Insertion, *, validating: bool) -> Refused | None:
     names = insertion.names if validating else ()
     return (
-        stale_table(insertion.table, group.catalog)
-        or stale_name(names, group.catalog)
-        or fenced(insertion.table, group.recent.shards)
+        stale_table_refusal(insertion.table, group.catalog)
+        or stale_name_refusal(names, group.catalog)
+        or fenced_table_refusal(insertion.table, group.recent.shards)
     )
 
 
@@ -316,7 +321,7 @@ def _add_inserts(group: _Gathering, shard: ShardId, inserts: Sequence[PendingIns
         group.members.extend(inserts)
         group.batches.setdefault(shard, []).append(batch)
         state = group.recent.shards.get(shard)
-        group.recent.ahead.add(shard, state, batch, interim_of(batch, ()))
+        group.recent.ahead.add(shard, state, batch, committed_writes(batch, ()))
     elif len(inserts) > 1:
         for pending in inserts:
             _add_inserts(group, shard, [pending])
@@ -331,7 +336,7 @@ def _batch_of(inserts: Sequence[PendingInsert]) -> WriteBatch | Refused:
         batch = WriteBatch(inserts[0].insertion.encoder.table(rows))
     except (ValueError, OverflowError, pa.ArrowException) as error:
         return _unstorable(error)
-    return null_in(inserts[0].insertion.table, batch) or batch
+    return table_not_null_refusal(inserts[0].insertion.table, batch) or batch
 
 
 def _unstorable(error: Exception) -> Refused:

@@ -25,7 +25,7 @@ from enum import StrEnum
 from typing import Final
 
 from coordinator.core.completions import CutFlushed, FilesRewritten, Forgotten, Vacuumed
-from coordinator.core.cut_schedule import Cutting
+from coordinator.core.cut_schedule import CutSchedule
 from coordinator.core.effects import Effect, ForgetShards, Reply, RewriteFiles, VacuumShard
 from coordinator.core.messages import (
     Maintained,
@@ -38,7 +38,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.settings import CoreSettings
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import fenced
+from coordinator.core.validation import fenced_table_refusal
 from sql.catalog.catalog import Table
 from storage.delta.compaction_plan import choose_files
 from storage.delta.vacuum_plan import Vacuuming, names_in_use
@@ -89,7 +89,7 @@ class Maintenance:
         settings: CoreSettings,
         shards: dict[ShardId, ShardState],
         transactions: Mapping[TransactionId, Transaction],
-        cutting: Cutting,
+        cutting: CutSchedule,
         read_ts: Callable[[], Timestamp],
         advance_since: Callable[[Timestamp], Timestamp],
         since_of: Callable[[ShardId], Timestamp],
@@ -195,7 +195,7 @@ class Maintenance:
         while self._queue and self._in_flight is None and not self._stopped:
             job = self._queue.popleft()
             state = self._shards.get(job.shard)
-            refused = None if job.table is None else fenced(job.table, self._shards)
+            refused = None if job.table is None else fenced_table_refusal(job.table, self._shards)
             if refused is not None:
                 effects += self._failed(job, refused)
             elif state is None or state.fenced:

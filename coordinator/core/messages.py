@@ -25,8 +25,8 @@ from coordinator.core.completions import (
     Vacuumed,
 )
 from coordinator.core.predicates import ReadPredicate
-from sql.catalog.acl import Rights
-from sql.catalog.catalog import Catalog, LookUp, ReadHold, Table, Timeline
+from sql.catalog.acl import ObjectPrivileges
+from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
 from sql.catalog.objects import CatalogObject, Comment, Subject
 from sql.catalog.roles import Role
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
@@ -147,17 +147,17 @@ class RemoveRole:
 
 
 @dataclass(frozen=True, slots=True)
-class PutRights:
+class PutPrivileges:
     """Who owns something, and what was granted of it."""
 
     subject: Subject
-    rights: Rights
+    rights: ObjectPrivileges
 
 
 CatalogChange: TypeAlias = (
     PutObject | RemoveObject | PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline
     | RemoveTimeline | PutReadHold | RemoveReadHold | PutComment
-    | PutRole | RemoveRole | PutRights
+    | PutRole | RemoveRole | PutPrivileges
 )  # fmt: skip
 
 
@@ -241,13 +241,13 @@ class ChangeCatalog:
 
 
 @dataclass(frozen=True, slots=True)
-class LookedUp:
+class RecordLookUps:
     """Names that the transaction rests on: if it writes, they must still mean the same (A6 of
     `validation.py`). No reply.
     """
 
     txn: TransactionId
-    names: Collection[LookUp]
+    names: Collection[NameDependency]
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ class Insertion:
     rows: Sequence[tuple[object, ...]]
     nbytes: int
     encoder: RowEncoder
-    names: Collection[LookUp]
+    names: Collection[NameDependency]
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +405,7 @@ class ShutDown:
 
 
 Message: TypeAlias = (
-    Begin | TakeSnapshot | AdoptSnapshot | LookedUp | Savepoint | ReleaseSavepoint | RollbackTo
+    Begin | TakeSnapshot | AdoptSnapshot | RecordLookUps | Savepoint | ReleaseSavepoint | RollbackTo
     | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished | WriteRows | ChangeCatalog
     | TakeLease | CommitTransaction | InsertRows
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted |

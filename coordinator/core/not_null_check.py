@@ -22,17 +22,19 @@ from storage.delta.statistics import null_counts
 from storage.types import ShardId
 
 
-def null_rows(tables: Iterable[Table], writes: Mapping[ShardId, WriteBatch]) -> Refused | None:
+def not_null_refusal(
+    tables: Iterable[Table], writes: Mapping[ShardId, WriteBatch]
+) -> Refused | None:
     """A refusal if what is written to some of these tables breaks N1."""
     for table in tables:
         batch = writes.get(ShardId(table.shard))
-        refused = None if batch is None else null_in(table, batch)
+        refused = None if batch is None else table_not_null_refusal(table, batch)
         if refused is not None:
             return refused
     return None
 
 
-def null_in(table: Table, batch: WriteBatch) -> Refused | None:
+def table_not_null_refusal(table: Table, batch: WriteBatch) -> Refused | None:
     """A refusal if what the batch brings to the table breaks N1."""
     required = [column for column in table.columns if column.not_null]
     if not required:
@@ -45,7 +47,7 @@ def null_in(table: Table, batch: WriteBatch) -> Refused | None:
 
 def _null_column(required: Sequence[Column], rows: pa.Table) -> Column | None:
     for column in required:
-        # A field that the rows lack is read as NULL (P1 of `storage/shapes.py`).
+        # A field that the rows lack is read as NULL (P1 of `storage/row_schema.py`).
         at = rows.schema.get_field_index(column.field)
         if (rows.column(at).null_count if at >= 0 else rows.num_rows) > 0:
             return column

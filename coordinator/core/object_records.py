@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TypeAlias, cast
 
-from sql.catalog.objects import KINDS, CatalogObject, Subject
+from sql.catalog.objects import OBJECT_CLASSES, CatalogObject, Subject
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -21,7 +21,7 @@ def encode_object(thing: CatalogObject) -> dict[str, Json]:
 
 def decode_object(record: Mapping[str, Json]) -> CatalogObject:
     """The object that `encode_object` wrote."""
-    kind = KINDS.get(cast("str", record["kind"]))
+    kind = OBJECT_CLASSES.get(cast("str", record["kind"]))
     assert kind is not None, f"K3: unknown kind of object {record['kind']}"
     body = {name: _frozen(value) for name, value in record.items() if name != "kind"}
     return kind(**body)  # type: ignore[arg-type] # JSON has what the fields had

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, WriteBatch, bytes_of
-from storage.shapes import united
+from storage.row_schema import concat_conforming
 from storage.types import OWN, Source
 
 JOINED_BYTES_MAX: Final = 1 << 20
@@ -47,7 +47,7 @@ def merge_batches(batches: Sequence[WriteBatch]) -> WriteBatch:
         for source, rows in batch.deletes.items():
             deletes.setdefault(source, []).append(rows)
     return WriteBatch(
-        inserts=united(tables) if tables else None,
+        inserts=concat_conforming(tables) if tables else None,
         staged=tuple(file for batch in batches for file in batch.staged),
         deletes={source: BitMap64.union(*rows) for source, rows in deletes.items()},
     )
@@ -83,21 +83,21 @@ def is_empty(batch: WriteBatch) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class OwnWritesMark:
     """How far the writes had come at a savepoint (O3). `rows`: inline rows."""
 
     rows: int
     staged: tuple[DataFile, ...]
     deletes: tuple[Deletes, ...]
 
-    def spilled(self, files: Sequence[DataFile], rows: int) -> "Mark":
+    def spilled(self, files: Sequence[DataFile], rows: int) -> "OwnWritesMark":
         """The same writes, now that `rows` inline rows, its own the first of them, are in files."""
         if self.rows == 0:
             return self
         layers = [_renamed(layer, files) for layer in self.deletes]
         if self.rows < rows:
             layers.append(_named(BitMap64(range(self.rows, rows)), files))
-        return Mark(0, self.staged + tuple(files), tuple(layers))
+        return OwnWritesMark(0, self.staged + tuple(files), tuple(layers))
 
 
 class OwnWrites:
@@ -114,7 +114,7 @@ class OwnWrites:
         """The inline rows, dead ones too (O1)."""
         if len(self._pieces) == 1:
             return self._pieces[0]
-        return united(self._pieces) if self._pieces else None
+        return concat_conforming(self._pieces) if self._pieces else None
 
     @property
     def inline_bytes(self) -> int:
@@ -140,7 +140,7 @@ class OwnWrites:
         while pieces and pieces[-1].num_rows <= rows.num_rows:
             if bytes_of(pieces[-1]) + bytes_of(rows) > JOINED_BYTES_MAX:
                 break
-            rows = united([pieces.pop(), rows]).combine_chunks()
+            rows = concat_conforming([pieces.pop(), rows]).combine_chunks()
         pieces.append(rows)
 
     def _add_deletes(self, deletes: Deletes) -> None:
@@ -161,12 +161,12 @@ class OwnWrites:
 
     # --- savepoints, spilling -----------------------------------------------------------------
 
-    def mark(self) -> Mark:
+    def mark(self) -> OwnWritesMark:
         """Where it stands now."""
         rows = sum(piece.num_rows for piece in self._pieces)
-        return Mark(rows, self._staged, tuple(self._layers))
+        return OwnWritesMark(rows, self._staged, tuple(self._layers))
 
-    def rewind(self, mark: Mark) -> None:
+    def rewind(self, mark: OwnWritesMark) -> None:
         """Forget what was written after the mark."""
         self._merged = None
         self._staged = mark.staged

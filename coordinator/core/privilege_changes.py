@@ -14,24 +14,24 @@ INVARIANTS
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
-from coordinator.core.catalog_annotations import is_there
-from coordinator.core.messages import PutRights, PutRole, RemoveRole
-from sql.catalog.acl import FIRST_OID, Rights, mentioned
+from coordinator.core.catalog_annotations import subject_exists
+from coordinator.core.messages import PutPrivileges, PutRole, RemoveRole
+from sql.catalog.acl import FIRST_OID, ObjectPrivileges, roles_in_acl
 from sql.catalog.catalog import Table
 from sql.catalog.objects import CatalogObject, Subject
-from sql.catalog.roles import BUILT_IN, Role
+from sql.catalog.roles import BUILT_IN_ROLES, Role
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 
 Tables: TypeAlias = Mapping[tuple[str, str], Table]
 Objects: TypeAlias = Mapping[tuple[str, str, str], CatalogObject]
 
-_NONE: Final = Rights()
+_NONE: Final = ObjectPrivileges()
 
 
-def change_rights(
+def apply_privilege_change(
     roles: dict[int, Role],
-    rights: dict[Subject, Rights],
-    change: PutRole | RemoveRole | PutRights,
+    rights: dict[Subject, ObjectPrivileges],
+    change: PutRole | RemoveRole | PutPrivileges,
     things: tuple[Tables, Objects, set[str]],
     *,
     replayed: bool,
@@ -44,8 +44,8 @@ def change_rights(
             if roles.get(role.oid) != role:
                 return f'role "{role.name}" was changed by a concurrent transaction'
             del roles[role.oid]
-        case PutRights(subject=subject, rights=said):
-            if not (has_always_been(subject) or is_there(subject, *things, roles)):
+        case PutPrivileges(subject=subject, rights=said):
+            if not (is_builtin_subject(subject) or subject_exists(subject, *things, roles)):
                 return "something was dropped by a concurrent transaction"
             before = rights.get(subject, _NONE)
             if not replayed and said.version != before.version + 1:
@@ -55,7 +55,7 @@ def change_rights(
 
 
 def _put_role(roles: dict[int, Role], role: Role, *, replayed: bool) -> str | None:
-    there = {**BUILT_IN, **roles}
+    there = {**BUILT_IN_ROLES, **roles}
     if any(one.name == role.name and one.oid != role.oid for one in there.values()):
         return f'role "{role.name}" already exists'
     known = there.get(role.oid)
@@ -81,29 +81,32 @@ def _is_member_of_itself(role: Role, roles: Mapping[int, Role]) -> bool:
     return False
 
 
-def has_always_been(subject: Subject) -> bool:
+def is_builtin_subject(subject: Subject) -> bool:
     """Whether it is PostgreSQL's own."""
     if subject.kind == "schema":
         return subject.of in SYSTEM_SCHEMAS
     return isinstance(subject.of, int) and subject.of < FIRST_OID
 
 
-def missing_role(roles: Mapping[int, Role], rights: Mapping[Subject, Rights]) -> int | None:
+def missing_role(
+    roles: Mapping[int, Role], rights: Mapping[Subject, ObjectPrivileges]
+) -> int | None:
     """A role that is named and not there (U4)."""
     if not roles and not rights:
         return None
     return next(
-        (oid for oid in _named(roles, rights) if oid not in roles and oid not in BUILT_IN), None
+        (oid for oid in _named(roles, rights) if oid not in roles and oid not in BUILT_IN_ROLES),
+        None,
     )
 
 
-def _named(roles: Mapping[int, Role], rights: Mapping[Subject, Rights]) -> Iterator[int]:
+def _named(roles: Mapping[int, Role], rights: Mapping[Subject, ObjectPrivileges]) -> Iterator[int]:
     for role in roles.values():
         for membership in role.members:
             yield membership.member
             yield membership.grantor
     for subject, said in rights.items():
         yield said.owner
-        yield from mentioned(said.acl or ())
+        yield from roles_in_acl(said.acl or ())
         if subject.kind == "default" and isinstance(subject.of, int):
             yield subject.of

@@ -36,7 +36,7 @@ whole table sooner."""
 
 ENTRY_OVERHEAD_BYTES: Final = 1_024
 
-LOOK_ROWS_MAX: Final = 10_000
+TESTED_ROWS_MAX: Final = 10_000
 """Rows that the validation of one transaction tests one by one. Larger: a longer stall of the loop
 (some microseconds a row). Smaller: more false conflicts with bulk writes."""
 
@@ -60,7 +60,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Interim:
+class CommittedWrites:
     """What one commit did to one shard (I2)."""
 
     came: tuple[KnownRows, ...] = ()
@@ -87,7 +87,7 @@ class Interim:
         return self.unknown or bool(self.staged) or self.count > INDEXED_ROWS_MAX
 
 
-def interim_of(batch: WriteBatch, old: Iterable[OldRows]) -> Interim:
+def committed_writes(batch: WriteBatch, old: Iterable[OldRows]) -> CommittedWrites:
     """The entry of a transaction's batch; `old`: what is known about rows it has deleted."""
     known: dict[Source, BitMap64] = {}
     came: tuple[KnownRows, ...] = ()
@@ -96,7 +96,7 @@ def interim_of(batch: WriteBatch, old: Iterable[OldRows]) -> Interim:
         came = (KnownRows.of(batch.inserts),)
     deletes = deletes_of_others(batch)
     if not deletes:
-        return Interim(came, (), batch.staged)
+        return CommittedWrites(came, (), batch.staged)
     for part in old:
         went.append(part.rows)
         for source, indexes in part.identities.items():
@@ -105,27 +105,27 @@ def interim_of(batch: WriteBatch, old: Iterable[OldRows]) -> Interim:
     unknown = any(
         not indexes.issubset(known.get(source, _NONE)) for source, indexes in deletes.items()
     )
-    return Interim(came, tuple(went), batch.staged, unknown)
+    return CommittedWrites(came, tuple(went), batch.staged, unknown)
 
 
 _NONE: Final = BitMap64()
 
 
 @dataclass(slots=True)
-class Budget:
+class RowTestBudget:
     """How many rows may still be tested (I4)."""
 
-    rows: int = LOOK_ROWS_MAX
+    rows: int = TESTED_ROWS_MAX
 
 
-class InterimLog:
+class ShardCommitLog:
     """See the module."""
 
     def __init__(self, floor: Timestamp) -> None:
         self._floor = floor
         self._times: list[Timestamp] = []
-        self._entries: list[Interim] = []
-        self._coarse: list[tuple[Timestamp, Interim]] = []
+        self._entries: list[CommittedWrites] = []
+        self._coarse: list[tuple[Timestamp, CommittedWrites]] = []
         self._indexes: dict[_Indexed, _Index] = {}
         self._bytes = 0
 
@@ -147,7 +147,7 @@ class InterimLog:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def append(self, ts: Timestamp, entry: Interim) -> None:
+    def append(self, ts: Timestamp, entry: CommittedWrites) -> None:
         """A commit; several members of one group have one timestamp."""
         assert not self._times or ts >= self._times[-1], "I1: commits come in order"
         self._times.append(ts)
@@ -178,7 +178,7 @@ class InterimLog:
             if len(index) > 2 * rows + STALE_KEYS_MAX:
                 self._indexes[what] = self._indexed(*what)
 
-    def look(self, predicate: ReadPredicate, after: Timestamp, budget: Budget) -> Verdict:
+    def look(self, predicate: ReadPredicate, after: Timestamp, budget: RowTestBudget) -> Verdict:
         """Whether a commit with ts > after holds a row that the predicate matches."""
         if after < self._floor:
             return Verdict.UNSURE
@@ -197,7 +197,7 @@ class InterimLog:
         coarse = (entry for ts, entry in (*self._coarse, *index.missing) if ts > after)
         return _look(coarse, predicate, budget)
 
-    def since(self, after: Timestamp) -> Sequence[Interim]:
+    def since(self, after: Timestamp) -> Sequence[CommittedWrites]:
         """The commits with ts > after, as far as they are known."""
         return self._entries[bisect_right(self._times, after) :]
 
@@ -215,7 +215,9 @@ class InterimLog:
         return index
 
 
-def _look(entries: Iterable[Interim], predicate: ReadPredicate, budget: Budget) -> Verdict:
+def _look(
+    entries: Iterable[CommittedWrites], predicate: ReadPredicate, budget: RowTestBudget
+) -> Verdict:
     """The entries one by one."""
     for entry in entries:
         if entry.unknown:
@@ -242,13 +244,13 @@ class _Index:
         self._ordinals = ordinals
         self._presence = presence
         self._newest: dict[tuple[Hashable, ...], Timestamp] = {}
-        self.missing: list[tuple[Timestamp, Interim]] = []
+        self.missing: list[tuple[Timestamp, CommittedWrites]] = []
         """Commits with rows of which a key column is not known."""
 
     def __len__(self) -> int:
         return len(self._newest) + len(self.missing)
 
-    def add(self, ts: Timestamp, entry: Interim) -> None:
+    def add(self, ts: Timestamp, entry: CommittedWrites) -> None:
         """A commit, newer than those before."""
         for rows in entry.rows:
             if not all(ordinal in rows.columns for ordinal in self._ordinals):
@@ -261,7 +263,7 @@ class _Index:
         for rows in parts:
             yield from zip(*(rows.values(at) for at in self._ordinals), strict=True)
 
-    def _net(self, entry: Interim) -> Iterator[tuple[Hashable, ...]]:
+    def _net(self, entry: CommittedWrites) -> Iterator[tuple[Hashable, ...]]:
         """Keys that more or fewer rows have now."""
         counts = Counter(self._keys(entry.came))
         counts.subtract(self._keys(entry.went))
@@ -279,7 +281,7 @@ _NEVER: Final = Timestamp(0)
 # --- rows that are gone -------------------------------------------------------------------------
 
 
-class GoneRows:
+class DeletedRowIndex:
     """Which rows of a shard are deleted now, looked up by identity; follows the state by itself."""
 
     def __init__(self) -> None:
@@ -327,29 +329,31 @@ class RecentWrites:
     """The logs of all shards that were written lately."""
 
     def __init__(self) -> None:
-        self._logs: dict[ShardId, InterimLog] = {}
-        self._gone: dict[ShardId, GoneRows] = {}
+        self._logs: dict[ShardId, ShardCommitLog] = {}
+        self._gone: dict[ShardId, DeletedRowIndex] = {}
         self._pruned_at = 0
         self._entries = 0
 
-    def log(self, shard: ShardId) -> InterimLog | None:
+    def log(self, shard: ShardId) -> ShardCommitLog | None:
         """What is known about a shard's recent commits."""
         return self._logs.get(shard)
 
     def any_gone(self, state: ShardState, deletes: Mapping[Source, BitMap64]) -> bool:
-        """See GoneRows."""
+        """See DeletedRowIndex."""
         gone = self._gone.get(state.shard)
         if gone is None:
             if len(self._gone) >= SHARDS_MAX:
                 self._gone.clear()
-            gone = self._gone[state.shard] = GoneRows()
+            gone = self._gone[state.shard] = DeletedRowIndex()
         return gone.any_gone(state, deletes)
 
-    def committed(self, before: ShardState, ts: Timestamp, entries: Iterable[Interim]) -> None:
+    def committed(
+        self, before: ShardState, ts: Timestamp, entries: Iterable[CommittedWrites]
+    ) -> None:
         """A group has committed; `before`: the shard without it."""
         log = self._logs.get(before.shard)
         if log is None:
-            log = self._logs[before.shard] = InterimLog(before.last_write)
+            log = self._logs[before.shard] = ShardCommitLog(before.last_write)
         for entry in entries:
             log.append(ts, entry)
             self._entries += 1

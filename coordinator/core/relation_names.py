@@ -3,15 +3,17 @@
 from collections import Counter
 
 from sql.catalog.catalog import Catalog
-from sql.catalog.objects import RELATION
+from sql.catalog.objects import RELATION_SPACE
 
 
-def names_twice(catalog: Catalog) -> frozenset[tuple[str, str]]:
+def duplicate_relation_names(catalog: Catalog) -> frozenset[tuple[str, str]]:
     """Schemas and names that more than one relation has."""
     tables = catalog.tables
     found = Counter(tables.keys())
     found.update((table.schema, key.name) for table in tables.values() for key in table.keys)
-    found.update((schema, name) for space, schema, name in catalog.objects if space == RELATION)
+    found.update(
+        (schema, name) for space, schema, name in catalog.objects if space == RELATION_SPACE
+    )
     if len(found) == found.total():
         return frozenset()
     return frozenset(name for name, count in found.items() if count > 1)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TypeAlias, cast
 
-from sql.catalog.acl import AclItem, Rights
+from sql.catalog.acl import AclItem, ObjectPrivileges
 from sql.catalog.roles import Membership, Role
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -26,17 +26,17 @@ def decode_role(record: Mapping[str, Json]) -> Role:
     return Role(**plain)  # type: ignore[arg-type] # as above
 
 
-def encode_rights(rights: Rights) -> dict[str, Json]:
+def encode_privileges(rights: ObjectPrivileges) -> dict[str, Json]:
     """Who owns something, and what was granted of it."""
     items = None if rights.acl is None else [_fields(item) for item in rights.acl]
     return {"owner": rights.owner, "acl": items, "version": rights.version}
 
 
-def decode_rights(record: Mapping[str, Json]) -> Rights:
-    """What `encode_rights` wrote."""
+def decode_privileges(record: Mapping[str, Json]) -> ObjectPrivileges:
+    """What `encode_privileges` wrote."""
     items = cast("Sequence[Mapping[str, Json]] | None", record["acl"])
     acl = None if items is None else tuple(AclItem(**item) for item in items)  # type: ignore[arg-type] # as above
-    return Rights(cast("int", record["owner"]), acl, cast("int", record["version"]))
+    return ObjectPrivileges(cast("int", record["owner"]), acl, cast("int", record["version"]))
 
 
 def _fields(value: Membership | AclItem) -> dict[str, Json]:

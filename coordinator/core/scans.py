@@ -8,7 +8,12 @@ from coordinator.core.effects import Effect, Reply
 from coordinator.core.messages import AdoptSnapshot, Isolation, Refused, RefusedReason, Scan, Views
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import Ahead, Recent, doomed, fenced
+from coordinator.core.validation import (
+    RecentHistory,
+    WritesAhead,
+    fenced_table_refusal,
+    lost_write_refusal,
+)
 from sql.catalog.catalog import Table
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -35,9 +40,9 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
     predicates = message.predicates or (None,) * len(message.tables)
     for table, predicate in zip(message.tables, predicates, strict=True):
         shard = ShardId(table.shard)
-        refused = fenced(table, core.shards) or _too_old(core, table, message.ts, txn)
+        refused = fenced_table_refusal(table, core.shards) or _too_old(core, table, message.ts, txn)
         if refused is None and current and txn.isolation is Isolation.READ_COMMITTED:
-            refused = doomed(txn, shard, _recent(core))
+            refused = lost_write_refusal(txn, shard, _recent(core))
         if refused is not None:
             return [Reply(message.request, refused)]
         if current:
@@ -51,9 +56,9 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
     return [Reply(message.request, Views(tuple(views)))]
 
 
-def _recent(core: CoreState) -> Recent:
+def _recent(core: CoreState) -> RecentHistory:
     """What is committed; a group on its way is seen by nobody yet."""
-    return Recent(core.shards, core.groups.writes, core.groups.counts, Ahead())
+    return RecentHistory(core.shards, core.groups.writes, core.groups.counts, WritesAhead())
 
 
 def _too_old(core: CoreState, table: Table, ts: Timestamp, txn: Transaction) -> Refused | None:

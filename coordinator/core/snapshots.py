@@ -14,7 +14,7 @@ INVARIANTS
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
-from coordinator.core.catalog import Stale
+from coordinator.core.catalog import StaleCatalog
 from coordinator.core.effects import Reply
 from coordinator.core.group_commit import GroupCommit
 from coordinator.core.messages import (
@@ -167,7 +167,7 @@ class Snapshots:
             return Reply(message.request, Snapshot(ts, catalog))
         try:
             return Reply(message.request, txn.take_snapshot(ts, catalog))
-        except Stale as error:
+        except StaleCatalog as error:
             return Reply(message.request, stale_refusal(str(error)))
 
 

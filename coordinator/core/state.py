@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from coordinator.core.catalog import VersionedCatalog
-from coordinator.core.cut_schedule import Cutting, floor_to
+from coordinator.core.cut_schedule import CutSchedule, floor_to
 from coordinator.core.effects import Reply
 from coordinator.core.group_commit import GroupCommit
 from coordinator.core.leases import WriteLeases
@@ -24,7 +24,7 @@ from storage.types import Epoch, ShardId, Timestamp
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredState:
     """What start-up found: the catalog's history and every shard up to its last commit."""
 
     epoch: Epoch
@@ -47,7 +47,7 @@ class CoreState:
 
     def __init__(
         self,
-        recovered: Recovered,
+        recovered: RecoveredState,
         settings: CoreSettings,
         schema_of: Callable[[Table], pa.Schema],
         now: Timestamp,
@@ -85,7 +85,7 @@ class CoreState:
             self.catalog_at,
         )
         self.leases = WriteLeases()
-        self.cutting = Cutting(settings, _last_cut(recovered, self.unit), self.unit)
+        self.cutting = CutSchedule(settings, _last_cut(recovered, self.unit), self.unit)
         self.transactions: dict[TransactionId, Transaction] = {}
         self.maintenance = Maintenance(
             settings,
@@ -125,7 +125,7 @@ class CoreState:
         return self.holds.advance(frontier, present=present)
 
 
-def _last_cut(recovered: Recovered, unit: int) -> Timestamp:
+def _last_cut(recovered: RecoveredState, unit: int) -> Timestamp:
     """No cut before was later: a shard may have been flushed at one that was never tidied."""
     flushed = (state.cut for state in recovered.shards.values() if state.cut is not None)
     return max((floor_to(recovered.applied, unit), *flushed))

@@ -24,7 +24,7 @@ from storage.types import Timestamp
 _BEFORE_ALL: Final = Timestamp(0)
 
 
-class Side(StrEnum):
+class BoundSide(StrEnum):
     """Which way a constraint points."""
 
     LOWER = "at least"
@@ -35,7 +35,7 @@ class Side(StrEnum):
 class Constraint:
     """A bound on the timestamp, inclusive, and why it is there."""
 
-    side: Side
+    side: BoundSide
     ts: Timestamp
     reason: str
 
@@ -94,7 +94,7 @@ class TooStale:
     least: Timestamp
 
 
-Choice: TypeAlias = Ready | Close | WaitForClock | TooOld | TooFar | TooStale
+TimestampChoice: TypeAlias = Ready | Close | WaitForClock | TooOld | TooFar | TooStale
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +137,14 @@ class Determination:
     preference: Preference
     lower: Timestamp
     upper: Timestamp | None
-    choice: Choice
+    choice: TimestampChoice
 
 
 def determine(question: Question) -> Determination:
     """The timestamp of a query that asks now (D1, D2)."""
     found = constraints(question)
-    lower = max(item.ts for item in found if item.side is Side.LOWER)
-    upper = min((item.ts for item in found if item.side is Side.UPPER), default=None)
+    lower = max(item.ts for item in found if item.side is BoundSide.LOWER)
+    upper = min((item.ts for item in found if item.side is BoundSide.UPPER), default=None)
     chosen = _chosen(question, lower, upper)
     preference = Preference.FRESHEST if isinstance(chosen, Ready) else Preference.EARLIEST
     return Determination(found, preference, lower, upper, chosen)
@@ -152,17 +152,17 @@ def determine(question: Question) -> Determination:
 
 def constraints(question: Question) -> tuple[Constraint, ...]:
     """Every bound on the timestamp, with its reason."""
-    found = [Constraint(Side.LOWER, question.since, "since of the timeline")]
+    found = [Constraint(BoundSide.LOWER, question.since, "since of the timeline")]
     found += [
-        Constraint(Side.LOWER, item.since, f"since of table {item.name}")
+        Constraint(BoundSide.LOWER, item.since, f"since of table {item.name}")
         for item in question.inputs
     ]
     if question.as_of is not None:
         return (*found, *_asked(question, question.as_of))
     if question.own is not None:
         reason = "the transaction reads at one timestamp"
-        found.append(Constraint(Side.LOWER, question.own, reason))
-        found.append(Constraint(Side.UPPER, question.own, reason))
+        found.append(Constraint(BoundSide.LOWER, question.own, reason))
+        found.append(Constraint(BoundSide.UPPER, question.own, reason))
         return tuple(found)
     return (*found, *_by_level(question))
 
@@ -172,12 +172,12 @@ def _asked(question: Question, as_of: Timestamp) -> tuple[Constraint, ...]:
     reason = "the clock, and how far ahead of it one may wait"
     if question.bound_us == 0:
         reason = "the timeline has no clock that one could wait for"
-    bound = Constraint(Side.UPPER, latest, reason)
+    bound = Constraint(BoundSide.UPPER, latest, reason)
     if question.at_least:
-        return (Constraint(Side.LOWER, as_of, "AS OF AT LEAST"), bound)
+        return (Constraint(BoundSide.LOWER, as_of, "AS OF AT LEAST"), bound)
     return (
-        Constraint(Side.LOWER, as_of, "AS OF"),
-        Constraint(Side.UPPER, as_of, "AS OF"),
+        Constraint(BoundSide.LOWER, as_of, "AS OF"),
+        Constraint(BoundSide.UPPER, as_of, "AS OF"),
         bound,
     )
 
@@ -188,10 +188,10 @@ def _by_level(question: Question) -> tuple[Constraint, ...]:
         least = Timestamp(question.now - question.staleness_us)
         newest = max(question.read_ts, question.closable)
         return (
-            Constraint(Side.LOWER, least, "bounded staleness: the clock, less the bound"),
-            Constraint(Side.UPPER, newest, "bounded staleness: the newest without waiting"),
+            Constraint(BoundSide.LOWER, least, "bounded staleness: the clock, less the bound"),
+            Constraint(BoundSide.UPPER, newest, "bounded staleness: the newest without waiting"),
         )
-    closed = Constraint(Side.UPPER, question.read_ts, "oracle: nothing later is closed")
+    closed = Constraint(BoundSide.UPPER, question.read_ts, "oracle: nothing later is closed")
     match question.isolation:
         case Isolation.SERIALIZABLE:
             return (closed,)
@@ -199,10 +199,10 @@ def _by_level(question: Question) -> tuple[Constraint, ...]:
             reason = "strict serializable: everything acknowledged is at or below it"
         case _:
             reason = f"{question.isolation.value}: the present"
-    return (Constraint(Side.LOWER, question.read_ts, reason), closed)
+    return (Constraint(BoundSide.LOWER, question.read_ts, reason), closed)
 
 
-def _chosen(question: Question, lower: Timestamp, upper: Timestamp | None) -> Choice:
+def _chosen(question: Question, lower: Timestamp, upper: Timestamp | None) -> TimestampChoice:
     as_of, read_ts = question.as_of, question.read_ts
     if as_of is not None and not question.at_least:
         lower = as_of

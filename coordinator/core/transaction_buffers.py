@@ -43,7 +43,9 @@ def change_buffers(txn: Transaction, message: BufferMessage) -> list[Effect]:
             assert_never(message)
 
 
-def leftovers(txn: Transaction, committed: Mapping[ShardId, WriteBatch]) -> list[Effect]:
+def orphaned_staged_files(
+    txn: Transaction, committed: Mapping[ShardId, WriteBatch]
+) -> list[Effect]:
     """At the transaction's end: its staged files that no commit names (X5 of `transactions.py`)."""
     files = set(txn.staged_files())
     if not files:

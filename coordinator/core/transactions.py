@@ -22,8 +22,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.core.catalog import Stale, apply_changes, check_fits, still_means
-from coordinator.core.definition_conflicts import unseen
+from coordinator.core.catalog import (
+    StaleCatalog,
+    apply_changes,
+    check_catalog_integrity,
+    is_look_up_current,
+)
+from coordinator.core.definition_conflicts import find_definition_conflict
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
@@ -33,9 +38,9 @@ from coordinator.core.messages import (
     Snapshot,
     TransactionId,
 )
-from coordinator.core.own_writes import Mark, OwnWrites, final_batch, is_empty
+from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
-from sql.catalog.catalog import WHOLE_CATALOG, Catalog, LookUp, Table
+from sql.catalog.catalog import WHOLE_CATALOG, Catalog, NameDependency, Table
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Source, Timestamp
@@ -55,7 +60,7 @@ OLD_ROWS_OVERHEAD_BYTES: Final = 1 << 10
 class _Mark:
     """A transaction at a savepoint: what ROLLBACK TO brings back (X4)."""
 
-    writes: Mapping[ShardId, Mark]
+    writes: Mapping[ShardId, OwnWritesMark]
     changes: int
     tables: Mapping[int, Table]
     advance_to: Timestamp | None = None
@@ -69,7 +74,7 @@ _NO_CATALOG: Final = Catalog()
 
 
 @dataclass(slots=True)
-class Required:
+class RequiredReads:
     """What foreign keys have looked for in one shard, from `since` on."""
 
     since: Timestamp
@@ -103,11 +108,11 @@ class Transaction:
     """Values of rows that it has deleted, for the validation of others; also of undone ones."""
     base: Catalog = _NO_CATALOG
     """The catalog at its timestamp, without its own DDL."""
-    required: dict[ShardId, Required] = field(default_factory=dict[ShardId, Required])
+    required: dict[ShardId, RequiredReads] = field(default_factory=dict[ShardId, RequiredReads])
     """Rows that foreign keys rest on, or that must not come; validated at every level (A10)."""
     altered: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
     """Tables that it gives other columns or rules, each since it has seen all their rows (A11)."""
-    look_ups: set[LookUp] = field(default_factory=set[LookUp])
+    look_ups: set[NameDependency] = field(default_factory=set[NameDependency])
     """Names that it rests on (A6)."""
     unharmed: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
     """Up to when nobody else has changed a row that it has written, or given its key (A7)."""
@@ -122,20 +127,20 @@ class Transaction:
         if self.changes:
             self.check_rests(catalog)
             shown = apply_changes(catalog, self.changes, version=self._overlay_version())
-            check_fits(catalog, shown, self.changes)
+            check_catalog_integrity(catalog, shown, self.changes)
         else:
             shown = catalog
         self.base = catalog
         self.snapshot = Snapshot(ts, shown)
         return self.snapshot
 
-    def looked_up(self, names: Collection[LookUp]) -> None:
+    def looked_up(self, names: Collection[NameDependency]) -> None:
         """Remember names that it rests on, but for those that its own DDL has decided."""
         if WHOLE_CATALOG in names:
             whole = replace(WHOLE_CATALOG, oid=self.base.version)
             names = [whole if name == WHOLE_CATALOG else name for name in names]
         if self.changes:
-            names = [name for name in names if still_means(self.base, name)]
+            names = [name for name in names if is_look_up_current(self.base, name)]
         self.look_ups.update(names)
 
     def read(self, table: Table, predicate: ReadPredicate | None) -> None:
@@ -144,7 +149,7 @@ class Transaction:
         self.tables[table.oid] = table
         shard = ShardId(table.shard)
         if getattr(predicate, "at_every_level", False):
-            since = Required(self.snapshot.ts)
+            since = RequiredReads(self.snapshot.ts)
             self.required.setdefault(shard, since).reads.add(predicate)
             return
         look_up = None if predicate is None else predicate.look_up
@@ -218,9 +223,9 @@ class Transaction:
         (B1, B2 of `definition_conflicts.py`).
         """
         assert self.snapshot is not None, "X1: DDL is bound against a snapshot"
-        changed = unseen(self.base, self.snapshot.catalog, now)
+        changed = find_definition_conflict(self.base, self.snapshot.catalog, now)
         if changed is not None:
-            raise Stale(changed)
+            raise StaleCatalog(changed)
 
     def _overlay_version(self) -> int:
         # Negative and never used twice: an uncommitted catalog must not be taken for a committed

@@ -33,20 +33,20 @@ from typing import Final
 
 from pyroaring import BitMap64
 
-from coordinator.core.catalog import is_current, still_means
+from coordinator.core.catalog import is_current, is_look_up_current
 from coordinator.core.messages import Isolation, PutTable, Refused, RefusedReason, RemoveTable
 from coordinator.core.own_writes import deletes_of_others, final_batch
 from coordinator.core.predicates import KeyLookUp, ReadPredicate
 from coordinator.core.recent_writes import (
-    LOOK_ROWS_MAX,
-    Budget,
-    Interim,
-    InterimLog,
+    TESTED_ROWS_MAX,
+    CommittedWrites,
     RecentWrites,
+    RowTestBudget,
+    ShardCommitLog,
     Verdict,
 )
 from coordinator.core.transactions import Transaction
-from sql.catalog.catalog import WHOLE_CATALOG, Catalog, LookUp, Table
+from sql.catalog.catalog import WHOLE_CATALOG, Catalog, NameDependency, Table
 from storage.batch import WriteBatch
 from storage.known_rows import KnownRows, Points
 from storage.shard import Fence, ShardState
@@ -78,13 +78,13 @@ class ValidationCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
+class RecentHistory:
     """What validation looks at: the shards, their recent commits, members ahead in the group."""
 
     shards: Mapping[ShardId, ShardState]
     writes: RecentWrites
     counts: ValidationCounts
-    ahead: "Ahead"
+    ahead: "WritesAhead"
 
     def wrote(self, shard: ShardId, after: Timestamp) -> bool:
         """Whether a commit with ts > after, or a member ahead, has written to the shard."""
@@ -96,7 +96,7 @@ class Recent:
         shard: ShardId,
         predicates: Iterable[ReadPredicate] | None,
         after: Timestamp,
-        budget: Budget,
+        budget: RowTestBudget,
     ) -> Verdict:
         """What these predicates (None: all rows) say about what was written after `after`."""
         state = self.shards.get(shard)
@@ -119,17 +119,19 @@ class Recent:
 
 
 @dataclass(slots=True)
-class Ahead:
+class WritesAhead:
     """What the members admitted to a group so far write."""
 
-    entries: dict[ShardId, list[Interim]] = field(default_factory=dict[ShardId, list[Interim]])
-    _logs: dict[ShardId, InterimLog] = field(default_factory=dict[ShardId, InterimLog])
+    entries: dict[ShardId, list[CommittedWrites]] = field(
+        default_factory=dict[ShardId, list[CommittedWrites]]
+    )
+    _logs: dict[ShardId, ShardCommitLog] = field(default_factory=dict[ShardId, ShardCommitLog])
     _deleted: dict[ShardId, dict[Source, BitMap64]] = field(
         default_factory=dict[ShardId, dict[Source, BitMap64]]
     )
 
     def add(
-        self, shard: ShardId, state: ShardState | None, batch: WriteBatch, entry: Interim
+        self, shard: ShardId, state: ShardState | None, batch: WriteBatch, entry: CommittedWrites
     ) -> None:
         """A member is admitted."""
         self.entries.setdefault(shard, []).append(entry)
@@ -141,14 +143,14 @@ class Ahead:
             for source, rows in state.surviving(batch.deletes).items():
                 deleted.setdefault(source, BitMap64()).update(rows)
 
-    def log(self, shard: ShardId) -> InterimLog | None:
+    def log(self, shard: ShardId) -> ShardCommitLog | None:
         """The members' entries, to look at; made for the first who looks, for most never do."""
         entries = self.entries.get(shard)
         if entries is None:
             return None
         log = self._logs.get(shard)
         if log is None:
-            log = self._logs[shard] = InterimLog(_BEFORE)
+            log = self._logs[shard] = ShardCommitLog(_BEFORE)
             for entry in entries:
                 log.append(_AHEAD, entry)
         return log
@@ -170,21 +172,21 @@ _BEFORE = Timestamp(0)
 _AHEAD = Timestamp(1)
 
 
-def conflict(
-    txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: Recent
+def conflict_refusal(
+    txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: RecentHistory
 ) -> Refused | None:
     """The verdict on what was read (A1), rows to delete (A5) and keys (A8)."""
     return (
         _alter_conflict(txn, recent)
         or _reference_conflict(txn, recent)
         or _row_conflict(txn, writes, recent)
-        or key_conflict(txn, writes, recent)
+        or key_conflict_refusal(txn, writes, recent)
         or _read_conflict(txn, recent)
         or _lock_conflict(txn, recent)
     )
 
 
-def _alter_conflict(txn: Transaction, recent: Recent) -> Refused | None:
+def _alter_conflict(txn: Transaction, recent: RecentHistory) -> Refused | None:
     """A11."""
     for shard, since in txn.altered.items():
         if recent.wrote(shard, since):
@@ -193,9 +195,9 @@ def _alter_conflict(txn: Transaction, recent: Recent) -> Refused | None:
     return None
 
 
-def _reference_conflict(txn: Transaction, recent: Recent) -> Refused | None:
+def _reference_conflict(txn: Transaction, recent: RecentHistory) -> Refused | None:
     """A10."""
-    budget = Budget()
+    budget = RowTestBudget()
     for shard, required in txn.required.items():
         if not recent.wrote(shard, required.since):
             continue
@@ -206,7 +208,7 @@ def _reference_conflict(txn: Transaction, recent: Recent) -> Refused | None:
 
 
 def _row_conflict(
-    txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: Recent
+    txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: RecentHistory
 ) -> Refused | None:
     for shard, batch in writes.items():
         state = recent.shards.get(shard)
@@ -222,7 +224,7 @@ def _row_conflict(
     return None
 
 
-def doomed(txn: Transaction, shard: ShardId, recent: Recent) -> Refused | None:
+def lost_write_refusal(txn: Transaction, shard: ShardId, recent: RecentHistory) -> Refused | None:
     """The verdict of A5 and A8 on what a transaction has written so far, before it reads on (A7).
 
     It reads at a later timestamp than it wrote at, so it would meet what it has lost to.
@@ -231,18 +233,18 @@ def doomed(txn: Transaction, shard: ShardId, recent: Recent) -> Refused | None:
     if own is None or state is None or state.last_write <= txn.unharmed.get(shard, _BEFORE):
         return None
     writes = {shard: final_batch(own.merged())}
-    verdict = _row_conflict(txn, writes, recent) or key_conflict(txn, writes, recent)
+    verdict = _row_conflict(txn, writes, recent) or key_conflict_refusal(txn, writes, recent)
     if verdict is None:
         txn.unharmed[shard] = state.last_write
     return verdict
 
 
-def _read_conflict(txn: Transaction, recent: Recent) -> Refused | None:
+def _read_conflict(txn: Transaction, recent: RecentHistory) -> Refused | None:
     if not txn.reads or txn.isolation not in VALIDATING:
         return None
     assert txn.snapshot is not None, "X1: who has read has a snapshot"
     recent.counts.validated += 1
-    budget = Budget()
+    budget = RowTestBudget()
     written = False
     for shard, read in txn.reads.items():
         if not recent.wrote(shard, txn.snapshot.ts):
@@ -255,11 +257,11 @@ def _read_conflict(txn: Transaction, recent: Recent) -> Refused | None:
     return None
 
 
-def _lock_conflict(txn: Transaction, recent: Recent) -> Refused | None:
+def _lock_conflict(txn: Transaction, recent: RecentHistory) -> Refused | None:
     """A9; levels that validate all reads have looked already."""
     if txn.isolation in VALIDATING:
         return None
-    budget = Budget()
+    budget = RowTestBudget()
     for (shard, ts), locked in txn.locked.items():
         if recent.wrote(shard, ts):
             verdict = recent.look(shard, locked.predicates, ts, budget)
@@ -271,9 +273,9 @@ def _lock_conflict(txn: Transaction, recent: Recent) -> Refused | None:
 def _look(
     predicates: Iterable[ReadPredicate],
     after: Timestamp,
-    log: InterimLog | None,
-    ahead: InterimLog | None,
-    budget: Budget,
+    log: ShardCommitLog | None,
+    ahead: ShardCommitLog | None,
+    budget: RowTestBudget,
 ) -> Verdict:
     """Predicates against commits after `after` and members ahead."""
     for predicate in predicates:
@@ -288,11 +290,11 @@ def _look(
     return Verdict.CLEAR
 
 
-def key_conflict(
-    txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: Recent
+def key_conflict_refusal(
+    txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: RecentHistory
 ) -> Refused | None:
     """The verdict on keys (A8): 23505 if it is certain that one exists now, 40001 if it may."""
-    budget = Budget()
+    budget = RowTestBudget()
     validating = txn.isolation in VALIDATING
     for shard, look_ups in txn.key_look_ups.items():
         own = writes.get(shard)
@@ -309,7 +311,7 @@ def key_conflict(
                 taken = _taken(look_up, shard, own, look_ups.since, recent)
                 if taken is not None:
                     recent.counts.by_key += 1
-                    return duplicate(_table(txn, shard), look_up.constraint, taken)
+                    return duplicate_key_refusal(_table(txn, shard), look_up.constraint, taken)
             given = None if validating else _given(look_ups.predicates, own)
             if given is not None:
                 verdict = recent.look(shard, given, look_ups.since, budget)
@@ -329,7 +331,7 @@ def _given(look_ups: Iterable[KeyLookUp] | None, own: WriteBatch) -> list[KeyLoo
         if look_up.decides:
             given.append(look_up)
             continue
-        if points is None or rows.count > LOOK_ROWS_MAX:
+        if points is None or rows.count > TESTED_ROWS_MAX:
             return None
         if keys := set(_keys_among(points, rows)):
             given.append(look_up.merged(keys))
@@ -337,7 +339,7 @@ def _given(look_ups: Iterable[KeyLookUp] | None, own: WriteBatch) -> list[KeyLoo
 
 
 def _taken(
-    look_up: KeyLookUp, shard: ShardId, own: WriteBatch, after: Timestamp, recent: Recent
+    look_up: KeyLookUp, shard: ShardId, own: WriteBatch, after: Timestamp, recent: RecentHistory
 ) -> str | None:
     """A key of the transaction's rows that commits have brought since, and not taken away."""
     log, points = recent.writes.log(shard), look_up.points
@@ -357,13 +359,13 @@ def _taken(
 
 
 def _keys_among(points: Points, rows: KnownRows) -> Iterator[tuple[Hashable, ...]]:
-    if rows.count <= LOOK_ROWS_MAX and all(at in rows.columns for at in points.ordinals):
+    if rows.count <= TESTED_ROWS_MAX and all(at in rows.columns for at in points.ordinals):
         for key in zip(*[rows.values(at) for at in points.ordinals], strict=True):
             if key in points.keys:
                 yield key
 
 
-def duplicate(table: Table, constraint: str, key: str) -> Refused:
+def duplicate_key_refusal(table: Table, constraint: str, key: str) -> Refused:
     """23505; a statement nobody has seen is run again, and finds the key by itself."""
     return Refused(
         RefusedReason.CONFLICT,
@@ -403,7 +405,7 @@ def _table(txn: Transaction, shard: ShardId) -> Table:
     return next(table for table in txn.tables.values() if table.shard == shard)
 
 
-def fenced(table: Table, shards: Mapping[ShardId, ShardState]) -> Refused | None:
+def fenced_table_refusal(table: Table, shards: Mapping[ShardId, ShardState]) -> Refused | None:
     """A4: the verdict on a table that is to be read or written."""
     state = shards.get(ShardId(table.shard))
     if state is None or state.fence is None:
@@ -439,7 +441,7 @@ _FENCED: Final = {
 }
 
 
-def fenced_writes(
+def fenced_writes_refusal(
     txn: Transaction, shards: Mapping[ShardId, ShardState], written: Iterable[ShardId]
 ) -> Refused | None:
     """A4: the verdict on all that a transaction has written."""
@@ -450,33 +452,33 @@ def fenced_writes(
     return None
 
 
-def stale(txn: Transaction, catalog: Catalog) -> Refused | None:
+def stale_tables_refusal(txn: Transaction, catalog: Catalog) -> Refused | None:
     """A2: the verdict on definitions; `catalog` has the transaction's own DDL applied."""
     own = {change.table.oid for change in txn.changes if isinstance(change, PutTable | RemoveTable)}
     # Its own DDL is applied to the very definition that it has bound, or not at all (K2 of
     # `core/catalog.py`).
     bound = (table for table in txn.tables.values() if table.oid not in own)
-    return next(filter(None, (stale_table(table, catalog) for table in bound)), None)
+    return next(filter(None, (stale_table_refusal(table, catalog) for table in bound)), None)
 
 
-def stale_table(table: Table, catalog: Catalog) -> Refused | None:
+def stale_table_refusal(table: Table, catalog: Catalog) -> Refused | None:
     """A2 for one table."""
     if is_current(catalog, table):
         return None
     return stale_refusal(f'table "{table.name}" was changed by a concurrent transaction')
 
 
-def shadowed(txn: Transaction, catalog: Catalog) -> Refused | None:
+def shadowed_names_refusal(txn: Transaction, catalog: Catalog) -> Refused | None:
     """A6: the verdict on names; `catalog` is without the transaction's own DDL."""
     if txn.isolation not in VALIDATING:
         return None
-    return stale_name(txn.look_ups, catalog)
+    return stale_name_refusal(txn.look_ups, catalog)
 
 
-def stale_name(names: Iterable[LookUp], catalog: Catalog) -> Refused | None:
+def stale_name_refusal(names: Iterable[NameDependency], catalog: Catalog) -> Refused | None:
     """A6 for names: the verdict on the first that means something else now."""
     for name in names:
-        if not still_means(catalog, name):
+        if not is_look_up_current(catalog, name):
             if name.schema == WHOLE_CATALOG.schema:
                 return stale_refusal("the catalog was changed by a concurrent transaction")
             shown = f'schema "{name.schema}"' if name.name is None else f'relation "{name.name}"'

@@ -67,7 +67,7 @@ def _fence_of(error: StorageError) -> Fence:
 
 
 @dataclass(slots=True)
-class Committing:
+class CommitEffects:
     """See the module. `leading` raises if another coordinator has taken over."""
 
     timeline: str

@@ -24,7 +24,7 @@ from coordinator.core.messages import (
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.driver.sequences import SequenceState
-from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import SqlError
 from storage.batch import DataFile, ShardView, WriteBatch
@@ -134,7 +134,7 @@ class Coordination(Protocol):
         """Buffer DDL into the transaction."""
         ...
 
-    def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
+    def looked_up(self, txn: TransactionId, names: Collection[NameDependency]) -> None:
         """Name look-ups that the transaction depends on: if it writes, it commits only if they
         still have the same result (A6 of `coordinator/core/validation.py`).
         """

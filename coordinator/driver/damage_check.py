@@ -23,7 +23,7 @@ from coordinator.core.core import Core
 from coordinator.driver.coordination import RequestRefused
 from coordinator.driver.maintenance_effects import RunBlocking
 from coordinator.failures import storage_failure
-from coordinator.streams import ending
+from coordinator.streams import closing_batches
 from sql.errors import SqlError
 from storage.batch import DataFile, ShardView
 from storage.delta.file_check import unreadable
@@ -42,27 +42,27 @@ _DOUBTFUL: Final = frozenset({"XX000", "58030", "58P01"})
 """What engines answer when they could not read: the first is what is not foreseen."""
 
 
-def is_doubtful(error: Exception) -> bool:
+def may_be_file_damage(error: Exception) -> bool:
     """Whether a failure of an engine may come from its files."""
     return not isinstance(error, SqlError) or error.sqlstate in _DOUBTFUL
 
 
-async def examined(
+async def examine_on_failure(
     batches: AsyncIterator[pa.RecordBatch], examine: Callable[[], Awaitable[None]]
 ) -> AsyncIterator[pa.RecordBatch]:
     """The same batches; if they fail because of damaged files, `examine` raises a better error."""
-    async with ending(batches):
+    async with closing_batches(batches):
         try:
             async for batch in batches:
                 yield batch
         except Exception as error:
-            if is_doubtful(error):
+            if may_be_file_damage(error):
                 await examine()
             raise
 
 
 @dataclass(frozen=True, slots=True)
-class Examining:
+class DamageCheck:
     """See the module. `leading` raises if another coordinator has taken over; `damaged` reports a
     damaged shard to the core that owns it.
     """

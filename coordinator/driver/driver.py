@@ -57,11 +57,11 @@ from coordinator.core.messages import (
     InsertRows,
     Isolation,
     Leased,
-    LookedUp,
     Maintained,
     Message,
     NewTableId,
     Optimize,
+    RecordLookUps,
     Refused,
     ReleaseSavepoint,
     ReplyValue,
@@ -86,14 +86,14 @@ from coordinator.core.messages import (
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.driver.advance_timeline import check_advance
-from coordinator.driver.commit_effects import Committing
+from coordinator.driver.commit_effects import CommitEffects
 from coordinator.driver.coordination import RequestRefused
-from coordinator.driver.damage_check import Examining
+from coordinator.driver.damage_check import DamageCheck
 from coordinator.driver.leadership import Leadership
-from coordinator.driver.maintenance_effects import Maintaining, RunBlocking
+from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking
 from coordinator.driver.sequences import SequenceState, SequenceValues
 from coordinator.failures import admin_shutdown, storage_failure
-from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.clock import Clock
@@ -152,7 +152,7 @@ class Driver:
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
         self._leadership = Leadership(stash, epoch, self._spawn)
-        self._committing = Committing(
+        self._committing = CommitEffects(
             core.timeline.name, stash, txns, store, epoch, run_blocking, self._leadership.confirm
         )
         confirm = self._leadership.confirm
@@ -160,9 +160,9 @@ class Driver:
         def damaged(shard: ShardId) -> None:
             self._handle(ShardDamaged(shard))
 
-        self._examining = Examining(store, run_blocking, confirm, damaged, core)
+        self._examining = DamageCheck(store, run_blocking, confirm, damaged, core)
         is_system = core.timeline == SYSTEM_TIMELINE
-        self._maintaining = Maintaining(
+        self._maintaining = MaintenanceEffects(
             store, stash, txns, run_blocking, confirm, damaged, keeps_catalog=is_system
         )
         self._sequences = SequenceValues(stash, epoch)
@@ -440,9 +440,9 @@ class Driver:
         """See Coordination."""
         await self._request(lambda request: TakeLease(request, txn, tuple(tables)), Leased)
 
-    def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
+    def looked_up(self, txn: TransactionId, names: Collection[NameDependency]) -> None:
         """See Coordination."""
-        self._handle(LookedUp(txn, names))
+        self._handle(RecordLookUps(txn, names))
 
     async def optimize(self, tables: Sequence[Table]) -> None:
         """See Coordination."""

@@ -19,14 +19,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
-from coordinator.core.catalog import COLLECTION, compacted
+from coordinator.core.catalog import COLLECTION, compact_history
 from coordinator.core.completions import FilesRewritten, Forgotten, Vacuumed
 from coordinator.core.effects import ForgetShards, RemoveStaged, RewriteFiles, VacuumShard
 from storage.delta.checksum import Checksums
 from storage.delta.compaction import rewrite_files
 from storage.delta.layout import data_path
 from storage.delta.maintenance import wants_checkpoint, write_checkpoint
-from storage.delta.recovery import is_told_by_checkpoint
+from storage.delta.recovery import is_covered_by_checkpoint
 from storage.delta.vacuum import remove_table, vacuum_shard
 from storage.errors import (
     Corrupt,
@@ -49,16 +49,18 @@ log = logging.getLogger("meridian.maintenance")
 OIDS: Final = "oids"
 NEXT_OID: Final = "next"
 
-COMPACTED: Final = struct.Struct(">QQ")
+CATALOG_COMPACTION_FORMAT: Final = struct.Struct(">QQ")
 """What compacting the catalog leaves beside it: the next oid, and from when on the catalog is
 known; the second is missing in what older servers wrote."""
 
 
-def decode_compacted(content: bytes | None) -> tuple[int, Timestamp]:
+def decode_catalog_compaction(content: bytes | None) -> tuple[int, Timestamp]:
     """The next oid, and from when on the catalog is known; zeros if it was never compacted."""
     if content is None:
         return 0, Timestamp(0)
-    oid, beginning = COMPACTED.unpack(content.ljust(COMPACTED.size, b"\0"))
+    oid, beginning = CATALOG_COMPACTION_FORMAT.unpack(
+        content.ljust(CATALOG_COMPACTION_FORMAT.size, b"\0")
+    )
     return oid, Timestamp(beginning)
 
 
@@ -77,7 +79,7 @@ class RunBlocking(Protocol):
 
 
 @dataclass(slots=True)
-class Maintaining:
+class MaintenanceEffects:
     """See the module. `leading` raises if another coordinator has taken over; `damaged` is called
     for tables whose files are missing or broken.
     """
@@ -120,7 +122,7 @@ class Maintaining:
     async def _look_at_log(self, shard: ShardId, number: int, error: StorageError) -> None:
         """The same of what tells a version (D8)."""
         try:
-            if isinstance(error, NotFound) and await is_told_by_checkpoint(
+            if isinstance(error, NotFound) and await is_covered_by_checkpoint(
                 self.store, shard, number
             ):
                 return
@@ -203,11 +205,11 @@ class Maintaining:
         if not self.keeps_catalog:
             return ()
         records = await self.stash.scan(COLLECTION)
-        writes, beginning = compacted(records, effect.catalog_since)
+        writes, beginning = compact_history(records, effect.catalog_since)
         if beginning is None:
             before = await self.stash.read(OIDS, NEXT_OID)
-            _, beginning = decode_compacted(before)
-        left = COMPACTED.pack(effect.next_oid, beginning)
+            _, beginning = decode_catalog_compaction(before)
+        left = CATALOG_COMPACTION_FORMAT.pack(effect.next_oid, beginning)
         return [*writes, Put(OIDS, NEXT_OID, left)]
 
     async def remove_staged(self, staged: RemoveStaged) -> None:

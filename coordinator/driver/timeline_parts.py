@@ -14,11 +14,11 @@ from coordinator.core.messages import (
 )
 from coordinator.driver.coordination import RequestRefused
 from coordinator.driver.driver import Driver
-from sql.catalog.catalog import Catalog, LookUp
+from sql.catalog.catalog import Catalog, NameDependency
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class TransactionOrigin:
     """The arguments with which a transaction was begun, its open savepoints and its name look-ups:
     for a part that begins later.
     """
@@ -28,12 +28,12 @@ class Begun:
     read_only: bool
     staleness_us: int | None
     savepoints: list[int] = field(default_factory=list[int])
-    names: set[LookUp] = field(default_factory=set[LookUp])
+    names: set[NameDependency] = field(default_factory=set[NameDependency])
     """Name look-ups that its statements depend on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TimelinePart:
     """A transaction's part in another timeline than `system`."""
 
     timeline: str
@@ -41,7 +41,7 @@ class Part:
     txn: TransactionId
 
 
-def begin_part(driver: Driver, begun: Begun) -> TransactionId:
+def begin_part(driver: Driver, begun: TransactionOrigin) -> TransactionId:
     """Begin the transaction in that driver's timeline, with its savepoints."""
     txn = driver.begin(
         begun.owner,
@@ -54,12 +54,12 @@ def begin_part(driver: Driver, begun: Begun) -> TransactionId:
     return txn
 
 
-def definitions(catalog: Catalog, timeline: str) -> tuple[CatalogChange, ...]:
+def tables_as_changes(catalog: Catalog, timeline: str) -> tuple[CatalogChange, ...]:
     """The tables of a timeline, as catalog changes that create them."""
     return tuple(PutTable(table) for table in catalog.tables.values() if table.timeline == timeline)
 
 
-def mixed(first: str, second: str) -> RequestRefused:
+def mixed_timelines(first: str, second: str) -> RequestRefused:
     """25000 for a transaction that would use two timelines (L1)."""
     return RequestRefused(
         "25000",

@@ -39,8 +39,14 @@ from coordinator.core.snapshots import too_stale
 from coordinator.driver.coordination import RequestRefused
 from coordinator.driver.driver import Driver
 from coordinator.driver.sequences import SequenceState
-from coordinator.driver.timeline_parts import Begun, Part, begin_part, definitions, mixed
-from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table, Timeline
+from coordinator.driver.timeline_parts import (
+    TimelinePart,
+    TransactionOrigin,
+    begin_part,
+    mixed_timelines,
+    tables_as_changes,
+)
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table, Timeline
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import SqlError
 from storage.batch import DataFile, ShardView, WriteBatch
@@ -56,7 +62,7 @@ OPEN_PAUSE_S: Final = 0.5
 CLOSE_PAUSE_S: Final = 0.5
 """Between two looks whether somebody still reads in a timeline that is dropped."""
 
-OpenLine: TypeAlias = Callable[[Timeline, Catalog], Awaitable[Driver]]
+TimelineOpener: TypeAlias = Callable[[Timeline, Catalog], Awaitable[Driver]]
 
 
 class Timelines:
@@ -66,7 +72,7 @@ class Timelines:
         self,
         system: Driver,
         lines: Sequence[Driver],
-        open_line: OpenLine,
+        open_line: TimelineOpener,
         remove: Callable[[Timeline], Awaitable[None]],
     ) -> None:
         self._system = system
@@ -77,10 +83,10 @@ class Timelines:
         self._runs: dict[Timeline, asyncio.Task[None]] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._tasks: asyncio.TaskGroup | None = None
-        self._begun: dict[TransactionId, Begun] = {}
+        self._begun: dict[TransactionId, TransactionOrigin] = {}
         # L1: transactions with rows or DDL in `system`, and those with a part elsewhere.
         self._touched: set[TransactionId] = set()
-        self._parts: dict[TransactionId, Part] = {}
+        self._parts: dict[TransactionId, TimelinePart] = {}
         # What keeps the timestamps of read holds readable that a transaction is about to create.
         self._holders: dict[TransactionId, list[tuple[Driver, TransactionId]]] = {}
         system.on_catalog = self._published
@@ -150,7 +156,7 @@ class Timelines:
             return
         self._lines[timeline.name] = driver
         # What was published while it was opened.
-        driver.deliver(CatalogPublished(definitions(catalog, timeline.name), catalog))
+        driver.deliver(CatalogPublished(tables_as_changes(catalog, timeline.name), catalog))
         self._runs[timeline] = self._tasks.create_task(driver.run())
 
     async def _try_open(self, timeline: Timeline) -> Driver | None:
@@ -187,7 +193,7 @@ class Timelines:
         staleness_us: int | None = None,
     ) -> TransactionId:
         """See Coordination."""
-        begun = Begun(owner, isolation, read_only, staleness_us)
+        begun = TransactionOrigin(owner, isolation, read_only, staleness_us)
         txn = begin_part(self._system, begun)
         self._begun[txn] = begun
         return txn
@@ -231,7 +237,7 @@ class Timelines:
         """See Coordination."""
         part = self._parts.get(txn)
         if part is not None:
-            raise mixed(part.timeline, SYSTEM)
+            raise mixed_timelines(part.timeline, SYSTEM)
         self._touched.add(txn)
         self._system.change_catalog(txn, changes)
 
@@ -250,7 +256,7 @@ class Timelines:
         part = self._join(txn, other.timeline)
         return await part.driver.adopt(part.txn, other.txn, ts)
 
-    def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
+    def looked_up(self, txn: TransactionId, names: Collection[NameDependency]) -> None:
         """See Coordination."""
         part = self._parts.get(txn)
         if part is not None:
@@ -288,7 +294,7 @@ class Timelines:
         part = self._parts.get(txn)
         wanted = list(dict.fromkeys(table.timeline for table in tables))
         if len(wanted) > 1:
-            raise mixed(wanted[0], wanted[1])
+            raise mixed_timelines(wanted[0], wanted[1])
         if part is not None and wanted in ([], [part.timeline]):
             explain = part.driver.explain_timestamp
             return explain(part.txn, tables, as_of=as_of, at_least=at_least)
@@ -422,13 +428,13 @@ class Timelines:
         """Where the rows of these tables are read and written (L1)."""
         names = list(dict.fromkeys(table.timeline for table in tables))
         if len(names) > 1:
-            raise mixed(names[0], names[1])
+            raise mixed_timelines(names[0], names[1])
         if names and names[0] != SYSTEM:
             part = self._join(txn, names[0])
             return part.driver, part.txn
         known = self._parts.get(txn)
         if known is not None:
-            raise mixed(known.timeline, SYSTEM)
+            raise mixed_timelines(known.timeline, SYSTEM)
         self._touched.add(txn)
         return self._system, txn
 
@@ -443,18 +449,18 @@ class Timelines:
         part = self._parts.get(txn)
         return (self._system, txn) if part is None else (part.driver, part.txn)
 
-    def _join(self, txn: TransactionId, timeline: str) -> Part:
+    def _join(self, txn: TransactionId, timeline: str) -> TimelinePart:
         """The transaction's part in a timeline; begun now if there is none (L1)."""
         known = self._parts.get(txn)
         if known is not None and known.timeline == timeline:
             return known
         if known is not None or txn in self._touched:
-            raise mixed(SYSTEM if known is None else known.timeline, timeline)
+            raise mixed_timelines(SYSTEM if known is None else known.timeline, timeline)
         driver = self._line(timeline)
         own = begin_part(driver, self._begun[txn])
         if self._begun[txn].names:
             driver.looked_up(own, self._begun[txn].names)
-        part = self._parts[txn] = Part(timeline, driver, own)
+        part = self._parts[txn] = TimelinePart(timeline, driver, own)
         return part
 
     def _let_go(self, txn: TransactionId) -> None:
@@ -470,7 +476,7 @@ class Timelines:
             raise SqlError("42704", f'timeline "{timeline}" does not exist')
         return driver
 
-    def _forgotten(self, txn: TransactionId) -> Part | None:
+    def _forgotten(self, txn: TransactionId) -> TimelinePart | None:
         self._begun.pop(txn, None)
         self._touched.discard(txn)
         return self._parts.pop(txn, None)

@@ -15,23 +15,23 @@ import pyarrow as pa
 
 from coordinator.core.messages import PutTable
 from coordinator.execution.context import Execution
-from coordinator.execution.dml.claimed_rows import Claims
+from coordinator.execution.dml.claimed_rows import ClaimedRows
 from coordinator.execution.dml.row_sink import RowSink
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.spill import write_rows
 from coordinator.pgwire.arrow_types import to_values
-from coordinator.streams import ending
-from sql.binder.stored.stored_texts import refuse_temporary
+from coordinator.streams import closing_batches
+from sql.binder.stored.stored_texts import refuse_temporary_dependency
 from sql.catalog.catalog import Table
 from sql.errors import SqlError
 from sql.plan.nodes import Plan
-from sql.statements.ddl import Redefinition, Rewriting, Validation
+from sql.statements.ddl import Redefinition, TableRewrite, Validation
 from sql.types.sql_type import quoted_name
 from sql.types.text_output import format_text
 from storage.batch import WriteBatch
 
 
-async def redefine(
+async def apply_redefinition(
     execution: Execution,
     change: Redefinition,
     rewrite: Plan | None,
@@ -40,7 +40,7 @@ async def redefine(
     """Give a table its new definition, and rewrite its rows for it (T1). `parents`: tables that it
     refers to now; statements bound without the reference are bound again.
     """
-    refuse_temporary(execution.catalog(), change.after)
+    refuse_temporary_dependency(execution.catalog(), change.after)
     batch: WriteBatch | None = None
     sink = RowSink.of(execution, change.after, checked=False)
     try:
@@ -54,14 +54,14 @@ async def redefine(
     transaction.wrote = True
     execution.services.coordination.change_catalog(
         transaction.id,
-        [PutTable(change.after), *(PutTable(touched(parent)) for parent in parents)],
+        [PutTable(change.after), *(PutTable(with_next_version(parent)) for parent in parents)],
     )
     if batch is not None:
         await write_rows(execution, change.after, batch)
 
 
-async def rewritten_all(
-    execution: Execution, rewritings: Sequence[Rewriting]
+async def rewrite_tables(
+    execution: Execution, rewritings: Sequence[TableRewrite]
 ) -> list[tuple[Table, WriteBatch]]:
     """The new rows of several tables, to be written once these have their new definitions."""
     done: list[tuple[Table, WriteBatch]] = []
@@ -79,9 +79,9 @@ async def rewritten_all(
 async def _rewritten(
     execution: Execution, table: Table, rewrite: Plan, sink: RowSink
 ) -> WriteBatch:
-    claims = Claims()
+    claims = ClaimedRows()
     inputs = await execution.with_catalog(rewrite, await execution.views([table]))
-    async with ending(run_plan(execution, rewrite, inputs)) as batches:
+    async with closing_batches(run_plan(execution, rewrite, inputs)) as batches:
         async for rows in batches:
             if rows.num_rows:
                 claims.take(rows.column(0), rows.column(1))
@@ -90,12 +90,14 @@ async def _rewritten(
     return await sink.finish(claims.rows)
 
 
-def touched(table: Table) -> Table:
+def with_next_version(table: Table) -> Table:
     """The same table, as another version."""
     return replace(table, version=table.version + 1)
 
 
-async def validate(execution: Execution, table: Table, validations: Sequence[Validation]) -> None:
+async def validate_rows(
+    execution: Execution, table: Table, validations: Sequence[Validation]
+) -> None:
     """Raises for the first constraint that a row of the table, or of another one involved,
     violates.
     """
@@ -108,7 +110,7 @@ async def validate(execution: Execution, table: Table, validations: Sequence[Val
         inputs = await execution.with_catalog(
             validation.plan, await execution.views([*tables.values()])
         )
-        async with ending(run_plan(execution, validation.plan, inputs)) as batches:
+        async with closing_batches(run_plan(execution, validation.plan, inputs)) as batches:
             async for rows in batches:
                 if rows.num_rows:
                     raise _violation(own, validation, rows)

@@ -29,7 +29,7 @@ from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
 from sql.plan.nodes import Values
 from sql.plan.traverse import plan_has_subquery
-from sql.statements.bound import Modify, ModifyKind, Prepared
+from sql.statements.bound import Modify, ModifyKind, ParameterizedStatement
 
 ROWS_MAX: Final = 64
 """Larger: more statements take the short way. Smaller: groups do not wait for long encodings."""
@@ -72,10 +72,10 @@ class _Insert:
         return rows
 
 
-_known: dict[int, tuple[Prepared, _Insert | None]] = {}
+_known: dict[int, tuple[ParameterizedStatement, _Insert | None]] = {}
 
 
-def _remembered(prepared: Prepared, in_process: InProcess) -> _Insert | None:
+def _remembered(prepared: ParameterizedStatement, in_process: InProcess) -> _Insert | None:
     """The statement compiled, once for all sessions; None if it goes the general way."""
     known = _known.get(id(prepared))
     if known is not None and known[0] is prepared:
@@ -87,7 +87,7 @@ def _remembered(prepared: Prepared, in_process: InProcess) -> _Insert | None:
     return found
 
 
-def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
+def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Insert | None:
     modify = prepared.bound
     if not isinstance(modify, Modify) or modify.kind is not ModifyKind.INSERT:
         return None
@@ -111,7 +111,7 @@ def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
     return _Insert(table, PreparedPlan(source), not_null, _TableRows(table), tag)
 
 
-async def insert_alone(execution: Execution, prepared: Prepared) -> Done | None:
+async def run_blind_insert(execution: Execution, prepared: ParameterizedStatement) -> Done | None:
     """Run and commit the statement; None if it must take the general path (I1)."""
     services, transaction = execution.services, execution.transaction
     insert = _remembered(prepared, services.in_process)

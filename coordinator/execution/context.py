@@ -22,23 +22,23 @@ from compute.executor import Executor, Run
 from compute.reference.support import RowsAllowed
 from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
-from coordinator.execution.reg_names import Naming
+from coordinator.execution.reg_names import OidNaming
 from coordinator.pgcatalog.meridian_schema import relation_view
 from coordinator.pgcatalog.relations import catalog_view
-from coordinator.pgcatalog.sequences import sequence_view, shows_sequences, states_of
+from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
 from coordinator.pgwire.messages import Severity
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext, Binding
 from sql.catalog.catalog import Catalog, Table
-from sql.catalog.meridian_schema import is_system, is_system_relation
-from sql.catalog.system_catalogs import is_catalog, system_catalog
+from sql.catalog.meridian_schema import is_server_state, is_system_relation
+from sql.catalog.system_catalogs import is_system_catalog, system_catalog
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.traverse import scans
 from sql.statements.bound import OutputColumn
-from sql.statements.supplied import Filled
+from sql.statements.runtime_parameters import RowDefault
 from sql.types.sql_type import Value
 from storage.batch import DataFile, ShardView
 from storage.clock import Clock
@@ -150,8 +150,8 @@ class Execution:
     parameters: Sequence[Value] = ()
     bind_context: Callable[[], BindContext] | None = None
     """The context that the statement was bound in, for expressions that its tables store."""
-    filled: Mapping[int, Mapping[int, Filled]] = field(
-        default_factory=dict[int, Mapping[int, Filled]]
+    filled: Mapping[int, Mapping[int, RowDefault]] = field(
+        default_factory=dict[int, Mapping[int, RowDefault]]
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""
 
@@ -186,7 +186,7 @@ class Execution:
         `plan` depends on them (None: whole).
         """
         inputs = await self._system_views(tables)
-        tables = [table for table in tables if not is_system(table)]
+        tables = [table for table in tables if not is_server_state(table)]
         if not tables:
             return inputs
         ts = as_of if as_of is not None else await self.transaction.timestamp(tables)
@@ -213,19 +213,19 @@ class Execution:
         """What the relations of schema `meridian` show now, all of one moment, and what those of
         pg_catalog and information_schema show of the catalog that the statement is bound with.
         """
-        shown = [table for table in tables if is_system(table)]
+        shown = [table for table in tables if is_server_state(table)]
         if not shown:
             return {}
         observed = self.services.coordination.observe()
         assert self.bind_context is not None, "who reads a relation was bound"
         context = self.bind_context()
 
-        states = await states_of(shown, context, self.services.coordination)
+        states = await sequence_states(shown, context, self.services.coordination)
 
         def view(table: Table) -> ShardView:
-            if shows_sequences(table):
+            if has_sequence_rows(table):
                 return sequence_view(table, context, states)
-            if is_catalog(table):
+            if is_system_catalog(table):
                 return catalog_view(table, context)
             return relation_view(table, observed)
 
@@ -244,7 +244,7 @@ class Done:
     tag: str
 
 
-def counted(tag: str) -> Callable[[int], str]:
+def tag_with_count(tag: str) -> Callable[[int], str]:
     """The tag of a statement whose rows are counted as they are sent."""
     return lambda count: f"{tag} {count}"
 
@@ -255,14 +255,14 @@ class Rows:
 
     columns: tuple[OutputColumn, ...]
     batches: AsyncIterator[pa.RecordBatch]
-    tag: Callable[[int], str] = field(default=counted("SELECT"))
-    naming: Naming | None = None
+    tag: Callable[[int], str] = field(default=tag_with_count("SELECT"))
+    naming: OidNaming | None = None
 
 
 Outcome: TypeAlias = Done | Rows
 
 
-async def held(table: pa.Table) -> Batches:
+async def stream_table(table: pa.Table) -> Batches:
     """A table in memory as a stream."""
     for batch in table.to_batches():
         yield batch

@@ -19,19 +19,19 @@ import pyarrow as pa
 
 from compute.plan_nodes import is_volatile
 from coordinator.execution.context import Done, Execution
-from coordinator.execution.dml.foreign_keys import UPDATED, Change, check_references
+from coordinator.execution.dml.foreign_keys import UPDATED, RowChange, check_foreign_keys
 from coordinator.execution.dml.modify_part import NEW
 from coordinator.execution.dml.row_sink import RowSink
 from coordinator.execution.dml.transient_relations import (
     IN_PROCESS_ROWS_MAX,
-    made_batch,
-    made_view,
-    run_over,
+    run_over_transient,
+    transient_batch,
+    transient_view,
 )
-from coordinator.execution.dml.unique_keys import DuplicateKey, check_keys
+from coordinator.execution.dml.unique_keys import DuplicateKey, check_keys_free
 from coordinator.execution.query import start_query
-from coordinator.execution.reg_names import naming
-from coordinator.execution.sequence_calls import with_calls
+from coordinator.execution.reg_names import oid_naming
+from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.spill import write_rows
 from coordinator.pgwire.copy_binary import BinaryReader, BinaryWriter
 from coordinator.pgwire.copy_in import CopyReader
@@ -50,7 +50,7 @@ from coordinator.pgwire.messages import (
     FrontendMessage,
     Severity,
 )
-from coordinator.streams import ending
+from coordinator.streams import closing_batches
 from sql.errors import SqlError
 from sql.statements.bound import CopyIn, CopyOut
 from storage.types import Timestamp
@@ -96,7 +96,7 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
         reader = await _receive(execution, copy, stream, sink)
         batch = await sink.finish()
         try:
-            await check_keys(execution, copy.table, sink.keyed)
+            await check_keys_free(execution, copy.table, sink.keyed)
         except DuplicateKey as error:
             # WHERE has passed over rows, and nobody knows how many.
             if copy.where is None:
@@ -110,8 +110,8 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
         execution.notice(summary, Severity.NOTICE)
     if sink.rows:
         await write_rows(execution, copy.table, batch)
-        change = Change(copy.table, sink.keyed, {}, None, UPDATED)
-        await check_references(execution, [change])
+        change = RowChange(copy.table, sink.keyed, {}, None, UPDATED)
+        await check_foreign_keys(execution, [change])
     return Done(f"COPY {sink.rows}")
 
 
@@ -227,10 +227,10 @@ async def _add(
             await sink.take(whole)
             continue
         columns = whole.columns
-        rows = made_batch(columns, batch.num_rows)
+        rows = transient_batch(columns, batch.num_rows)
         for start in range(0, rows.num_rows, IN_PROCESS_ROWS_MAX):
             piece = pa.Table.from_batches([rows.slice(start, IN_PROCESS_ROWS_MAX)])
-            kept = run_over(execution, copy.where, {NEW: made_view(NEW, piece)})
+            kept = run_over_transient(execution, copy.where, {NEW: transient_view(NEW, piece)})
             async for found in kept:
                 await sink.add(found.columns)
             await asyncio.sleep(0)
@@ -261,15 +261,15 @@ async def execute_copy_out(
     """Send the rows of a query or table as they come (M1)."""
     writer = _writer(execution, copy)
     batches = await start_query(execution, copy.query, as_of=as_of)
-    batches = with_calls(execution, batches, copy.query.calls)
+    batches = evaluate_row_calls(execution, batches, copy.query.calls)
     code = BINARY_FORMAT if copy.options.is_binary else TEXT_FORMAT
     stream.send(CopyOutResponse((code,) * len(copy.query.columns), code))
     header = writer.header()
     if header:
         stream.send(CopyFrames(header, 1))
     columns, rows = copy.query.columns, 0
-    named = naming(columns, execution.context)
-    async with ending(batches):
+    named = oid_naming(columns, execution.context)
+    async with closing_batches(batches):
         async for batch in batches:
             if named is not None:
                 batch = named(batch, [True] * len(columns))  # noqa: PLW2901

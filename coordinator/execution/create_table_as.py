@@ -4,9 +4,9 @@ from coordinator.execution.context import Done, Execution
 from coordinator.execution.ddl import execute_definition
 from coordinator.execution.dml.row_sink import RowSink
 from coordinator.execution.run_plan import run_plan
-from coordinator.execution.sequence_calls import with_calls
+from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.spill import write_rows
-from coordinator.streams import ending
+from coordinator.streams import closing_batches
 from sql.catalog.catalog import Table
 from sql.statements.bound import CreateTable, CreateTableAs
 
@@ -26,7 +26,9 @@ async def execute_create_as(execution: Execution, statement: CreateTableAs) -> D
     try:
         inputs = await execution.views(statement.tables, plan=statement.source)
         batches = run_plan(execution, statement.source, inputs)
-        async with ending(with_calls(execution, batches, statement.calls)) as called:
+        async with closing_batches(
+            evaluate_row_calls(execution, batches, statement.calls)
+        ) as called:
             async for batch in called:
                 await sink.add(batch.columns)
         rows = await sink.finish()

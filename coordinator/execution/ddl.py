@@ -8,8 +8,8 @@ from coordinator.core.messages import (
     CatalogChange,
     PutComment,
     PutObject,
+    PutPrivileges,
     PutReadHold,
-    PutRights,
     PutSchema,
     PutTable,
     PutTimeline,
@@ -19,16 +19,21 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
-from coordinator.execution.alter_table import redefine, rewritten_all, touched, validate
+from coordinator.execution.alter_table import (
+    apply_redefinition,
+    rewrite_tables,
+    validate_rows,
+    with_next_version,
+)
 from coordinator.execution.context import Done, Execution
-from coordinator.execution.dml.deferred_constraints import check_unused
-from coordinator.execution.grant import changed_rights, with_owners
+from coordinator.execution.dml.deferred_constraints import check_no_pending_checks
+from coordinator.execution.grant import role_changes, with_owners
 from coordinator.execution.spill import write_rows
 from coordinator.execution.time_value import time_value
 from coordinator.pgwire.messages import Severity
 from sql.binder.ddl.sequence_options import check_restart
-from sql.binder.stored.stored_texts import refuse_temporary
-from sql.catalog.acl import Rights
+from sql.binder.stored.stored_texts import refuse_temporary_dependency
+from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import ReadHold, Table
 from sql.catalog.objects import (
     CatalogObject,
@@ -36,9 +41,9 @@ from sql.catalog.objects import (
     IndexDefinition,
     SequenceDefinition,
     Subject,
-    word_for,
+    object_kind_name,
 )
-from sql.catalog.temporary import is_temporary
+from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError
 from sql.statements.bound import (
     AdvanceTimeline,
@@ -54,17 +59,17 @@ from sql.statements.bound import (
 )
 from sql.statements.ddl import (
     ChangeObjects,
-    ChangeRights,
+    ChangePrivileges,
     CreateObject,
     CreateSequence,
     Redefinition,
 )
-from sql.statements.supplied import Filled
+from sql.statements.runtime_parameters import RowDefault
 
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
     | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
-    | CreateObject | ChangeRights
+    | CreateObject | ChangePrivileges
 )  # fmt: skip
 
 
@@ -86,12 +91,14 @@ def _check_unused(execution: Execution, statement: Definition) -> None:
     """55006 for a table whose rows deferred constraints have still to look at."""
     match statement:
         case AlterTable(unused=command) if command:
-            check_unused(execution, [change.before for change in statement.tables], command)
+            check_no_pending_checks(
+                execution, [change.before for change in statement.tables], command
+            )
         case DropTable(tables=tables) | DropSchema(tables=tables):
-            check_unused(execution, tables, "DROP TABLE")
+            check_no_pending_checks(execution, tables, "DROP TABLE")
         case CreateObject(object=IndexDefinition(table=oid)):
             table = execution.catalog().by_oid(oid)
-            check_unused(execution, [] if table is None else [table], "CREATE INDEX")
+            check_no_pending_checks(execution, [] if table is None else [table], "CREATE INDEX")
         case _:
             pass
 
@@ -102,7 +109,7 @@ def _with_schema(execution: Execution, changes: list[CatalogChange]) -> list[Cat
     for change in changes:
         if isinstance(change, PutTable | PutObject):
             made = change.table if isinstance(change, PutTable) else change.object
-            if is_temporary(made.schema) and made.schema not in there:
+            if is_temporary_schema(made.schema) and made.schema not in there:
                 return [PutSchema(made.schema), *changes]
     return changes
 
@@ -112,7 +119,7 @@ def _buffer(execution: Execution, changes: list[CatalogChange]) -> None:
     for change in changes:
         if isinstance(change, PutTable | PutObject):
             made = change.table if isinstance(change, PutTable) else change.object
-            refuse_temporary(catalog, made)
+            refuse_temporary_dependency(catalog, made)
     execution.transaction.changed_catalog = True
     execution.transaction.wrote = True
     owned = with_owners(execution, changes)
@@ -152,8 +159,8 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
                 array, _ = await execution.services.coordination.new_table_id()
                 thing = replace(thing, array=array)
             return [PutObject(replace(thing, oid=oid))]
-        case ChangeRights():
-            return await changed_rights(execution, statement)
+        case ChangePrivileges():
+            return await role_changes(execution, statement)
         case ChangeObjects():
             return await _objects(execution, statement)
         case DropTable():
@@ -171,7 +178,9 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             _skipping(execution, "42P06", f'schema "{statement.name}" already exists')
             return []
         case CreateSchema(owner=int(owner)):
-            whose = PutRights(Subject("schema", statement.name), Rights(owner, version=1))
+            whose = PutPrivileges(
+                Subject("schema", statement.name), ObjectPrivileges(owner, version=1)
+            )
             return [PutSchema(statement.name), whose]
         case CreateSchema():
             return [PutSchema(statement.name)]
@@ -204,7 +213,7 @@ async def _created_table(execution: Execution, statement: CreateTable) -> list[C
     table = replace(table, foreign_keys=own)
     execution.transaction.fresh.add(oid)
     table, sequences = await _with_sequences(execution, table, statement.sequences)
-    parents = [PutTable(touched(parent)) for parent in statement.parents]
+    parents = [PutTable(with_next_version(parent)) for parent in statement.parents]
     indexes, oids = await _with_indexes(execution, table, statement.indexes)
     comments = [
         PutComment(replace(said, subject=replace(said.subject, of=oids[int(said.subject.of)])))
@@ -256,7 +265,7 @@ async def _objects(execution: Execution, statement: ChangeObjects) -> list[Catal
         severity = Severity.WARNING if sqlstate[:2] in _WARNINGS else Severity.NOTICE
         execution.notice(SqlError(sqlstate, text, detail=detail), severity)
     changes: list[CatalogChange] = [PutTable(change.after) for change in statement.tables]
-    batches = await rewritten_all(execution, statement.rewritings)
+    batches = await rewrite_tables(execution, statement.rewritings)
     changes += [PutTable(item.change.after) for item in statement.rewritings]
     changes += [RemoveTable(table) for table in statement.dropped_tables]
     changes += [RemoveObject(thing) for thing in statement.dropped]
@@ -269,7 +278,7 @@ async def _objects(execution: Execution, statement: ChangeObjects) -> list[Catal
     for table, batch in batches:
         await write_rows(execution, table, batch)
     for table, validation in statement.validations:
-        await validate(execution, table, [validation])
+        await validate_rows(execution, table, [validation])
     return []
 
 
@@ -313,8 +322,8 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
         others += [PutTable(child.after) for child in children]
         if others:
             _buffer(execution, others)
-        await redefine(execution, change, statement.rewrite, statement.parents)
-        await validate(execution, change.after, statement.validations)
+        await apply_redefinition(execution, change, statement.rewrite, statement.parents)
+        await validate_rows(execution, change.after, statement.validations)
         return [PutComment(comment) for comment in statement.comments]
     changes: list[CatalogChange] = [RemoveObject(thing) for thing in statement.dropped]
     if statement.new_schema is not None:
@@ -322,7 +331,7 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
     changes += [PutTable(redefined.after) for redefined in statement.tables]
     changes += objects
     changes += [PutComment(comment) for comment in statement.comments]
-    changes += [PutRights(subject, rights) for subject, rights in statement.rights]
+    changes += [PutPrivileges(subject, rights) for subject, rights in statement.rights]
     if statement.old_schema is not None:
         changes.append(RemoveSchema(statement.old_schema))
     return changes
@@ -345,7 +354,7 @@ async def _with_own(
         assert isinstance(sequence, SequenceDefinition), "it was made as one"
         execution.filled = {
             **execution.filled,
-            after.oid: {**execution.filled.get(after.oid, {}), ordinal: Filled((sequence,))},
+            after.oid: {**execution.filled.get(after.oid, {}), ordinal: RowDefault((sequence,))},
         }
     return replace(change, after=after), made
 
@@ -386,7 +395,7 @@ def _dropped_schemas(execution: Execution, statement: DropSchema) -> list[Catalo
     for name in statement.missing:
         _skipping(execution, "00000", f'schema "{name}" does not exist')
     inside: list[tuple[str, Table | CatalogObject]] = [("table", t) for t in statement.tables]
-    inside += [(word_for(thing), thing) for thing in statement.objects]
+    inside += [(object_kind_name(thing), thing) for thing in statement.objects]
     inside.sort(key=lambda entry: entry[1].oid)
     told = [f"drop cascades to {word} {thing.qualified}" for word, thing in inside]
     told += statement.told

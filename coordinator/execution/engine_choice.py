@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from compute.duckdb.support import refusal
+from compute.duckdb.support import local_engine_refusal
 from compute.executor import EngineUnavailable, Executor
 from compute.reference.support import RowsAllowed
-from compute.scan import bytes_of, rows_of
+from compute.scan import row_count_bound, view_bytes
 from coordinator.execution.context import Execution
 from sql.catalog.meridian_schema import is_system_relation
 from sql.plan.nodes import Plan, RelationId
@@ -30,7 +30,7 @@ IN_PROCESS: Final = "reference"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class EngineChoice:
     """`engine` is None for what is answered in process."""
 
     engine: Executor | None
@@ -47,48 +47,54 @@ class Choice:
         return f"{self.name} ({self.reason})" if self.reason else self.name
 
 
-def choose(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Choice:
+def choose_engine(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> EngineChoice:
     """The engine for a plan over these inputs (H1)."""
     services = execution.services
     if services.in_process.refusal(plan, inputs) is None:
-        return Choice(None, "")
+        return EngineChoice(None, "")
     if inputs and all(map(is_system_relation, inputs)):
         return _beside(execution, plan, inputs)
     match execution.variables.get("engine"):
         case "local":
-            return Choice(_local(execution), "")
+            return EngineChoice(_local(execution), "")
         case "auto":
             return _automatic(execution, plan, inputs)
         case _:
-            return Choice(services.engine, "")
+            return EngineChoice(services.engine, "")
 
 
-def _beside(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Choice:
+def _beside(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> EngineChoice:
     """What reads no table needs no engine of tables."""
     local = execution.services.local
     if local is None:
-        return Choice(execution.services.engine, "")
-    rows = sum(map(rows_of, inputs.values()))
-    refused = refusal(plan, execution.parameters, rows)
+        return EngineChoice(execution.services.engine, "")
+    rows = sum(map(row_count_bound, inputs.values()))
+    refused = local_engine_refusal(plan, execution.parameters, rows)
     if refused is not None:
-        return Choice(execution.services.engine, f"relations of the system: {refused}")
-    return Choice(local, "relations of the system")
+        return EngineChoice(execution.services.engine, f"relations of the system: {refused}")
+    return EngineChoice(local, "relations of the system")
 
 
-def _automatic(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Choice:
+def _automatic(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> EngineChoice:
     services, limits = execution.services, execution.services.limits
     few = RowsAllowed(limits.auto_rows_max)
     if services.in_process.refusal(plan, inputs, few) is None:
-        return Choice(None, "auto: a few rows in memory")
+        return EngineChoice(None, "auto: a few rows in memory")
     if services.local is None or services.local is services.engine:
-        return Choice(services.engine, "auto: the only engine of this server")
-    rows = sum(map(rows_of, inputs.values()))
-    refused = refusal(plan, execution.parameters, rows)
+        return EngineChoice(services.engine, "auto: the only engine of this server")
+    rows = sum(map(row_count_bound, inputs.values()))
+    refused = local_engine_refusal(plan, execution.parameters, rows)
     if refused is not None:
-        return Choice(services.engine, f"auto: {refused}")
-    if sum(map(bytes_of, inputs.values())) > limits.local_bytes_max:
-        return Choice(services.engine, "auto: the inputs are too large for the local engine")
-    return Choice(services.local, "auto: it has every function, and the inputs fit")
+        return EngineChoice(services.engine, f"auto: {refused}")
+    if sum(map(view_bytes, inputs.values())) > limits.local_bytes_max:
+        return EngineChoice(services.engine, "auto: the inputs are too large for the local engine")
+    return EngineChoice(services.local, "auto: it has every function, and the inputs fit")
 
 
 def _local(execution: Execution) -> Executor:

@@ -14,33 +14,40 @@ from typing import assert_never
 
 from compute.arrow import batch_schema
 from compute.engine_sql import engine_sql
-from coordinator.execution.context import Execution, Outcome, Rows, held
+from coordinator.execution.context import Execution, Outcome, Rows, stream_table
 from coordinator.execution.create_table_as import execute_create_as
-from coordinator.execution.dml.transient_relations import made_view
-from coordinator.execution.engine_choice import Choice, choose
+from coordinator.execution.dml.transient_relations import transient_view
+from coordinator.execution.engine_choice import EngineChoice, choose_engine
 from coordinator.execution.explain_output import (
     INPUT,
-    Actual,
+    ActualCost,
     Json,
     Number,
-    Shown,
-    document,
+    OutputNode,
+    json_document,
     json_text,
-    shown_plan,
+    output_node,
     text_lines,
 )
-from coordinator.execution.keyed_access import point_access
-from coordinator.execution.keyed_query import read_by_key, rows_by_key
+from coordinator.execution.keyed_access import plan_keyed_access
+from coordinator.execution.keyed_query import plan_point_read, read_rows_by_key
 from coordinator.execution.modify import execute_compound, execute_modify
 from coordinator.execution.query import query_inputs, run_query
 from coordinator.execution.read_predicates import read_predicates
-from coordinator.execution.sequence_calls import with_calls
+from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.settings import text_table
 from sql.catalog.catalog import Table
-from sql.explain.plan_tree import explained
+from sql.explain.plan_tree import explained_plan
 from sql.plan.depth import check_depth
 from sql.plan.nodes import Plan, RelationId, output_columns
-from sql.statements.bound import Compound, CreateTableAs, Explain, Modify, OutputColumn, Query
+from sql.statements.bound import (
+    BoundQuery,
+    CreateTableAs,
+    Explain,
+    Modify,
+    ModifyingWith,
+    OutputColumn,
+)
 from sql.types.sql_type import JSON, TEXT
 from storage.batch import ShardView
 from storage.types import Timestamp
@@ -68,7 +75,7 @@ async def execute_explain(
     tell = work.told_json if statement.options.json else work.told_text
     columns = explain_columns(statement)
     table = text_table(columns, [(line,) for line in tell(root, times)])
-    return Rows(columns, held(table), lambda _count: "EXPLAIN")
+    return Rows(columns, stream_table(table), lambda _count: "EXPLAIN")
 
 
 class _Explaining:
@@ -79,70 +86,70 @@ class _Explaining:
         self._statement = statement.statement
         self._options = statement.options
         self._as_of = as_of
-        self._choice: Choice | None = None
+        self._choice: EngineChoice | None = None
         self._sql: str | None = None
         self._inputs: dict[RelationId, ShardView] = {}
         self._made: dict[RelationId, ShardView] = {}
 
     # --- the plan ------------------------------------------------------------------------------
 
-    async def root(self) -> Shown:
+    async def root(self) -> OutputNode:
         """The whole statement."""
         match self._statement:
-            case Query() as query:
+            case BoundQuery() as query:
                 shown = await self._query(query)
-                reading = read_by_key(self._execution, query.plan, query.tables)
+                reading = plan_point_read(self._execution, query.plan, query.tables)
                 if reading is not None:
                     (view,) = self._inputs.values()
-                    if await rows_by_key(self._execution, reading, view) is not None:
-                        self._take(Choice(None, "rows by key"), query.plan)
+                    if await read_rows_by_key(self._execution, reading, view) is not None:
+                        self._take(EngineChoice(None, "rows by key"), query.plan)
                 return shown
             case Modify() as modify:
                 return await self._modify(modify)
             case CreateTableAs() as created:
                 return await self._planned(created.source, created.tables)
-            case Compound() as compound:
+            case ModifyingWith() as compound:
                 return await self._compound(compound)
             case _:
                 assert_never(self._statement)
 
-    async def _query(self, query: Query) -> Shown:
+    async def _query(self, query: BoundQuery) -> OutputNode:
         check_depth(query.plan)
         self._inputs = await query_inputs(self._execution, query, as_of=self._as_of)
         return self._over(query.plan, self._inputs)
 
-    async def _planned(self, plan: Plan, tables: Sequence[Table]) -> Shown:
+    async def _planned(self, plan: Plan, tables: Sequence[Table]) -> OutputNode:
         check_depth(plan)
         inputs = await self._execution.views(tables, plan=plan)
         return self._over(plan, inputs)
 
-    def _over(self, plan: Plan, inputs: dict[RelationId, ShardView]) -> Shown:
-        choice = choose(self._execution, plan, {**inputs, **self._made})
+    def _over(self, plan: Plan, inputs: dict[RelationId, ShardView]) -> OutputNode:
+        choice = choose_engine(self._execution, plan, {**inputs, **self._made})
         self._take(choice, plan)
-        return shown_plan(explained(plan), inputs, verbose=self._options.verbose)
+        return output_node(explained_plan(plan), inputs, verbose=self._options.verbose)
 
-    def _take(self, choice: Choice, plan: Plan) -> None:
+    def _take(self, choice: EngineChoice, plan: Plan) -> None:
         self._choice = choice
         if self._options.verbose:
             self._sql = engine_sql(choice.name, plan, self._execution.parameters)
 
-    async def _modify(self, modify: Modify) -> Shown:
+    async def _modify(self, modify: Modify) -> OutputNode:
         table, kind = modify.table, modify.kind.value.title()
         name = f"{table.schema}.{table.name}" if self._options.verbose else table.name
-        found = Shown(f"{kind} on {name}", "ModifyTable")
+        found = OutputNode(f"{kind} on {name}", "ModifyTable")
         found.properties |= {"Operation": kind, "Relation Name": table.name}
         if modify.conflict is not None:
             action = "NOTHING" if modify.conflict.update is None else "UPDATE"
             found.details.append(("Conflict Resolution", action))
         inputs = await self._execution.views(modify.tables, plan=modify.source)
         found.below.append((INPUT, self._over(modify.source, inputs)))
-        access = await point_access(self._execution, modify.source, modify.tables, inputs)
+        access = await plan_keyed_access(self._execution, modify.source, modify.tables, inputs)
         if access is not None:
-            self._take(Choice(None, "rows by key"), modify.source)
+            self._take(EngineChoice(None, "rows by key"), modify.source)
         return found
 
-    async def _compound(self, compound: Compound) -> Shown:
-        below: list[tuple[str, Shown]] = []
+    async def _compound(self, compound: ModifyingWith) -> OutputNode:
+        below: list[tuple[str, OutputNode]] = []
         for part in compound.parts:
             shown = await self._modify(part.modify)
             assert self._choice is not None, "an engine was chosen for the part"
@@ -150,26 +157,26 @@ class _Explaining:
             below.append((f"CTE {part.relation}", shown))
             if part.modify.returning is not None:
                 rows = batch_schema(output_columns(part.modify.returning)).empty_table()
-                self._made[part.relation] = made_view(part.relation, rows)
+                self._made[part.relation] = transient_view(part.relation, rows)
         main = compound.main
-        root = await (self._query(main) if isinstance(main, Query) else self._modify(main))
+        root = await (self._query(main) if isinstance(main, BoundQuery) else self._modify(main))
         root.below = below + root.below
         return root
 
     # --- running it ----------------------------------------------------------------------------
 
-    async def run(self) -> Actual:
+    async def run(self) -> ActualCost:
         """Run the statement, to its end."""
         began = perf_counter()
         execution = self._execution
         match self._statement:
-            case Query() as query:
+            case BoundQuery() as query:
                 batches = await run_query(execution, query, self._inputs)
-                batches = with_calls(execution, batches, query.calls)
+                batches = evaluate_row_calls(execution, batches, query.calls)
                 outcome: Outcome = Rows(query.columns, batches)
             case Modify() as modify:
                 outcome = await execute_modify(execution, modify, "")
-            case Compound() as compound:
+            case ModifyingWith() as compound:
                 outcome = await execute_compound(execution, compound, "")
             case CreateTableAs() as created:
                 outcome = await execute_create_as(execution, created)
@@ -184,11 +191,11 @@ class _Explaining:
             rows = int(outcome.tag.rpartition(" ")[2]) if outcome.tag.startswith("SELECT") else 0
         ended = perf_counter()
         times = (1000 * ((first or ended) - began), 1000 * (ended - began))
-        return Actual(rows, times if self._options.timing else None)
+        return ActualCost(rows, times if self._options.timing else None)
 
     # --- telling it ----------------------------------------------------------------------------
 
-    def told_text(self, root: Shown, times: tuple[float, float]) -> list[str]:
+    def told_text(self, root: OutputNode, times: tuple[float, float]) -> list[str]:
         """The lines; `times`: seconds of planning and running."""
         lines = [*text_lines(root)]
         if self._sql is not None:
@@ -206,9 +213,9 @@ class _Explaining:
                 lines.append(f"Execution Time: {1000 * times[1]:.3f} ms")
         return lines
 
-    def told_json(self, root: Shown, times: tuple[float, float]) -> list[str]:
+    def told_json(self, root: OutputNode, times: tuple[float, float]) -> list[str]:
         """The same as one document."""
-        found: dict[str, Json] = {"Plan": document(root)}
+        found: dict[str, Json] = {"Plan": json_document(root)}
         if self._choice is not None:
             found["Engine"] = self._choice.name
             if self._choice.reason:
@@ -236,7 +243,7 @@ class _Explaining:
     def _reads(self) -> list[tuple[str, str]]:
         """What validation will look at, table by table (DESIGN §6), for VERBOSE."""
         match self._statement:
-            case Query(plan=plan, tables=tables) | Modify(source=plan, tables=tables):
+            case BoundQuery(plan=plan, tables=tables) | Modify(source=plan, tables=tables):
                 pass
             case _:
                 return []

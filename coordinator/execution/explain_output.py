@@ -31,7 +31,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Actual:
+class ActualCost:
     """What a run of the whole statement took, in milliseconds: to its first rows, and to its end.
     None if nobody wants to know.
     """
@@ -52,13 +52,13 @@ class Actual:
         """The same in JSON."""
         found: dict[str, Json] = {}
         if self.times is not None:
-            found["Actual Startup Time"] = Number(self.times[0], 3)
-            found["Actual Total Time"] = Number(self.times[1], 3)
-        return found | {"Actual Rows": Number(self.rows, 2), "Actual Loops": 1}
+            found["ActualCost Startup Time"] = Number(self.times[0], 3)
+            found["ActualCost Total Time"] = Number(self.times[1], 3)
+        return found | {"ActualCost Rows": Number(self.rows, 2), "ActualCost Loops": 1}
 
 
 @dataclass(slots=True)
-class Shown:
+class OutputNode:
     """A node: `title` of the text, `type` and `properties` of JSON, `details` of both; `below`
     with how it belongs here: an input, a subplan, a WITH query.
     """
@@ -68,19 +68,19 @@ class Shown:
     properties: dict[str, Json] = field(default_factory=dict[str, Json])
     notes: str = ""
     details: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    below: "list[tuple[str, Shown]]" = field(default_factory=list["tuple[str, Shown]"])
-    actual: Actual | None = None
+    below: "list[tuple[str, OutputNode]]" = field(default_factory=list["tuple[str, OutputNode]"])
+    actual: ActualCost | None = None
 
 
 INPUT: Final = "Outer"
 
 
-def shown_plan(
+def output_node(
     node: ExplainedNode, inputs: Mapping[RelationId, ShardView], *, verbose: bool
-) -> Shown:
+) -> OutputNode:
     """A plan over these inputs."""
     details = [detail for detail in node.details if verbose or detail[0] != "Output"]
-    found = Shown(node.title, node.title, details=details)
+    found = OutputNode(node.title, node.title, details=details)
     plan = node.plan
     if isinstance(plan, Scan):
         found.type = "Scan"
@@ -91,8 +91,8 @@ def shown_plan(
             found.properties |= {"Files": files, "Rows in Files": in_files}
             found.properties["Rows in Memory"] = in_memory
             found.notes = _noted(files, in_files, in_memory)
-    found.below += [("SubPlan", shown_plan(s, inputs, verbose=verbose)) for s in node.subplans]
-    found.below += [(INPUT, shown_plan(below, inputs, verbose=verbose)) for below in node.inputs]
+    found.below += [("SubPlan", output_node(s, inputs, verbose=verbose)) for s in node.subplans]
+    found.below += [(INPUT, output_node(below, inputs, verbose=verbose)) for below in node.inputs]
     return found
 
 
@@ -114,7 +114,7 @@ _many: Callable[[int, str], str] = lambda count, noun: f"{count} {noun}{'' if co
 # --- text --------------------------------------------------------------------------------------
 
 
-def text_lines(node: Shown) -> Iterator[str]:
+def text_lines(node: OutputNode) -> Iterator[str]:
     """The lines of a node and all below it, as PostgreSQL indents them."""
     actual = "" if node.actual is None else node.actual.text
     yield "  ".join(part for part in (node.title, node.notes) if part) + (actual and f" {actual}")
@@ -133,7 +133,7 @@ def text_lines(node: Shown) -> Iterator[str]:
 # --- JSON --------------------------------------------------------------------------------------
 
 
-def document(node: Shown, relationship: str = "") -> dict[str, Json]:
+def json_document(node: OutputNode, relationship: str = "") -> dict[str, Json]:
     """A node and all below it."""
     found: dict[str, Json] = {"Node Type": node.type}
     if relationship.startswith("CTE "):
@@ -150,7 +150,7 @@ def document(node: Shown, relationship: str = "") -> dict[str, Json]:
         else:
             found[name] = [*(earlier if isinstance(earlier, list) else [earlier]), value]
     if node.below:
-        found["Plans"] = [document(below, kind) for kind, below in node.below]
+        found["Plans"] = [json_document(below, kind) for kind, below in node.below]
     return found
 
 

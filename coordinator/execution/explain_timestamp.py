@@ -6,11 +6,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, assert_never
 
 from coordinator.core.observation import TimestampExplained
-from coordinator.core.timestamps import Choice, Close, Ready, TooFar, TooOld, TooStale, WaitForClock
-from coordinator.execution.context import Execution, Rows, held
+from coordinator.core.timestamps import (
+    Close,
+    Ready,
+    TimestampChoice,
+    TooFar,
+    TooOld,
+    TooStale,
+    WaitForClock,
+)
+from coordinator.execution.context import Execution, Rows, stream_table
 from coordinator.execution.explain import EXPLAIN_COLUMNS
 from coordinator.execution.settings import text_table
-from sql.catalog.meridian_schema import is_system
+from sql.catalog.meridian_schema import is_server_state
 from sql.statements.bound import ExplainTimestamp
 from storage.types import Timestamp
 
@@ -26,7 +34,7 @@ def execute_explain_timestamp(
 ) -> Rows:
     """The lines, or one JSON document."""
     query = statement.query
-    tables = [table for table in query.tables if not is_system(table)]
+    tables = [table for table in query.tables if not is_server_state(table)]
     explained = execution.services.coordination.explain_timestamp(
         execution.transaction.id,
         tables,
@@ -35,7 +43,7 @@ def execute_explain_timestamp(
     )
     lines = [json.dumps(_document(explained), indent=2)] if statement.json else [*_lines(explained)]
     table = text_table(EXPLAIN_COLUMNS, [(line,) for line in lines])
-    return Rows(EXPLAIN_COLUMNS, held(table), lambda _count: "EXPLAIN")
+    return Rows(EXPLAIN_COLUMNS, stream_table(table), lambda _count: "EXPLAIN")
 
 
 def _lines(explained: TimestampExplained) -> Iterator[str]:
@@ -88,7 +96,7 @@ def _document(explained: TimestampExplained) -> dict[str, object]:
     }
 
 
-def _told(choice: Choice) -> tuple[Timestamp | None, str]:
+def _told(choice: TimestampChoice) -> tuple[Timestamp | None, str]:
     """The timestamp, and when the query would be answered."""
     match choice:
         case Ready(ts=ts, reason=reason):

@@ -17,7 +17,7 @@ from typing import Final
 from coordinator.core.messages import (
     CatalogChange,
     PutObject,
-    PutRights,
+    PutPrivileges,
     PutRole,
     PutSchema,
     PutTable,
@@ -25,17 +25,17 @@ from coordinator.core.messages import (
 )
 from coordinator.execution.context import Execution
 from coordinator.pgwire.messages import Severity
-from sql.binder.ddl.roles.roles import UNASKED
+from sql.binder.ddl.roles.roles import PASSWORD_NOT_CHECKED
 from sql.binder.resolve.role_names import current_role
-from sql.catalog.acl import OWNER, Rights
-from sql.catalog.ownership import Thing, first_acl, schema_thing, thing_of
+from sql.catalog.acl import OWNER, ObjectPrivileges
+from sql.catalog.ownership import OwnedObject, owned_object, owned_schema, user_default_acl
 from sql.catalog.roles import Role
-from sql.catalog.temporary import is_temporary
+from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, not_supported
-from sql.statements.ddl import ChangeRights
+from sql.statements.ddl import ChangePrivileges
 
 NOT_ENFORCED: Final = "privileges are recorded and shown, but not enforced yet"
-WARNINGS: Final = (NOT_ENFORCED, UNASKED.message)
+WARNINGS: Final = (NOT_ENFORCED, PASSWORD_NOT_CHECKED.message)
 """What PostgreSQL does not say."""
 _TOLD: Final = frozenset({"GRANT", "REVOKE", "ALTER DEFAULT PRIVILEGES"})
 _VERIFIER: Final = re.compile(
@@ -45,7 +45,7 @@ _MD5: Final = re.compile(r"md5[0-9a-f]{32}")
 _SALT_BYTES: Final = 16
 
 
-async def changed_rights(execution: Execution, statement: ChangeRights) -> list[CatalogChange]:
+async def role_changes(execution: Execution, statement: ChangePrivileges) -> list[CatalogChange]:
     """The changes; a new role gets its oid."""
     for told in statement.notices:
         is_notice = told.sqlstate == "00000"
@@ -58,11 +58,11 @@ async def changed_rights(execution: Execution, statement: ChangeRights) -> list[
         roles = tuple(_numbered(role, oid) for role in roles)
     if statement.password is not None:
         iterations = int(execution.variables.get("scram_iterations"))
-        first = replace(roles[0], password=verifier(statement.password, iterations))
+        first = replace(roles[0], password=scram_verifier(statement.password, iterations))
         roles = (first, *roles[1:])
     changes: list[CatalogChange] = [PutRole(role) for role in roles]
     changes += (RemoveRole(role) for role in statement.dropped)
-    changes += (PutRights(subject, rights) for subject, rights in statement.rights)
+    changes += (PutPrivileges(subject, rights) for subject, rights in statement.rights)
     return changes
 
 
@@ -70,7 +70,7 @@ def with_owners(execution: Execution, changes: list[CatalogChange]) -> list[Cata
     """The changes, and the owner of each new object: the current role."""
     assert execution.bind_context is not None, "a definition knows what it is bound in"
     context = execution.bind_context()
-    catalog, known = context.catalog, {c.subject for c in changes if isinstance(c, PutRights)}
+    catalog, known = context.catalog, {c.subject for c in changes if isinstance(c, PutPrivileges)}
     if not (catalog.roles or catalog.rights or PutSchema("public") in changes):
         return changes
     owner = current_role(context).oid
@@ -79,22 +79,26 @@ def with_owners(execution: Execution, changes: list[CatalogChange]) -> list[Cata
         owned.append(change)
         thing = _made(change)
         if thing is not None and thing.subject not in known:
-            whose = OWNER if is_temporary(thing.name) else owner
-            acl = None if is_temporary(thing.schema) else first_acl(catalog, thing, whose)
+            whose = OWNER if is_temporary_schema(thing.name) else owner
+            acl = (
+                None
+                if is_temporary_schema(thing.schema)
+                else user_default_acl(catalog, thing, whose)
+            )
             if (whose, acl) != (OWNER, None) or thing.name == "public":
-                owned.append(PutRights(thing.subject, Rights(whose, acl, 1)))
+                owned.append(PutPrivileges(thing.subject, ObjectPrivileges(whose, acl, 1)))
     return owned
 
 
-def _made(change: CatalogChange) -> Thing | None:
+def _made(change: CatalogChange) -> OwnedObject | None:
     """What did not exist before, if it has an owner of its own."""
     match change:
         case PutSchema(name=name):
-            return schema_thing(name)
+            return owned_schema(name)
         case PutTable(table=thing) if thing.version == 0:
-            return thing_of(thing)
+            return owned_object(thing)
         case PutObject(object=thing) if thing.version == 0 and thing.kind != "index":
-            return thing_of(thing)
+            return owned_object(thing)
         case _:
             return None
 
@@ -106,7 +110,7 @@ def _numbered(role: Role, oid: int) -> Role:
     return replace(role, oid=role.oid or oid, members=members)
 
 
-def verifier(password: str, iterations: int) -> str:
+def scram_verifier(password: str, iterations: int) -> str:
     """The SCRAM verifier stored for a password (RFC 5803); a given verifier is stored as it is
     (W1).
     """

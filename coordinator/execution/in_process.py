@@ -14,12 +14,12 @@ import pyarrow as pa
 from compute.arrow import batch_schema
 from compute.executor import Run
 from compute.reference.arrow import BatchMaker
-from compute.reference.executor import PreparedPlan, execute, rows_in_memory
+from compute.reference.executor import PreparedPlan, execute_plan, rows_in_memory
 from compute.reference.expressions import Row
 from compute.reference.support import RowsAllowed, refusal, refusal_of_inputs
 from compute.simple_plans import is_row_by_row
 from coordinator.execution.context import Inputs
-from coordinator.execution.plan_cost import is_given_much, makes_much
+from coordinator.execution.plan_cost import has_large_parameters, may_run_long
 from sql.errors import not_supported
 from sql.plan.nodes import Filter, Plan, PlanColumn, Project, Scan, Values, output_columns
 from sql.plan.traverse import has_more_nodes, plan_has_subquery
@@ -66,7 +66,7 @@ class _Known:
         if self.prepared is None:
             constant = isinstance(self.plan, Values) and not plan_has_subquery(self.plan)
             if not constant and (scan is None or not is_row_by_row(self.plan)):
-                return list(execute(run.plan, run.inputs, run.parameters))
+                return list(execute_plan(run.plan, run.inputs, run.parameters))
             self.prepared = PreparedPlan(self.plan)
         if scan is None:
             return self.prepared.rows(run.parameters)
@@ -108,13 +108,13 @@ class ReferenceInProcess:
         columns = output_columns(plan)
         schema = batch_schema(columns)
         maker = BatchMaker(_types(columns), schema)
-        long = refused is None and makes_much(plan)
+        long = refused is None and may_run_long(plan)
         self._known[id(plan)] = _Known(plan, refused, columns, schema, maker, long)
         return refused
 
     def value(self, plan: Plan) -> Value:
         """See InProcess."""
-        (row,) = execute(plan, {}, ())
+        (row,) = execute_plan(plan, {}, ())
         return row[0]
 
     def evaluate(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
@@ -130,14 +130,14 @@ class ReferenceInProcess:
         """See InProcess."""
         known = self._known.get(id(run.plan))
         long = known is not None and known.plan is run.plan and known.long
-        if not long and not is_given_much(run):
+        if not long and not has_large_parameters(run):
             return self.evaluate(run, schema)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, _apart, run, schema)
 
 
 def _apart(run: Run, schema: pa.Schema | None) -> pa.Table:
-    rows = list(execute(run.plan, run.inputs, run.parameters))
+    rows = list(execute_plan(run.plan, run.inputs, run.parameters))
     columns = output_columns(run.plan)
     return _table(BatchMaker(_types(columns), schema or batch_schema(columns)), rows)
 

@@ -19,18 +19,23 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from compute.access.key_index import KeyIndex, Place
+from compute.access.key_index import KeyIndex, RowIdentity
 from compute.access.key_predicates import NewKeys
-from compute.access.located_rows import LocatedRows, fetch, is_warm, run_over_rows
-from compute.access.point_reads import PointRead, point_change
+from compute.access.located_rows import (
+    LocatedRows,
+    are_rows_in_memory,
+    fetch_located_rows,
+    run_plan_over_rows,
+)
+from compute.access.point_reads import PointRead, plan_point_change
 from compute.reference.arrow import to_array, to_batch
 from compute.reference.expressions import Row
-from coordinator.driver.damage_check import is_doubtful
+from coordinator.driver.damage_check import may_be_file_damage
 from coordinator.execution.context import Execution
-from coordinator.execution.keyed_query import rows_by_key
+from coordinator.execution.keyed_query import read_rows_by_key
 from coordinator.execution.read_predicates import read_predicates
 from sql.catalog.catalog import Key, Table
-from sql.catalog.meridian_schema import is_system
+from sql.catalog.meridian_schema import is_server_state
 from sql.plan.nodes import Plan, RelationId, output_columns
 from sql.types.sql_type import Value
 from storage.batch import ShardView
@@ -53,7 +58,7 @@ class _ByKey:
 
 
 @dataclass(frozen=True, slots=True)
-class RowsFound:
+class KeyedRows:
     """The rows of a plan's only table that can affect its result."""
 
     reading: PointRead
@@ -67,7 +72,7 @@ class RowsFound:
 
 
 @dataclass(frozen=True, slots=True)
-class PointAccess:
+class KeyedAccess:
     """How to read the tables of a plan: by key, or all rows of those with few."""
 
     plan: Plan
@@ -81,7 +86,7 @@ class PointAccess:
         try:
             return await self._answer(execution, inputs)
         except Exception as error:
-            if is_doubtful(error):
+            if may_be_file_damage(error):
                 await execution.services.coordination.examine([*inputs.values()])
             raise
 
@@ -100,26 +105,28 @@ class PointAccess:
             located[RelationId(asked.table.shard)] = rows_by_key
         for table in self.small:
             view = inputs[RelationId(table.shard)]
-            located[RelationId(table.shard)] = fetch(view, _all_places(view), index.read_rows)
-        rows = run_over_rows(self.plan, located, execution.parameters)
+            located[RelationId(table.shard)] = fetch_located_rows(
+                view, _all_places(view), index.read_rows
+            )
+        rows = run_plan_over_rows(self.plan, located, execution.parameters)
         return to_batch(rows, output_columns(self.plan))
 
 
-async def point_access(
+async def plan_keyed_access(
     execution: Execution,
     plan: Plan,
     tables: Sequence[Table],
     inputs: Mapping[RelationId, ShardView],
-) -> PointAccess | RowsFound | None:
+) -> KeyedAccess | KeyedRows | None:
     """How to answer the plan by keys; None if an engine has to (A1)."""
-    if not tables or len(tables) != len(inputs) or any(map(is_system, tables)):
+    if not tables or len(tables) != len(inputs) or any(map(is_server_state, tables)):
         return None
     if execution.services.in_process.refusal(plan) is not None:
         return None
-    reading = point_change(plan, tables[0]) if len(tables) == 1 else None
+    reading = plan_point_change(plan, tables[0]) if len(tables) == 1 else None
     if reading is not None:
-        rows = await rows_by_key(execution, reading, inputs[RelationId(tables[0].shard)])
-        return None if rows is None else RowsFound(reading, rows)
+        rows = await read_rows_by_key(execution, reading, inputs[RelationId(tables[0].shard)])
+        return None if rows is None else KeyedRows(reading, rows)
     return _point_access(execution, plan, tables, inputs)
 
 
@@ -128,7 +135,7 @@ def _point_access(
     plan: Plan,
     tables: Sequence[Table],
     inputs: Mapping[RelationId, ShardView],
-) -> PointAccess | None:
+) -> KeyedAccess | None:
     by_key: list[_ByKey] = []
     small: list[Table] = []
     predicates = read_predicates(plan, tables, execution.parameters)
@@ -140,7 +147,7 @@ def _point_access(
             small.append(table)
         else:
             return None
-    return PointAccess(plan, by_key, small) if by_key else None
+    return KeyedAccess(plan, by_key, small) if by_key else None
 
 
 def _asked(table: Table, points: Points | None) -> _ByKey | None:
@@ -176,7 +183,7 @@ def _key_rows(table: Table, key: Key, wanted: Sequence[tuple[Hashable, ...]]) ->
 
 
 async def _rows_by_key(index: KeyIndex, view: ShardView, asked: _ByKey) -> LocatedRows:
-    places: Sequence[Place] = ()
+    places: Sequence[RowIdentity] = ()
     if asked.values.num_rows:
         keys = NewKeys(asked.table, asked.key, asked.values)
         files = index.files(view, keys)
@@ -188,8 +195,8 @@ async def _rows_by_key(index: KeyIndex, view: ShardView, asked: _ByKey) -> Locat
         names = [part.file.name for part in view.files] + [part.source for part in view.inline]
         order = {name: place for place, name in enumerate(names)}
         places = sorted(places, key=lambda place: (order[place[0]], place[1]))
-    read = partial(fetch, view, places, index.read_rows)
-    return read() if is_warm(view, places, index) else await asyncio.to_thread(read)
+    read = partial(fetch_located_rows, view, places, index.read_rows)
+    return read() if are_rows_in_memory(view, places, index) else await asyncio.to_thread(read)
 
 
 def _is_small(view: ShardView) -> bool:
@@ -197,7 +204,7 @@ def _is_small(view: ShardView) -> bool:
     return not view.files and rows <= SMALL_ROWS_MAX
 
 
-def _all_places(view: ShardView) -> Sequence[Place]:
+def _all_places(view: ShardView) -> Sequence[RowIdentity]:
     return [
         (part.source, row)
         for part in view.inline

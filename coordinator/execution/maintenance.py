@@ -4,10 +4,12 @@ from dataclasses import replace
 
 from coordinator.execution.context import Done, Execution
 from sql.errors import SqlError
-from sql.statements.bound import Maintenance, MaintenanceKind
+from sql.statements.bound import MaintenanceKind, MaintenanceStatement
 
 
-async def execute_maintenance(execution: Execution, statement: Maintenance, *, alone: bool) -> Done:
+async def execute_maintenance(
+    execution: Execution, statement: MaintenanceStatement, *, alone: bool
+) -> Done:
     """Do it and wait for the end; completed work is never undone."""
     coordination = execution.services.coordination
     tag = statement.kind.value

@@ -10,25 +10,32 @@
 import pyarrow as pa
 
 from compute.arrow import batch_schema
-from coordinator.execution.context import Done, Execution, Outcome, Rows, counted, held
-from coordinator.execution.dml.modify_part import Modified, readings, run_modify
-from coordinator.execution.dml.statement_work import Reading, StatementWork
-from coordinator.execution.dml.transient_relations import made_view, run_over
-from coordinator.execution.reg_names import naming
-from coordinator.execution.sequence_calls import with_calls
-from coordinator.streams import ending
+from coordinator.execution.context import (
+    Done,
+    Execution,
+    Outcome,
+    Rows,
+    stream_table,
+    tag_with_count,
+)
+from coordinator.execution.dml.modify_part import ModifyResult, reads_of, run_modify
+from coordinator.execution.dml.statement_work import PlanRead, StatementEffects
+from coordinator.execution.dml.transient_relations import run_over_transient, transient_view
+from coordinator.execution.reg_names import oid_naming
+from coordinator.execution.sequence_calls import evaluate_row_calls
+from coordinator.streams import closing_batches
 from sql.catalog.catalog import Table
 from sql.errors import SqlError
 from sql.plan.nodes import output_columns
-from sql.statements.bound import Compound, Modify, Part, Query
+from sql.statements.bound import BoundQuery, Modify, ModifyingCte, ModifyingWith
 
 
 async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outcome:
     """Run the statement and buffer what it writes into the transaction."""
     execution.transaction.check_writable(modify.kind.value.upper(), [modify.table])
-    work = StatementWork(execution)
+    work = StatementEffects(execution)
     try:
-        await work.look_at(readings(modify))
+        await work.look_at(reads_of(modify))
         done = await run_modify(execution, modify, work)
         await work.write()
     except BaseException:
@@ -37,24 +44,24 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
     return _outcome(execution, modify, done, tag)
 
 
-async def execute_compound(execution: Execution, compound: Compound, tag: str) -> Outcome:
+async def execute_compound(execution: Execution, compound: ModifyingWith, tag: str) -> Outcome:
     """The same for a statement of several parts, all of which see the tables as they were."""
     main = compound.main
-    verb = "SELECT" if isinstance(main, Query) else main.kind.value.upper()
+    verb = "SELECT" if isinstance(main, BoundQuery) else main.kind.value.upper()
     tables = [modify.table for modify in compound.modifications]
     execution.transaction.check_writable(verb, tables)
-    work = StatementWork(execution)
+    work = StatementEffects(execution)
     try:
         await work.look_at(
             [
-                *(reading for modify in compound.modifications for reading in readings(modify)),
-                *([Reading(main.plan, main.tables)] if isinstance(main, Query) else []),
+                *(reading for modify in compound.modifications for reading in reads_of(modify)),
+                *([PlanRead(main.plan, main.tables)] if isinstance(main, BoundQuery) else []),
             ]
         )
         await _run_parts(execution, compound.parts[: compound.before], work)
-        if isinstance(main, Query):
+        if isinstance(main, BoundQuery):
             rows = await _rows(execution, main, work)
-            done = Modified(rows.num_rows, rows)
+            done = ModifyResult(rows.num_rows, rows)
         else:
             done = await run_modify(execution, main, work)
         await _run_parts(execution, compound.parts[compound.before :], work)
@@ -65,19 +72,21 @@ async def execute_compound(execution: Execution, compound: Compound, tag: str) -
     return _outcome(execution, main, done, tag)
 
 
-async def _run_parts(execution: Execution, parts: tuple[Part, ...], work: StatementWork) -> None:
+async def _run_parts(
+    execution: Execution, parts: tuple[ModifyingCte, ...], work: StatementEffects
+) -> None:
     for part in parts:
         done = await run_modify(execution, part.modify, work)
         if done.returned is not None:
-            work.made[part.relation] = made_view(part.relation, done.returned)
+            work.made[part.relation] = transient_view(part.relation, done.returned)
 
 
-async def _rows(execution: Execution, query: Query, work: StatementWork) -> pa.Table:
+async def _rows(execution: Execution, query: BoundQuery, work: StatementEffects) -> pa.Table:
     """The rows of a query, held until the commit is acknowledged (Q1 of `context.py`)."""
     batches: list[pa.RecordBatch] = []
     size = 0
-    rows = run_over(execution, query.plan, work.inputs(query.tables))
-    async with ending(with_calls(execution, rows, query.calls)) as called:
+    rows = run_over_transient(execution, query.plan, work.inputs(query.tables))
+    async with closing_batches(evaluate_row_calls(execution, rows, query.calls)) as called:
         async for batch in called:
             batches.append(batch)
             size += batch.nbytes
@@ -91,19 +100,23 @@ async def _rows(execution: Execution, query: Query, work: StatementWork) -> pa.T
     return pa.Table.from_batches(batches) if batches else schema.empty_table()
 
 
-def _outcome(execution: Execution, main: Query | Modify, done: Modified, tag: str) -> Outcome:
-    of_count = counted(tag)
+def _outcome(
+    execution: Execution, main: BoundQuery | Modify, done: ModifyResult, tag: str
+) -> Outcome:
+    of_count = tag_with_count(tag)
     if done.returned is None:
         return Done(of_count(done.affected))
-    names = naming(main.columns, execution.context)
-    return Rows(main.columns, held(done.returned), of_count, names)
+    names = oid_naming(main.columns, execution.context)
+    return Rows(main.columns, stream_table(done.returned), of_count, names)
 
 
-def tables_of(bound: Modify | Compound) -> tuple[Table, ...]:
+def tables_read_and_written(bound: Modify | ModifyingWith) -> tuple[Table, ...]:
     """The tables that a statement reads and writes."""
     if isinstance(bound, Modify):
         others = () if bound.conflict is None else bound.conflict.tables
         checked = () if bound.view_checks is None else bound.view_checks.tables
         return (bound.table, *bound.tables, *bound.returning_tables, *others, *checked)
-    found = tuple(table for modify in bound.modifications for table in tables_of(modify))
-    return found + (bound.main.tables if isinstance(bound.main, Query) else ())
+    found = tuple(
+        table for modify in bound.modifications for table in tables_read_and_written(modify)
+    )
+    return found + (bound.main.tables if isinstance(bound.main, BoundQuery) else ())

@@ -22,13 +22,13 @@ _GROWING: Final = frozenset(
 )
 
 
-def makes_much(plan: Plan) -> bool:
+def may_run_long(plan: Plan) -> bool:
     """Whether the plan may take long by itself."""
     grows = any(function.name in _GROWING for function in functions(plan))
     return grows or any(map(_is_long, walk(plan)))
 
 
-def is_given_much(run: Run) -> bool:
+def has_large_parameters(run: Run) -> bool:
     """Whether a run may take long because of its parameters."""
     return any(map(_is_large, run.parameters))
 

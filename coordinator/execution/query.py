@@ -12,41 +12,43 @@ from collections.abc import AsyncIterator, Mapping
 
 import pyarrow as pa
 
-from coordinator.execution.context import Execution, Rows, counted, held
-from coordinator.execution.keyed_query import read_by_key, rows_by_key
-from coordinator.execution.reg_names import naming
+from coordinator.execution.context import Execution, Rows, stream_table, tag_with_count
+from coordinator.execution.keyed_query import plan_point_read, read_rows_by_key
+from coordinator.execution.reg_names import oid_naming
 from coordinator.execution.run_plan import run_plan
-from coordinator.execution.sequence_calls import with_calls
+from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.session_errors import read_only_transaction
 from sql.plan.nodes import RelationId
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from storage.batch import ShardView
 from storage.types import Timestamp
 
 
 async def execute_query(
-    execution: Execution, query: Query, *, as_of: Timestamp | None, tag: str = "SELECT"
+    execution: Execution, query: BoundQuery, *, as_of: Timestamp | None, tag: str = "SELECT"
 ) -> Rows:
     """Start a query; its rows are computed on demand (Q2 of `context.py`)."""
     batches = await start_query(execution, query, as_of=as_of)
     if query.calls is not None:
-        batches = with_calls(execution, batches, query.calls)
-    return Rows(query.columns, batches, counted(tag), naming(query.columns, execution.context))
+        batches = evaluate_row_calls(execution, batches, query.calls)
+    return Rows(
+        query.columns, batches, tag_with_count(tag), oid_naming(query.columns, execution.context)
+    )
 
 
 async def start_query(
-    execution: Execution, query: Query, *, as_of: Timestamp | None
+    execution: Execution, query: BoundQuery, *, as_of: Timestamp | None
 ) -> AsyncIterator[pa.RecordBatch]:
     """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
     in_process = execution.services.in_process
     if not query.tables and in_process.refusal(query.plan) is None:
-        return held(await in_process.answer(execution.run(query.plan, {})))
+        return stream_table(await in_process.answer(execution.run(query.plan, {})))
     inputs = await query_inputs(execution, query, as_of=as_of)
     return await run_query(execution, query, inputs)
 
 
 async def query_inputs(
-    execution: Execution, query: Query, *, as_of: Timestamp | None
+    execution: Execution, query: BoundQuery, *, as_of: Timestamp | None
 ) -> dict[RelationId, ShardView]:
     """The pinned views that a query reads."""
     if query.locked and execution.transaction.read_only:
@@ -55,14 +57,14 @@ async def query_inputs(
 
 
 async def run_query(
-    execution: Execution, query: Query, inputs: Mapping[RelationId, ShardView]
+    execution: Execution, query: BoundQuery, inputs: Mapping[RelationId, ShardView]
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run by key, or on the chosen engine."""
-    reading = read_by_key(execution, query.plan, query.tables)
+    reading = plan_point_read(execution, query.plan, query.tables)
     if reading is not None:
         (view,) = inputs.values()
-        rows = await rows_by_key(execution, reading, view)
+        rows = await read_rows_by_key(execution, reading, view)
         if rows is not None:
             batch = reading.answer(rows, execution.parameters)
-            return held(pa.Table.from_batches([batch]))
+            return stream_table(pa.Table.from_batches([batch]))
     return run_plan(execution, query.plan, inputs)

@@ -12,23 +12,25 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from coordinator.pgcatalog.names import registered_names
-from coordinator.pgwire.kernels import Column, listed
+from coordinator.pgcatalog.names import reg_type_names
+from coordinator.pgwire.kernels import Column, to_python_list
 from sql.binder.state import BindContext
 from sql.functions.pg_proc import procedures
-from sql.functions.pg_proc_texts import shown_name, signature
+from sql.functions.pg_proc_texts import regproc_text, regprocedure_text
 from sql.statements.bound import OutputColumn
-from sql.types.sql_type import REGISTERED
+from sql.types.sql_type import REG_TYPES
 
-_KINDS: Final = {name: name.removeprefix("reg") for name in REGISTERED}
+_KINDS: Final = {name: name.removeprefix("reg") for name in REG_TYPES}
 
-Naming: TypeAlias = Callable[[pa.RecordBatch, Sequence[bool]], pa.RecordBatch]
+OidNaming: TypeAlias = Callable[[pa.RecordBatch, Sequence[bool]], pa.RecordBatch]
 """Rows with names as text, in the requested columns."""
 
 
-def naming(columns: Sequence[OutputColumn], context: Callable[[], BindContext]) -> Naming | None:
+def oid_naming(
+    columns: Sequence[OutputColumn], context: Callable[[], BindContext]
+) -> OidNaming | None:
     """A function that puts names for oids into a result; None if no column has a reg type."""
-    if not any(column.type.name in REGISTERED for column in columns):
+    if not any(column.type.name in REG_TYPES for column in columns):
         return None
     bound, known = context(), dict[str, dict[int, str]]()
 
@@ -37,7 +39,7 @@ def naming(columns: Sequence[OutputColumn], context: Callable[[], BindContext]) 
             known.update(_names(bound))
         arrays = [
             _texts(array, known[_KINDS[column.type.name]])
-            if asked and column.type.name in REGISTERED
+            if asked and column.type.name in REG_TYPES
             else array
             for column, array, asked in zip(columns, batch.columns, wanted, strict=True)
         ]
@@ -48,15 +50,17 @@ def naming(columns: Sequence[OutputColumn], context: Callable[[], BindContext]) 
 
 def _names(context: BindContext) -> dict[str, dict[int, str]]:
     names: dict[str, dict[int, str]] = {kind: {0: "-"} for kind in _KINDS.values()}
-    for kind, oid, text, _ in registered_names(context):
+    for kind, oid, text, _ in reg_type_names(context):
         names[kind][oid] = text
-    names["procedure"] |= {procedure.oid: signature(procedure) for procedure in procedures()}
-    names["proc"] |= {procedure.oid: shown_name(procedure) for procedure in procedures()}
+    names["procedure"] |= {
+        procedure.oid: regprocedure_text(procedure) for procedure in procedures()
+    }
+    names["proc"] |= {procedure.oid: regproc_text(procedure) for procedure in procedures()}
     return names
 
 
 def _texts(column: Column, names: Mapping[int, str]) -> Column:
-    oids: list[int | None] = listed(column)
+    oids: list[int | None] = to_python_list(column)
     return pa.array(
         [None if oid is None else names.get(oid, str(oid)) for oid in oids], pa.string()
     )

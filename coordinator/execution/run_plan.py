@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Mapping
 
 import pyarrow as pa
 
-from coordinator.driver.damage_check import examined
+from coordinator.driver.damage_check import examine_on_failure
 from coordinator.execution.context import Batches, Execution
-from coordinator.execution.engine_choice import choose
+from coordinator.execution.engine_choice import choose_engine
 from sql.plan.nodes import Plan, RelationId
 from storage.batch import ShardView
 
@@ -15,7 +15,7 @@ def run_plan(
     execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run on the chosen engine."""
-    engine = choose(execution, plan, inputs).engine
+    engine = choose_engine(execution, plan, inputs).engine
     if engine is None:
         batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
     else:
@@ -23,7 +23,7 @@ def run_plan(
     views = [view for view in inputs.values() if view.files]
     if not views:
         return batches
-    return examined(batches, lambda: execution.services.coordination.examine(views))
+    return examine_on_failure(batches, lambda: execution.services.coordination.examine(views))
 
 
 async def _in_process(

@@ -17,32 +17,41 @@ import pyarrow as pa
 
 from coordinator.execution.context import Batches, Execution
 from coordinator.execution.dml.transient_relations import (
-    made_batch,
-    made_table,
-    made_view,
-    run_over,
+    run_over_transient,
+    transient_batch,
+    transient_table,
+    transient_view,
 )
-from coordinator.execution.session_functions import evaluated, session_answer, transaction_number
-from coordinator.pgwire.arrow_types import normalized, to_array, to_values
+from coordinator.execution.session_functions import (
+    call_session_function,
+    evaluate_arguments,
+    transaction_number,
+)
+from coordinator.pgwire.arrow_types import normalize_column, to_array, to_values
 from coordinator.pgwire.kernels import Column
-from coordinator.streams import ending
+from coordinator.streams import closing_batches
 from sql.binder.bind import bind_with_context
-from sql.binder.expressions.row_calls import CALLED
-from sql.binder.expressions.session_calls import NUMBERS, computes_beside
-from sql.binder.resolve.reg_literals import registered
-from sql.binder.stored.sequence_values import CALLS, REGCLASS, sequence_of_oid
+from sql.binder.expressions.row_calls import ROW_CALL_RESULTS
+from sql.binder.expressions.session_calls import (
+    TRANSACTION_NUMBER_FUNCTIONS,
+    computes_more_than_calls,
+)
+from sql.binder.resolve.reg_literals import reg_literal
+from sql.binder.stored.sequence_values import REGCLASS, SEQUENCE_FUNCTIONS, sequence_of_oid
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import not_supported
 from sql.plan.nodes import ColumnId, ColumnRef, Const, Expr, Param, output_columns
-from sql.plan.traverse import column_ids, substituted
-from sql.statements.bound import Explain, Prepared, Query, RowCall, RowCalls
-from sql.statements.supplied import Supplied
+from sql.plan.traverse import column_ids, substitute_columns
+from sql.statements.bound import BoundQuery, Explain, ParameterizedStatement, RowCall, RowCalls
+from sql.statements.runtime_parameters import RuntimeParameter
 from sql.types.sql_type import Value
 
 # --- before a statement runs -------------------------------------------------------------------
 
 
-async def supply(execution: Execution, prepared: Prepared) -> None:
+async def evaluate_runtime_parameters(
+    execution: Execution, prepared: ParameterizedStatement
+) -> None:
     """Compute the statement's runtime parameters, which follow the client's."""
     execution.filled = prepared.filled
     own = execution.parameters[: len(prepared.parameters)]
@@ -50,7 +59,7 @@ async def supply(execution: Execution, prepared: Prepared) -> None:
         # A plan is shown, and no sequence moves.
         execution.parameters = (*own, *[None] * len(prepared.supplied))
         return
-    writes = not isinstance(prepared.bound, Query | Explain)
+    writes = not isinstance(prepared.bound, BoundQuery | Explain)
     caller = _Caller(execution)
     execution.parameters = own
     bound_under = execution.variables.binding_key
@@ -58,18 +67,18 @@ async def supply(execution: Execution, prepared: Prepared) -> None:
         # Arguments of the next may be what those before it have answered.
         value = await _value(caller, call, writes=writes)
         execution.parameters = (*execution.parameters, value)
-    if execution.variables.binding_key != bound_under and computes_beside(prepared.bound):
+    if execution.variables.binding_key != bound_under and computes_more_than_calls(prepared.bound):
         raise not_supported("set_config() of such a setting beside other expressions")
 
 
-async def _value(caller: "_Caller", supplied: Supplied, *, writes: bool) -> Value:
-    if supplied.kind in NUMBERS:
+async def _value(caller: "_Caller", supplied: RuntimeParameter, *, writes: bool) -> Value:
+    if supplied.kind in TRANSACTION_NUMBER_FUNCTIONS:
         return transaction_number(caller.execution, supplied.kind, writes=writes)
-    if supplied.kind not in CALLS:
-        return await session_answer(caller.execution, supplied)
+    if supplied.kind not in SEQUENCE_FUNCTIONS:
+        return await call_session_function(caller.execution, supplied)
     args: Sequence[Value] = (None,)
     if supplied.args and (supplied.sequence is None or len(supplied.args) > 1):
-        args = evaluated(caller.execution, supplied.args, supplied.kind)
+        args = evaluate_arguments(caller.execution, supplied.args, supplied.kind)
     return await caller.answer(supplied.kind, supplied.sequence, args)
 
 
@@ -123,7 +132,7 @@ class _Caller:
             context, oid = self.execution.context(), name
             if isinstance(name, str):
                 oid = bind_with_context(
-                    context, lambda b: registered(b, name, REGCLASS, None)
+                    context, lambda b: reg_literal(b, name, REGCLASS, None)
                 ).value
             assert isinstance(oid, int), "what names a relation is a text or an oid"
             found = self._names[name] = sequence_of_oid(context.catalog, oid)
@@ -133,17 +142,17 @@ class _Caller:
 # --- calls for each row ------------------------------------------------------------------------
 
 
-async def with_calls(
+async def evaluate_row_calls(
     execution: Execution, batches: AsyncIterator[pa.RecordBatch], calls: RowCalls | None
 ) -> Batches:
     """The result rows of a statement: the rows of its plan, after the calls for each row (V2)."""
     caller = _Caller(execution)
-    async with ending(batches):
+    async with closing_batches(batches):
         async for batch in batches:
             if calls is None:
                 yield batch
                 continue
-            async with ending(await _with_called(caller, batch, calls)) as shown:
+            async with closing_batches(await _with_called(caller, batch, calls)) as shown:
                 async for made in shown:
                     yield made
 
@@ -157,9 +166,9 @@ async def _with_called(
     places = {column.id: place for place, column in enumerate(known)}
     if all(isinstance(expr, ColumnRef) for expr in after.exprs):
         shown = [columns[places[e.id]] for e in after.exprs if isinstance(e, ColumnRef)]
-        return _alone(made_batch(shown, batch.num_rows))
-    inputs = {CALLED: made_view(CALLED, made_table(columns))}
-    return run_over(caller.execution, after, inputs)
+        return _alone(transient_batch(shown, batch.num_rows))
+    inputs = {ROW_CALL_RESULTS: transient_view(ROW_CALL_RESULTS, transient_table(columns))}
+    return run_over_transient(caller.execution, after, inputs)
 
 
 async def _alone(batch: pa.RecordBatch) -> Batches:
@@ -177,7 +186,7 @@ class _Rows:
         used = {id_ for expr in parts for id_ in column_ids(expr)}
         known = output_columns(calls.after.input)
         self._values = {
-            column.id: to_values(normalized(array, column.type), column.type)
+            column.id: to_values(normalize_column(array, column.type), column.type)
             for column, array in zip(known, batch.columns, strict=False)
             if column.id in used
         }
@@ -215,5 +224,7 @@ class _Rows:
                 return row[expr.id]
             case _:
                 known = {id_: Const(row[id_], self._types[id_]) for id_ in column_ids(expr)}
-                (value,) = evaluated(self._caller.execution, [substituted(expr, known)], "this")
+                (value,) = evaluate_arguments(
+                    self._caller.execution, [substitute_columns(expr, known)], "this"
+                )
                 return value

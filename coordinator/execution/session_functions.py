@@ -14,7 +14,7 @@ from sql.binder.bind import bind_with_context
 from sql.binder.expressions.serial_sequences import serial_sequence
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import ColumnId, Expr, PlanColumn, Values
-from sql.statements.supplied import Supplied
+from sql.statements.runtime_parameters import RuntimeParameter
 from sql.types.sql_type import Interval, Value
 
 _DAY_S: Final = 86_400
@@ -36,9 +36,9 @@ def transaction_number(execution: Execution, kind: str, *, writes: bool) -> int 
     return transaction.number
 
 
-async def session_answer(execution: Execution, call: Supplied) -> Value:
+async def call_session_function(execution: Execution, call: RuntimeParameter) -> Value:
     """Make the call; its result. A strict function of NULL does nothing."""
-    values = evaluated(execution, call.args, call.kind)
+    values = evaluate_arguments(execution, call.args, call.kind)
     match call.kind, values:
         case "set_config", (name, value, local):
             return _set_config(execution, name, value, local=local is True)
@@ -64,7 +64,7 @@ async def session_answer(execution: Execution, call: Supplied) -> Value:
             raise AssertionError(f"{call.kind} has no such arguments")
 
 
-def evaluated(execution: Execution, args: Sequence[Expr], name: str) -> Sequence[Value]:
+def evaluate_arguments(execution: Execution, args: Sequence[Expr], name: str) -> Sequence[Value]:
     """The values of arguments that consist of constants and parameters."""
     columns = tuple(PlanColumn(ColumnId(n), f"a{n}", arg.type) for n, arg in enumerate(args))
     plan = Values(columns, (tuple(args),))

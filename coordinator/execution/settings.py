@@ -5,7 +5,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from coordinator import session_errors as wrong
-from coordinator.execution.context import Done, Execution, Rows, held
+from coordinator.execution.context import Done, Execution, Rows, stream_table
 from coordinator.pgwire.messages import Severity
 from coordinator.variables.variables import TRANSACTION_MODES, Variables
 from sql.errors import SqlError
@@ -41,7 +41,7 @@ def execute_show(execution: Execution, statement: ShowVariable) -> Rows:
         ]
     else:
         rows = [(variables.get(statement.name),)]
-    return Rows(columns, held(text_table(columns, rows)), lambda _count: "SHOW")
+    return Rows(columns, stream_table(text_table(columns, rows)), lambda _count: "SHOW")
 
 
 def text_table(columns: tuple[OutputColumn, ...], rows: list[tuple[str, ...]]) -> pa.Table:

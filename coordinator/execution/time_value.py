@@ -17,7 +17,7 @@ def time_value(execution: Execution, expr: Expr, clause: str) -> Timestamp:
     in_process = execution.services.in_process
     in_process.require(plan, f"this expression in {clause}")
     table = in_process.evaluate(execution.run(plan, {}))
-    value = timestamp_in(table)
+    value = timestamp_of_table(table)
     if value is None:
         raise SqlError("22023", f"{clause} timestamp must not be null")
     if value < 0:
@@ -25,7 +25,7 @@ def time_value(execution: Execution, expr: Expr, clause: str) -> Timestamp:
     return Timestamp(value)
 
 
-def timestamp_in(table: pa.Table) -> int | None:
+def timestamp_of_table(table: pa.Table) -> int | None:
     """The one value of a table as microseconds, or as the integer that it is."""
     column = table.column(0)
     if pa.types.is_timestamp(column.type):

@@ -10,7 +10,7 @@ from pyroaring import BitMap64
 
 from coordinator.execution.context import Done, Execution
 from coordinator.execution.ddl import execute_definition
-from coordinator.execution.dml.deferred_constraints import check_unused
+from coordinator.execution.dml.deferred_constraints import check_no_pending_checks
 from coordinator.execution.spill import buffer_rows, spill_if_large
 from coordinator.pgwire.messages import Severity
 from sql.errors import SqlError
@@ -26,7 +26,7 @@ async def execute_truncate(execution: Execution, statement: Truncate, tag: str) 
     for name in statement.cascades:
         notice = SqlError("00000", f'truncate cascades to table "{name}"')
         execution.notice(notice, Severity.NOTICE)
-    check_unused(execution, statement.tables, "TRUNCATE")
+    check_no_pending_checks(execution, statement.tables, "TRUNCATE")
     ts = await transaction.timestamp(statement.tables)
     coordination = execution.services.coordination
     locked = frozenset(table.oid for table in statement.tables)

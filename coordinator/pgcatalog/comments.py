@@ -6,7 +6,7 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import Named
+from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.server import DATABASE
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog
@@ -33,7 +33,7 @@ def _oid(subject: Subject) -> int:
             raise AssertionError(f"something else is commented on: {subject}")
 
 
-def _pg_description(context: BindContext) -> Iterator[Named]:
+def _pg_description(context: BindContext) -> Iterator[NamedRow]:
     for subject, text in _comments(context.catalog):
         if subject.kind in _CLASSES:
             yield {
@@ -44,7 +44,7 @@ def _pg_description(context: BindContext) -> Iterator[Named]:
             }
 
 
-def _pg_shdescription(context: BindContext) -> Iterator[Named]:
+def _pg_shdescription(context: BindContext) -> Iterator[NamedRow]:
     for subject, text in _comments(context.catalog):
         if subject.kind == "database":
             yield {"objoid": DATABASE, "classoid": _PG_DATABASE, "description": text}
@@ -56,7 +56,7 @@ def _comments(catalog: Catalog) -> list[tuple[Subject, str]]:
     return sorted(catalog.comments.items(), key=repr)
 
 
-COMMENT_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+COMMENT_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "pg_description": _pg_description,
     "pg_shdescription": _pg_shdescription,
 }

@@ -11,27 +11,27 @@ from pglast.enums import A_Expr_Kind, CoercionForm
 
 from sql.binder.bind import bind_with_context
 from sql.binder.dml.target_relation import writable_columns
-from sql.binder.resolve.collations import shown_collation
+from sql.binder.resolve.collations import collation_to_store
 from sql.binder.state import BindContext, Binding
-from sql.binder.stored.column_expressions import column_names, expression_of
-from sql.binder.stored.stored_names import named_relations, next_value, shown
-from sql.binder.stored.view_text import shown_query
-from sql.binder.stored.views import view_rows
-from sql.catalog.catalog import Check, Column, ForeignKey, Key, Table
+from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
+from sql.binder.stored.stored_names import named_relations, next_value_text, with_current_names
+from sql.binder.stored.view_text import view_query_text
+from sql.binder.stored.views import view_plan
+from sql.catalog.catalog import CheckConstraint, Column, ForeignKey, Key, Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.objects import CatalogObject, IndexDefinition, ViewDefinition
 from sql.catalog.oids import constraint_oid, index_oid
 from sql.errors import SqlError
-from sql.types.sql_type import SqlType, display, quoted_name
+from sql.types.sql_type import SqlType, format_type, quoted_name
 from sql.types.text_output import format_text
 
 
-def check_numbers(table: Table, check: Check) -> tuple[int, ...]:
+def check_numbers(table: Table, check: CheckConstraint) -> tuple[int, ...]:
     """The attnums of the columns that a check looks at, as PostgreSQL lists them."""
     numbers = {
         column.name: column_number(column, place) for place, column in enumerate(table.columns, 1)
     }
-    names = column_names(expression_of(check.expression))
+    names = referenced_column_names(parse_stored_expression(check.expression))
     return tuple(sorted(numbers[name] for name in names if name in numbers))
 
 
@@ -71,7 +71,7 @@ def default_text(column: Column) -> str | None:
         # PostgreSQL keeps what was written, and fills it up when it is used.
         text = text.rstrip(" ")
     escaped = text.replace("'", "''")
-    shown = "bpchar" if column.type.name == "bpchar" else display(SqlType(column.type.name))
+    shown = "bpchar" if column.type.name == "bpchar" else format_type(SqlType(column.type.name))
     return f"'{escaped}'::{shown}"
 
 
@@ -79,7 +79,7 @@ def _number(text: str, column: Column) -> str:
     """A literal of the type that the parser gives to a number that is written so."""
     digits = text.removeprefix("-")
     if not digits.replace(".", "", 1).isdecimal():
-        return f"'{text}'::{display(SqlType(column.type.name))}"
+        return f"'{text}'::{format_type(SqlType(column.type.name))}"
     if "." in digits:
         type_ = "numeric"
     else:
@@ -89,7 +89,7 @@ def _number(text: str, column: Column) -> str:
     return text if bare else f"'{text}'::{type_}"
 
 
-def orders_of(key: Key) -> Sequence[str]:
+def index_orders(key: Key) -> Sequence[str]:
     """The ordering options of each column of the key's index."""
     return key.orders or ("",) * len(key.columns)
 
@@ -106,30 +106,34 @@ def index_definition(table: Table, key: Key) -> str:
     """As pg_get_indexdef() writes it."""
     columns = ", ".join(
         f"{quoted_name(table.columns[at].name)} {order}".strip()
-        for at, order in zip(key.columns, orders_of(key), strict=True)
+        for at, order in zip(key.columns, index_orders(key), strict=True)
     )
     distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
     on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
     return f"CREATE UNIQUE INDEX {quoted_name(key.name)} ON {on} USING btree ({columns}){distinct}"
 
 
-def default_of(context: BindContext, column: Column) -> str | None:
+def catalog_default(context: BindContext, column: Column) -> str | None:
     """The default as PostgreSQL has it: an identity has none."""
     if column.identity:
         return None
-    text = next_value(column.sequence) if column.sequence else default_text(column)
-    return None if text is None else shown_text(context, text)
+    text = next_value_text(column.sequence) if column.sequence else default_text(column)
+    return None if text is None else text_with_present_names(context, text)
 
 
-def shown_text(context: BindContext, text: str) -> str:
+def text_with_present_names(context: BindContext, text: str) -> str:
     """A stored text with the present names of its relations."""
-    return shown(text, partial(_relation_name, context)) if named_relations(text) else text
+    return (
+        with_current_names(text, partial(_relation_name, context))
+        if named_relations(text)
+        else text
+    )
 
 
 def view_text(context: BindContext, view: ViewDefinition) -> str:
     """The query of a view as pg_get_viewdef() gives it, with the names that everything has."""
-    query = shown_query(context.catalog, context.search_path, view)
-    return f" {shown_text(context, query)};"
+    query = view_query_text(context.catalog, context.search_path, view)
+    return f" {text_with_present_names(context, query)};"
 
 
 def _relation_name(context: BindContext, oid: int) -> str | None:
@@ -161,7 +165,7 @@ def action_code(action: str) -> str:
     return _ACTIONS[action]
 
 
-def views(context: BindContext) -> Iterator[Table]:
+def views_as_tables(context: BindContext) -> Iterator[Table]:
     """The views as tables without rows, their columns as the view is bound now."""
     for view in context.catalog.views():
         try:
@@ -177,13 +181,13 @@ def views(context: BindContext) -> Iterator[Table]:
 
 
 def _shown_columns(binding: Binding, view: ViewDefinition) -> list[Column]:
-    _, columns = view_rows(binding, view)
+    _, columns = view_plan(binding, view)
     return [
         Column(
             name,
             column.type,
             domain=binding.domain(column.id),
-            collation=shown_collation(binding, column),
+            collation=collation_to_store(binding, column),
         )
         for name, column in zip(view.columns, columns, strict=True)
     ]
@@ -194,7 +198,7 @@ EVERYTHING = INSERTED | UPDATED | DELETED
 """What can be done to a relation's rows, as pg_relation_is_updatable() says it."""
 
 
-def view_events(context: BindContext, view: ViewDefinition) -> tuple[int, Sequence[int]]:
+def supported_view_events(context: BindContext, view: ViewDefinition) -> tuple[int, Sequence[int]]:
     """The events that a view and its columns support (pg_relation_is_updatable)."""
     try:
         found = bind_with_context(context, lambda binding: writable_columns(binding, view))
@@ -207,7 +211,7 @@ def view_events(context: BindContext, view: ViewDefinition) -> tuple[int, Sequen
 
 
 def is_user_view(table: Table) -> bool:
-    """Whether it is one of `views`."""
+    """Whether it is one of `views_as_tables`."""
     return not table.shard
 
 
@@ -254,11 +258,11 @@ def _when(key: Key | ForeignKey) -> str:
     return " DEFERRABLE INITIALLY DEFERRED" if key.deferred else " DEFERRABLE"
 
 
-def _unless_validated(constraint: Check | ForeignKey) -> str:
+def _unless_validated(constraint: CheckConstraint | ForeignKey) -> str:
     return "" if constraint.validated else " NOT VALID"
 
 
-def other_index(context: BindContext, table: Table, index: IndexDefinition) -> str:
+def plain_index_definition(context: BindContext, table: Table, index: IndexDefinition) -> str:
     """CREATE INDEX as pg_get_indexdef() writes it."""
     parts = [
         f"{_element(element)} {option}".strip()
@@ -272,12 +276,12 @@ def other_index(context: BindContext, table: Table, index: IndexDefinition) -> s
     if index.include:
         text += f" INCLUDE ({', '.join(index.include)})"
     text = f"{text} WHERE {index.predicate}" if index.predicate else text
-    return shown_text(context, text)
+    return text_with_present_names(context, text)
 
 
 def _element(text: str) -> str:
     """A column or a call as it is; the grammar wants any other expression in parentheses."""
-    match expression_of(text):
+    match parse_stored_expression(text):
         case ast.ColumnRef() | ast.CoalesceExpr() | ast.MinMaxExpr() | ast.SQLValueFunction():
             return text
         case ast.FuncCall(funcformat=CoercionForm.COERCE_EXPLICIT_CALL):
@@ -288,7 +292,7 @@ def _element(text: str) -> str:
             return f"({text})"
 
 
-def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, str]]:
+def definition_texts(context: BindContext, table: Table) -> Iterator[tuple[int, int, str]]:
     """Oid, part and text of what pg_get_constraintdef() and pg_get_indexdef() answer; part 0 is
     the whole.
     """
@@ -302,14 +306,14 @@ def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, 
         for part, name in enumerate(names, 1):
             yield index_oid(table, key), part, name
     for index in context.catalog.indexes(table.oid):
-        yield index.oid, 0, other_index(context, table, index)
+        yield index.oid, 0, plain_index_definition(context, table, index)
         for part, element in enumerate((*index.elements, *index.include), 1):
-            yield index.oid, part, shown_text(context, _element(element))
+            yield index.oid, part, text_with_present_names(context, _element(element))
     for foreign in table.foreign_keys:
         text = _foreign_text(context, table, foreign)
         yield constraint_oid(table, foreign.name), 0, text
     for check in table.checks:
-        condition = shown_text(context, check.expression)
+        condition = text_with_present_names(context, check.expression)
         text = f"CHECK (({condition})){_unless_validated(check)}"
         yield constraint_oid(table, check.name), 0, text
     for column in table.columns:

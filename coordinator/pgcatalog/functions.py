@@ -7,19 +7,26 @@ The functions are those of `sql/functions/pg_proc.py`. A row names the columns i
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import Named, yes
+from coordinator.pgcatalog.information_schema import NamedRow, yes_or_no
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
 from sql.catalog.oids import schema_oid
 from sql.catalog.system_catalogs import PG_CATALOG
-from sql.functions.pg_proc import Procedure, casts, oid_of, procedures, type_oid, type_text
+from sql.functions.pg_proc import (
+    Procedure,
+    argument_type_oid,
+    argument_type_text,
+    cast_rows,
+    function_oid,
+    procedures,
+)
 from sql.types.sql_type import Value
 
 _LANGUAGES: Final = {"internal": (12, 2246), "c": (13, 2247), "sql": (14, 2248)}
 """Oids of each language and its validator."""
 
 
-def _pg_proc(_context: BindContext) -> Iterator[Named]:
+def _pg_proc(_context: BindContext) -> Iterator[NamedRow]:
     for procedure in procedures():
         inputs = procedure.inputs
         defaults = [given.default for given in inputs if given.default is not None]
@@ -31,8 +38,10 @@ def _pg_proc(_context: BindContext) -> Iterator[Named]:
             "prolang": _LANGUAGES[procedure.language][0],
             "procost": procedure.cost,
             "prorows": procedure.rows,
-            "prosupport": oid_of(procedure.support),
-            "provariadic": 0 if procedure.repeated is None else type_oid(procedure.repeated),
+            "prosupport": function_oid(procedure.support),
+            "provariadic": 0
+            if procedure.repeated is None
+            else argument_type_oid(procedure.repeated),
             "prokind": procedure.kind,
             "proleakproof": "leakproof" in procedure.words,
             "proisstrict": "nonstrict" not in procedure.words,
@@ -41,8 +50,8 @@ def _pg_proc(_context: BindContext) -> Iterator[Named]:
             "proparallel": procedure.parallel,
             "pronargs": len(inputs),
             "pronargdefaults": len(defaults),
-            "prorettype": type_oid(procedure.result),
-            "proargtypes": tuple(type_oid(given.type) for given in inputs),
+            "prorettype": argument_type_oid(procedure.result),
+            "proargtypes": tuple(argument_type_oid(given.type) for given in inputs),
             "proargdefaults": ", ".join(defaults) or None,
             "prosrc": procedure.source,
         }
@@ -52,26 +61,26 @@ def _arguments(procedure: Procedure) -> dict[str, Value]:
     """What is NULL where a function has nothing but plain arguments without names."""
     given: dict[str, Value] = {}
     if procedure.has_modes:
-        given["proallargtypes"] = tuple(type_oid(one.type) for one in procedure.arguments)
+        given["proallargtypes"] = tuple(argument_type_oid(one.type) for one in procedure.arguments)
         given["proargmodes"] = tuple(one.mode for one in procedure.arguments)
     if any(one.name for one in procedure.arguments):
         given["proargnames"] = tuple(one.name for one in procedure.arguments)
     return given
 
 
-def _pg_cast(_context: BindContext) -> Iterator[Named]:
-    for row in casts():
+def _pg_cast(_context: BindContext) -> Iterator[NamedRow]:
+    for row in cast_rows():
         yield {
             "oid": row.oid,
-            "castsource": type_oid(row.source),
-            "casttarget": type_oid(row.target),
+            "castsource": argument_type_oid(row.source),
+            "casttarget": argument_type_oid(row.target),
             "castfunc": row.function,
             "castcontext": row.context,
             "castmethod": row.method,
         }
 
 
-def _pg_language(_context: BindContext) -> Iterator[Named]:
+def _pg_language(_context: BindContext) -> Iterator[NamedRow]:
     for name, (oid, validator) in _LANGUAGES.items():
         yield {
             "oid": oid,
@@ -102,10 +111,10 @@ def _specific(context: BindContext, procedure: Procedure) -> dict[str, Value]:
 
 def _data_type(type_name: str) -> str:
     is_array = type_name.startswith("_") or type_name in _VECTORS
-    return "ARRAY" if is_array else type_text(type_name)
+    return "ARRAY" if is_array else argument_type_text(type_name)
 
 
-def _routines(context: BindContext) -> Iterator[Named]:
+def _routines(context: BindContext) -> Iterator[NamedRow]:
     for procedure in procedures():
         yield _specific(context, procedure) | {
             "routine_catalog": context.database,
@@ -121,9 +130,9 @@ def _routines(context: BindContext) -> Iterator[Named]:
             "routine_definition": procedure.source,
             "external_language": procedure.language.upper(),
             "parameter_style": "GENERAL",
-            "is_deterministic": yes(procedure.volatility == "i"),
+            "is_deterministic": yes_or_no(procedure.volatility == "i"),
             "sql_data_access": "MODIFIES",
-            "is_null_call": yes("nonstrict" not in procedure.words),
+            "is_null_call": yes_or_no("nonstrict" not in procedure.words),
             "schema_level_routine": "YES",
             "max_dynamic_result_sets": 0,
             "security_type": "INVOKER",
@@ -132,7 +141,7 @@ def _routines(context: BindContext) -> Iterator[Named]:
         }
 
 
-def _parameters(context: BindContext) -> Iterator[Named]:
+def _parameters(context: BindContext) -> Iterator[NamedRow]:
     for procedure in procedures():
         specific = _specific(context, procedure)
         for place, given in enumerate(procedure.arguments, 1):
@@ -151,13 +160,13 @@ def _parameters(context: BindContext) -> Iterator[Named]:
             }
 
 
-FUNCTION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+FUNCTION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "pg_cast": _pg_cast,
     "pg_language": _pg_language,
     "pg_proc": _pg_proc,
 }
 
-FUNCTION_INFORMATION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+FUNCTION_INFORMATION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "parameters": _parameters,
     "routines": _routines,
 }

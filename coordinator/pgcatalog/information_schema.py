@@ -12,34 +12,34 @@ from coordinator.pgcatalog.definitions import (
     EVERYTHING,
     INSERTED,
     UPDATED,
+    catalog_default,
     column_number,
     constraints_of,
-    default_of,
     is_user_view,
     key_numbers,
     referenced_key,
-    shown_text,
-    view_events,
+    supported_view_events,
+    text_with_present_names,
     view_text,
-    views,
+    views_as_tables,
 )
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, ForeignKey, Key, Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA
-from sql.catalog.system_catalogs import CATALOG_SCHEMAS, is_view, system_catalogs
-from sql.catalog.temporary import is_temporary
-from sql.types.datetime.typmods import digits_of
+from sql.catalog.system_catalogs import CATALOG_SCHEMAS, is_catalog_view, system_catalogs
+from sql.catalog.temporary import is_temporary_schema
+from sql.types.datetime.typmods import seconds_precision
 from sql.types.enums import enum_of, is_enum
-from sql.types.sql_type import SqlType, Value, display
+from sql.types.sql_type import SqlType, Value, format_type
 
-Named: TypeAlias = Mapping[str, Value]
+NamedRow: TypeAlias = Mapping[str, Value]
 
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64, "float4": 24, "float8": 53}
 _TIMES: Final = frozenset({"timestamp", "timestamptz", "time", "timetz", "interval"})
 
 
-def yes(condition: bool, /) -> str:
+def yes_or_no(condition: bool, /) -> str:
     """How information_schema writes a boolean."""
     return "YES" if condition else "NO"
 
@@ -48,17 +48,17 @@ def _relations(context: BindContext) -> Iterator[Table]:
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
     yield from context.catalog.tables.values()
-    yield from views(context)
+    yield from views_as_tables(context)
 
 
-def is_base(table: Table) -> bool:
+def is_base_table(table: Table) -> bool:
     """Whether it is a table, and no view of users or of the system."""
     if table.schema in CATALOG_SCHEMAS:
-        return not is_view(table)
+        return not is_catalog_view(table)
     return table.schema != SYSTEM_SCHEMA and not is_user_view(table)
 
 
-def _schemata(context: BindContext) -> Iterator[Named]:
+def _schemata(context: BindContext) -> Iterator[NamedRow]:
     for name in sorted({*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas}):
         yield {
             "catalog_name": context.database,
@@ -67,14 +67,14 @@ def _schemata(context: BindContext) -> Iterator[Named]:
         }
 
 
-def _tables(context: BindContext) -> Iterator[Named]:
+def _tables(context: BindContext) -> Iterator[NamedRow]:
     for table in _relations(context):
         yield {
             "table_catalog": context.database,
             "table_schema": table.schema,
             "table_name": table.name,
             "table_type": _table_type(table),
-            "is_insertable_into": yes(bool(_events(context, table)[0] & INSERTED)),
+            "is_insertable_into": yes_or_no(bool(_events(context, table)[0] & INSERTED)),
             "is_typed": "NO",
         }
 
@@ -83,18 +83,18 @@ def _events(context: BindContext, table: Table) -> tuple[int, Sequence[int]]:
     """What can be done to a relation's rows, and to each of its columns."""
     view = next((view for view in context.catalog.views() if view.oid == table.oid), None)
     if view is not None:
-        return view_events(context, view)
-    events = EVERYTHING if table.schema not in CATALOG_SCHEMAS and is_base(table) else 0
+        return supported_view_events(context, view)
+    events = EVERYTHING if table.schema not in CATALOG_SCHEMAS and is_base_table(table) else 0
     return events, [events] * len(table.columns)
 
 
 def _table_type(table: Table) -> str:
-    if not is_base(table):
+    if not is_base_table(table):
         return "VIEW"
-    return "LOCAL TEMPORARY" if is_temporary(table.schema) else "BASE TABLE"
+    return "LOCAL TEMPORARY" if is_temporary_schema(table.schema) else "BASE TABLE"
 
 
-def _columns(context: BindContext) -> Iterator[Named]:
+def _columns(context: BindContext) -> Iterator[NamedRow]:
     for table in _relations(context):
         events = _events(context, table)[1]
         for place, column in enumerate(table.columns, 1):
@@ -104,8 +104,8 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 "table_name": table.name,
                 "column_name": column.name,
                 "ordinal_position": column_number(column, place),
-                "column_default": None if column.generated else default_of(context, column),
-                "is_nullable": yes(_nullable(column)),
+                "column_default": None if column.generated else catalog_default(context, column),
+                "is_nullable": yes_or_no(_nullable(column)),
                 "data_type": _data_type(column.type),
                 "udt_catalog": context.database,
                 **_underlying(column.type),
@@ -116,7 +116,7 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 **_identity(context, column),
                 "is_generated": "NEVER" if column.generated is None else "ALWAYS",
                 "generation_expression": column.generated,
-                "is_updatable": yes(events[place - 1] == EVERYTHING),
+                "is_updatable": yes_or_no(events[place - 1] == EVERYTHING),
             }
 
 
@@ -145,21 +145,21 @@ def _collation_of(context: BindContext, column: Column) -> dict[str, Value]:
     }
 
 
-def _domains(context: BindContext) -> Iterator[Named]:
+def _domains(context: BindContext) -> Iterator[NamedRow]:
     for domain in context.catalog.domains():
         yield _measures(domain.type) | {
             "domain_catalog": context.database,
             "domain_schema": domain.schema,
             "domain_name": domain.name,
-            "data_type": display(domain.type.bare()),
-            "domain_default": shown_text(context, domain.default) or None,
+            "data_type": format_type(domain.type.bare()),
+            "domain_default": text_with_present_names(context, domain.default) or None,
             "udt_catalog": context.database,
             **_underlying(domain.type),
             "dtd_identifier": "1",
         }
 
 
-def _domain_constraints(context: BindContext) -> Iterator[Named]:
+def _domain_constraints(context: BindContext) -> Iterator[NamedRow]:
     for domain in context.catalog.domains():
         names = [f"{domain.name}_not_null"] if domain.not_null else []
         for name in [*names, *(name for name, _ in domain.checks)]:
@@ -186,18 +186,18 @@ def _identity(context: BindContext, column: Column) -> dict[str, Value]:
         "identity_increment": str(sequence.increment),
         "identity_maximum": str(sequence.greatest),
         "identity_minimum": str(sequence.least),
-        "identity_cycle": yes(sequence.cycle),
+        "identity_cycle": yes_or_no(sequence.cycle),
     }
 
 
-def _sequences(context: BindContext) -> Iterator[Named]:
+def _sequences(context: BindContext) -> Iterator[NamedRow]:
     for sequence in context.catalog.sequences():
         if not sequence.identity:
             yield {
                 "sequence_catalog": context.database,
                 "sequence_schema": sequence.schema,
                 "sequence_name": sequence.name,
-                "data_type": display(SqlType(sequence.type)),
+                "data_type": format_type(SqlType(sequence.type)),
                 "numeric_precision": _BITS[sequence.type],
                 "numeric_precision_radix": 2,
                 "numeric_scale": 0,
@@ -205,14 +205,14 @@ def _sequences(context: BindContext) -> Iterator[Named]:
                 "minimum_value": str(sequence.least),
                 "maximum_value": str(sequence.greatest),
                 "increment": str(sequence.increment),
-                "cycle_option": yes(sequence.cycle),
+                "cycle_option": yes_or_no(sequence.cycle),
             }
 
 
 def _data_type(type_: SqlType) -> str:
     if type_.element is not None:
         return "ARRAY"
-    return "USER-DEFINED" if is_enum(type_.name) else display(type_.bare())
+    return "USER-DEFINED" if is_enum(type_.name) else format_type(type_.bare())
 
 
 def _underlying(type_: SqlType) -> dict[str, Value]:
@@ -248,7 +248,7 @@ def _measures(type_: SqlType) -> dict[str, Value]:
         scale = {"numeric_scale": 0} if name.startswith("int") else {}
         return {"numeric_precision": _BITS[name], "numeric_precision_radix": 2, **scale}
     if name in _TIMES:
-        return {"datetime_precision": digits_of(type_)} | _fields(type_)
+        return {"datetime_precision": seconds_precision(type_)} | _fields(type_)
     return {"datetime_precision": 0} if name == "date" else {}
 
 
@@ -256,15 +256,15 @@ def _fields(type_: SqlType) -> dict[str, Value]:
     """The fields of an interval, if it was declared with some."""
     if type_.name != "interval":
         return {}
-    _, _, fields = display(type_).partition(" ")
+    _, _, fields = format_type(type_).partition(" ")
     return {"interval_type": fields.upper()} if fields else {}
 
 
-def _table_constraints(context: BindContext) -> Iterator[Named]:
+def _table_constraints(context: BindContext) -> Iterator[NamedRow]:
     for table in context.catalog.tables.values():
         for key in constraints_of(table):
             kind = "PRIMARY KEY" if key.primary else "UNIQUE"
-            distinct = None if key.primary else yes(key.nulls_distinct)
+            distinct = None if key.primary else yes_or_no(key.nulls_distinct)
             row = _constraint(context, table, key.name, kind) | _when(key)
             yield row | {"nulls_distinct": distinct}
         for foreign in table.foreign_keys:
@@ -277,7 +277,10 @@ def _table_constraints(context: BindContext) -> Iterator[Named]:
 
 
 def _when(key: Key | ForeignKey) -> dict[str, Value]:
-    return {"is_deferrable": yes(key.deferrable), "initially_deferred": yes(key.deferred)}
+    return {
+        "is_deferrable": yes_or_no(key.deferrable),
+        "initially_deferred": yes_or_no(key.deferred),
+    }
 
 
 def _constraint(context: BindContext, table: Table, name: str, kind: str) -> dict[str, Value]:
@@ -295,7 +298,7 @@ def _constraint(context: BindContext, table: Table, name: str, kind: str) -> dic
     }
 
 
-def _key_column_usage(context: BindContext) -> Iterator[Named]:
+def _key_column_usage(context: BindContext) -> Iterator[NamedRow]:
     for table in context.catalog.tables.values():
         for key in constraints_of(table):
             yield from _usage(context, table, key.name, [(at, None) for at in key.columns])
@@ -309,7 +312,7 @@ def _key_column_usage(context: BindContext) -> Iterator[Named]:
 
 def _usage(
     context: BindContext, table: Table, name: str, columns: Sequence[tuple[int, int | None]]
-) -> Iterator[Named]:
+) -> Iterator[NamedRow]:
     for place, (at, unique) in enumerate(columns, 1):
         yield {
             "constraint_catalog": context.database,
@@ -324,7 +327,7 @@ def _usage(
         }
 
 
-def _referential_constraints(context: BindContext) -> Iterator[Named]:
+def _referential_constraints(context: BindContext) -> Iterator[NamedRow]:
     for table in context.catalog.tables.values():
         for foreign in table.foreign_keys:
             other, key = referenced_key(context, foreign)
@@ -341,24 +344,24 @@ def _referential_constraints(context: BindContext) -> Iterator[Named]:
             }
 
 
-def _views(context: BindContext) -> Iterator[Named]:
+def _views(context: BindContext) -> Iterator[NamedRow]:
     for view in context.catalog.views():
-        events, _ = view_events(context, view)
+        events, _ = supported_view_events(context, view)
         yield {
             "table_catalog": context.database,
             "table_schema": view.schema,
             "table_name": view.name,
             "view_definition": view_text(context, view),
             "check_option": view.check_option.upper() or "NONE",
-            "is_updatable": yes(events & (UPDATED | DELETED) == UPDATED | DELETED),
-            "is_insertable_into": yes(bool(events & INSERTED)),
+            "is_updatable": yes_or_no(events & (UPDATED | DELETED) == UPDATED | DELETED),
+            "is_insertable_into": yes_or_no(bool(events & INSERTED)),
             "is_trigger_updatable": "NO",
             "is_trigger_deletable": "NO",
             "is_trigger_insertable_into": "NO",
         }
 
 
-INFORMATION_SCHEMA_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+INFORMATION_SCHEMA_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "columns": _columns,
     "domain_constraints": _domain_constraints,
     "domains": _domains,

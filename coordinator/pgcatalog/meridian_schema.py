@@ -21,7 +21,7 @@ from compute.arrow import table_schema
 from coordinator.core.observation import ObservedShard, ObservedTimeline
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import (
-    CONFLICTS,
+    CONFLICT_STATISTICS,
     CUTS,
     FRONTIERS,
     READ_HOLDS,
@@ -42,10 +42,10 @@ Row = tuple[Value, ...]
 
 def relation_view(relation: Table, observed: Sequence[ObservedTimeline]) -> ShardView:
     """The relation as a view with rows in memory."""
-    return view_of(relation, list(_ROWS[relation.oid](observed)))
+    return rows_as_view(relation, list(_ROWS[relation.oid](observed)))
 
 
-def view_of(relation: Table, rows: Sequence[Row]) -> ShardView:
+def rows_as_view(relation: Table, rows: Sequence[Row]) -> ShardView:
     """Rows as a view (M1, M2)."""
     schema = table_schema(relation.columns)
     columns = [
@@ -168,5 +168,5 @@ _ROWS: Final[dict[int, Callable[[Sequence[ObservedTimeline]], Iterator[Row]]]] =
     READ_HOLDS.oid: _read_holds,
     TRANSACTIONS.oid: _transactions,
     CUTS.oid: _cuts,
-    CONFLICTS.oid: _conflicts,
+    CONFLICT_STATISTICS.oid: _conflicts,
 }

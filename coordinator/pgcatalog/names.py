@@ -7,23 +7,28 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.definitions import EVERYTHING, definitions, view_events, view_text
-from coordinator.pgcatalog.information_schema import Named, is_base
-from coordinator.pgcatalog.tables import all_tables, users_tables
+from coordinator.pgcatalog.definitions import (
+    EVERYTHING,
+    definition_texts,
+    supported_view_events,
+    view_text,
+)
+from coordinator.pgcatalog.information_schema import NamedRow, is_base_table
+from coordinator.pgcatalog.tables import all_tables, user_tables
 from coordinator.pgcatalog.types import all_types, domain_definitions
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.catalog.meridian_schema import SYSTEM_SCHEMA
 from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
-from sql.catalog.temporary import ALIAS
-from sql.functions.pg_proc import other_types
-from sql.types.sql_type import OIDS, SqlType, display, quoted_name
+from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
+from sql.functions.pg_proc import function_only_types
+from sql.types.sql_type import TYPE_OIDS, SqlType, format_type, quoted_name
 
 
-def _definitions(context: BindContext) -> Iterator[Named]:
-    for table in users_tables(context.catalog):
-        for oid, part, text in definitions(context, table):
+def _definitions(context: BindContext) -> Iterator[NamedRow]:
+    for table in user_tables(context.catalog):
+        for oid, part, text in definition_texts(context, table):
             yield {"oid": oid, "part": part, "definition": text}
     for oid, text in domain_definitions(context):
         yield {"oid": oid, "part": 0, "definition": text}
@@ -31,7 +36,7 @@ def _definitions(context: BindContext) -> Iterator[Named]:
         yield {"oid": view.oid, "part": 0, "definition": view_text(context, view)}
 
 
-def _type_names(context: BindContext) -> Iterator[Named]:
+def _type_names(context: BindContext) -> Iterator[NamedRow]:
     for named in all_types(context):
         is_array = named.domain is None and named.type.element is not None
         yield {
@@ -41,11 +46,11 @@ def _type_names(context: BindContext) -> Iterator[Named]:
             "plain": named.shown.removesuffix("[]"),
             "suffix": "[]" if is_array else "",
         }
-    for oid, (name, shown) in other_types().items():
+    for oid, (name, shown) in function_only_types().items():
         yield {"oid": oid, "name": shown, "base": name, "plain": shown, "suffix": ""}
 
 
-def _visible(context: BindContext) -> Iterator[Named]:
+def _visible(context: BindContext) -> Iterator[NamedRow]:
     """Whether a name without schema finds it; all of PostgreSQL's types are found."""
     for oid, _, _, visible in _relation_names(context):
         yield {"oid": oid, "visible": visible}
@@ -63,7 +68,7 @@ def _relation_names(context: BindContext) -> Iterator[tuple[int, str, str, bool]
         named.append((table.oid, table.schema, table.name))
         named += ((index_oid(table, key), table.schema, key.name) for key in table.keys)
     named += ((found.oid, found.schema, found.name) for found in context.catalog.sequences())
-    for table in users_tables(context.catalog):
+    for table in user_tables(context.catalog):
         indexes = context.catalog.indexes(table.oid)
         named += ((found.oid, found.schema, found.name) for found in indexes)
     for _, schema, name in named:
@@ -73,32 +78,37 @@ def _relation_names(context: BindContext) -> Iterator[tuple[int, str, str, bool]
         yield oid, schema, name, schema in rank and first[name] == rank[schema]
 
 
-def _names(context: BindContext) -> Iterator[Named]:
+def _names(context: BindContext) -> Iterator[NamedRow]:
     """What the reg types show."""
-    for kind, oid, shown, other in registered_names(context):
+    for kind, oid, shown, other in reg_type_names(context):
         yield {"kind": kind, "oid": oid, "shown": shown, "other": other}
     for other, name in _ALIASES.items():
-        yield {"kind": "type", "oid": OIDS[name], "shown": display(SqlType(name)), "other": other}
+        yield {
+            "kind": "type",
+            "oid": TYPE_OIDS[name],
+            "shown": format_type(SqlType(name)),
+            "other": other,
+        }
 
 
-def _name_lists(context: BindContext) -> Iterator[Named]:
+def _name_lists(context: BindContext) -> Iterator[NamedRow]:
     """What `compute/reference/functions/reg_types.py` reads: each kind's names in one text."""
     names: dict[str, dict[str, int]] = {kind: {} for kind in ("class", "type", "namespace", "role")}
-    for kind, oid, shown, other in registered_names(context):
+    for kind, oid, shown, other in reg_type_names(context):
         names[kind].setdefault(shown, oid)
         names[kind].setdefault(other, oid)
         if kind == "type" and other.startswith("_"):
             names[kind].setdefault(f"{other[1:]}[]", oid)
     types = names["type"]
     for alias, name in _ALIASES.items():
-        types.setdefault(alias, OIDS[name])
-        types.setdefault(f"{alias}[]", OIDS[f"_{name}"])
+        types.setdefault(alias, TYPE_OIDS[name])
+        types.setdefault(f"{alias}[]", TYPE_OIDS[f"_{name}"])
     schemas = [*CATALOG_SCHEMAS, SYSTEM_SCHEMA, context.temporary, *context.catalog.schemas]
     further: dict[str, dict[str, object]] = {
         "class": {
             "database": context.database,
             "schemas": schemas,
-            "aliases": {ALIAS: context.temporary},
+            "aliases": {TEMPORARY_SCHEMA_ALIAS: context.temporary},
         },
         "type": {"relations": list(names["class"])},
     }
@@ -113,7 +123,7 @@ _ALIASES: Final = {
 }  # fmt: skip
 
 
-def registered_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
+def reg_type_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
     """Kind, oid, displayed name and alternative name of every object that a reg type may name."""
     for oid, schema, name, visible in _relation_names(context):
         text = quoted_name(name)
@@ -136,9 +146,9 @@ def registered_names(context: BindContext) -> Iterator[tuple[str, int, str, str]
         yield "role", role.oid, text, text
 
 
-def _serials(context: BindContext) -> Iterator[Named]:
+def _serials(context: BindContext) -> Iterator[NamedRow]:
     """What pg_get_serial_sequence() answers: always with the schema."""
-    for table in users_tables(context.catalog):
+    for table in user_tables(context.catalog):
         for column in table.columns:
             owned = [s for s in context.catalog.sequences() if s.owner == table.oid]
             for sequence in owned:
@@ -150,19 +160,19 @@ def _serials(context: BindContext) -> Iterator[Named]:
                     }
 
 
-def _updatable(context: BindContext) -> Iterator[Named]:
+def _updatable(context: BindContext) -> Iterator[NamedRow]:
     """What may be done to a relation, part 0; to each column of a view, or all of a table: -1."""
     for table in all_tables(context):
-        if is_base(table):
+        if is_base_table(table):
             for part in (0, -1):
                 yield {"oid": table.oid, "part": part, "events": EVERYTHING}
     for view in context.catalog.views():
-        events, columns = view_events(context, view)
+        events, columns = supported_view_events(context, view)
         for part, said in enumerate([events, *columns]):
             yield {"oid": view.oid, "part": part, "events": said}
 
 
-NAME_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+NAME_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "meridian_definitions": _definitions,
     "meridian_name_lists": _name_lists,
     "meridian_names": _names,

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from coordinator.pgcatalog.definitions import (
+    catalog_default,
     check_numbers,
     column_number,
     constraints_of,
-    default_of,
     key_numbers,
     referenced_key,
 )
-from coordinator.pgcatalog.information_schema import Named
+from coordinator.pgcatalog.information_schema import NamedRow
 from sql.binder.state import BindContext
-from sql.binder.stored.column_expressions import column_names, expression_of
+from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
 from sql.binder.stored.stored_names import named_relations
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
@@ -35,7 +35,7 @@ _Address: TypeAlias = tuple[int, int, int]
 """classid, objid, objsubid."""
 
 
-def pg_depend(context: BindContext) -> Iterator[Named]:
+def pg_depend(context: BindContext) -> Iterator[NamedRow]:
     """All rows."""
     for table in context.catalog.tables.values():
         yield _row((CLASS, table.oid, 0), (NAMESPACE, schema_oid(table.schema), 0), "n")
@@ -58,7 +58,7 @@ def pg_depend(context: BindContext) -> Iterator[Named]:
     yield from _sequences(context)
 
 
-def _row(one: _Address, on: _Address, kind: str) -> Named:
+def _row(one: _Address, on: _Address, kind: str) -> NamedRow:
     return {
         "classid": one[0],
         "objid": one[1],
@@ -70,16 +70,16 @@ def _row(one: _Address, on: _Address, kind: str) -> Named:
     }
 
 
-def _named(one: _Address, text: str) -> Iterator[Named]:
+def _named(one: _Address, text: str) -> Iterator[NamedRow]:
     """The relations that a stored text names."""
     for oid in named_relations(text):
         yield _row(one, (CLASS, oid, 0), "n")
 
 
-def _defaults(context: BindContext, table: Table) -> Iterator[Named]:
+def _defaults(context: BindContext, table: Table) -> Iterator[NamedRow]:
     numbers = _numbers(table)
     for place, column in enumerate(table.columns, 1):
-        if default_of(context, column) is None:
+        if catalog_default(context, column) is None:
             continue
         number = column_number(column, place)
         one = (ATTRDEF, derived_oid("default", table.oid, number), 0)
@@ -89,11 +89,13 @@ def _defaults(context: BindContext, table: Table) -> Iterator[Named]:
             yield _row(one, (CLASS, column.sequence, 0), "n")
         yield from _named(one, column.expression or column.generated or "")
         if column.generated is not None:
-            for name in dict.fromkeys(column_names(expression_of(column.generated))):
+            for name in dict.fromkeys(
+                referenced_column_names(parse_stored_expression(column.generated))
+            ):
                 yield _row(one, (CLASS, table.oid, numbers[name]), "n")
 
 
-def _keys(table: Table) -> Iterator[Named]:
+def _keys(table: Table) -> Iterator[NamedRow]:
     constraints = constraints_of(table)
     for key in table.keys:
         columns = [(CLASS, table.oid, number) for number in key_numbers(table, key)]
@@ -106,7 +108,7 @@ def _keys(table: Table) -> Iterator[Named]:
             yield from (_row(index, column, "a") for column in columns)
 
 
-def _constraints(context: BindContext, table: Table) -> Iterator[Named]:
+def _constraints(context: BindContext, table: Table) -> Iterator[NamedRow]:
     for foreign in table.foreign_keys:
         one = (CONSTRAINT, constraint_oid(table, foreign.name), 0)
         for ordinal in foreign.columns:
@@ -126,7 +128,7 @@ def _constraints(context: BindContext, table: Table) -> Iterator[Named]:
             yield _row(one, (CLASS, table.oid, column_number(column, place)), "a")
 
 
-def _sequences(context: BindContext) -> Iterator[Named]:
+def _sequences(context: BindContext) -> Iterator[NamedRow]:
     for sequence in context.catalog.sequences():
         one = (CLASS, sequence.oid, 0)
         yield _row(one, (NAMESPACE, schema_oid(sequence.schema), 0), "n")
@@ -145,7 +147,9 @@ def _used(table: Table, index: IndexDefinition) -> Sequence[int]:
     """The numbers of the columns that an index names anywhere."""
     numbers = _numbers(table)
     texts = [*index.elements, *index.include, *([index.predicate] if index.predicate else ())]
-    names = {name for text in texts for name in column_names(expression_of(text))}
+    names = {
+        name for text in texts for name in referenced_column_names(parse_stored_expression(text))
+    }
     quoted = {quoted_name(name): name for name in numbers}
     names |= {quoted[text] for text in texts if text in quoted}
     return sorted(numbers[name] for name in names if name in numbers)

@@ -6,53 +6,71 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import Named
+from coordinator.pgcatalog.information_schema import NamedRow
 from sql.binder.resolve.role_names import current_role, roles_of
 from sql.binder.state import BindContext
-from sql.catalog.acl import ALL, LETTERS, OWNER, PUBLIC, Acl, Rights, exploded, item_text
+from sql.catalog.acl import (
+    ALL_PRIVILEGES,
+    OWNER,
+    PRIVILEGE_LETTERS,
+    PUBLIC,
+    Acl,
+    ObjectPrivileges,
+    acl_item_text,
+    explode_acl,
+)
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import SYSTEM_RELATIONS
 from sql.catalog.objects import CatalogObject, Subject, ViewDefinition
 from sql.catalog.oids import DATABASE_OID, derived_oid, index_oid, schema_oid
-from sql.catalog.ownership import Thing, acl_of, all_things, rights_of, schema_thing, thing_of
+from sql.catalog.ownership import (
+    OwnedObject,
+    effective_acl,
+    object_privileges,
+    owned_object,
+    owned_objects,
+    owned_schema,
+)
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS, system_catalogs
-from sql.types.sql_type import OIDS, Value
+from sql.types.sql_type import TYPE_OIDS, Value
 
 
-class Shown:
+class PrivilegeColumns:
     """Owners and privileges of objects, as columns of the catalogs."""
 
     def __init__(self, context: BindContext) -> None:
         self._catalog = context.catalog
         self.roles = roles_of(context)
 
-    def of(self, thing: Thing) -> tuple[int, tuple[str, ...] | None]:
+    def of(self, thing: OwnedObject) -> tuple[int, tuple[str, ...] | None]:
         """Owner and list."""
-        rights = rights_of(self._catalog, thing)
+        rights = object_privileges(self._catalog, thing)
         return rights.owner, self.acl(rights.acl)
 
     def named(self, found: Table | CatalogObject, start: str) -> dict[str, Value]:
         """The same as columns: `relowner`, `relacl`."""
-        owner, acl = self.of(thing_of(found))
+        owner, acl = self.of(owned_object(found))
         return {f"{start}owner": owner, f"{start}acl": acl}
 
     def owner(self, found: Table | CatalogObject) -> str:
         """Its name."""
-        return self.roles.name(rights_of(self._catalog, thing_of(found)).owner)
+        return self.roles.name(object_privileges(self._catalog, owned_object(found)).owner)
 
     def column(self, table: int, number: int) -> tuple[str, ...] | None:
         """The list of a column."""
         if not self._catalog.rights:
             return None
-        return self.acl(self._catalog.rights.get(Subject("column", table, number), Rights()).acl)
+        return self.acl(
+            self._catalog.rights.get(Subject("column", table, number), ObjectPrivileges()).acl
+        )
 
     def acl(self, acl: Acl | None) -> tuple[str, ...] | None:
         """A list as aclitem[] shows it."""
-        return None if acl is None else tuple(item_text(item, self.roles.name) for item in acl)
+        return None if acl is None else tuple(acl_item_text(item, self.roles.name) for item in acl)
 
 
-def _pg_default_acl(context: BindContext) -> Iterator[Named]:
-    shown = Shown(context)
+def _pg_default_acl(context: BindContext) -> Iterator[NamedRow]:
+    shown = PrivilegeColumns(context)
     for subject, rights in context.catalog.rights.items():
         if subject.kind == "default" and rights.acl is not None:
             yield {
@@ -64,7 +82,7 @@ def _pg_default_acl(context: BindContext) -> Iterator[Named]:
             }
 
 
-def _members(context: BindContext) -> Iterator[Named]:
+def _members(context: BindContext) -> Iterator[NamedRow]:
     """What `meridian_may` and `meridian_member` of `compute/reference/functions/system.py` read."""
     roles = roles_of(context)
     for role in roles.all():
@@ -77,13 +95,17 @@ def _members(context: BindContext) -> Iterator[Named]:
         yield {"oid": role.oid, "roles": "|".join(",".join(map(str, sorted(k))) for k in kinds)}
 
 
-def _rights(context: BindContext) -> Iterator[Named]:
+def _rights(context: BindContext) -> Iterator[NamedRow]:
     catalog = context.catalog
-    system = [thing_of(table) for table in all_system()]
-    types = (Thing(Subject("type", oid), "type", "pg_catalog", n) for n, oid in OIDS.items())
-    schemas = map(schema_thing, sorted(SYSTEM_SCHEMAS))
-    for thing in (*all_things(catalog), *system, *types, *schemas):
-        grants = _grants_text(acl_of(rights := rights_of(catalog, thing), thing.kind), rights.owner)
+    system = [owned_object(table) for table in builtin_relations()]
+    types = (
+        OwnedObject(Subject("type", oid), "type", "pg_catalog", n) for n, oid in TYPE_OIDS.items()
+    )
+    schemas = map(owned_schema, sorted(SYSTEM_SCHEMAS))
+    for thing in (*owned_objects(catalog), *system, *types, *schemas):
+        grants = _grants_text(
+            effective_acl(rights := object_privileges(catalog, thing), thing.kind), rights.owner
+        )
         oid: int | str = thing.subject.of
         if thing.kind == "schema":
             oid = schema_oid(thing.name)
@@ -92,7 +114,7 @@ def _rights(context: BindContext) -> Iterator[Named]:
         kind = thing.subject.kind
         yield {"kind": kind, "oid": oid, "part": 0, "grants": grants}
     for table in catalog.tables.values():
-        owner = f"{rights_of(catalog, thing_of(table)).owner}=/{LETTERS}"
+        owner = f"{object_privileges(catalog, owned_object(table)).owner}=/{PRIVILEGE_LETTERS}"
         for key in table.keys:
             yield {"kind": "relation", "oid": index_oid(table, key), "part": 0, "grants": owner}
         for index in catalog.indexes(table.oid):
@@ -109,16 +131,16 @@ def _rights(context: BindContext) -> Iterator[Named]:
 
 def _grants_text(acl: Acl, owner: int | None) -> str:
     items = [f"{item.grantee}={item.privileges}/{item.options}" for item in acl]
-    return " ".join(items if owner is None else [*items, f"{owner}=/{LETTERS}"])
+    return " ".join(items if owner is None else [*items, f"{owner}=/{PRIVILEGE_LETTERS}"])
 
 
-def all_system() -> Iterator[Table]:
+def builtin_relations() -> Iterator[Table]:
     """The built-in relations of the system."""
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
 
 
-RIGHTS_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+PRIVILEGE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "meridian_members": _members,
     "meridian_rights": _rights,
     "pg_default_acl": _pg_default_acl,
@@ -128,11 +150,11 @@ RIGHTS_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
 # --- information_schema ------------------------------------------------------------------------
 
 
-def _grants(context: BindContext, thing: Thing) -> Iterator[dict[str, Value]]:
+def _grants(context: BindContext, thing: OwnedObject) -> Iterator[dict[str, Value]]:
     """The privileges of a thing that the session's roles have granted or have."""
     roles = roles_of(context)
-    rights = rights_of(context.catalog, thing)
-    for grantor, grantee, privilege, is_grantable in exploded(acl_of(rights, thing.kind)):
+    rights = object_privileges(context.catalog, thing)
+    for grantor, grantee, privilege, is_grantable in explode_acl(effective_acl(rights, thing.kind)):
         if privilege != "MAINTAIN":
             yield {
                 "grantor": roles.name(grantor),
@@ -142,7 +164,7 @@ def _grants(context: BindContext, thing: Thing) -> Iterator[dict[str, Value]]:
             }
 
 
-def _named(context: BindContext, thing: Thing, kind: str) -> dict[str, Value]:
+def _named(context: BindContext, thing: OwnedObject, kind: str) -> dict[str, Value]:
     return {
         f"{kind}_catalog": context.database,
         f"{kind}_schema": thing.schema,
@@ -151,8 +173,8 @@ def _named(context: BindContext, thing: Thing, kind: str) -> dict[str, Value]:
 
 
 def _table_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
-    system = map(thing_of, system_catalogs().values())
-    for thing in (*all_things(context.catalog), *system):
+    system = map(owned_object, system_catalogs().values())
+    for thing in (*owned_objects(context.catalog), *system):
         if thing.kind == "table":
             for grant in _grants(context, thing):
                 hierarchy = "YES" if grant["privilege_type"] == "SELECT" else "NO"
@@ -161,16 +183,18 @@ def _table_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
 
 def _column_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
     """Those of a table are those of all its columns, too."""
-    names = set(ALL["column"])
+    names = set(ALL_PRIVILEGES["column"])
     relations: list[Table | ViewDefinition] = [*context.catalog.tables.values()]
     relations += system_catalogs().values()
     relations += context.catalog.views()
     for found in relations:
-        thing = thing_of(found)
+        thing = owned_object(found)
         whole = [g for g in _grants(context, thing) if _letter(g["privilege_type"]) in names]
         for number, column in _columns(found):
-            own = Thing(Subject("column", found.oid, number), "column", thing.schema, thing.name)
-            owner = rights_of(context.catalog, thing).owner
+            own = OwnedObject(
+                Subject("column", found.oid, number), "column", thing.schema, thing.name
+            )
+            owner = object_privileges(context.catalog, thing).owner
             more = [
                 grant | {"is_grantable": "YES"} if grant["grantee"] == owner else grant
                 for grant in _grants(context, own)
@@ -200,7 +224,7 @@ def _usage_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
     domains = {domain.oid for domain in context.catalog.domains()}
     owner = roles_of(context).name(OWNER)
     for collation in ("default", "C", "POSIX"):
-        thing = Thing(Subject("collation", 0), "collation", "pg_catalog", collation)
+        thing = OwnedObject(Subject("collation", 0), "collation", "pg_catalog", collation)
         yield _named(context, thing, "object") | {
             "object_type": "COLLATION",
             "grantor": owner,
@@ -208,10 +232,10 @@ def _usage_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
             "privilege_type": "USAGE",
             "is_grantable": "NO",
         }
-    for thing in all_things(context.catalog):
+    for thing in owned_objects(context.catalog):
         kind = "SEQUENCE" if thing.kind == "sequence" else "DOMAIN"
         # PostgreSQL takes a sequence of which nothing was granted for a table.
-        is_granted = rights_of(context.catalog, thing).acl is not None
+        is_granted = object_privileges(context.catalog, thing).acl is not None
         if (thing.kind == "sequence" and is_granted) or thing.subject.of in domains:
             for grant in _grants(context, thing):
                 if grant["privilege_type"] == "USAGE":
@@ -225,10 +249,10 @@ def _udt_privileges(_context: BindContext) -> Iterator[dict[str, Value]]:
 
 def _of_roles(
     rows: Callable[[BindContext], Iterator[dict[str, Value]]],
-) -> Callable[[BindContext], Iterator[Named]]:
+) -> Callable[[BindContext], Iterator[NamedRow]]:
     """Those rows that are not about PUBLIC, and are about the session's roles."""
 
-    def of_roles(context: BindContext) -> Iterator[Named]:
+    def of_roles(context: BindContext) -> Iterator[NamedRow]:
         roles, mine = roles_of(context), _enabled(context)
         names = {roles.name(oid) for oid in mine}
         for row in rows(context):
@@ -240,10 +264,10 @@ def _of_roles(
 
 def _seen(
     rows: Callable[[BindContext], Iterator[dict[str, Value]]],
-) -> Callable[[BindContext], Iterator[Named]]:
+) -> Callable[[BindContext], Iterator[NamedRow]]:
     """The same with those about PUBLIC."""
 
-    def seen(context: BindContext) -> Iterator[Named]:
+    def seen(context: BindContext) -> Iterator[NamedRow]:
         roles, mine = roles_of(context), _enabled(context)
         names = {"PUBLIC", *(roles.name(oid) for oid in mine)}
         return (row for row in rows(context) if {row["grantor"], row["grantee"]} & names)
@@ -258,7 +282,7 @@ def _enabled(context: BindContext) -> frozenset[int]:
     return roles.above(acting, "usage")
 
 
-def _enabled_roles(context: BindContext) -> Iterator[Named]:
+def _enabled_roles(context: BindContext) -> Iterator[NamedRow]:
     roles = roles_of(context)
     for oid in sorted(_enabled(context)):
         yield {"role_name": roles.name(oid)}
@@ -276,11 +300,11 @@ def _applicable_roles(context: BindContext) -> Iterator[dict[str, Value]]:
                 }
 
 
-def _administrable(context: BindContext) -> Iterator[Named]:
+def _administrable(context: BindContext) -> Iterator[NamedRow]:
     return (row for row in _applicable_roles(context) if row["is_grantable"] == "YES")
 
 
-RIGHTS_INFORMATION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+PRIVILEGE_INFORMATION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "administrable_role_authorizations": _administrable,
     "applicable_roles": _applicable_roles,
     "column_privileges": _seen(_column_privileges),

@@ -12,11 +12,11 @@ from typing import Final
 
 from coordinator.pgcatalog.comments import COMMENT_ROWS
 from coordinator.pgcatalog.functions import FUNCTION_INFORMATION_ROWS, FUNCTION_ROWS
-from coordinator.pgcatalog.information_schema import INFORMATION_SCHEMA_ROWS, Named
-from coordinator.pgcatalog.meridian_schema import Row, view_of
+from coordinator.pgcatalog.information_schema import INFORMATION_SCHEMA_ROWS, NamedRow
+from coordinator.pgcatalog.meridian_schema import Row, rows_as_view
 from coordinator.pgcatalog.names import NAME_ROWS
 from coordinator.pgcatalog.pg_depend import pg_depend
-from coordinator.pgcatalog.privileges import RIGHTS_INFORMATION_ROWS, RIGHTS_ROWS
+from coordinator.pgcatalog.privileges import PRIVILEGE_INFORMATION_ROWS, PRIVILEGE_ROWS
 from coordinator.pgcatalog.roles import ROLE_ROWS
 from coordinator.pgcatalog.server import SERVER_ROWS
 from coordinator.pgcatalog.statistics import STATISTICS_ROWS
@@ -25,18 +25,18 @@ from coordinator.pgcatalog.types import TYPE_ROWS
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, Table
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
-from sql.catalog.temporary import is_temporary
+from sql.catalog.temporary import is_temporary_schema
 from sql.types.sql_type import Value
 from storage.batch import ShardView
 
-_ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[Named]]]]] = {
+_ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]]] = {
     PG_CATALOG: {
         **SERVER_ROWS,
         **TYPE_ROWS,
         **TABLE_ROWS,
         **NAME_ROWS,
         **COMMENT_ROWS,
-        **RIGHTS_ROWS,
+        **PRIVILEGE_ROWS,
         **ROLE_ROWS,
         **FUNCTION_ROWS,
         **STATISTICS_ROWS,
@@ -44,7 +44,7 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[Named]]]
     },
     INFORMATION_SCHEMA: {
         **INFORMATION_SCHEMA_ROWS,
-        **RIGHTS_INFORMATION_ROWS,
+        **PRIVILEGE_INFORMATION_ROWS,
         **FUNCTION_INFORMATION_ROWS,
     },
 }
@@ -56,13 +56,15 @@ def catalog_view(relation: Table, context: BindContext) -> ShardView:
     if relation.schema == INFORMATION_SCHEMA:
         context = _without_others(context)
     rows = [] if make is None else [_row(relation, named) for named in make(context)]
-    return view_of(relation, rows)
+    return rows_as_view(relation, rows)
 
 
 def _without_others(context: BindContext) -> BindContext:
     """As information_schema sees it: without what is temporary in other sessions."""
     catalog = context.catalog
-    others = {schema for schema in catalog.schemas if is_temporary(schema)} - {context.temporary}
+    others = {schema for schema in catalog.schemas if is_temporary_schema(schema)} - {
+        context.temporary
+    }
     if not others:
         return context
     tables = {key: table for key, table in catalog.tables.items() if table.schema not in others}
@@ -70,7 +72,7 @@ def _without_others(context: BindContext) -> BindContext:
     return replace(context, catalog=replace(catalog, tables=tables, objects=objects))
 
 
-def _row(relation: Table, named: Named) -> Row:
+def _row(relation: Table, named: NamedRow) -> Row:
     return tuple(
         named[column.name] if column.name in named else _absent(column)
         for column in relation.columns

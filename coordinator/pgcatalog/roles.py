@@ -7,7 +7,7 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`); a password is n
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import Named
+from coordinator.pgcatalog.information_schema import NamedRow
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.catalog.oids import derived_oid
@@ -34,20 +34,20 @@ def _shown(role: Role, roles: Roles) -> dict[str, Value]:
     }
 
 
-def _pg_roles(context: BindContext) -> Iterator[Named]:
+def _pg_roles(context: BindContext) -> Iterator[NamedRow]:
     roles = roles_of(context)
     for role in roles.all():
         yield _shown(role, roles) | {"rolpassword": _HIDDEN}
 
 
-def _pg_authid(context: BindContext) -> Iterator[Named]:
+def _pg_authid(context: BindContext) -> Iterator[NamedRow]:
     roles = roles_of(context)
     for role in roles.all():
         hidden = None if role.password is None else _HIDDEN
         yield _shown(role, roles) | {"rolpassword": hidden}
 
 
-def _pg_auth_members(context: BindContext) -> Iterator[Named]:
+def _pg_auth_members(context: BindContext) -> Iterator[NamedRow]:
     for role in roles_of(context).all():
         for one in role.members:
             yield {
@@ -77,16 +77,16 @@ def _users(context: BindContext) -> Iterator[dict[str, Value]]:
             }
 
 
-def _pg_user(context: BindContext) -> Iterator[Named]:
+def _pg_user(context: BindContext) -> Iterator[NamedRow]:
     for user in _users(context):
         yield user | {"passwd": _HIDDEN}
 
 
-def _pg_shadow(context: BindContext) -> Iterator[Named]:
+def _pg_shadow(context: BindContext) -> Iterator[NamedRow]:
     yield from _users(context)
 
 
-def _pg_group(context: BindContext) -> Iterator[Named]:
+def _pg_group(context: BindContext) -> Iterator[NamedRow]:
     roles = roles_of(context)
     for role in roles.all():
         if not role.login:
@@ -94,7 +94,7 @@ def _pg_group(context: BindContext) -> Iterator[Named]:
             yield {"groname": role.name, "grosysid": role.oid, "grolist": members}
 
 
-ROLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+ROLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "pg_auth_members": _pg_auth_members,
     "pg_authid": _pg_authid,
     "pg_group": _pg_group,

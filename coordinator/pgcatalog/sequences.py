@@ -9,25 +9,25 @@ from typing import Final, TypeAlias
 
 from coordinator.driver.coordination import Coordination
 from coordinator.driver.sequences import SequenceState
-from coordinator.pgcatalog.information_schema import Named
-from coordinator.pgcatalog.meridian_schema import view_of
-from coordinator.pgcatalog.privileges import Shown
+from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.meridian_schema import rows_as_view
+from coordinator.pgcatalog.privileges import PrivilegeColumns
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
 from sql.catalog.sequence_relation import is_sequence
 from sql.catalog.system_catalogs import PG_CATALOG
-from sql.types.sql_type import INT2, INT4, INT8, display
+from sql.types.sql_type import INT2, INT4, INT8, format_type
 from storage.batch import ShardView
 
-States: TypeAlias = Mapping[int, SequenceState]
+SequenceStates: TypeAlias = Mapping[int, SequenceState]
 """By oid of the sequence."""
 
-_TYPES: Final = {type_.name: display(type_) for type_ in (INT2, INT4, INT8)}
+_TYPES: Final = {type_.name: format_type(type_) for type_ in (INT2, INT4, INT8)}
 
 
-async def states_of(
+async def sequence_states(
     tables: Sequence[Table], context: BindContext, coordination: Coordination
-) -> States:
+) -> SequenceStates:
     """The states of the sequences that these relations show."""
     shown = {table.oid for table in tables if is_sequence(table)}
     everything = any(_shows_all(table) for table in tables)
@@ -39,23 +39,23 @@ def _shows_all(table: Table) -> bool:
     return table.schema == PG_CATALOG and table.name in _ROWS
 
 
-def shows_sequences(table: Table) -> bool:
+def has_sequence_rows(table: Table) -> bool:
     """Whether this module computes the rows of a relation."""
     return is_sequence(table) or _shows_all(table)
 
 
-def sequence_view(table: Table, context: BindContext, states: States) -> ShardView:
+def sequence_view(table: Table, context: BindContext, states: SequenceStates) -> ShardView:
     """The relation as a view with rows in memory."""
     if is_sequence(table):
         state = states[table.oid]
-        return view_of(table, [(state.last, state.left, state.called)])
+        return rows_as_view(table, [(state.last, state.left, state.called)])
     named = _ROWS[table.name](context, states)
     rows = [tuple(row.get(column.name) for column in table.columns) for row in named]
-    return view_of(table, rows)
+    return rows_as_view(table, rows)
 
 
-def _pg_sequences(context: BindContext, states: States) -> Iterator[Named]:
-    shown = Shown(context)
+def _pg_sequences(context: BindContext, states: SequenceStates) -> Iterator[NamedRow]:
+    shown = PrivilegeColumns(context)
     for sequence in context.catalog.sequences():
         state = states[sequence.oid]
         yield {
@@ -73,7 +73,7 @@ def _pg_sequences(context: BindContext, states: States) -> Iterator[Named]:
         }
 
 
-def _last_values(context: BindContext, states: States) -> Iterator[Named]:
+def _last_values(context: BindContext, states: SequenceStates) -> Iterator[NamedRow]:
     for sequence in context.catalog.sequences():
         state = states[sequence.oid]
         yield {"oid": sequence.oid, "last_value": state.last if state.called else None}

@@ -6,18 +6,18 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import Named
-from coordinator.pgcatalog.privileges import Shown
+from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.types import COLLATIONS
 from sql.binder.state import BindContext
 from sql.catalog import ownership as role_names_ownership
 from sql.catalog.acl import OWNER
-from sql.catalog.objects import TEXT_CLASSES
+from sql.catalog.objects import TEXT_OPERATOR_CLASSES
 from sql.catalog.oids import DATABASE_OID, derived_oid, schema_oid
-from sql.catalog.ownership import Thing
+from sql.catalog.ownership import OwnedObject
 from sql.catalog.system_catalogs import PG_CATALOG
-from sql.functions.pg_proc import oid_of
-from sql.types.sql_type import CATEGORIES, OIDS
+from sql.functions.pg_proc import function_oid
+from sql.types.sql_type import TYPE_CATEGORIES, TYPE_OIDS
 
 HEAP: Final = 2
 BTREE: Final = 403
@@ -27,9 +27,9 @@ DATABASE: Final = DATABASE_OID
 _TABLESPACE: Final = 1663
 
 
-def _pg_opclass(_context: BindContext) -> Iterator[Named]:
-    own = {f"{name}_ops": oid for name, oid in OIDS.items() if _has_order(name)}
-    own |= {"enum_ops": _ANYENUM} | dict.fromkeys(TEXT_CLASSES, OIDS["text"])
+def _pg_opclass(_context: BindContext) -> Iterator[NamedRow]:
+    own = {f"{name}_ops": oid for name, oid in TYPE_OIDS.items() if _has_order(name)}
+    own |= {"enum_ops": _ANYENUM} | dict.fromkeys(TEXT_OPERATOR_CLASSES, TYPE_OIDS["text"])
     for name, oid in own.items():
         yield {
             "oid": derived_oid("opclass", name),
@@ -38,25 +38,25 @@ def _pg_opclass(_context: BindContext) -> Iterator[Named]:
             "opcnamespace": schema_oid(PG_CATALOG),
             "opcowner": OWNER,
             "opcintype": oid,
-            "opcdefault": name not in TEXT_CLASSES,
+            "opcdefault": name not in TEXT_OPERATOR_CLASSES,
         }
 
 
 def _has_order(name: str) -> bool:
-    return CATEGORIES.get(name, "A") not in ("P", "X", "A")
+    return TYPE_CATEGORIES.get(name, "A") not in ("P", "X", "A")
 
 
-def _pg_am(_context: BindContext) -> Iterator[Named]:
+def _pg_am(_context: BindContext) -> Iterator[NamedRow]:
     yield {
         "oid": HEAP,
         "amname": "heap",
-        "amhandler": oid_of("heap_tableam_handler"),
+        "amhandler": function_oid("heap_tableam_handler"),
         "amtype": "t",
     }
-    yield {"oid": BTREE, "amname": "btree", "amhandler": oid_of("bthandler"), "amtype": "i"}
+    yield {"oid": BTREE, "amname": "btree", "amhandler": function_oid("bthandler"), "amtype": "i"}
 
 
-def _pg_collation(_context: BindContext) -> Iterator[Named]:
+def _pg_collation(_context: BindContext) -> Iterator[NamedRow]:
     for name, (oid, provider, encoding) in COLLATIONS.items():
         yield {
             "oid": oid,
@@ -69,8 +69,10 @@ def _pg_collation(_context: BindContext) -> Iterator[Named]:
         }
 
 
-def _pg_database(context: BindContext) -> Iterator[Named]:
-    owner, acl = Shown(context).of(Thing(role_names_ownership.DATABASE, "database", "", ""))
+def _pg_database(context: BindContext) -> Iterator[NamedRow]:
+    owner, acl = PrivilegeColumns(context).of(
+        OwnedObject(role_names_ownership.DATABASE_SUBJECT, "database", "", "")
+    )
     yield {
         "oid": DATABASE,
         "datname": context.database,
@@ -86,17 +88,17 @@ def _pg_database(context: BindContext) -> Iterator[Named]:
     }
 
 
-def _pg_tablespace(_context: BindContext) -> Iterator[Named]:
+def _pg_tablespace(_context: BindContext) -> Iterator[NamedRow]:
     yield {"oid": _TABLESPACE, "spcname": "pg_default", "spcowner": OWNER}
     yield {"oid": 1664, "spcname": "pg_global", "spcowner": OWNER}
 
 
-def _pg_settings(context: BindContext) -> Iterator[Named]:
+def _pg_settings(context: BindContext) -> Iterator[NamedRow]:
     for name in sorted(context.settings):
         yield {"name": name, "setting": context.settings[name], "pending_restart": False}
 
 
-SERVER_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+SERVER_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "pg_am": _pg_am,
     "pg_collation": _pg_collation,
     "pg_database": _pg_database,

@@ -7,8 +7,8 @@ statistics. A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import Named
-from coordinator.pgcatalog.tables import is_shown_as_view, users_tables
+from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.tables import is_shown_as_view, user_tables
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
 from sql.catalog.oids import index_oid
@@ -22,22 +22,22 @@ _COUNTS: Final = (
 _TIMES: Final = (
     "total_vacuum_time", "total_autovacuum_time", "total_analyze_time", "total_autoanalyze_time",
 )  # fmt: skip
-_Rows = Callable[[BindContext], Iterator[Named]]
+_Rows = Callable[[BindContext], Iterator[NamedRow]]
 
 
-def _system_tables(_context: BindContext) -> Iterator[Named]:
+def _system_tables(_context: BindContext) -> Iterator[NamedRow]:
     for table in system_catalogs().values():
         if not is_shown_as_view(table):
             yield _table_row(table, indexed=True)
 
 
-def _user_tables(context: BindContext) -> Iterator[Named]:
+def _user_tables(context: BindContext) -> Iterator[NamedRow]:
     for table in _stored(context):
         indexed = bool(table.keys) or any(context.catalog.indexes(table.oid))
         yield _table_row(table, indexed=indexed)
 
 
-def _table_row(table: Table, *, indexed: bool) -> Named:
+def _table_row(table: Table, *, indexed: bool) -> NamedRow:
     scans = dict.fromkeys(("idx_scan", "idx_tup_fetch"), 0) if indexed else {}
     return {
         "relid": table.oid,
@@ -50,10 +50,10 @@ def _table_row(table: Table, *, indexed: bool) -> Named:
 
 
 def _stored(context: BindContext) -> Iterator[Table]:
-    return (table for table in users_tables(context.catalog) if not is_shown_as_view(table))
+    return (table for table in user_tables(context.catalog) if not is_shown_as_view(table))
 
 
-def _user_indexes(context: BindContext) -> Iterator[Named]:
+def _user_indexes(context: BindContext) -> Iterator[NamedRow]:
     for table in _stored(context):
         indexes = [(index_oid(table, key), key.name) for key in table.keys]
         indexes += [(index.oid, index.name) for index in context.catalog.indexes(table.oid)]
@@ -68,7 +68,7 @@ def _user_indexes(context: BindContext) -> Iterator[Named]:
             }
 
 
-def _all_tables(context: BindContext) -> Iterator[Named]:
+def _all_tables(context: BindContext) -> Iterator[NamedRow]:
     yield from _system_tables(context)
     yield from _user_tables(context)
 

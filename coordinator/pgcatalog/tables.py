@@ -8,40 +8,50 @@ from typing import Final
 
 from coordinator.pgcatalog.definitions import (
     action_code,
+    catalog_default,
     check_numbers,
     column_number,
     constraints_of,
-    default_of,
     index_definition,
     index_flags,
+    index_orders,
     is_user_view,
     key_numbers,
-    orders_of,
-    other_index,
+    plain_index_definition,
     referenced_key,
-    shown_text,
+    text_with_present_names,
     view_text,
-    views,
+    views_as_tables,
 )
-from coordinator.pgcatalog.information_schema import Named
-from coordinator.pgcatalog.privileges import Shown
+from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.server import BTREE, HEAP, METHODS
-from coordinator.pgcatalog.types import collation_of, domain_constraints, opclass_oid, stored_as
-from sql.binder.ddl.storage_options import shown_options
+from coordinator.pgcatalog.types import (
+    collation_of,
+    domain_constraints,
+    opclass_oid,
+    storage_columns,
+)
+from sql.binder.ddl.storage_options import storage_option_texts
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog, Key, Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA
 from sql.catalog.objects import IndexDefinition, SequenceDefinition
 from sql.catalog.oids import constraint_oid, derived_oid, index_oid, schema_oid
-from sql.catalog.ownership import schema_thing
+from sql.catalog.ownership import owned_schema
 from sql.catalog.sequence_relation import sequence_relation
-from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG, is_view, system_catalogs
-from sql.catalog.temporary import is_temporary
-from sql.types.sql_type import OIDS, Value, quoted_name
+from sql.catalog.system_catalogs import (
+    CATALOG_SCHEMAS,
+    PG_CATALOG,
+    is_catalog_view,
+    system_catalogs,
+)
+from sql.catalog.temporary import is_temporary_schema
+from sql.types.sql_type import TYPE_OIDS, Value, quoted_name
 
 
-def users_tables(catalog: Catalog) -> list[Table]:
+def user_tables(catalog: Catalog) -> list[Table]:
     """The tables that users have created."""
     return list(catalog.tables.values())
 
@@ -50,27 +60,27 @@ def all_tables(context: BindContext) -> Iterator[Table]:
     """System relations and views, too."""
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
-    yield from users_tables(context.catalog)
-    yield from views(context)
+    yield from user_tables(context.catalog)
+    yield from views_as_tables(context)
 
 
 def is_shown_as_view(table: Table) -> bool:
     """Whether users see a view, whatever it is made of."""
     if table.schema in CATALOG_SCHEMAS:
-        return is_view(table)
+        return is_catalog_view(table)
     return table.schema == SYSTEM_SCHEMA or is_user_view(table)
 
 
-def _pg_namespace(context: BindContext) -> Iterator[Named]:
-    shown = Shown(context)
+def _pg_namespace(context: BindContext) -> Iterator[NamedRow]:
+    shown = PrivilegeColumns(context)
     names = {*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas}
     for name in sorted(names):
-        owner, acl = shown.of(schema_thing(name))
+        owner, acl = shown.of(owned_schema(name))
         yield {"oid": schema_oid(name), "nspname": name, "nspowner": owner, "nspacl": acl}
 
 
-def _pg_class(context: BindContext) -> Iterator[Named]:
-    shown = Shown(context)
+def _pg_class(context: BindContext) -> Iterator[NamedRow]:
+    shown = PrivilegeColumns(context)
     referred = {key.table for t in context.catalog.tables.values() for key in t.foreign_keys}
     for sequence in context.catalog.sequences():
         yield _sequence_class(sequence) | shown.named(sequence, "rel")
@@ -115,7 +125,7 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
 
 def _options(context: BindContext, table: Table) -> Value:
     if not is_user_view(table):
-        return shown_options(table)
+        return storage_option_texts(table)
     view = next(view for view in context.catalog.views() if view.oid == table.oid)
     return (f"check_option={view.check_option}",) if view.check_option else None
 
@@ -146,18 +156,18 @@ def _sequence_class(sequence: SequenceDefinition) -> dict[str, Value]:
 def _class_row(schema: str) -> dict[str, Value]:
     return {
         "relnamespace": schema_oid(schema),
-        "relpersistence": "t" if is_temporary(schema) else "p",
+        "relpersistence": "t" if is_temporary_schema(schema) else "p",
         "relispopulated": True,
         "reltuples": -1.0,
     }
 
 
-def _pg_attribute(context: BindContext) -> Iterator[Named]:
-    shown = Shown(context)
+def _pg_attribute(context: BindContext) -> Iterator[NamedRow]:
+    shown = PrivilegeColumns(context)
     sequences = map(sequence_relation, context.catalog.sequences())
     for table in (*all_tables(context), *sequences):
         for place, column in enumerate(table.columns, 1):
-            yield {f"att{end}": value for end, value in stored_as(column.type).items()} | {
+            yield {f"att{end}": value for end, value in storage_columns(column.type).items()} | {
                 "attrelid": table.oid,
                 "attname": column.name,
                 "atttypid": column.type.oid if column.domain is None else column.domain.oid,
@@ -165,7 +175,7 @@ def _pg_attribute(context: BindContext) -> Iterator[Named]:
                 "atttypmod": column.type.typmod if column.domain is None else -1,
                 "attndims": int(column.type.element is not None),
                 "attnotnull": column.not_null,
-                "atthasdef": default_of(context, column) is not None,
+                "atthasdef": catalog_default(context, column) is not None,
                 "attidentity": {"always": "a", "by default": "d"}.get(column.identity, ""),
                 "attgenerated": "s" if column.generated is not None else "",
                 "attislocal": True,
@@ -176,10 +186,10 @@ def _pg_attribute(context: BindContext) -> Iterator[Named]:
             yield from _index_columns(table, key)
 
 
-def _index_columns(table: Table, key: Key) -> Iterator[Named]:
+def _index_columns(table: Table, key: Key) -> Iterator[NamedRow]:
     for place, at in enumerate(key.columns, 1):
         column = table.columns[at]
-        yield {f"att{end}": value for end, value in stored_as(column.type).items()} | {
+        yield {f"att{end}": value for end, value in storage_columns(column.type).items()} | {
             "attrelid": index_oid(table, key),
             "attname": column.name,
             "atttypid": column.type.oid,
@@ -191,15 +201,15 @@ def _index_columns(table: Table, key: Key) -> Iterator[Named]:
 
 def _with_defaults(context: BindContext) -> Iterator[Table]:
     """Tables, and those views whose columns have defaults of their own."""
-    yield from users_tables(context.catalog)
+    yield from user_tables(context.catalog)
     if any(view.defaults for view in context.catalog.views()):
-        yield from views(context)
+        yield from views_as_tables(context)
 
 
-def _pg_attrdef(context: BindContext) -> Iterator[Named]:
+def _pg_attrdef(context: BindContext) -> Iterator[NamedRow]:
     for table in _with_defaults(context):
         for place, column in enumerate(table.columns, 1):
-            text = default_of(context, column)
+            text = catalog_default(context, column)
             if text is not None:
                 number = column_number(column, place)
                 yield {
@@ -210,11 +220,11 @@ def _pg_attrdef(context: BindContext) -> Iterator[Named]:
                 }
 
 
-def _pg_sequence(context: BindContext) -> Iterator[Named]:
+def _pg_sequence(context: BindContext) -> Iterator[NamedRow]:
     for sequence in context.catalog.sequences():
         yield {
             "seqrelid": sequence.oid,
-            "seqtypid": OIDS[sequence.type],
+            "seqtypid": TYPE_OIDS[sequence.type],
             "seqstart": sequence.start,
             "seqincrement": sequence.increment,
             "seqmax": sequence.greatest,
@@ -224,8 +234,8 @@ def _pg_sequence(context: BindContext) -> Iterator[Named]:
         }
 
 
-def _pg_constraint(context: BindContext) -> Iterator[Named]:
-    for table in users_tables(context.catalog):
+def _pg_constraint(context: BindContext) -> Iterator[NamedRow]:
+    for table in user_tables(context.catalog):
         common: dict[str, Value] = {
             "connamespace": schema_oid(table.schema),
             "conrelid": table.oid,
@@ -280,7 +290,7 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
             "conname": check.name,
             "contype": "c",
             "conkey": check_numbers(table, check),
-            "conbin": shown_text(context, check.expression),
+            "conbin": text_with_present_names(context, check.expression),
             "convalidated": check.validated,
         }
     for place, column in enumerate(table.columns, 1):
@@ -294,8 +304,8 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
             }
 
 
-def _pg_index(context: BindContext) -> Iterator[Named]:
-    for table in users_tables(context.catalog):
+def _pg_index(context: BindContext) -> Iterator[NamedRow]:
+    for table in user_tables(context.catalog):
         yield from (
             _plain_index(context, table, index) for index in context.catalog.indexes(table.oid)
         )
@@ -317,11 +327,11 @@ def _pg_index(context: BindContext) -> Iterator[Named]:
                 "indkey": key_numbers(table, key),
                 "indcollation": tuple(map(collation_of, types)),
                 "indclass": tuple(map(opclass_oid, types)),
-                "indoption": index_flags(orders_of(key)),
+                "indoption": index_flags(index_orders(key)),
             }
 
 
-def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> Named:
+def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> NamedRow:
     """An index of CREATE INDEX."""
     numbers = {quoted_name(c.name): column_number(c, at) for at, c in enumerate(table.columns, 1)}
     types = {quoted_name(c.name): c.type for c in table.columns}
@@ -344,16 +354,16 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indexprs": None
         if None not in found
         else ", ".join(
-            shown_text(context, element)
+            text_with_present_names(context, element)
             for element, type_ in zip(index.elements, found, strict=True)
             if type_ is None
         ),
-        "indpred": shown_text(context, index.predicate) or None,
+        "indpred": text_with_present_names(context, index.predicate) or None,
     }
 
 
-def _pg_views(context: BindContext) -> Iterator[Named]:
-    shown = Shown(context)
+def _pg_views(context: BindContext) -> Iterator[NamedRow]:
+    shown = PrivilegeColumns(context)
     for view in context.catalog.views():
         yield {
             "schemaname": view.schema,
@@ -363,7 +373,7 @@ def _pg_views(context: BindContext) -> Iterator[Named]:
         }
 
 
-def _pg_rewrite(context: BindContext) -> Iterator[Named]:
+def _pg_rewrite(context: BindContext) -> Iterator[NamedRow]:
     for view in context.catalog.views():
         yield {
             "oid": derived_oid("rule", view.oid),
@@ -375,9 +385,9 @@ def _pg_rewrite(context: BindContext) -> Iterator[Named]:
         }
 
 
-def _pg_tables(context: BindContext) -> Iterator[Named]:
-    shown = Shown(context)
-    for table in (*system_catalogs().values(), *users_tables(context.catalog)):
+def _pg_tables(context: BindContext) -> Iterator[NamedRow]:
+    shown = PrivilegeColumns(context)
+    for table in (*system_catalogs().values(), *user_tables(context.catalog)):
         if not is_shown_as_view(table):
             yield {
                 "schemaname": table.schema,
@@ -390,8 +400,8 @@ def _pg_tables(context: BindContext) -> Iterator[Named]:
             }
 
 
-def _pg_indexes(context: BindContext) -> Iterator[Named]:
-    for table in users_tables(context.catalog):
+def _pg_indexes(context: BindContext) -> Iterator[NamedRow]:
+    for table in user_tables(context.catalog):
         for key in table.keys:
             yield {
                 "schemaname": table.schema,
@@ -404,11 +414,11 @@ def _pg_indexes(context: BindContext) -> Iterator[Named]:
                 "schemaname": table.schema,
                 "tablename": table.name,
                 "indexname": index.name,
-                "indexdef": other_index(context, table, index),
+                "indexdef": plain_index_definition(context, table, index),
             }
 
 
-TABLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+TABLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "pg_attrdef": _pg_attrdef,
     "pg_attribute": _pg_attribute,
     "pg_class": _pg_class,

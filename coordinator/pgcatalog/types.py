@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator.pgcatalog.definitions import shown_text
-from coordinator.pgcatalog.information_schema import Named
-from coordinator.pgcatalog.privileges import Shown
+from coordinator.pgcatalog.definitions import text_with_present_names
+from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.privileges import PrivilegeColumns
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
-from sql.catalog.objects import TEXT_CLASSES, DomainDefinition, EnumDefinition, UserType
+from sql.catalog.objects import TEXT_OPERATOR_CLASSES, DomainDefinition, EnumDefinition, UserType
 from sql.catalog.oids import derived_oid, schema_oid
 from sql.catalog.system_catalogs import PG_CATALOG
-from sql.functions.pg_proc import oid_of, support
+from sql.functions.pg_proc import function_oid, support_functions
 from sql.types.enums import is_enum
 from sql.types.sql_type import (
-    CATEGORIES,
-    OIDS,
-    PREFERRED,
+    PREFERRED_TYPES,
+    TYPE_CATEGORIES,
+    TYPE_OIDS,
     SqlType,
     Value,
     array_of,
-    display,
+    format_type,
     quoted_name,
 )
 
@@ -44,7 +44,7 @@ COLLATIONS: Final = {
 _ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
 
 
-def stored_as(type_: SqlType) -> dict[str, Value]:
+def storage_columns(type_: SqlType) -> dict[str, Value]:
     """What pg_type and pg_attribute say about storing a type, by the ends of the names."""
     size = type_.size
     return {
@@ -78,7 +78,7 @@ def opclass_oid(type_: SqlType | None, option: str = "") -> int:
     """The oid of the operator class that a column of an index has; `option`: what follows it there.
     0 if its type is not known.
     """
-    named = next((word for word in option.split() if word in TEXT_CLASSES), None)
+    named = next((word for word in option.split() if word in TEXT_OPERATOR_CLASSES), None)
     if named is None and type_ is not None:
         name = "enum" if is_enum(type_.name) else type_.name
         named = "text_ops" if name == "varchar" else f"{name}_ops"
@@ -105,7 +105,7 @@ class NamedType:
         return self.type.oid if self.domain is None else self.domain.oid
 
 
-def own_types(context: BindContext) -> Iterator[NamedType]:
+def user_defined_types(context: BindContext) -> Iterator[NamedType]:
     """Types that users have made, and the arrays of enums."""
     for found in context.catalog.enums():
         shown, visible = _shown(context, found)
@@ -128,26 +128,26 @@ def _shown(context: BindContext, found: UserType) -> tuple[str, bool]:
 
 def all_types(context: BindContext) -> Iterator[NamedType]:
     """Every type."""
-    for name in OIDS:
-        yield NamedType(SqlType(name), PG_CATALOG, name, display(SqlType(name)))
-    yield from own_types(context)
+    for name in TYPE_OIDS:
+        yield NamedType(SqlType(name), PG_CATALOG, name, format_type(SqlType(name)))
+    yield from user_defined_types(context)
 
 
-def _pg_type(context: BindContext) -> Iterator[Named]:
-    for name, oid in OIDS.items():
-        kind = "p" if CATEGORIES.get(name) in ("P", "X") else "b"
-        element = _CHAR if name == "name" else OIDS.get(name[1:], 0) if name[0] == "_" else 0
+def _pg_type(context: BindContext) -> Iterator[NamedRow]:
+    for name, oid in TYPE_OIDS.items():
+        kind = "p" if TYPE_CATEGORIES.get(name) in ("P", "X") else "b"
+        element = _CHAR if name == "name" else TYPE_OIDS.get(name[1:], 0) if name[0] == "_" else 0
         named = NamedType(SqlType(name), PG_CATALOG, name, "")
         yield _type_row(named, kind) | {
-            "typispreferred": name in PREFERRED,
+            "typispreferred": name in PREFERRED_TYPES,
             "typelem": element,
-            "typarray": OIDS.get(f"_{name}", 0),
-            **support(name),
+            "typarray": TYPE_OIDS.get(f"_{name}", 0),
+            **support_functions(name),
         }
         assert oid == named.type.oid, "a type has one oid"
-    shown = Shown(context)
+    shown = PrivilegeColumns(context)
     owned = {thing.oid: shown.named(thing, "typ") for thing in context.catalog.objects.values()}
-    for named in own_types(context):
+    for named in user_defined_types(context):
         if named.domain is not None:
             yield _domain_row(context, named, named.domain) | owned[named.domain.oid]
             continue
@@ -160,7 +160,7 @@ def _pg_type(context: BindContext) -> Iterator[Named]:
             | {
                 "typelem": 0 if element_type is None else element_type.oid,
                 "typarray": array_of(named.type).oid if element_type is None else 0,
-                **(_of_enums() if element_type is None else support(_ARRAY)),
+                **(_of_enums() if element_type is None else support_functions(_ARRAY)),
             }
         )
 
@@ -168,7 +168,7 @@ def _pg_type(context: BindContext) -> Iterator[Named]:
 def _of_enums() -> dict[str, Value]:
     """The functions of all enums."""
     ends = {"in": "input", "out": "output", "recv": "receive", "send": "send"}
-    return {f"typ{column}": oid_of(f"enum_{end}") for end, column in ends.items()}
+    return {f"typ{column}": function_oid(f"enum_{end}") for end, column in ends.items()}
 
 
 def _domain_row(
@@ -179,15 +179,15 @@ def _domain_row(
         "typbasetype": domain.type.oid,
         "typtypmod": domain.type.typmod,
         "typnotnull": domain.not_null,
-        "typdefault": shown_text(context, domain.default) or None,
-        "typinput": oid_of("domain_in"),
-        "typoutput": support(domain.type.name)["typoutput"],
-        "typreceive": oid_of("domain_recv"),
-        "typsend": support(domain.type.name)["typsend"],
+        "typdefault": text_with_present_names(context, domain.default) or None,
+        "typinput": function_oid("domain_in"),
+        "typoutput": support_functions(domain.type.name)["typoutput"],
+        "typreceive": function_oid("domain_recv"),
+        "typsend": support_functions(domain.type.name)["typsend"],
     }
 
 
-def domain_constraints(domain: DomainDefinition) -> Iterator[Named]:
+def domain_constraints(domain: DomainDefinition) -> Iterator[NamedRow]:
     """The rows of pg_constraint."""
     rules = [(domain.not_null_name, "n", "")] if domain.not_null else []
     for name, kind, text in [*rules, *((name, "c", text) for name, text in domain.checks)]:
@@ -217,12 +217,12 @@ def domain_definitions(context: BindContext) -> Iterator[tuple[int, str]]:
     for domain in context.catalog.domains():
         yield domain_constraint_oid(domain, domain.not_null_name), "NOT NULL"
         for name, text in domain.checks:
-            shown = re.sub(r"\bvalue\b", "VALUE", shown_text(context, text))
+            shown = re.sub(r"\bvalue\b", "VALUE", text_with_present_names(context, text))
             yield domain_constraint_oid(domain, name), f"CHECK (({shown}))"
 
 
 def _type_row(named: NamedType, kind: str) -> dict[str, Value]:
-    return {f"typ{end}": value for end, value in stored_as(named.type).items()} | {
+    return {f"typ{end}": value for end, value in storage_columns(named.type).items()} | {
         "oid": named.type.oid,
         "typname": named.name,
         "typnamespace": schema_oid(named.schema),
@@ -240,7 +240,7 @@ def label_oid(found: EnumDefinition, label: str) -> int:
     return derived_oid("label", found.oid, label)
 
 
-def _pg_enum(context: BindContext) -> Iterator[Named]:
+def _pg_enum(context: BindContext) -> Iterator[NamedRow]:
     for found in context.catalog.enums():
         for place, label in enumerate(found.labels, 1):
             yield {
@@ -251,7 +251,7 @@ def _pg_enum(context: BindContext) -> Iterator[Named]:
             }
 
 
-TYPE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+TYPE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "pg_enum": _pg_enum,
     "pg_type": _pg_type,
 }

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sql.errors import SqlError, not_supported
-from sql.types.sql_type import NAMES_BY_OID, SqlType, Value, display
+from sql.types.sql_type import TYPE_NAMES_BY_OID, SqlType, Value, format_type
 
 _HEADER: Final = struct.Struct("!iii")
 _DIMENSION: Final = struct.Struct("!ii")
@@ -76,9 +76,9 @@ def _unpacked(layout: struct.Struct, data: bytes, place: int) -> tuple[int, ...]
 
 
 def _wrong_element(oid: int, element: SqlType) -> SqlError:
-    name = NAMES_BY_OID.get(oid & 0xFFFF_FFFF)
-    given = "???" if name is None else display(SqlType(name))
-    wanted = display(element.bare())
+    name = TYPE_NAMES_BY_OID.get(oid & 0xFFFF_FFFF)
+    given = "???" if name is None else format_type(SqlType(name))
+    wanted = format_type(element.bare())
     return SqlError(
         "42804",
         f"binary data has array element type {oid & 0xFFFFFFFF} ({given}) instead of expected"

@@ -11,12 +11,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.kernels import Column, column_of, decimal_scale, listed
-from sql.types.enums import kept_as
+from coordinator.pgwire.kernels import Column, column_of, decimal_scale, to_python_list
+from sql.types.enums import storage_type_name
 from sql.types.sql_type import (
     NUMERIC_PRECISION_MAX,
     NUMERIC_SCALE_DEFAULT,
-    REGISTERED,
+    REG_TYPES,
     Interval,
     SqlType,
     Value,
@@ -35,7 +35,7 @@ _TYPES: Final[dict[str, pa.DataType]] = {
         [("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]
     ),
     # The names: `reg_names.py` has looked them up.
-    **dict.fromkeys(REGISTERED, pa.string()),
+    **dict.fromkeys(REG_TYPES, pa.string()),
 }  # fmt: skip
 
 
@@ -47,10 +47,10 @@ def arrow_type(type_: SqlType) -> pa.DataType:
         return pa.decimal128(precision, scale)
     if (element := type_.element) is not None:
         return pa.list_(arrow_type(element))
-    return _TYPES[kept_as(type_.name)]
+    return _TYPES[storage_type_name(type_.name)]
 
 
-def normalized(column: Column, type_: SqlType) -> Column:
+def normalize_column(column: Column, type_: SqlType) -> Column:
     """The column in the type's own guise (A1)."""
     expected = arrow_type(type_)
     if column.type == expected:
@@ -70,21 +70,21 @@ def as_integers(column: Column) -> Column:
 def to_values(column: Column, type_: SqlType) -> list[Value]:
     """The values of a normalized column."""
     if type_.name in ("date", "timestamp", "timestamptz"):
-        return listed(as_integers(column))
+        return to_python_list(as_integers(column))
     if type_.name == "interval":
         return [
             None if one is None else Interval(one["months"], one["days"], one["micros"])
-            for one in listed(column)
+            for one in to_python_list(column)
         ]
     if (element := type_.element) is not None:
         return _array_values(column, element)
-    return listed(column)
+    return to_python_list(column)
 
 
 def _array_values(column: Column, element: SqlType) -> list[Value]:
     """The elements are converted all at once, and cut by the lists' lengths."""
     assert isinstance(column, pa.ListArray), "an array is a list"
-    items = to_values(normalized(column.flatten(), element), element)
+    items = to_values(normalize_column(column.flatten(), element), element)
     found: list[Value] = []
     first = 0
     for length in column.value_lengths().to_pylist():

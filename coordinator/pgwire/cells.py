@@ -23,9 +23,9 @@ from coordinator.pgwire.kernels import (
     Ints,
     Mask,
     content,
-    filled,
+    fill_nulls,
     from_offsets,
-    join,
+    join_pieces,
     mask_of,
     offsets,
 )
@@ -35,21 +35,21 @@ _FRAME_HEADER_BYTES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedCells:
     """Cells of one width: an array of shape (rows, width)."""
 
     data: Bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class VariableCells:
     """Cells of any width: a binary array without nulls, and where they stood (None: nowhere)."""
 
     values: Column
     valid: Mask | None = None
 
 
-Cells: TypeAlias = Fixed | Variable
+Cells: TypeAlias = FixedCells | VariableCells
 
 
 def valid_mask(column: Column) -> Mask | None:
@@ -57,10 +57,10 @@ def valid_mask(column: Column) -> Mask | None:
     return None if column.null_count == 0 else mask_of(column.is_valid())
 
 
-def variable(column: Column, valid: Mask | None) -> Variable:
+def variable_cells(column: Column, valid: Mask | None) -> VariableCells:
     """Cells of a string or binary column; `valid` tells what a NULL was before (C1)."""
     nothing = "" if pa.types.is_string(column.type) else b""
-    return Variable(filled(column, nothing).cast(pa.binary()), valid)
+    return VariableCells(fill_nulls(column, nothing).cast(pa.binary()), valid)
 
 
 def lengths(values: Column) -> Ints:
@@ -68,7 +68,7 @@ def lengths(values: Column) -> Ints:
     return np.diff(offsets(values)).astype(np.int64)
 
 
-def from_fixed(data: Bytes) -> Column:
+def binary_from_fixed(data: Bytes) -> Column:
     """A binary column of rows of one width, without a copy."""
     count, width = data.shape
     starts = np.arange(0, (count + 1) * width, width, dtype=np.int32)
@@ -108,8 +108,8 @@ class RowJoiner:
         self._end_block()
         if len(self._pieces) == 1 and isinstance(self._pieces[0], np.ndarray):
             return np.ascontiguousarray(self._pieces[0]).data.cast("B")
-        arrays = [from_fixed(p) if isinstance(p, np.ndarray) else p for p in self._pieces]
-        return content(join(*arrays))
+        arrays = [binary_from_fixed(p) if isinstance(p, np.ndarray) else p for p in self._pieces]
+        return content(join_pieces(*arrays))
 
 
 def join_rows(columns: Sequence[Cells], rows: int, kind: bytes = b"D") -> memoryview:
@@ -125,7 +125,7 @@ def join_rows(columns: Sequence[Cells], rows: int, kind: bytes = b"D") -> memory
     joiner = RowJoiner()
     joiner.add_fixed(header)
     for cells, size in zip(columns, sizes, strict=True):
-        if isinstance(cells, Fixed):
+        if isinstance(cells, FixedCells):
             joiner.add_fixed(_repeated(cells.data.shape[1].to_bytes(4, "big"), rows))
             joiner.add_fixed(cells.data)
             continue
@@ -137,7 +137,7 @@ def join_rows(columns: Sequence[Cells], rows: int, kind: bytes = b"D") -> memory
 
 def _sizes(cells: Cells) -> Ints:
     """Bytes of each cell, 0 for NULL."""
-    if isinstance(cells, Fixed):
+    if isinstance(cells, FixedCells):
         rows, width = cells.data.shape
         return np.full(rows, width, np.int64)
     return lengths(cells.values)

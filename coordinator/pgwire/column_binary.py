@@ -11,7 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from coordinator.pgwire.arrow_types import as_integers, to_values
-from coordinator.pgwire.cells import Cells, Fixed, Variable, big_endian, valid_mask, variable
+from coordinator.pgwire.cells import (
+    Cells,
+    FixedCells,
+    VariableCells,
+    big_endian,
+    valid_mask,
+    variable_cells,
+)
 from coordinator.pgwire.column_numeric import numeric_cells
 from coordinator.pgwire.kernels import (
     Bytes,
@@ -22,11 +29,11 @@ from coordinator.pgwire.kernels import (
     from_offsets,
     numbers,
     offsets,
-    right_padded,
+    pad_right,
 )
 from coordinator.pgwire.messages import BINARY_FORMAT
 from coordinator.pgwire.values import DAYS_OF_2000, MICROS_OF_2000, encode_value
-from sql.types.enums import kept_as
+from sql.types.enums import storage_type_name
 from sql.types.sql_type import SqlType
 
 BinaryColumn = Callable[[Column], Cells]
@@ -54,9 +61,9 @@ def binary_column(type_: SqlType) -> BinaryColumn:
         return lambda column: _numbers(column, type_)
     if type_.name == _PADDED and type_.length is not None:
         width = type_.length
-        return lambda column: variable(right_padded(column, width), valid_mask(column))
-    if kept_as(type_.name) in _STRINGS or type_.name == _PADDED:
-        return lambda column: variable(column, valid_mask(column))
+        return lambda column: variable_cells(pad_right(column, width), valid_mask(column))
+    if storage_type_name(type_.name) in _STRINGS or type_.name == _PADDED:
+        return lambda column: variable_cells(column, valid_mask(column))
     if type_.name == "uuid":
         return _uuids
     if type_.name == "numeric":
@@ -64,12 +71,12 @@ def binary_column(type_: SqlType) -> BinaryColumn:
     return lambda column: _python_cells(column, type_)
 
 
-def _python_cells(column: Column, type_: SqlType) -> Variable:
+def _python_cells(column: Column, type_: SqlType) -> VariableCells:
     cells = [
         None if value is None else encode_value(value, type_, BINARY_FORMAT)
         for value in to_values(column, type_)
     ]
-    return variable(column_of(cells, pa.binary()), valid_mask(column))
+    return variable_cells(column_of(cells, pa.binary()), valid_mask(column))
 
 
 def _numbers(column: Column, type_: SqlType) -> Cells:
@@ -88,11 +95,11 @@ def _numbers(column: Column, type_: SqlType) -> Cells:
 def _with_nulls(data: Bytes, valid: Mask | None) -> Cells:
     """Cells of one width, or of that width and none."""
     if valid is None:
-        return Fixed(data)
+        return FixedCells(data)
     width = data.shape[1]
     starts = np.zeros(len(valid) + 1, np.int32)
     np.cumsum(valid * width, out=starts[1:])
-    return Variable(from_offsets(starts, np.ascontiguousarray(data[valid]).reshape(-1)), valid)
+    return VariableCells(from_offsets(starts, np.ascontiguousarray(data[valid]).reshape(-1)), valid)
 
 
 def _uuids(column: Column) -> Cells:
@@ -106,7 +113,7 @@ def _uuids(column: Column) -> Cells:
     assert len(nibbles) == rows * _UUID_DIGITS, "a uuid is canonical text"
     packed = (nibbles[0::2] << 4 | nibbles[1::2]).astype(np.uint8).reshape(rows, _UUID_BYTES)
     if valid is None:
-        return Fixed(packed)
+        return FixedCells(packed)
     data = np.zeros((len(valid), _UUID_BYTES), np.uint8)
     data[valid] = packed
     return _with_nulls(data, valid)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from coordinator.pgwire.cells import Variable, big_endian, valid_mask
+from coordinator.pgwire.cells import VariableCells, big_endian, valid_mask
 from coordinator.pgwire.kernels import (
     Bytes,
     Column,
@@ -38,7 +38,7 @@ _ZEROS_BEHIND: Final = np.array(
 )
 
 
-def numeric_cells(column: Column, type_: SqlType) -> Variable | None:
+def numeric_cells(column: Column, type_: SqlType) -> VariableCells | None:
     """The cells; None if a number needs more than 64 bits."""
     if len(column) == 0:
         return None
@@ -100,7 +100,9 @@ def _display_scales(groups: Ints, scale: int) -> Ints:
     return np.where(used.any(axis=1), needed, 0)
 
 
-def _cut(header: Bytes, groups: Ints, first: Ints, count: Ints, valid: Mask | None) -> Variable:
+def _cut(
+    header: Bytes, groups: Ints, first: Ints, count: Ints, valid: Mask | None
+) -> VariableCells:
     """Headers and the groups between the first and the last that are not zero."""
     places = np.arange(groups.shape[1])
     kept = (places >= first[:, None]) & (places < (first + count)[:, None])
@@ -112,4 +114,4 @@ def _cut(header: Bytes, groups: Ints, first: Ints, count: Ints, valid: Mask | No
     digits = np.ascontiguousarray(groups.astype(">i2")).view(np.uint8).reshape(len(groups), -1)
     starts: npt.NDArray[np.int32] = np.zeros(len(groups) + 1, np.int32)
     np.cumsum(sizes, out=starts[1:])
-    return Variable(from_offsets(starts, np.hstack([header, digits])[mask]), valid)
+    return VariableCells(from_offsets(starts, np.hstack([header, digits])[mask]), valid)

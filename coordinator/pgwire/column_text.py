@@ -21,31 +21,31 @@ from coordinator.pgwire.kernels import (
     Ints,
     Mask,
     as_text,
-    below,
     characters,
-    chosen,
+    choose_by_mask,
     column_of,
     decimal_scale,
     equal,
-    filled,
+    fill_nulls,
+    filter_rows,
     from_offsets,
-    join,
-    kept,
+    is_nearer_zero,
+    join_pieces,
     numbers,
     offsets,
-    replaced,
-    right_padded,
-    right_trimmed,
-    taken,
+    pad_right,
+    replace_masked,
+    take_rows,
+    trim_right,
     with_nulls_of,
 )
 from sql.errors import SqlError
 from sql.types.datetime.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil
 from sql.types.datetime.timezones import find_zone, offset_at_utc
-from sql.types.enums import kept_as
-from sql.types.sql_type import REGISTERED, SqlType
+from sql.types.enums import storage_type_name
+from sql.types.sql_type import REG_TYPES, SqlType
 from sql.types.styled_output import styled_text
-from sql.types.styles import PLAIN, Styles
+from sql.types.styles import DEFAULT_STYLES, Styles
 from sql.types.text_output import format_offset, format_text
 
 TextColumn = Callable[[Column], Column]
@@ -63,7 +63,7 @@ _FLOAT_BOUNDS: Final = {"float8": (1e-4, 1e10, 1e15), "float4": (1e-4, 1e6, 1e6)
 _ARROW_PLAIN_SCALE_MAX: Final = 6
 
 
-def text_column(type_: SqlType, timezone: str, styles: Styles = PLAIN) -> TextColumn:
+def text_column(type_: SqlType, timezone: str, styles: Styles = DEFAULT_STYLES) -> TextColumn:
     """How a column of the type becomes text."""
     if styles.writes(type_.name):
         return lambda column: _styled_text(column, type_, timezone, styles)
@@ -74,7 +74,7 @@ def text_column(type_: SqlType, timezone: str, styles: Styles = PLAIN) -> TextCo
             return ZonedText(type_, timezone).text
         case "bpchar" if type_.length is not None:
             width = type_.length
-            return lambda column: right_padded(column, width)
+            return lambda column: pad_right(column, width)
         case "float4" | "float8":
             return lambda column: _float_text(column, type_)
         case "date":
@@ -83,7 +83,7 @@ def text_column(type_: SqlType, timezone: str, styles: Styles = PLAIN) -> TextCo
             return lambda column: _timestamp_text(column, type_)
         case _:
             return _PLAIN.get(
-                kept_as(type_.name), lambda column: _python_text(column, type_, timezone)
+                storage_type_name(type_.name), lambda column: _python_text(column, type_, timezone)
             )
 
 
@@ -107,14 +107,14 @@ def _patched(
     texts: Column, column: Column, slow: Mask, type_: SqlType, timezone: str = "UTC"
 ) -> Column:
     """The texts, with the slow cells made in Python (U1)."""
-    return replaced(texts, slow, _python_text(kept(column, slow), type_, timezone))
+    return replace_masked(texts, slow, _python_text(filter_rows(column, slow), type_, timezone))
 
 
 # ---------------------------------------------------------------- simple types
 
 
 def _bool_text(column: Column) -> Column:
-    return chosen(column, "t", "f")
+    return choose_by_mask(column, "t", "f")
 
 
 def _integer_text(column: Column) -> Column:
@@ -123,11 +123,11 @@ def _integer_text(column: Column) -> Column:
 
 def _bytea_text(column: Column) -> Column:
     """A prefix and two digits a byte, by a table."""
-    present = filled(column, b"")
+    present = fill_nulls(column, b"")
     starts = offsets(present)
     digits = _HEX_PAIRS[characters(present)[starts[0] : starts[-1]]].reshape(-1)
     hexadecimal = from_offsets((starts - starts[0]) * np.int32(2), digits)
-    return with_nulls_of(join(b"\\x", hexadecimal), column)
+    return with_nulls_of(join_pieces(b"\\x", hexadecimal), column)
 
 
 _PLAIN: Final[Mapping[str, TextColumn]] = {
@@ -147,7 +147,7 @@ _PLAIN: Final[Mapping[str, TextColumn]] = {
     "jsonb": lambda column: column,
     "void": lambda column: column,
     "bytea": _bytea_text,
-    **dict.fromkeys(REGISTERED, lambda column: column),
+    **dict.fromkeys(REG_TYPES, lambda column: column),
 }
 
 
@@ -173,7 +173,7 @@ def _mixed_floats(column: Column, values: Floats, is_integer: Mask) -> Column:
     whole = np.where(is_integer, values, 0).astype(np.int64)
     texts = as_text(column_of(whole, pa.int64()))
     if not is_integer.all():
-        texts = chosen(is_integer, texts, as_text(column))
+        texts = choose_by_mask(is_integer, texts, as_text(column))
     return with_nulls_of(texts, column)
 
 
@@ -183,7 +183,7 @@ def _numeric_text(column: Column, type_: SqlType) -> Column:
     if scale > _ARROW_PLAIN_SCALE_MAX:
         texts = _without_exponents(texts, column, type_)
     if type_.trim and scale > 0:
-        texts = right_trimmed(right_trimmed(texts, "0"), ".")
+        texts = trim_right(trim_right(texts, "0"), ".")
     return texts
 
 
@@ -191,12 +191,12 @@ def _without_exponents(texts: Column, column: Column, type_: SqlType) -> Column:
     """Arrow gives numbers below 1e-6 an exponent, zero among them."""
     scale = decimal_scale(column.type)
     bound = Decimal(1).scaleb(-_ARROW_PLAIN_SCALE_MAX)
-    small = below(column, pa.scalar(bound, pa.decimal128(38, scale)))
+    small = is_nearer_zero(column, pa.scalar(bound, pa.decimal128(38, scale)))
     if not small.any():
         return texts
     zero = equal(column, pa.scalar(Decimal(0), column.type))
     if zero.any():
-        texts = with_nulls_of(chosen(zero, "0." + "0" * scale, texts), column)
+        texts = with_nulls_of(choose_by_mask(zero, "0." + "0" * scale, texts), column)
     small &= ~zero
     return _patched(texts, column, small, type_) if small.any() else texts
 
@@ -224,7 +224,7 @@ def _timestamp_text(column: Column, type_: SqlType) -> Column:
 def _local_text(column: Column) -> Column:
     """`YYYY-MM-DD HH:MM:SS[.f]` of timestamps without zone."""
     # The zeros end at the point, so that no whole second loses a digit.
-    return right_trimmed(right_trimmed(as_text(column), "0"), ".")
+    return trim_right(trim_right(as_text(column), "0"), ".")
 
 
 class ZonedText:
@@ -246,7 +246,7 @@ class ZonedText:
         shown = micros + shifts * MICROS_PER_SECOND
         slow |= _beyond(shown, MICROS_PER_DAY)
         local = column_of(shown, pa.int64()).view(pa.timestamp("us"))
-        texts = with_nulls_of(join(_local_text(local), _suffixes(shifts)), column)
+        texts = with_nulls_of(join_pieces(_local_text(local), _suffixes(shifts)), column)
         if slow.any():
             texts = _patched(texts, column, slow, self._type, self._timezone)
         return texts
@@ -272,4 +272,4 @@ class ZonedText:
 def _suffixes(shifts: Ints) -> Column:
     kinds, places = np.unique(shifts, return_inverse=True)
     names = column_of([format_offset(int(kind)) for kind in kinds], pa.string())
-    return taken(names, places)
+    return take_rows(names, places)

@@ -22,7 +22,7 @@ from coordinator.pgwire.messages import BINARY_FORMAT, CopyFrames
 from coordinator.pgwire.rows import RowEncoder
 from coordinator.pgwire.values import decode_field
 from sql.errors import SqlError, not_supported
-from sql.types.sql_type import REGISTERED, SqlType, Value, display
+from sql.types.sql_type import REG_TYPES, SqlType, Value, format_type
 
 _SIGNATURE: Final = b"PGCOPY\n\xff\r\n\0"
 _WITH_OIDS: Final = 1 << 16
@@ -39,8 +39,8 @@ def _check_types(types: Sequence[SqlType]) -> None:
     if not types:
         raise not_supported("COPY in binary without columns")
     for type_ in types:
-        if type_.name in REGISTERED:
-            raise not_supported(f"COPY in binary of type {display(type_)}")
+        if type_.name in REG_TYPES:
+            raise not_supported(f"COPY in binary of type {format_type(type_)}")
 
 
 class BinaryReader:

@@ -20,27 +20,27 @@ from coordinator.pgwire.kernels import (
     Mask,
     characters,
     column_of,
-    filled,
-    listed,
+    fill_nulls,
     mask_of,
-    matching,
+    match_regex,
     numbers,
     offsets,
-    right_trimmed,
     text_lengths,
+    to_python_list,
+    trim_right,
     with_nulls_of,
 )
-from sql.types.datetime.typmods import MOMENTS_ZERO, digits_of
+from sql.types.datetime.typmods import POSTGRESQL_EPOCH_MICROS, seconds_precision
 from sql.types.enums import is_enum
 from sql.types.sql_type import SECONDS_DIGITS_MAX, SqlType, Value
-from sql.types.styles import PLAIN, Styles
+from sql.types.styles import DEFAULT_STYLES, Styles
 from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, parse_text
 
 ParseColumn = Callable[[Column], Column]
 """Strings, NULL where the field was NULL, to the type's column. Raises SqlError or ArrowInvalid."""
 
 
-def column_parser(type_: SqlType, timezone: str, styles: Styles = PLAIN) -> ParseColumn:
+def column_parser(type_: SqlType, timezone: str, styles: Styles = DEFAULT_STYLES) -> ParseColumn:
     """How the texts of a column are read."""
     fast = _labels if is_enum(type_.name) else _FAST.get(type_.name)
     if styles.reads(type_.name):
@@ -70,7 +70,7 @@ def parse_field(text: str, type_: SqlType, timezone: str, styles: Styles) -> Val
 def _one_by_one(texts: Column, type_: SqlType, timezone: str, styles: Styles) -> Column:
     values = [
         None if text is None else parse_field(text, type_, timezone, styles)
-        for text in listed(texts)
+        for text in to_python_list(texts)
     ]
     return to_array(values, type_)
 
@@ -118,7 +118,7 @@ def _floats(texts: Column, type_: SqlType) -> Column | None:
     suspect = ~np.isfinite(magnitude) | (magnitude < _TINY)
     if texts.null_count:
         suspect &= mask_of(texts.is_valid())
-    zeros = mask_of(matching(texts, r"^-?0*\.?0*$")) if suspect.any() else suspect
+    zeros = mask_of(match_regex(texts, r"^-?0*\.?0*$")) if suspect.any() else suspect
     return None if (suspect & ~zeros).any() else values
 
 
@@ -126,7 +126,7 @@ def _booleans(texts: Column, _: SqlType) -> Column | None:
     """A handful of spellings; each is read once."""
     spelled = texts.dictionary_encode()
     assert isinstance(spelled, pa.DictionaryArray), "encoding makes a dictionary"
-    known = [parse_text("bool", str(text)) for text in listed(spelled.dictionary)]
+    known = [parse_text("bool", str(text)) for text in to_python_list(spelled.dictionary)]
     return column_of(known, pa.bool_()).take(spelled.indices)
 
 
@@ -145,7 +145,7 @@ _ISO_ZONED: Final = (
 
 
 def _all_match(texts: Column, pattern: str) -> bool:
-    matched = mask_of(matching(texts, pattern))
+    matched = mask_of(match_regex(texts, pattern))
     return bool(
         matched.all() if texts.null_count == 0 else matched[mask_of(texts.is_valid())].all()
     )
@@ -181,12 +181,12 @@ _MICROS_MIN: Final = -62_135_596_800_000_000
 
 def _with_digits(stamps: Column, type_: SqlType) -> Column:
     """As `sql.types.datetime.typmods` rounds them."""
-    if digits_of(type_) == SECONDS_DIGITS_MAX:
+    if seconds_precision(type_) == SECONDS_DIGITS_MAX:
         return stamps
-    scale = 10 ** (SECONDS_DIGITS_MAX - digits_of(type_))
-    micros: Ints = numbers(as_integers(stamps)) - MOMENTS_ZERO
+    scale = 10 ** (SECONDS_DIGITS_MAX - seconds_precision(type_))
+    micros: Ints = numbers(as_integers(stamps)) - POSTGRESQL_EPOCH_MICROS
     size = (np.abs(micros) + scale // 2) // scale * scale
-    rounded = np.where(micros < 0, -size, size) + MOMENTS_ZERO
+    rounded = np.where(micros < 0, -size, size) + POSTGRESQL_EPOCH_MICROS
     return with_nulls_of(column_of(rounded, pa.int64()).view(stamps.type), stamps)
 
 
@@ -195,20 +195,20 @@ def _strings(texts: Column, type_: SqlType) -> Column | None:
     if length is not None and (text_lengths(texts) > length).any():
         return None
     trimmed = type_.name == "bpchar" and not type_.has_blanks
-    return right_trimmed(texts, " ") if trimmed else texts
+    return trim_right(texts, " ") if trimmed else texts
 
 
 def _labels(texts: Column, type_: SqlType) -> Column | None:
     """Every spelling is looked at once."""
     spelled = texts.dictionary_encode()
     assert isinstance(spelled, pa.DictionaryArray), "encoding makes a dictionary"
-    for text in listed(spelled.dictionary):
+    for text in to_python_list(spelled.dictionary):
         parse_text(type_.name, str(text))
     return texts
 
 
 def _names(texts: Column, _: SqlType) -> Column | None:
-    is_short = (np.diff(offsets(filled(texts, ""))) <= NAME_BYTES_MAX).all()
+    is_short = (np.diff(offsets(fill_nulls(texts, ""))) <= NAME_BYTES_MAX).all()
     return texts if is_short else None
 
 

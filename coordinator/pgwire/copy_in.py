@@ -22,10 +22,10 @@ from coordinator.pgwire.copy_columns import column_parser, parse_field
 from coordinator.pgwire.copy_lines import FieldSplitter, LineSplitter, bad_format, check_encoding
 from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.plain_blocks import BlockCutter
-from sql.errors import NotHeld, SqlError, not_supported
+from sql.errors import OutOfEngineRange, SqlError, not_supported
 from sql.statements.bound import CopyOptions
 from sql.types.sql_type import SqlType, Value
-from sql.types.styles import PLAIN, Styles
+from sql.types.styles import DEFAULT_STYLES, Styles
 
 BLOCK_BYTES: Final = 1 << 20
 """Input parsed at once. Larger: more memory and longer stalls; smaller: more overhead a block."""
@@ -47,7 +47,7 @@ class CopyReader:
         *,
         relation: str = "",
         timezone: str = "UTC",
-        styles: Styles = PLAIN,
+        styles: Styles = DEFAULT_STYLES,
     ) -> None:
         assert len(types) == len(names), "a name for each type"
         if not types:
@@ -237,7 +237,7 @@ class CopyReader:
                 row.append(None if field is None else self._value(field, type_, index))
             except SqlError as error:
                 # What only we do not hold is no bad input: PostgreSQL would keep the row.
-                skipped = error.sqlstate[:2] == "22" and not isinstance(error, NotHeld)
+                skipped = error.sqlstate[:2] == "22" and not isinstance(error, OutOfEngineRange)
                 if not self._options.skips or field is None or not skipped:
                     raise
                 self._skip(field, index)

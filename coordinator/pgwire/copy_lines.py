@@ -177,7 +177,7 @@ class FieldSplitter:
             match = self._raw_text.match(line, position)
             assert match is not None, "every rest of a line begins with a field"
             raw = match[1]
-            fields.append(None if raw == self._null else unescaped(raw))
+            fields.append(None if raw == self._null else unescape_field(raw))
             if match.end() == len(line) and not match[0].endswith(self._delimiter):
                 return fields
             if match.end(1) == len(line):
@@ -242,7 +242,7 @@ _LETTERS: Final = {
 }  # fmt: skip
 
 
-def unescaped(raw: bytes) -> str:
+def unescape_field(raw: bytes) -> str:
     """The text of a field of the text format, which is not NULL."""
     if b"\\" not in raw:
         return raw.decode()

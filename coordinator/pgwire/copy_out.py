@@ -12,26 +12,26 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import normalized
+from coordinator.pgwire.arrow_types import normalize_column
 from coordinator.pgwire.cells import join_frames
 from coordinator.pgwire.column_text import text_column
 from coordinator.pgwire.kernels import (
     Column,
     Mask,
     characters,
-    chosen,
+    choose_by_mask,
     column_of,
-    containing,
+    contains_substring,
     equal,
-    filled,
-    join,
+    fill_nulls,
+    join_pieces,
     offsets,
-    substituted,
+    replace_text,
 )
 from coordinator.pgwire.messages import CopyFrames
 from sql.statements.bound import CopyOptions
 from sql.types.sql_type import SqlType
-from sql.types.styles import PLAIN, Styles
+from sql.types.styles import DEFAULT_STYLES, Styles
 
 _JOIN_BYTES_MAX: Final = 1 << 28
 """Estimated bytes of one join. Arrow's offsets end at 2 GiB; smaller means more pieces."""
@@ -51,7 +51,7 @@ class CopyWriter:
         types: Sequence[SqlType],
         names: Sequence[str],
         timezone: str = "UTC",
-        styles: Styles = PLAIN,
+        styles: Styles = DEFAULT_STYLES,
     ) -> None:
         assert len(types) == len(names), "a name for each type"
         self._options = options
@@ -93,11 +93,11 @@ class CopyWriter:
         return 4 * batch.nbytes + batch.num_rows * cells
 
     def _cells(self, column: Column, index: int) -> Column:
-        texts = self._texts[index](normalized(column, self._types[index]))
+        texts = self._texts[index](normalize_column(column, self._types[index]))
         if texts.type != pa.string():
             texts = texts.cast(pa.string())
         is_forced = self._names[index] in self._forced
-        return filled(self._written(texts, is_forced=is_forced), self._options.null)
+        return fill_nulls(self._written(texts, is_forced=is_forced), self._options.null)
 
     def _written(self, texts: Column, *, is_forced: bool) -> Column:
         return self._quoted(texts, is_forced=is_forced) if self._is_csv else self._escaped(texts)
@@ -121,7 +121,7 @@ class CopyWriter:
         present = _bytes_in(texts)
         for character, escape in escapes:
             if character.encode() in present:
-                texts = substituted(texts, character, escape)
+                texts = replace_text(texts, character, escape)
         return texts
 
     # ------------------------------------------------------------ csv
@@ -135,17 +135,17 @@ class CopyWriter:
         quote, escape = self._options.quote, self._options.escape
         content = texts
         if escape != quote:
-            content = substituted(content, escape, escape * 2)
-        content = substituted(content, quote, escape + quote)
-        quoted = join(column_of([quote] * len(texts), pa.string()), content, quote)
-        return chosen(mask, quoted, texts)
+            content = replace_text(content, escape, escape * 2)
+        content = replace_text(content, quote, escape + quote)
+        quoted = join_pieces(column_of([quote] * len(texts), pa.string()), content, quote)
+        return choose_by_mask(mask, quoted, texts)
 
     def _needs_quotes(self, texts: Column) -> Mask:
         mask = equal(texts, self._options.null)
         present = _bytes_in(texts)
         for character in (self._options.delimiter, self._options.quote, "\n", "\r"):
             if character.encode() in present:
-                mask = mask | containing(texts, character)
+                mask = mask | contains_substring(texts, character)
         if len(self._types) == 1 and b"\\" in present:
             # Older readers end the data at such a line.
             mask = mask | equal(texts, "\\.")

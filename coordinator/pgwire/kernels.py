@@ -30,7 +30,7 @@ _pa: Final[Any] = pa
 _NOTHING: Final = pa.scalar(b"", pa.binary())
 
 
-def join(*pieces: Column | str | bytes) -> Column:
+def join_pieces(*pieces: Column | str | bytes) -> Column:
     """The pieces of each row side by side; NULL if one of them is."""
     is_text = any(isinstance(p, str) or (isinstance(p, pa.Array) and _is_text(p)) for p in pieces)
     joined: Column = _pc.binary_join_element_wise(*pieces, "" if is_text else _NOTHING)
@@ -41,7 +41,7 @@ def _is_text(column: Column) -> bool:
     return pa.types.is_string(column.type)
 
 
-def filled(column: Column, value: object) -> Column:
+def fill_nulls(column: Column, value: object) -> Column:
     """The column with a value for NULL."""
     if column.null_count == 0:
         return column
@@ -49,7 +49,7 @@ def filled(column: Column, value: object) -> Column:
     return result
 
 
-def chosen(mask: Mask | Column, then: Column | str, otherwise: Column | str) -> Column:
+def choose_by_mask(mask: Mask | Column, then: Column | str, otherwise: Column | str) -> Column:
     """`then` where the mask is true, else `otherwise`."""
     condition = _pa.array(mask) if isinstance(mask, np.ndarray) else mask
     result: Column = _pc.if_else(condition, then, otherwise)
@@ -64,37 +64,37 @@ def with_nulls_of(texts: Column, column: Column) -> Column:
     return result
 
 
-def replaced(texts: Column, mask: Mask, patches: Column) -> Column:
+def replace_masked(texts: Column, mask: Mask, patches: Column) -> Column:
     """The texts with the masked ones replaced by the patches, in order."""
     result: Column = _pc.replace_with_mask(texts, _pa.array(mask), patches)
     return result
 
 
-def kept(column: Column, mask: Mask) -> Column:
+def filter_rows(column: Column, mask: Mask) -> Column:
     """The masked rows."""
     result: Column = column.filter(_pa.array(mask))
     return result
 
 
-def taken(column: Column, places: Ints) -> Column:
+def take_rows(column: Column, places: Ints) -> Column:
     """The rows at these places, in this order."""
     result: Column = column.take(_pa.array(places))
     return result
 
 
-def right_trimmed(texts: Column, characters: str) -> Column:
+def trim_right(texts: Column, characters: str) -> Column:
     """Without these characters at the end."""
     result: Column = _pc.ascii_rtrim(texts, characters)
     return result
 
 
-def right_padded(texts: Column, width: int) -> Column:
+def pad_right(texts: Column, width: int) -> Column:
     """With blanks up to so many characters."""
     result: Column = _pc.utf8_rpad(texts, width)
     return result
 
 
-def below(column: Column, bound: "pa.Scalar[pa.DataType]") -> Mask:
+def is_nearer_zero(column: Column, bound: "pa.Scalar[pa.DataType]") -> Mask:
     """Which values are nearer to zero than the bound; NULL is not."""
     return mask_of(_pc.less(_pc.abs(column), bound))
 
@@ -112,7 +112,7 @@ def mask_of(column: Column) -> Mask:
 
 def numbers(column: Column) -> npt.NDArray[Any]:
     """The numbers of a column, 0 for NULL."""
-    values: npt.NDArray[Any] = filled(column, 0).to_numpy(zero_copy_only=False)
+    values: npt.NDArray[Any] = fill_nulls(column, 0).to_numpy(zero_copy_only=False)
     return values
 
 
@@ -156,7 +156,7 @@ def column_of(values: Sequence[object] | npt.NDArray[Any], type_: pa.DataType) -
     return column
 
 
-def listed(column: Column) -> list[Any]:
+def to_python_list(column: Column) -> list[Any]:
     """Python values, None for NULL."""
     values: list[Any] = _pa.Array.to_pylist(column)
     return values
@@ -174,7 +174,7 @@ def decimal_scale(type_: pa.DataType) -> int:
     return scale
 
 
-def matching(texts: Column, pattern: str) -> Column:
+def match_regex(texts: Column, pattern: str) -> Column:
     """Which texts match the regular expression (RE2)."""
     result: Column = _pc.match_substring_regex(texts, pattern)
     return result
@@ -186,13 +186,13 @@ def text_lengths(texts: Column) -> Ints:
     return counts
 
 
-def substituted(texts: Column, old: str, new: str) -> Column:
+def replace_text(texts: Column, old: str, new: str) -> Column:
     """Every occurrence replaced."""
     result: Column = _pc.replace_substring(texts, old, new)
     return result
 
 
-def containing(texts: Column, piece: str) -> Mask:
+def contains_substring(texts: Column, piece: str) -> Mask:
     """Which texts contain the piece; NULL does not."""
     return mask_of(_pc.match_substring(texts, piece))
 

@@ -19,16 +19,16 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from coordinator.pgwire.copy_lines import unescaped
+from coordinator.pgwire.copy_lines import unescape_field
 from coordinator.pgwire.kernels import (
     Bytes,
     Column,
     column_of,
-    containing,
-    kept,
-    listed,
+    contains_substring,
+    filter_rows,
     parse_fields,
-    replaced,
+    replace_masked,
+    to_python_list,
 )
 from sql.statements.bound import CopyOptions
 
@@ -135,8 +135,10 @@ class BlockCutter:
         ) or block.endswith(b"\\")
 
     def _unescaped(self, texts: Column) -> Column:
-        escaped = containing(texts, "\\")
+        escaped = contains_substring(texts, "\\")
         if not escaped.any():
             return texts
-        patches = [unescaped(text.encode()) for text in listed(kept(texts, escaped))]
-        return replaced(texts, escaped, column_of(patches, pa.string()))
+        patches = [
+            unescape_field(text.encode()) for text in to_python_list(filter_rows(texts, escaped))
+        ]
+        return replace_masked(texts, escaped, column_of(patches, pa.string()))

@@ -14,8 +14,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import normalized, to_values
-from coordinator.pgwire.cells import Cells, join_rows, valid_mask, variable
+from coordinator.pgwire.arrow_types import normalize_column, to_values
+from coordinator.pgwire.cells import Cells, join_rows, valid_mask, variable_cells
 from coordinator.pgwire.column_binary import binary_column
 from coordinator.pgwire.column_text import text_column
 from coordinator.pgwire.kernels import Column
@@ -23,7 +23,7 @@ from coordinator.pgwire.messages import TEXT_FORMAT, DataRows
 from coordinator.pgwire.values import encode_value
 from sql.types.sql_type import SqlType, Value
 from sql.types.styled_output import styled_text
-from sql.types.styles import PLAIN, Styles
+from sql.types.styles import DEFAULT_STYLES, Styles
 
 FEW_ROWS_MAX: Final = 40
 """Up to here rows are made one by one: about where the cost of starting the column way is paid."""
@@ -49,7 +49,7 @@ class RowEncoder:
         types: Sequence[SqlType],
         formats: Sequence[int],
         timezone: str = "UTC",
-        styles: Styles = PLAIN,
+        styles: Styles = DEFAULT_STYLES,
         *,
         kind: bytes = b"D",
     ) -> None:
@@ -84,7 +84,7 @@ class RowEncoder:
         if batch.num_rows == 0:
             return b""
         cells = [
-            encode(normalized(column, type_))
+            encode(normalize_column(column, type_))
             for encode, column, type_ in zip(self._columns, batch.columns, self._types, strict=True)
         ]
         return join_rows(cells, batch.num_rows, self._kind)
@@ -95,7 +95,7 @@ class RowEncoder:
             [_NULL if value is None else _cell(encode(value)) for value in to_values(column, type_)]
             for encode, column, type_ in zip(
                 self._singles,
-                (normalized(c, t) for c, t in zip(batch.columns, self._types, strict=True)),
+                (normalize_column(c, t) for c, t in zip(batch.columns, self._types, strict=True)),
                 self._types,
                 strict=True,
             )
@@ -124,7 +124,7 @@ def _column_encoder(
     if code != TEXT_FORMAT:
         return binary_column(type_)
     text = text_column(type_, timezone, styles)
-    return lambda column: variable(text(column), valid_mask(column))
+    return lambda column: variable_cells(text(column), valid_mask(column))
 
 
 def _single_encoder(type_: SqlType, code: int, timezone: str, styles: Styles) -> Encode:

@@ -21,16 +21,21 @@ from uuid import UUID
 from coordinator.pgwire.arrays import decode_array, encode_array
 from coordinator.pgwire.encoding import decode_text
 from coordinator.pgwire.messages import TEXT_FORMAT
-from sql.errors import SqlError, not_held, not_supported
+from sql.errors import SqlError, not_supported, out_of_engine_range
 from sql.types.datetime.calendar import MICROS_PER_DAY, days_from_civil
 from sql.types.datetime.date_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
-from sql.types.datetime.timetz import ZONE_SECONDS_END, clock_of, offset_of, packed
-from sql.types.enums import enum_of, is_enum, kept_as
-from sql.types.internal_char import byte_of, of_byte
-from sql.types.json.path_printer import shown as shown_path
-from sql.types.sql_type import DISPLAY_NAMES, OID, REGISTERED, Interval, SqlType, Value
-from sql.types.styles import PLAIN, Styles
-from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, label_of, parse_text
+from sql.types.datetime.timetz import (
+    ZONE_SECONDS_END,
+    encode_timetz,
+    timetz_local_time,
+    timetz_offset,
+)
+from sql.types.enums import enum_of, is_enum, storage_type_name
+from sql.types.internal_char import byte_of_char, char_of_byte
+from sql.types.json.path_printer import displayed_path_text as shown_path
+from sql.types.sql_type import DISPLAY_NAMES, OID, REG_TYPES, Interval, SqlType, Value
+from sql.types.styles import DEFAULT_STYLES, Styles
+from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, parse_enum_label, parse_text
 from sql.types.text_output import format_text
 
 DAYS_OF_2000: Final = days_from_civil(2000, 1, 1)
@@ -49,12 +54,17 @@ _TIMETZ: Final = struct.Struct("!qi")
 
 
 def decode_value(
-    data: bytes, type_: SqlType, code: int, *, timezone: str = "UTC", styles: Styles = PLAIN
+    data: bytes,
+    type_: SqlType,
+    code: int,
+    *,
+    timezone: str = "UTC",
+    styles: Styles = DEFAULT_STYLES,
 ) -> Value:
     """The value of a parameter that is not NULL, given in text (0) or binary (1) (L2). One of a reg
     type is the text that will be looked up.
     """
-    if type_.name in REGISTERED:
+    if type_.name in REG_TYPES:
         return decode_text(data) if code == TEXT_FORMAT else str(_decode_binary(data, OID))
     if code == TEXT_FORMAT:
         value = parse_text(type_.name, decode_text(data), timezone=timezone, styles=styles)
@@ -72,7 +82,7 @@ def _decode_binary(data: bytes, type_: SqlType) -> Value:
     if (element := type_.element) is not None:
         return decode_array(data, element, partial(_decode_binary, type_=element))
     if is_enum(type_.name):
-        return label_of(enum_of(type_.name), decode_text(data))
+        return parse_enum_label(enum_of(type_.name), decode_text(data))
     decoder = _BINARY_DECODERS.get(type_.name)
     if decoder is None:
         raise not_supported(f"binary input of type {DISPLAY_NAMES.get(type_.name, type_.name)}")
@@ -83,7 +93,7 @@ def encode_value(value: Value, type_: SqlType, code: int, *, timezone: str = "UT
     """The bytes of a value that is not NULL, in text (0) or binary (1)."""
     if code == TEXT_FORMAT:
         return format_text(value, type_, timezone=timezone).encode()
-    if kept_as(type_.name) in _STRINGS:
+    if storage_type_name(type_.name) in _STRINGS:
         return format_text(value, type_).encode()
     if type_.name == "numeric":
         assert isinstance(value, Decimal), "numeric is a Decimal"
@@ -123,12 +133,12 @@ def _decode_bool(data: bytes) -> bool:
 
 def _decode_char(data: bytes) -> str:
     _check_length(data, 1)
-    return of_byte(data[0])
+    return char_of_byte(data[0])
 
 
 def _encode_char(value: Value) -> bytes:
     assert isinstance(value, str), "a char is a str"
-    return bytes([byte_of(value)])
+    return bytes([byte_of_char(value)])
 
 
 def _decode_name(data: bytes) -> str:
@@ -180,7 +190,7 @@ def _decode_timetz(data: bytes) -> int:
         raise SqlError("22008", "time out of range")
     if abs(west) >= ZONE_SECONDS_END:
         raise SqlError("22009", "time zone displacement out of range")
-    return packed(clock, -west)
+    return encode_timetz(clock, -west)
 
 
 def _decode_timestamp(data: bytes) -> int:
@@ -211,7 +221,7 @@ def _decode_numeric(data: bytes) -> Decimal:
     _check_length(data, _NUMERIC_HEADER.size + 2 * count)
     if sign in _NUMERIC_SPECIAL:
         name = _NUMERIC_SPECIAL[sign]
-        raise not_held("22003", f'value "{name}" is out of range for type numeric')
+        raise out_of_engine_range("22003", f'value "{name}" is out of range for type numeric')
     if sign not in (0, _NUMERIC_NEGATIVE):
         raise SqlError("22P03", 'invalid sign in external "numeric" value')
     if scale > _NUMERIC_SCALE_MAX:
@@ -314,7 +324,7 @@ def _encode_date(value: Value) -> bytes:
 
 def _encode_timetz(value: Value) -> bytes:
     assert isinstance(value, int), "timetz is an int"
-    return _TIMETZ.pack(clock_of(value), -offset_of(value))
+    return _TIMETZ.pack(timetz_local_time(value), -timetz_offset(value))
 
 
 def _encode_timestamp(value: Value) -> bytes:

@@ -12,13 +12,13 @@ INVARIANTS
 
 from collections.abc import Callable, Sequence
 
-from coordinator.planning.planner import planned
-from coordinator.planning.recent import Recent
+from coordinator.planning.lru_cache import LruMapping
+from coordinator.planning.planner import plan_prepared
 from coordinator.planning.stored_plans import StoredPlans
 from sql.binder.bind import bind
 from sql.binder.state import BindContext
 from sql.parser.parse import Statement, parse
-from sql.statements.bound import Prepared
+from sql.statements.bound import ParameterizedStatement
 from sql.types.sql_type import SqlType
 
 CACHED_TEXT_MAX = 16_384
@@ -29,8 +29,10 @@ class PlanCache:
     """See the module."""
 
     def __init__(self, *, entries_max: int = 1_000) -> None:
-        self._statements: Recent[str, tuple[Statement, ...]] = Recent(entries_max)
-        self._plans: Recent[tuple[object, ...], Prepared] = Recent(entries_max)
+        self._statements: LruMapping[str, tuple[Statement, ...]] = LruMapping(entries_max)
+        self._plans: LruMapping[tuple[object, ...], ParameterizedStatement] = LruMapping(
+            entries_max
+        )
         self.stored = StoredPlans(entries_max=entries_max)
 
     def parse(self, text: str) -> Sequence[Statement]:
@@ -49,7 +51,7 @@ class PlanCache:
         types: tuple[SqlType | None, ...],
         *,
         setting: tuple[object, ...],
-    ) -> Prepared | None:
+    ) -> ParameterizedStatement | None:
         """The cached result of `bind`, if there is one."""
         return self._plans.get((statement.text, statement.offset, types, setting))
 
@@ -61,19 +63,19 @@ class PlanCache:
         *,
         setting: tuple[object, ...],
         shared: bool,
-    ) -> Prepared:
+    ) -> ParameterizedStatement:
         """Bind, or remember; `context` is made for what is not known.
 
         `setting`: the variables' binding key, the catalog's version and whether parameters are
         fixed; `shared`: see L1.
         """
         if not shared or len(statement.text) > CACHED_TEXT_MAX:
-            return planned(bind(statement, context(), types))
+            return plan_prepared(bind(statement, context(), types))
         key = (statement.text, statement.offset, types, setting)
         known = self._plans.get(key)
         if known is not None:
             return known
-        prepared = planned(bind(statement, context(), types))
+        prepared = plan_prepared(bind(statement, context(), types))
         if not (prepared.uses_now or prepared.rebind):
             self._plans.put(key, prepared)
         return prepared

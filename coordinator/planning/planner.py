@@ -9,32 +9,32 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from compute.constant_folding import folded
+from compute.constant_folding import fold_constants
 from sql.errors import SqlError
 from sql.plan.nodes import Plan
 from sql.plan.traverse import scans
-from sql.rewrite.guards.order_quals import in_order
+from sql.rewrite.guards.order_quals import order_quals
 from sql.statements.bound import (
-    Bound,
-    Compound,
+    BoundQuery,
+    BoundStatement,
     CopyOut,
     CreateTableAs,
     Explain,
     Modify,
-    Prepared,
-    Query,
+    ModifyingWith,
+    ParameterizedStatement,
 )
 from sql.statements.ddl import CreateObject
 
 _PlanOf: TypeAlias = Callable[[Plan], Plan]
-_Planned: TypeAlias = Query | Modify | Compound | CreateTableAs
+_Planned: TypeAlias = BoundQuery | Modify | ModifyingWith | CreateTableAs
 
 
-def planned(prepared: Prepared) -> Prepared:
+def plan_prepared(prepared: ParameterizedStatement) -> ParameterizedStatement:
     """The statement with its constants folded and its conditions ordered (P1)."""
     # What binding found in the clock or the session stands as a constant in the plan; to PostgreSQL
     # it is none, so nothing is computed of it.
-    plan_of = in_order if prepared.uses_now or prepared.rebind else _computed
+    plan_of = order_quals if prepared.uses_now or prepared.rebind else _computed
     try:
         bound = _planned(prepared.bound, plan_of)
     except SqlError as error:
@@ -46,12 +46,12 @@ def planned(prepared: Prepared) -> Prepared:
 
 
 def _computed(plan: Plan) -> Plan:
-    return in_order(folded(plan))
+    return order_quals(fold_constants(plan))
 
 
-def _planned(bound: Bound, plan_of: _PlanOf) -> Bound:
+def _planned(bound: BoundStatement, plan_of: _PlanOf) -> BoundStatement:
     match bound:
-        case Query() | Modify() | Compound() | CreateTableAs():
+        case BoundQuery() | Modify() | ModifyingWith() | CreateTableAs():
             return _with_plans(bound, plan_of)
         case Explain():
             return replace(bound, statement=_with_plans(bound.statement, plan_of))
@@ -67,21 +67,21 @@ def _planned(bound: Bound, plan_of: _PlanOf) -> Bound:
 
 def _with_plans(bound: _Planned, plan_of: _PlanOf) -> _Planned:
     match bound:
-        case Query():
+        case BoundQuery():
             return _query(bound, plan_of)
         case Modify():
             return _modify(bound, plan_of)
         case CreateTableAs():
             runs = bound.with_data and not bound.table.exists
             return replace(bound, source=plan_of(bound.source)) if runs else bound
-        case Compound(parts=parts, main=main):
+        case ModifyingWith(parts=parts, main=main):
             parts = tuple([replace(part, modify=_modify(part.modify, plan_of)) for part in parts])
-            if isinstance(main, Query):
+            if isinstance(main, BoundQuery):
                 return replace(bound, parts=parts, main=_query(main, plan_of))
             return replace(bound, parts=parts, main=_modify(main, plan_of))
 
 
-def _query(query: Query, plan_of: _PlanOf) -> Query:
+def _query(query: BoundQuery, plan_of: _PlanOf) -> BoundQuery:
     return replace(query, plan=plan_of(query.plan))
 
 

@@ -16,11 +16,11 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from coordinator.core.catalog import still_means
-from coordinator.planning.recent import Recent
+from coordinator.core.catalog import is_look_up_current
+from coordinator.planning.lru_cache import LruMapping
 from sql.binder.bind import bind_with_context
 from sql.binder.state import BindContext, Binding
-from sql.catalog.catalog import Catalog, LookUp, Table
+from sql.catalog.catalog import Catalog, NameDependency, Table
 from sql.plan.nodes import Plan
 
 _Key: TypeAlias = tuple[Hashable, ...]
@@ -32,7 +32,7 @@ class _Stored:
 
     table: Table
     catalog: Catalog
-    look_ups: frozenset[LookUp]
+    look_ups: frozenset[NameDependency]
     plan: Plan
 
     def is_valid(self, table: Table, catalog: Catalog) -> bool:
@@ -41,7 +41,7 @@ class _Stored:
             return True
         if table != self.table:
             return False
-        if not all(still_means(catalog, name) for name in self.look_ups):
+        if not all(is_look_up_current(catalog, name) for name in self.look_ups):
             return False
         self.catalog, self.table = catalog, table
         return True
@@ -51,7 +51,7 @@ class StoredPlans:
     """See the module."""
 
     def __init__(self, *, entries_max: int = 1_000) -> None:
-        self._plans: Recent[_Key, _Stored] = Recent(entries_max)
+        self._plans: LruMapping[_Key, _Stored] = LruMapping(entries_max)
 
     def plan(
         self,

@@ -15,11 +15,11 @@ from typing import Final
 from compute.arrow import table_schema
 from coordinator.config import Settings, SettingsError
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
-from coordinator.core.catalog_references import misfits
+from coordinator.core.catalog_references import broken_references
 from coordinator.driver.commit_effects import ORACLE
-from coordinator.server.open_storage import Storage, open_storage_to_look
-from coordinator.server.recovery import KnownShard, known_shards, part_of, ticks_per_ms
-from sql.binder.broken_definitions import unbound
+from coordinator.server.open_storage import Storage, open_storage_for_check
+from coordinator.server.recovery import KnownShard, known_shards, ticks_per_ms, timeline_stash
+from sql.binder.broken_definitions import find_broken_definitions
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Timeline
 from storage.check import Finding, ShardRecord, check_shard
 from storage.errors import StorageError
@@ -33,18 +33,18 @@ from storage.types import Epoch, ShardId, Timestamp
 
 def check(settings: Settings) -> int:
     """Check stash and warehouse; 0 if everything acknowledged is there and whole."""
-    from coordinator.exit_line import failed
+    from coordinator.exit_line import report_failure
 
     if not settings.stash and not (settings.data_path / "stash.db").exists():
-        return failed(f"there is no stash in {settings.data_dir}")
+        return report_failure(f"there is no stash in {settings.data_dir}")
     try:
         return asyncio.run(_check(settings))
     except (SettingsError, StorageError) as error:
-        return failed(str(error))
+        return report_failure(str(error))
 
 
 async def _check(settings: Settings) -> int:
-    storage = await open_storage_to_look(settings)
+    storage = await open_storage_for_check(settings)
     try:
         damage = list(await storage.stash.verify())
         findings, tables = ([], 0) if damage else await _look(storage)
@@ -61,10 +61,10 @@ async def _check(settings: Settings) -> int:
 
 async def _look(storage: Storage) -> tuple[Sequence[Finding], int]:
     directories = await asyncio.to_thread(lambda: sorted(_not_empty(storage.warehouse)))
-    return await find(storage.stash, storage.store, directories)
+    return await find_inconsistencies(storage.stash, storage.store, directories)
 
 
-async def find(
+async def find_inconsistencies(
     stash: Stash, store: ObjectStore, directories: Collection[str]
 ) -> tuple[Sequence[Finding], int]:
     """Findings about the catalog and every table that exists, and how many there are.
@@ -91,8 +91,8 @@ async def find(
 
 def _misfits(catalog: Catalog) -> Iterator[Finding]:
     """Definitions that refer to what is not there, or else those whose texts have no meaning."""
-    found = [(misfit.what, misfit.why) for misfit in misfits(catalog)]
-    found = found or [(thing.qualified, why) for thing, why in unbound(catalog)]
+    found = [(misfit.what, misfit.why) for misfit in broken_references(catalog)]
+    found = found or [(thing.qualified, why) for thing, why in find_broken_definitions(catalog)]
     yield from (Finding("error", ShardId(""), what, why) for what, why in found)
 
 
@@ -111,7 +111,7 @@ class _Line:
 
 async def _line(stash: Stash, timeline: Timeline) -> _Line:
     # Only `load` is called, which writes nothing: an epoch is not needed for that.
-    found = await TxnsShard(part_of(stash, timeline), Epoch(0)).load()
+    found = await TxnsShard(timeline_stash(stash, timeline), Epoch(0)).load()
     if timeline.manual:
         return _Line(timeline, found, found.upper)
     ceiling = await stash.read(ORACLE, timeline.name)

@@ -37,12 +37,12 @@ from coordinator.session.requests import Identity
 from coordinator.session.session import Session
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
-from sql.catalog.temporary import PREFIX
+from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
 
 log = logging.getLogger("meridian.connection")
 
-RELIEF_BYTES: Final = 64 << 10
+FLUSH_THRESHOLD_BYTES: Final = 64 << 10
 """Answers are written when so much is waiting. Larger: fewer system calls, more memory."""
 
 DATABASES: Final = frozenset({"meridian", "postgres"})
@@ -138,7 +138,7 @@ class Connection(asyncio.Protocol):
 
     async def relieve(self) -> None:
         """See Client."""
-        if self._wire.pending_bytes > RELIEF_BYTES:
+        if self._wire.pending_bytes > FLUSH_THRESHOLD_BYTES:
             await self.flush()
 
     def _write(self) -> None:
@@ -223,7 +223,7 @@ class Connection(asyncio.Protocol):
         except Exception:
             # Not foreseen, and nobody else's business (N3).
             log.exception("connection failed")
-            self._refuse(wrong.internal_end())
+            self._refuse(wrong.session_internal_error())
         finally:
             self._close()
 
@@ -282,7 +282,7 @@ class Connection(asyncio.Protocol):
         services = self._server.services
         owner = ConnectionId(pid)
         transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
-        temporary = f"{PREFIX}{pid}_{services.clock.now():x}"
+        temporary = f"{TEMPORARY_SCHEMA_PREFIX}{pid}_{services.clock.now():x}"
         identity = Identity(user, database, pid, self._server.started_at, self._ports(), temporary)
         self._session = Session(services, self, transaction, variables, identity)
         self._server.enter(pid, secret, self)

@@ -42,7 +42,7 @@ ATTEMPT_PAUSE_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class ToLoad:
+class ShardToLoad:
     """A shard that may be read, from `since` on; `reached`: the cut that its log must contain."""
 
     table: Table
@@ -59,14 +59,14 @@ class ToLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Loading:
+class ShardLoader:
     """See the module. `leading` raises if another coordinator has taken over (U7)."""
 
     store: ObjectStore
     leading: Callable[[], Awaitable[None]]
 
     async def load(
-        self, wanted: list[ToLoad], *, warehouse_is_there: bool = False
+        self, wanted: list[ShardToLoad], *, warehouse_is_there: bool = False
     ) -> dict[ShardId, ShardState]:
         """All shards. Raises Corrupt, Determinate if none of several is there (U8); Fenced.
 
@@ -76,7 +76,7 @@ class Loading:
         limit = asyncio.Semaphore(LOADS_AT_ONCE)
         states: dict[ShardId, ShardState] = {}
 
-        async def load(one: ToLoad) -> None:
+        async def load(one: ShardToLoad) -> None:
             async with limit:
                 try:
                     states[one.shard] = await self._loaded(one)
@@ -99,7 +99,7 @@ class Loading:
         }
         return {one.shard: states[one.shard] for one in wanted}
 
-    async def _loaded(self, one: ToLoad) -> ShardState:
+    async def _loaded(self, one: ShardToLoad) -> ShardState:
         attempts = 0
         while True:
             attempts += 1
@@ -117,7 +117,7 @@ class Loading:
                 return state
 
     async def _check_warehouse(
-        self, wanted: list[ToLoad], failed: Mapping[ShardId, Determinate]
+        self, wanted: list[ShardToLoad], failed: Mapping[ShardId, Determinate]
     ) -> None:
         """Raise if it is the warehouse that is away, and not some tables of it (U8)."""
         with_log = [one for one in wanted if one.reached is not None]
@@ -144,7 +144,7 @@ class Loading:
             await self.store.sync(newest)
 
 
-def _check_nothing_lost(one: ToLoad, state: ShardState) -> None:
+def _check_nothing_lost(one: ShardToLoad, state: ShardState) -> None:
     """Compare the log with what tidy noted (U5). Raises Corrupt."""
     if one.reached is not None and (state.cut is None or state.cut < one.reached):
         raise Corrupt(f"the Delta log of {one.shard} ends before its newest commits")
@@ -154,7 +154,7 @@ def _is_damage(error: Determinate) -> bool:
     return isinstance(error, Corrupt | NotFound)
 
 
-def _fenced(one: ToLoad, error: Determinate) -> ShardState:
+def _fenced(one: ShardToLoad, error: Determinate) -> ShardState:
     """What is known of a shard whose log cannot be read (U8)."""
     fence = Fence.DAMAGED if _is_damage(error) else Fence.UNREADABLE
     log.error("table %s is %s, so it is fenced: %s", one.table.qualified, fence.value, error)

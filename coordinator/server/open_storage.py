@@ -118,7 +118,7 @@ async def _refuse_other_warehouse(storage: Storage) -> None:
         )
 
 
-async def open_storage_to_look(settings: Settings) -> Storage:
+async def open_storage_for_check(settings: Settings) -> Storage:
     """Open existing storage to read it. Raises SettingsError, StorageError (Locked: in use)."""
     _check_places(settings)
     if settings.shares_stash:

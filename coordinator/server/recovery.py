@@ -25,13 +25,18 @@ from coordinator.core.core import Core
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
-from coordinator.core.state import Recovered
+from coordinator.core.state import RecoveredState
 from coordinator.driver.commit_effects import ORACLE, SYSTEM
 from coordinator.driver.driver import Driver, in_thread
 from coordinator.driver.dropped_timelines import DroppedTimelines, dropped_timelines
-from coordinator.driver.maintenance_effects import NEXT_OID, OIDS, RunBlocking, decode_compacted
+from coordinator.driver.maintenance_effects import (
+    NEXT_OID,
+    OIDS,
+    RunBlocking,
+    decode_catalog_compaction,
+)
 from coordinator.driver.timelines import Timelines
-from coordinator.server.load_shards import Loading, ToLoad
+from coordinator.server.load_shards import ShardLoader, ShardToLoad
 from sql.catalog.acl import FIRST_OID
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
@@ -109,7 +114,7 @@ async def _leading(stash: Stash, epoch: Epoch) -> AsyncGenerator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class TimelineComponents:
     """The components that all timelines of a server share."""
 
     stash: Stash
@@ -133,7 +138,7 @@ async def recover_timelines(
     """Take over and build the drivers of all timelines. Raises Corrupt (U5)."""
     await _check_belongs_together(stash, store)
     epoch = await stash.fence()
-    ground = Ground(stash, store, clock, settings, schema_of, epoch, run_blocking)
+    ground = TimelineComponents(stash, store, clock, settings, schema_of, epoch, run_blocking)
     async with _leading(stash, epoch):
         history = decode_changes(await stash.scan(COLLECTION))
         system = await _recover_timeline(ground, SYSTEM_TIMELINE, history)
@@ -157,20 +162,20 @@ async def _check_belongs_together(stash: Stash, store: ObjectStore) -> None:
         raise Corrupt("the stash is empty, but the warehouse has tables: the stash was lost")
 
 
-async def open_timeline(ground: Ground, timeline: Timeline, catalog: Catalog) -> Driver:
+async def open_timeline(ground: TimelineComponents, timeline: Timeline, catalog: Catalog) -> Driver:
     """The driver of a timeline other than `system`; it has the tables of the present catalog."""
     present = [PutTable(table) for table in catalog.tables.values()]
     return await _recover_timeline(ground, timeline, [(FIRST_TIMESTAMP, present)], catalog)
 
 
 async def _recover_timeline(
-    ground: Ground,
+    ground: TimelineComponents,
     timeline: Timeline,
     history: Sequence[tuple[Timestamp, Sequence[CatalogChange]]],
     catalog: Catalog | None = None,
 ) -> Driver:
     """`catalog`: the present one, for a timeline that does not keep the catalog itself."""
-    stash = part_of(ground.stash, timeline)
+    stash = timeline_stash(ground.stash, timeline)
     txns = TxnsShard(stash, ground.epoch, run_blocking=ground.run_blocking)
     found = await txns.load()
     now = ground.clock.now()
@@ -182,7 +187,7 @@ async def _recover_timeline(
     known = {
         shard: entry for shard, entry in everything.items() if entry.table.timeline == timeline.name
     }
-    known_oid, beginning = decode_compacted(await ground.stash.read(OIDS, NEXT_OID))
+    known_oid, beginning = decode_catalog_compaction(await ground.stash.read(OIDS, NEXT_OID))
     beginning = beginning if catalog is None else Timestamp(0)
     holds = ReadHolds(
         versions.current,
@@ -193,7 +198,7 @@ async def _recover_timeline(
     )
     dropped = _dropped(known, found)
     kept = {s: entry for s, entry in known.items() if entry.dropped is None or s in found.shards}
-    loading = Loading(ground.store, partial(ground.stash.confirm, ground.epoch))
+    loading = ShardLoader(ground.store, partial(ground.stash.confirm, ground.epoch))
     loaded = await _load(loading, _to_load(ground, kept, holds, found), found)
     await loading.keep_logs(loaded, found.flushed)
     shards = {
@@ -207,7 +212,7 @@ async def _recover_timeline(
     _replay(shards, known, found, present_only=catalog is not None)
     # Only now is nobody left who knows rows by the names that they had in the tail.
     shards = {shard: state.pruned(holds.since_of(shard)) for shard, state in shards.items()}
-    recovered = Recovered(
+    recovered = RecoveredState(
         epoch=ground.epoch,
         ceiling=ceiling,
         applied=found.applied,
@@ -232,7 +237,7 @@ async def _recover_timeline(
     )
 
 
-def part_of(stash: Stash, timeline: Timeline) -> Stash:
+def timeline_stash(stash: Stash, timeline: Timeline) -> Stash:
     """Where a timeline keeps its txns shard."""
     return stash if timeline == SYSTEM_TIMELINE else StashPart(stash, timeline.place)
 
@@ -243,7 +248,7 @@ def ticks_per_ms(timeline: Timeline) -> int:
 
 
 async def _first_timestamp(
-    ground: Ground, timeline: Timeline, upper: Timestamp, now: Timestamp
+    ground: TimelineComponents, timeline: Timeline, upper: Timestamp, now: Timestamp
 ) -> Timestamp:
     """Where timestamps begin (U2). A timeline without a clock goes on where it stood."""
     if timeline.manual:
@@ -286,7 +291,9 @@ def _replay(
             shards[shard] = replace(state, fence=Fence.DAMAGED)
 
 
-async def _load(loading: Loading, wanted: list[ToLoad], found: Found) -> dict[ShardId, ShardState]:
+async def _load(
+    loading: ShardLoader, wanted: list[ShardToLoad], found: Found
+) -> dict[ShardId, ShardState]:
     """The shards as their logs have them, as far back as batches need them (U3)."""
     loaded = await loading.load(wanted)
     # A commit keeps the names that it had when it was sent, and several compactions may have
@@ -331,14 +338,14 @@ def _oldest_named(
 
 
 def _to_load(
-    ground: Ground,
+    ground: TimelineComponents,
     known: Mapping[ShardId, KnownShard],
     holds: ReadHolds,
     found: Found,
-) -> list[ToLoad]:
+) -> list[ShardToLoad]:
     """All shards that some `AS OF t >= since` can read, with the versions that batches name."""
     named = _oldest_named(found.batches)
-    wanted: list[ToLoad] = []
+    wanted: list[ShardToLoad] = []
     for shard, entry in known.items():
         since = holds.since_of(shard)
         if entry.dropped is not None and entry.dropped < since:
@@ -353,7 +360,7 @@ def _to_load(
             definitions = (Definition(found.upper, schema),)
         # A catalog whose history was compacted says when that was, not when the table came.
         created = min(entry.created, found.shards.get(shard, entry.created))
-        wanted.append(ToLoad(entry.table, schema, created, since, reached, definitions))
+        wanted.append(ShardToLoad(entry.table, schema, created, since, reached, definitions))
     return wanted
 
 

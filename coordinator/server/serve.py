@@ -30,7 +30,7 @@ import pyarrow as pa
 import uvloop
 
 from compute.access.key_index import KeyIndex
-from compute.access.row_group_cache import RowGroups
+from compute.access.row_group_cache import RowGroupCache
 from compute.arrow import table_schema
 from compute.executor import EngineUnavailable
 from coordinator.config import Settings, SettingsError
@@ -46,7 +46,7 @@ from coordinator.server.log import start_logging
 from coordinator.server.open_storage import Storage, open_storage
 from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
-from coordinator.session.temporary_tables import drop_leftovers
+from coordinator.session.temporary_tables import drop_leftover_temporaries
 from sql.catalog.catalog import Table
 from storage.clock import SystemClock
 from storage.errors import Fenced, StorageError
@@ -57,7 +57,7 @@ DEPOSED_EXIT_S: Final = 5.0
 """Time for a coordinator that was deposed to say so to its sessions, and to end cleanly."""
 
 
-YOUNG_OBJECTS: Final = 10_000
+GC_THRESHOLD_OBJECTS: Final = 10_000
 """New objects between two looks for cycles. Larger: garbage that is a cycle stays longer. Smaller:
 commits, which make many objects and few cycles, pay for more looks."""
 
@@ -95,7 +95,7 @@ class _Signals:
 
 def serve(settings: Settings) -> int:
     """Serve until a signal; the exit code."""
-    from coordinator.exit_line import failed
+    from coordinator.exit_line import report_failure
 
     # The JVM and libraries make files too: all of them are for the owner only.
     os.umask(0o077)
@@ -103,15 +103,19 @@ def serve(settings: Settings) -> int:
     try:
         return uvloop.run(_serve(settings))
     except SettingsError as error:
-        return failed(str(error))
+        return report_failure(str(error))
     except StorageError as error:
-        return failed(str(error))
+        return report_failure(str(error))
     except BaseExceptionGroup as group:
-        deposed = fenced_in(group)
+        deposed = find_fenced(group)
         if deposed is not None:
-            return failed(f"another coordinator has taken over, so this one ends: {deposed}")
+            return report_failure(
+                f"another coordinator has taken over, so this one ends: {deposed}"
+            )
         log.critical("the server ends", exc_info=group)
-        return failed("the server ended after a failure; it recovers when it is started again")
+        return report_failure(
+            "the server ended after a failure; it recovers when it is started again"
+        )
 
 
 async def _serve(settings: Settings) -> int:
@@ -140,14 +144,14 @@ async def _start(settings: Settings, signals: _Signals) -> int:
             storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
         )
         await storage.taken_over()
-        services = services_of(settings, storage, timelines)
+        services = build_services(settings, storage, timelines)
         settled = await _run(server, services, timelines, port, signals)
     finally:
         await storage.close()
     return 0 if settled else 1
 
 
-def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> Services:
+def build_services(settings: Settings, storage: Storage, timelines: Timelines) -> Services:
     """The services that all sessions share."""
     limits = ExecutionLimits(
         inline_bytes_max=settings.inline_bytes_max,
@@ -156,7 +160,7 @@ def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> S
         attempts_max=settings.attempts_max,
     )
     engine, local = open_engines(settings, storage)
-    row_groups = RowGroups(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
+    row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
     return Services(
         coordination=timelines,
         clock=SystemClock(),
@@ -178,7 +182,7 @@ def _tune_collector() -> None:
     """What is there now stays: the collector of cycles need not look at it again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS)
+    gc.set_threshold(GC_THRESHOLD_OBJECTS)
 
 
 async def _run(
@@ -189,7 +193,7 @@ async def _run(
         async with asyncio.TaskGroup() as group:
             driving = group.create_task(timelines.run())
             _tune_collector()
-            await drop_leftovers(timelines)
+            await drop_leftover_temporaries(timelines)
             await server.accept(group, services)
             signals.starting = None
             _say_ready(server.settings.host, port)
@@ -201,7 +205,7 @@ async def _run(
             settled = await _settled([stopped, driving], server.settings.shutdown_flush_s)
             return settled and _all_flushed(timelines)
     except BaseExceptionGroup as group:
-        if fenced_in(group) is not None:
+        if find_fenced(group) is not None:
             _end_at_latest(DEPOSED_EXIT_S)
         raise
     finally:
@@ -235,10 +239,10 @@ def _all_flushed(timelines: Timelines) -> bool:
     return not behind
 
 
-def fenced_in(group: BaseExceptionGroup[BaseException]) -> Fenced | None:
+def find_fenced(group: BaseExceptionGroup[BaseException]) -> Fenced | None:
     """The Fenced error among the reasons, if another coordinator leads."""
     for error in group.exceptions:
-        found = fenced_in(error) if isinstance(error, BaseExceptionGroup) else error
+        found = find_fenced(error) if isinstance(error, BaseExceptionGroup) else error
         if isinstance(found, Fenced):
             return found
     return None

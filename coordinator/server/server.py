@@ -23,7 +23,7 @@ from storage.threads import Threads
 
 log = logging.getLogger("meridian.server")
 
-LAST_WORDS_S: Final = 2.0
+FINAL_SEND_TIMEOUT_S: Final = 2.0
 """Time for sessions that were ended to send why. Larger: a later exit."""
 
 
@@ -105,10 +105,10 @@ class Server:
         await self._gone(self.settings.shutdown_grace_s)
         for _, session in list(self._sessions.values()):
             session.end()
-        await self._gone(LAST_WORDS_S)
+        await self._gone(FINAL_SEND_TIMEOUT_S)
         for task in list(self._tasks):
             task.cancel()
-        await self._gone(LAST_WORDS_S)
+        await self._gone(FINAL_SEND_TIMEOUT_S)
 
     async def _gone(self, seconds: float) -> None:
         if self._tasks:

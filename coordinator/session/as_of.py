@@ -10,27 +10,35 @@ from dataclasses import replace
 from pglast import ast
 
 from coordinator.execution.context import Execution
-from coordinator.execution.modify import tables_of
-from coordinator.execution.time_value import timestamp_in
+from coordinator.execution.modify import tables_read_and_written
+from coordinator.execution.time_value import timestamp_of_table
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
-from sql.catalog.meridian_schema import is_system
+from sql.catalog.meridian_schema import is_server_state
 from sql.errors import SqlError, not_supported
 from sql.parser.parse import Statement, parse
-from sql.parser.syntax import is_a, parts
-from sql.statements.bound import Compound, CopyOut, CreateTableAs, Explain, Modify, Prepared, Query
+from sql.parser.syntax import is_a, tree_nodes
+from sql.statements.bound import (
+    BoundQuery,
+    CopyOut,
+    CreateTableAs,
+    Explain,
+    Modify,
+    ModifyingWith,
+    ParameterizedStatement,
+)
 from storage.types import Timestamp
 
 
 def as_of_timestamp(
-    statement: Statement, execution: Execution, bind: Callable[[Statement], Prepared]
+    statement: Statement, execution: Execution, bind: Callable[[Statement], ParameterizedStatement]
 ) -> Timestamp:
     """Microseconds. Raises 22023 for NULL and for types that are no timestamp."""
     probe = _probe(statement, to_timestamp=False)
     bound = bind(probe).bound
-    assert isinstance(bound, Query), "a SELECT is bound to a query"
+    assert isinstance(bound, BoundQuery), "a SELECT is bound to a query"
     if bound.columns[0].type.name in ("unknown", "text", "varchar", "timestamp", "date"):
         bound = bind(_probe(statement, to_timestamp=True)).bound
-        assert isinstance(bound, Query), "a SELECT is bound to a query"
+        assert isinstance(bound, BoundQuery), "a SELECT is bound to a query"
     if bound.columns[0].type.name not in ("timestamptz", "int8", "int4", "int2"):
         raise SqlError("42804", "argument of AS OF must be type timestamp with time zone or bigint")
     if bound.tables:
@@ -38,15 +46,15 @@ def as_of_timestamp(
     in_process = execution.services.in_process
     in_process.require(bound.plan, "this expression in AS OF")
     table = in_process.evaluate(execution.run(bound.plan, {}))
-    value = timestamp_in(table)
+    value = timestamp_of_table(table)
     if value is None:
         raise SqlError("22023", "AS OF timestamp must not be null")
     return Timestamp(value)
 
 
-def has_parameters(statement: Statement) -> bool:
+def as_of_has_parameters(statement: Statement) -> bool:
     """Whether AS OF depends on the values of parameters."""
-    return any(is_a(part, ast.ParamRef) for part in parts(statement.as_of))
+    return any(is_a(part, ast.ParamRef) for part in tree_nodes(statement.as_of))
 
 
 def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:
@@ -66,21 +74,23 @@ def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:
     return replace(statement, node=template.node, as_of=None, as_of_at_least=False, offset=offset)
 
 
-def tables_elsewhere(prepared: Prepared) -> tuple[Table, ...]:
+def tables_of_other_timelines(prepared: ParameterizedStatement) -> tuple[Table, ...]:
     """Tables of other timelines than `system`, of a statement that reads session state."""
     if not prepared.rebind:
         return ()
     tables: tuple[Table, ...]
     bound = prepared.bound
     match bound.statement if isinstance(bound, Explain) else bound:
-        case Query(tables=tables) | CopyOut(query=Query(tables=tables)):
+        case BoundQuery(tables=tables) | CopyOut(query=BoundQuery(tables=tables)):
             pass
-        case Modify() | Compound() as bound:
-            tables = tables_of(bound)
+        case Modify() | ModifyingWith() as bound:
+            tables = tables_read_and_written(bound)
         case CreateTableAs(tables=tables):
             pass
         case _:
             return ()
     return tuple(
-        table for table in tables if table.timeline != SYSTEM_TIMELINE.name and not is_system(table)
+        table
+        for table in tables
+        if table.timeline != SYSTEM_TIMELINE.name and not is_server_state(table)
     )

@@ -6,11 +6,11 @@ from typing import Final
 from coordinator import session_errors as wrong
 from coordinator.pgwire.messages import Bind
 from coordinator.pgwire.values import decode_value
-from sql.binder.resolve.type_names import unresolved
+from sql.binder.resolve.type_names import unresolved_type
 from sql.errors import SqlError, not_supported
 from sql.types.bpchar import column_type
-from sql.types.sql_type import NAMES_BY_OID, SqlType, Value, plain_type
-from sql.types.styles import PLAIN, Styles
+from sql.types.sql_type import TYPE_NAMES_BY_OID, SqlType, Value, plain_type
+from sql.types.styles import DEFAULT_STYLES, Styles
 
 _FIRST_USER_OID: Final = 16_384
 _UNSPECIFIED: Final = frozenset({0, 705})
@@ -25,11 +25,11 @@ def declared_types(oids: Sequence[int]) -> tuple[SqlType | None, ...]:
 def _declared(oid: int) -> SqlType | None:
     if oid in _UNSPECIFIED:
         return None
-    name = NAMES_BY_OID.get(oid)
+    name = TYPE_NAMES_BY_OID.get(oid)
     if name is None:
         if oid < _FIRST_USER_OID:
             raise not_supported(f"a parameter of the type with OID {oid}")
-        return unresolved(oid)
+        return unresolved_type(oid)
     return column_type(plain_type(name))
 
 
@@ -52,7 +52,7 @@ def check_counts(message: Bind, wanted: int) -> None:
 
 
 def decode_parameters(
-    message: Bind, types: Sequence[SqlType], timezone: str, styles: Styles = PLAIN
+    message: Bind, types: Sequence[SqlType], timezone: str, styles: Styles = DEFAULT_STYLES
 ) -> tuple[Value, ...]:
     """The values of a Bind whose counts were checked. Raises 22P02, 22P03 .. for a wrong value."""
     given, formats = message.parameters, message.parameter_formats

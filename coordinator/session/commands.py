@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from pglast import ast
 
 from coordinator import session_errors as wrong
-from coordinator.execution.context import Done, Outcome, Rows, Services, counted
+from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
 from coordinator.pgwire.messages import (
     BackendMessage,
     Bind,
@@ -47,23 +47,23 @@ from coordinator.session.bind_parameters import (
     decode_parameters,
 )
 from coordinator.session.cursors import Cursor
-from coordinator.session.portal import Portal, PreparedStatement, Scrolling, tag_of
+from coordinator.session.portal import Portal, PortalCursor, PreparedStatement, command_tag
 from coordinator.session.portals import Portals
 from coordinator.session.prepared_statements import (
-    Declaration,
-    Fetch,
-    Filling,
-    Invocation,
-    Preparation,
-    named_statement,
+    CreateTableAsExecute,
+    DeclareCursorCommand,
+    ExecuteCommand,
+    FetchCommand,
+    PrepareCommand,
+    parse_named_command,
 )
-from coordinator.session.requests import Request, is_analyzed
+from coordinator.session.requests import Request, analysis_needs_snapshot
 from coordinator.session.result_columns import result_columns
 from coordinator.session.result_encoder import ResultEncoder
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
-from sql.binder.resolve.type_names import latest
+from sql.binder.resolve.type_names import latest_types
 from sql.parser.parse import Statement
 from sql.types.sql_type import SqlType, Value
 
@@ -152,7 +152,7 @@ class Commands:
             count = await self._send_rows(portal, outcome, (), limit=0)
         finally:
             await portal.close()
-        self._client.send(CommandComplete(tag_of(outcome, count)))
+        self._client.send(CommandComplete(command_tag(outcome, count)))
 
     async def _send_rows(
         self, portal: Portal, outcome: Rows, formats: tuple[int, ...], *, limit: int
@@ -188,7 +188,7 @@ class Commands:
         match discard.what:
             case "all":
                 if not self._transaction.warns_outside:
-                    raise wrong.in_block("DISCARD ALL")
+                    raise wrong.forbidden_in_block("DISCARD ALL")
                 self._deallocate_all()
                 await self.portals.close_all()
                 self._variables.reset("all")
@@ -231,27 +231,27 @@ class Commands:
         """Run a statement, whatever it is about, and end what ends with it."""
         statement = prepared.statement
         ends = self._transaction.ends
-        match named_statement(statement):
+        match parse_named_command(statement):
             case None:
                 read = prepared.under(self._variables.binding_key)
                 request = Request(read, prepared.declared, prepared.columns)
                 execution = self._runner.execution(parameters)
                 outcome = await self._runner.run(request, execution, alone=alone)
-            case Invocation() as invocation:
+            case ExecuteCommand() as invocation:
                 self._runner.check_allowed(statement)
                 outcome = await self._invoke(statement, invocation, alone=alone)
-            case Filling() as filling:
+            case CreateTableAsExecute() as filling:
                 self._runner.check_allowed(statement)
                 outcome = await self._invoke(statement, filling.invocation, filling, alone=alone)
-            case Preparation() as preparation:
+            case PrepareCommand() as preparation:
                 self._runner.check_allowed(statement)
                 await self._prepare(preparation)
                 outcome = Done("PREPARE")
-            case Declaration() as declaration:
+            case DeclareCursorCommand() as declaration:
                 self._runner.check_allowed(statement)
                 await self._declare(declaration, prepared.declared, parameters)
                 outcome = Done("DECLARE CURSOR")
-            case Fetch() as fetch:
+            case FetchCommand() as fetch:
                 self._runner.check_allowed(statement)
                 outcome = await self._fetch(fetch)
         is_control = isinstance(statement.node, ast.TransactionStmt)
@@ -267,7 +267,7 @@ class Commands:
         else:
             await self.portals.rolled_back()
 
-    async def _prepare(self, preparation: Preparation) -> None:
+    async def _prepare(self, preparation: PrepareCommand) -> None:
         described = await self._described(preparation.statement, preparation.declared)
         if preparation.name in self._statements:
             raise wrong.duplicate_statement(preparation.name)
@@ -276,8 +276,8 @@ class Commands:
     async def _invoke(
         self,
         statement: Statement,
-        invocation: Invocation,
-        filling: Filling | None = None,
+        invocation: ExecuteCommand,
+        filling: CreateTableAsExecute | None = None,
         *,
         alone: bool,
     ) -> Outcome:
@@ -291,7 +291,7 @@ class Commands:
 
     async def _declare(
         self,
-        declaration: Declaration,
+        declaration: DeclareCursorCommand,
         declared: tuple[SqlType | None, ...],
         parameters: tuple[Value, ...],
     ) -> None:
@@ -315,14 +315,14 @@ class Commands:
         if declaration.hold and cursor is not None:
             await cursor.keep_all()
 
-    def _cursor(self, portal: Portal, *, scroll: bool) -> Scrolling | None:
+    def _cursor(self, portal: Portal, *, scroll: bool) -> PortalCursor | None:
         """A cursor on a portal that has begun; None if it has no rows."""
         limit = self._services.limits.returning_bytes_max
         if isinstance(portal.outcome, Rows):
             portal.cursor = Cursor(portal, scroll=scroll, kept_bytes_max=limit)
         return portal.cursor
 
-    async def _fetch(self, fetch: Fetch) -> Outcome:
+    async def _fetch(self, fetch: FetchCommand) -> Outcome:
         portal = self.portals.cursor(fetch.name)
         if portal is None:
             raise wrong.undefined_cursor(fetch.name)
@@ -334,7 +334,7 @@ class Commands:
         assert isinstance(portal.outcome, Rows), "what has rows has a cursor"
         batches = cursor.fetch(fetch)
         if not fetch.move:
-            return replace(portal.outcome, batches=batches, tag=counted("FETCH"))
+            return replace(portal.outcome, batches=batches, tag=tag_with_count("FETCH"))
         moved = 0
         async for batch in batches:
             moved += batch.num_rows
@@ -362,7 +362,7 @@ class Commands:
             self._statements.pop("", None)
         statements = self._services.plans.parse(message.text)
         if len(statements) > 1:
-            raise wrong.several_statements()
+            raise wrong.multiple_statements_in_parse()
         statement = statements[0] if statements else Statement(message.text, None, 0)
         declared = declared_types(message.type_oids)
         described = await self._described(statement, declared)
@@ -375,9 +375,9 @@ class Commands:
         self, statement: Statement, declared: tuple[SqlType | None, ...]
     ) -> PreparedStatement:
         """The statement with its parameters and columns."""
-        self._transaction.analyzed |= is_analyzed(statement)
-        named = named_statement(statement)
-        if named is None or isinstance(named, Declaration):
+        self._transaction.analyzed |= analysis_needs_snapshot(statement)
+        named = parse_named_command(statement)
+        if named is None or isinstance(named, DeclareCursorCommand):
             inner = statement if named is None else named.statement
             prepared = await self._runner.describe(inner, declared)
             types = prepared.parameters
@@ -388,9 +388,9 @@ class Commands:
             return PreparedStatement(statement, types, types, columns, prepared.read, setting)
         self._runner.check_allowed(statement)
         columns = None
-        if isinstance(named, Invocation) and named.name in self._statements:
+        if isinstance(named, ExecuteCommand) and named.name in self._statements:
             columns = self._statements[named.name].columns
-        elif isinstance(named, Fetch) and not named.move:
+        elif isinstance(named, FetchCommand) and not named.move:
             portal = self.portals.cursor(named.name)
             columns = None if portal is None else portal.prepared.columns
         # They use no values; what types came with them are kept all the same.
@@ -408,7 +408,9 @@ class Commands:
         prepared = self._statement(message.statement)
         check_counts(message, len(prepared.parameters))
         self._runner.check_allowed(prepared.statement, parameters=len(message.parameters))
-        self._transaction.analyzed |= bool(message.parameters) or is_analyzed(prepared.statement)
+        self._transaction.analyzed |= bool(message.parameters) or analysis_needs_snapshot(
+            prepared.statement
+        )
         if not message.portal:
             await self.portals.close("")
         self.portals.check_free(message.portal)
@@ -416,7 +418,7 @@ class Commands:
         portal = Portal(_UNDEFINED, (), serial=self._transaction.serial)
         self.portals.open(message.portal, portal)
         # A label may have come since the statement was prepared.
-        types = latest(self._services.coordination.newest_catalog, prepared.parameters)
+        types = latest_types(self._services.coordination.newest_catalog, prepared.parameters)
         variables = self._variables
         portal.parameters = decode_parameters(message, types, variables.timezone, variables.styles)
         portal.prepared = prepared
@@ -482,7 +484,7 @@ class Commands:
             return
         count = await self._send_rows(portal, outcome, portal.formats, limit=limit)
         if portal.finished:
-            self._client.send(CommandComplete(tag_of(outcome, count)))
+            self._client.send(CommandComplete(command_tag(outcome, count)))
         else:
             self._client.send(PortalSuspended())
 

@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from coordinator.execution.context import Rows
 from coordinator.session.portal import Portal
-from coordinator.session.prepared_statements import ALL, Fetch
+from coordinator.session.prepared_statements import FETCH_ALL_ROWS, FetchCommand
 from sql.errors import SqlError
 
 
-def forward_only() -> SqlError:
+def cursor_is_forward_only() -> SqlError:
     """55000."""
     return SqlError(
         "55000",
@@ -47,9 +47,9 @@ class Cursor:
 
     async def keep_all(self) -> None:
         """Buffer all remaining rows now: WITH HOLD outlives the source of the rows."""
-        await self._keep(ALL)
+        await self._keep(FETCH_ALL_ROWS)
 
-    async def fetch(self, fetch: Fetch) -> AsyncGenerator[pa.RecordBatch, None]:
+    async def fetch(self, fetch: FetchCommand) -> AsyncGenerator[pa.RecordBatch, None]:
         """The rows that a FETCH returns; reading them moves the cursor."""
         steps = self._scrolled(fetch) if self._scroll or self._kept else self._forward(fetch)
         try:
@@ -61,34 +61,34 @@ class Cursor:
 
     # --- forward only ---------------------------------------------------------------------------
 
-    async def _forward(self, fetch: Fetch) -> AsyncGenerator[pa.RecordBatch, None]:
+    async def _forward(self, fetch: FetchCommand) -> AsyncGenerator[pa.RecordBatch, None]:
         skip, take = self._steps(fetch)
         async for _ in self._next(skip):
             pass
         async for batch in self._next(take):
             yield batch
 
-    def _steps(self, fetch: Fetch) -> tuple[int, int]:
+    def _steps(self, fetch: FetchCommand) -> tuple[int, int]:
         """How many rows to skip and to give. Raises 55000."""
         if fetch.absolute:
             if fetch.count <= self._position and (fetch.count, self._position) != (0, 0):
-                raise forward_only()
+                raise cursor_is_forward_only()
             return max(fetch.count - self._position - 1, 0), min(fetch.count, 1)
         if fetch.count < 0 or (fetch.count == 0 and self._position and not self._portal.finished):
-            raise forward_only()
+            raise cursor_is_forward_only()
         if fetch.relative:
             return max(fetch.count - 1, 0), min(fetch.count, 1)
         return 0, fetch.count
 
     async def _next(self, count: int) -> AsyncGenerator[pa.RecordBatch, None]:
         if count:
-            async for batch in self._portal.rows(0 if count >= ALL else count):
+            async for batch in self._portal.rows(0 if count >= FETCH_ALL_ROWS else count):
                 self._position += batch.num_rows
                 yield batch
 
     # --- back and forth -------------------------------------------------------------------------
 
-    async def _scrolled(self, fetch: Fetch) -> AsyncGenerator[pa.RecordBatch, None]:
+    async def _scrolled(self, fetch: FetchCommand) -> AsyncGenerator[pa.RecordBatch, None]:
         rows, self._position = await self._range(fetch)
         wanted = [row for row in rows if 1 <= row <= self._kept_rows]
         if wanted:
@@ -97,12 +97,12 @@ class Cursor:
             for batch in table.take(places).to_batches():
                 yield batch
 
-    async def _range(self, fetch: Fetch) -> tuple[range, int]:
+    async def _range(self, fetch: FetchCommand) -> tuple[range, int]:
         """The rows to give, as far as there are such, and where it stands then."""
         at, count = self._position, fetch.count
         if fetch.absolute or fetch.relative:
             if fetch.absolute and count < 0:
-                await self._keep(ALL)
+                await self._keep(FETCH_ALL_ROWS)
                 target = self._kept_rows + 1 + count
             else:
                 target = count if fetch.absolute else at + count
@@ -112,7 +112,7 @@ class Cursor:
         if count == 0:
             return range(at, at + 1), at
         if count > 0:
-            await self._keep(ALL if count >= ALL else at + count)
+            await self._keep(FETCH_ALL_ROWS if count >= FETCH_ALL_ROWS else at + count)
             last = min(at + count, self._kept_rows + 1)
             return range(at + 1, last + 1), last
         last = max(at + count, 0)
@@ -121,7 +121,7 @@ class Cursor:
     async def _keep(self, rows: int) -> None:
         """Have at least so many rows, or all."""
         while self._kept_rows < rows and not self._portal.finished:
-            wanted = 0 if rows >= ALL else rows - self._kept_rows
+            wanted = 0 if rows >= FETCH_ALL_ROWS else rows - self._kept_rows
             async for batch in self._portal.rows(wanted):
                 self._kept.append(batch)
                 self._kept_rows += batch.num_rows

@@ -17,16 +17,16 @@ from typing import Protocol
 import pyarrow as pa
 
 from coordinator.execution.context import Done, Outcome, Rows
-from coordinator.session.prepared_statements import Fetch
+from coordinator.session.prepared_statements import FetchCommand
 from coordinator.streams import close_batches
-from sql.binder.resolve.setting_literals import as_read
+from sql.binder.resolve.setting_literals import with_read_literals
 from sql.parser.parse import Statement
 from sql.statements.bound import OutputColumn
-from sql.statements.literals import ReadLiterals
+from sql.statements.literals import ResolvedLiterals
 from sql.types.sql_type import SqlType, Value
 
 
-class Scrolling(Protocol):
+class PortalCursor(Protocol):
     """The cursor on a portal, as the portal holds it (`session/cursors.py`)."""
 
     failed: bool
@@ -35,7 +35,7 @@ class Scrolling(Protocol):
         """Read to the end now."""
         ...
 
-    def fetch(self, fetch: Fetch) -> AsyncGenerator[pa.RecordBatch, None]:
+    def fetch(self, fetch: FetchCommand) -> AsyncGenerator[pa.RecordBatch, None]:
         """The rows that a FETCH gives."""
         ...
 
@@ -49,14 +49,14 @@ class PreparedStatement:
     parameters: tuple[SqlType, ...]
     columns: tuple[OutputColumn, ...] | None
     """None: no rows, ever (NoData)."""
-    read: ReadLiterals | None = None
+    read: ResolvedLiterals | None = None
     """Literals that mean something else now and then, or under another setting than `setting`."""
     setting: tuple[object, ...] = ()
 
     def under(self, setting: tuple[object, ...]) -> Statement:
         """The statement, to be bound under a setting: literals stay what they were (O4)."""
         if self.read is not None and (self.read.of_clock or setting != self.setting):
-            self.statement, self.read = as_read(self.statement, self.read), None
+            self.statement, self.read = with_read_literals(self.statement, self.read), None
         return self.statement
 
 
@@ -69,7 +69,7 @@ class Portal:
     formats: tuple[int, ...] = ()
     serial: int = 0
     """Of the newest savepoint when it was opened."""
-    cursor: Scrolling | None = None
+    cursor: PortalCursor | None = None
     """Of DECLARE."""
     hold: bool = False
     """WITH HOLD; `kept`: the transaction that declared it has committed."""
@@ -106,7 +106,7 @@ class Portal:
             await close_batches(self.outcome.batches)
 
 
-def tag_of(outcome: Outcome, count: int) -> str:
+def command_tag(outcome: Outcome, count: int) -> str:
     """The command tag after `count` rows were sent."""
     match outcome:
         case Done(tag=tag):

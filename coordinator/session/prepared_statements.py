@@ -10,15 +10,15 @@ from typing import Final, TypeAlias
 from pglast import ast
 from pglast.enums import FetchDirection
 
-from sql.binder.resolve.type_names import declared_by_name
-from sql.binder.session.cursors import BINARY, HOLD, SCROLL, declared_query
+from sql.binder.resolve.type_names import declared_type_by_name
+from sql.binder.session.cursors import BINARY, HOLD, SCROLL, cursor_query
 from sql.errors import SqlError, not_supported
-from sql.parser.meridian_nodes import ArgumentNode, Parsed
+from sql.parser.meridian_nodes import ArgumentNode, ParsedPart
 from sql.parser.parse import Statement
 from sql.parser.syntax import Node, is_a
-from sql.types.sql_type import SqlType, declaration
+from sql.types.sql_type import SqlType, type_declaration
 
-ALL: Final = 9_223_372_036_854_775_807
+FETCH_ALL_ROWS: Final = 9_223_372_036_854_775_807
 """FETCH ALL, as the parser counts it."""
 
 # Places below those of AS OF: what is inside must not be taken for the statement by the plan cache.
@@ -26,7 +26,7 @@ _INSIDE: Final = -10
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
+class PrepareCommand:
     """PREPARE name (types) AS statement."""
 
     name: str
@@ -35,7 +35,7 @@ class Preparation:
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class ExecuteCommand:
     """EXECUTE name (arguments)."""
 
     name: str
@@ -43,10 +43,10 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class CreateTableAsExecute:
     """CREATE TABLE .. AS EXECUTE name (arguments)."""
 
-    invocation: Invocation
+    invocation: ExecuteCommand
 
     def statement(self, own: Statement, prepared: Statement) -> Statement:
         """CREATE TABLE .. AS the query that was prepared. Raises 42809."""
@@ -62,7 +62,7 @@ class Filling:
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
+class DeclareCursorCommand:
     """DECLARE name CURSOR FOR query."""
 
     name: str
@@ -72,7 +72,7 @@ class Declaration:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch:
+class FetchCommand:
     """FETCH and MOVE. `absolute`, `relative`: to one row; else `count` rows, backward if < 0."""
 
     name: str
@@ -82,43 +82,45 @@ class Fetch:
     move: bool = False
 
 
-Named: TypeAlias = Preparation | Invocation | Filling | Declaration | Fetch
+NamedCommand: TypeAlias = (
+    PrepareCommand | ExecuteCommand | CreateTableAsExecute | DeclareCursorCommand | FetchCommand
+)
 
 
-def named_statement(statement: Statement) -> Named | None:
+def parse_named_command(statement: Statement) -> NamedCommand | None:
     """The statement as one of these values; None for any other statement."""
     node: Node = statement.node
     if is_a(node, ast.PrepareStmt):
-        declared = tuple(declared_by_name(item) for item in node.argtypes or ())
-        return Preparation(node.name, declared, _inside(statement, node.query))
+        declared = tuple(declared_type_by_name(item) for item in node.argtypes or ())
+        return PrepareCommand(node.name, declared, _inside(statement, node.query))
     if is_a(node, ast.ExecuteStmt):
-        return Invocation(node.name, tuple(node.params or ()))
+        return ExecuteCommand(node.name, tuple(node.params or ()))
     if is_a(node, ast.CreateTableAsStmt) and is_a(node.query, ast.ExecuteStmt):
         query: Node = node.query
-        return Filling(Invocation(query.name, tuple(query.params or ())))
+        return CreateTableAsExecute(ExecuteCommand(query.name, tuple(query.params or ())))
     if is_a(node, ast.DeclareCursorStmt):
         if node.options & BINARY:
             raise not_supported("a BINARY cursor")
-        return Declaration(
+        return DeclareCursorCommand(
             node.portalname,
-            _inside(statement, declared_query(node)),
+            _inside(statement, cursor_query(node)),
             scroll=bool(node.options & SCROLL),
             hold=bool(node.options & HOLD),
         )
     return _fetch(node) if is_a(node, ast.FetchStmt) else None
 
 
-def _fetch(node: Node) -> Fetch:
+def _fetch(node: Node) -> FetchCommand:
     move = bool(node.ismove)
     match node.direction:
         case FetchDirection.FETCH_ABSOLUTE:
-            return Fetch(node.portalname, node.howMany, absolute=True, move=move)
+            return FetchCommand(node.portalname, node.howMany, absolute=True, move=move)
         case FetchDirection.FETCH_RELATIVE:
-            return Fetch(node.portalname, node.howMany, relative=True, move=move)
+            return FetchCommand(node.portalname, node.howMany, relative=True, move=move)
         case FetchDirection.FETCH_BACKWARD:
-            return Fetch(node.portalname, -node.howMany, move=move)
+            return FetchCommand(node.portalname, -node.howMany, move=move)
         case _:
-            return Fetch(node.portalname, node.howMany, move=move)
+            return FetchCommand(node.portalname, node.howMany, move=move)
 
 
 def _inside(statement: Statement, node: Node) -> Statement:
@@ -127,13 +129,15 @@ def _inside(statement: Statement, node: Node) -> Statement:
 
 def argument_query(statement: Statement, argument: Node, type_: SqlType, place: int) -> Statement:
     """The value of the `place`-th argument in the parameter's type."""
-    node = ArgumentNode(Parsed(statement.node, statement.text), argument, type_, place)
+    node = ArgumentNode(ParsedPart(statement.node, statement.text), argument, type_, place)
     # The text says the type, for the plan cache; places in front of it stay what they are.
-    text = f"{statement.text}\n-- ${place} {declaration(type_)}"
+    text = f"{statement.text}\n-- ${place} {type_declaration(type_)}"
     return replace(statement, text=text, node=node)
 
 
-def values_wanted(name: str, arguments: Sequence[object], wanted: int) -> tuple[str, str] | None:
+def argument_count_error(
+    name: str, arguments: Sequence[object], wanted: int
+) -> tuple[str, str] | None:
     """Message and detail if an EXECUTE has the wrong number of arguments."""
     if len(arguments) == wanted:
         return None

@@ -6,9 +6,9 @@ from typing import Final
 
 from pglast import ast
 
-from coordinator.session_errors import in_block
+from coordinator.session_errors import forbidden_in_block
 from sql.parser.parse import Statement
-from sql.statements.bound import Bound, Explain, OutputColumn
+from sql.statements.bound import BoundStatement, Explain, OutputColumn
 from sql.statements.session import TransactionControl, TransactionVerb
 from sql.types.sql_type import SqlType
 
@@ -52,20 +52,20 @@ def needs_catalog(statement: Statement) -> bool:
     return not isinstance(statement.node, _WITHOUT_CATALOG)
 
 
-def is_analyzed(statement: Statement) -> bool:
+def analysis_needs_snapshot(statement: Statement) -> bool:
     """Whether preparing the statement already fixes its transaction's modes."""
     return isinstance(statement.node, _ANALYZED)
 
 
-def check_alone(statement: Statement) -> None:
+def check_not_concurrently(statement: Statement) -> None:
     """Raises 25001 for CONCURRENTLY, which neither a block nor a pipeline can have."""
     node = statement.node
     if isinstance(node, ast.IndexStmt | ast.DropStmt) and node.concurrent:
         verb = "CREATE" if isinstance(node, ast.IndexStmt) else "DROP"
-        raise in_block(f"{verb} INDEX CONCURRENTLY")
+        raise forbidden_in_block(f"{verb} INDEX CONCURRENTLY")
 
 
-def ends_block(bound: Bound) -> bool:
+def can_end_failed_block(bound: BoundStatement) -> bool:
     """Whether the statement is allowed in a failed block: COMMIT, ROLLBACK [TO] end that."""
     return isinstance(bound, TransactionControl) and bound.verb in (
         TransactionVerb.COMMIT,
@@ -74,7 +74,7 @@ def ends_block(bound: Bound) -> bool:
     )
 
 
-def run_by(bound: Bound) -> Bound | None:
+def executed_statement(bound: BoundStatement) -> BoundStatement | None:
     """The statement that runs when this one is executed: for EXPLAIN ANALYZE the explained one, for
     EXPLAIN none.
     """

@@ -4,25 +4,25 @@ from coordinator.execution.explain import EXPLAIN_COLUMNS, explain_columns
 from coordinator.execution.settings import show_columns
 from coordinator.variables.variables import Variables
 from sql.statements.bound import (
-    Bound,
-    Compound,
+    BoundQuery,
+    BoundStatement,
     Explain,
     ExplainTimestamp,
     Modify,
+    ModifyingWith,
     OutputColumn,
-    Query,
 )
 from sql.statements.session import ShowVariable
 
 
-def result_columns(bound: Bound, variables: Variables) -> tuple[OutputColumn, ...] | None:
+def result_columns(bound: BoundStatement, variables: Variables) -> tuple[OutputColumn, ...] | None:
     """None if it never yields rows."""
     match bound:
-        case Query():
+        case BoundQuery():
             return bound.columns
         case Modify():
             return None if bound.returning is None else bound.columns
-        case Compound():
+        case ModifyingWith():
             return result_columns(bound.main, variables)
         case ShowVariable():
             return show_columns(variables, bound)

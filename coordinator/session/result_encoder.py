@@ -11,12 +11,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.execution.reg_names import Naming
+from coordinator.execution.reg_names import OidNaming
 from coordinator.pgwire.messages import TEXT_FORMAT, DataRows, expand_formats
 from coordinator.pgwire.rows import RowEncoder
 from sql.statements.bound import OutputColumn
-from sql.types.sql_type import OID, REGISTERED
-from sql.types.styles import PLAIN, Styles
+from sql.types.sql_type import OID, REG_TYPES
+from sql.types.styles import DEFAULT_STYLES, Styles
 
 INLINE_ROWS_MAX: Final = 256
 """Larger: the loop stalls longer. Smaller: a thread's hand-over (50 us) costs more than that."""
@@ -36,14 +36,14 @@ class ResultEncoder:
         formats: tuple[int, ...],
         *,
         timezone: str,
-        styles: Styles = PLAIN,
-        naming: Naming | None = None,
+        styles: Styles = DEFAULT_STYLES,
+        naming: OidNaming | None = None,
     ) -> None:
         codes = expand_formats(formats, len(columns))
         self._texts = [code == TEXT_FORMAT for code in codes]
         self._naming = naming
         types = [
-            OID if column.type.name in REGISTERED and not text else column.type
+            OID if column.type.name in REG_TYPES and not text else column.type
             for column, text in zip(columns, self._texts, strict=True)
         ]
         self._encoder = RowEncoder(types, codes, timezone, styles)

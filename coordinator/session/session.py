@@ -300,7 +300,7 @@ class Session:
         if failure.sqlstate == "XX000" and error is not failure:
             # Nobody raised this on purpose, so the session's own state may be wrong too (N2 of
             # `failures.py`).
-            self._farewell = wrong.internal_end()
+            self._farewell = wrong.session_internal_error()
 
     def _ready(self) -> None:
         for name, value in self._variables.unreported():

@@ -16,18 +16,22 @@ from dataclasses import replace
 from typing import Final
 
 from coordinator.execution.context import Execution
-from coordinator.session.prepared_statements import Invocation, argument_query, values_wanted
+from coordinator.session.prepared_statements import (
+    ExecuteCommand,
+    argument_count_error,
+    argument_query,
+)
 from coordinator.session.requests import Identity
 from coordinator.variables.table import product_version
-from sql.binder.resolve.temporary_names import localized, mentions
+from sql.binder.resolve.temporary_names import localize_temporary_names, mentions_temporary_schema
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog
-from sql.catalog.temporary import ALIAS
+from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
 from sql.errors import SqlError, not_supported
 from sql.parser.parse import Statement
-from sql.statements.bound import Prepared, Query
-from sql.types.bpchar import with_blanks
-from sql.types.sql_type import SqlType, Value, sent_as
+from sql.statements.bound import BoundQuery, ParameterizedStatement
+from sql.types.bpchar import with_padding
+from sql.types.sql_type import SqlType, Value, parameter_type
 
 VERSION: Final = f"PostgreSQL 18.0 (Meridian {product_version()})"
 """What version() answers; clients look for the first two words."""
@@ -54,14 +58,17 @@ class StatementBinder:
         *,
         fixed: bool = True,
         ts: int = 0,
-    ) -> Prepared:
+    ) -> ParameterizedStatement:
         """Bind a statement. `fixed`: its parameters have the types that were declared."""
         # The transaction has begun now, whether or not anybody asks when.
         self._transaction.now()
         shared = not self._transaction.changed_catalog
-        if mentions(statement.text):
+        if mentions_temporary_schema(statement.text):
             own = self._identity.temporary
-            statement, shared = replace(statement, node=localized(statement.node, own)), False
+            statement, shared = (
+                replace(statement, node=localize_temporary_names(statement.node, own)),
+                False,
+            )
         return self._services.plans.bind(
             statement,
             lambda: self.context(catalog, fixed=fixed, ts=ts),
@@ -80,8 +87,12 @@ class StatementBinder:
         """What binding under that catalog, at that timestamp, depends on."""
         own = self._identity.temporary
         path = (*self.path_first, *self._variables.search_path)
-        first = ALIAS not in path and own in catalog.schemas
-        path = (own, *path) if first else tuple([own if name == ALIAS else name for name in path])
+        first = TEMPORARY_SCHEMA_ALIAS not in path and own in catalog.schemas
+        path = (
+            (own, *path)
+            if first
+            else tuple([own if name == TEMPORARY_SCHEMA_ALIAS else name for name in path])
+        )
         return BindContext(
             catalog=catalog,
             search_path=path,
@@ -104,14 +115,14 @@ class StatementBinder:
         )
 
     def arguments(
-        self, statement: Statement, invocation: Invocation, types: Sequence[SqlType]
+        self, statement: Statement, invocation: ExecuteCommand, types: Sequence[SqlType]
     ) -> tuple[Value, ...]:
         """The values of EXECUTE's arguments, in the types of the statement's parameters."""
-        problem = values_wanted(invocation.name, invocation.arguments, len(types))
+        problem = argument_count_error(invocation.name, invocation.arguments, len(types))
         if problem is not None:
             raise SqlError("42601", problem[0], detail=problem[1])
         return tuple(
-            self._argument(argument_query(statement, argument, sent_as(type_), place))
+            self._argument(argument_query(statement, argument, parameter_type(type_), place))
             for place, (argument, type_) in enumerate(
                 zip(invocation.arguments, types, strict=True), 1
             )
@@ -120,8 +131,8 @@ class StatementBinder:
     def _argument(self, query: Statement) -> Value:
         prepared = self.bind(query, self._services.coordination.newest_catalog, ())
         bound = prepared.bound
-        assert isinstance(bound, Query), "a SELECT is bound to a query"
+        assert isinstance(bound, BoundQuery), "a SELECT is bound to a query"
         if bound.tables or prepared.supplied or bound.calls is not None:
             raise not_supported(_ARGUMENT)
         self._services.in_process.require(bound.plan, _ARGUMENT)
-        return with_blanks(self._services.in_process.value(bound.plan), bound.columns[0].type)
+        return with_padding(self._services.in_process.value(bound.plan), bound.columns[0].type)

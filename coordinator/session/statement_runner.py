@@ -21,7 +21,7 @@ from pglast import ast
 
 from coordinator.core.messages import ConnectionId, RefusedReason, Snapshot
 from coordinator.driver.coordination import RequestRefused
-from coordinator.execution.blind_insert import insert_alone
+from coordinator.execution.blind_insert import run_blind_insert
 from coordinator.execution.context import Done, Execution, Outcome
 from coordinator.execution.copy import CopyStream, execute_copy_in, execute_copy_out
 from coordinator.execution.create_table_as import execute_create_as
@@ -31,35 +31,43 @@ from coordinator.execution.explain import execute_explain
 from coordinator.execution.explain_timestamp import execute_explain_timestamp
 from coordinator.execution.lock_table import execute_lock
 from coordinator.execution.maintenance import execute_maintenance
-from coordinator.execution.modify import execute_compound, execute_modify, tables_of
+from coordinator.execution.modify import execute_compound, execute_modify, tables_read_and_written
 from coordinator.execution.query import execute_query
-from coordinator.execution.sequence_calls import supply
+from coordinator.execution.sequence_calls import evaluate_runtime_parameters
 from coordinator.execution.settings import execute_control, execute_set, execute_show
 from coordinator.execution.truncate import execute_truncate
-from coordinator.session.as_of import as_of_timestamp, has_parameters, tables_elsewhere
+from coordinator.session.as_of import (
+    as_of_has_parameters,
+    as_of_timestamp,
+    tables_of_other_timelines,
+)
 from coordinator.session.requests import (
     Identity,
     Request,
-    check_alone,
-    ends_block,
+    can_end_failed_block,
+    check_not_concurrently,
+    executed_statement,
     needs_catalog,
-    run_by,
 )
 from coordinator.session.result_columns import result_columns
 from coordinator.session.statement_binder import StatementBinder
-from coordinator.session.temporary_tables import discard, drop_with_session, ended_by_commit
+from coordinator.session.temporary_tables import (
+    discard_temporary,
+    drop_at_session_end,
+    on_commit_drops,
+)
 from coordinator.session_errors import failed_transaction
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table
-from sql.catalog.foreign_keys import connected
-from sql.catalog.meridian_schema import is_system
+from sql.catalog.foreign_keys import foreign_key_closure
+from sql.catalog.meridian_schema import is_server_state
 from sql.errors import SqlError
 from sql.parser.meridian_nodes import ExplainTimestampNode
 from sql.parser.parse import Statement
 from sql.statements.bound import (
     AdvanceTimeline,
     AlterTable,
-    Bound,
-    Compound,
+    BoundQuery,
+    BoundStatement,
     CopyIn,
     CopyOut,
     CreateReadHold,
@@ -71,17 +79,17 @@ from sql.statements.bound import (
     DropSchema,
     DropTable,
     DropTimeline,
-    Empty,
+    EmptyStatement,
     Explain,
     ExplainTimestamp,
     LockTables,
-    Maintenance,
+    MaintenanceStatement,
     Modify,
-    Prepared,
-    Query,
+    ModifyingWith,
+    ParameterizedStatement,
     Truncate,
 )
-from sql.statements.ddl import ChangeObjects, ChangeRights, CreateObject, CreateSequence
+from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
 from sql.statements.session import (
     Discard,
     ResetVariable,
@@ -95,7 +103,9 @@ from storage.types import Timestamp
 
 _NO_CATALOG: Final = Catalog()
 
-_Writing: TypeAlias = Modify | Compound | CreateTableAs | Truncate | AdvanceTimeline | Definition
+_Writing: TypeAlias = (
+    Modify | ModifyingWith | CreateTableAs | Truncate | AdvanceTimeline | Definition
+)
 
 
 class StatementRunner:
@@ -116,13 +126,13 @@ class StatementRunner:
 
     async def describe(
         self, statement: Statement, declared: tuple[SqlType | None, ...]
-    ) -> Prepared:
+    ) -> ParameterizedStatement:
         """Bind for Parse; chooses no timestamp for the transaction."""
         if not needs_catalog(statement):
             empty = statement.node is None  # but may have been declared types of the client's own
             catalog = self._services.coordination.newest_catalog if empty else _NO_CATALOG
             prepared = self._binder.bind(statement, catalog, declared, fixed=False)
-            if self._transaction.failed and not empty and not ends_block(prepared.bound):
+            if self._transaction.failed and not empty and not can_end_failed_block(prepared.bound):
                 raise failed_transaction()
             return prepared
         if self._transaction.failed:
@@ -138,7 +148,7 @@ class StatementRunner:
     ) -> Snapshot:
         """The catalog of the statement's AS OF; the present one if only parameters will tell."""
         timeline = self._timeline(statement, declared, present)
-        if has_parameters(statement) or timeline not in (None, SYSTEM_TIMELINE.name):
+        if as_of_has_parameters(statement) or timeline not in (None, SYSTEM_TIMELINE.name):
             return present
         ts = self._as_of(Request(statement, declared), self.execution(()), present)
         return await self._transaction.glance(ts, at_least=statement.as_of_at_least)
@@ -149,7 +159,7 @@ class StatementRunner:
             return
         if statement.node is None or needs_catalog(statement) or parameters:
             raise failed_transaction()
-        if not ends_block(self._binder.bind(statement, _NO_CATALOG, ()).bound):
+        if not can_end_failed_block(self._binder.bind(statement, _NO_CATALOG, ()).bound):
             raise failed_transaction()
 
     def discarded(self, statement: Statement) -> Discard:
@@ -168,20 +178,22 @@ class StatementRunner:
             raise failed_transaction()
         if alone:
             return await self._run_alone(request, execution)
-        check_alone(request.statement)
+        check_not_concurrently(request.statement)
         outcome, _ = await self._attempt(request, execution, alone=False)
         self._transaction.statements += 1
         return outcome
 
     async def _session_statement(self, request: Request, execution: Execution) -> Outcome:
         prepared = self._binder.bind(request.statement, _NO_CATALOG, request.declared)
-        if self._transaction.failed and not ends_block(prepared.bound):
+        if self._transaction.failed and not can_end_failed_block(prepared.bound):
             raise failed_transaction()
         if request.statement.as_of is not None:
             return await self._begin_as_of(request, execution, prepared.bound)
         return await self._execute(prepared, execution, None, alone=False)
 
-    async def _begin_as_of(self, request: Request, execution: Execution, bound: Bound) -> Done:
+    async def _begin_as_of(
+        self, request: Request, execution: Execution, bound: BoundStatement
+    ) -> Done:
         assert isinstance(bound, TransactionControl), "of these only BEGIN has a time"
         ts = as_of_timestamp(
             request.statement,
@@ -197,7 +209,7 @@ class StatementRunner:
         catalog = self._services.coordination.newest_catalog
         setting = self._binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        return None if known is None else await insert_alone(execution, known)
+        return None if known is None else await run_blind_insert(execution, known)
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         inserted = await self._insert_blindly(request, execution)
@@ -209,7 +221,7 @@ class StatementRunner:
                 await self._transaction.lease(leased)
             try:
                 outcome, bound = await self._attempt(request, execution, alone=True)
-                if isinstance(run_by(bound), _Writing):
+                if isinstance(executed_statement(bound), _Writing):
                     await self._transaction.commit()
                 return outcome
             except RequestRefused as refused:
@@ -223,13 +235,15 @@ class StatementRunner:
     async def _contended(self, request: Request) -> tuple[Table, ...]:
         """The tables of the statement as it is bound now (A2)."""
         snapshot = await self._transaction.present()
-        match run_by(
+        match executed_statement(
             self._binder.bind(request.statement, snapshot.catalog, request.declared).bound
         ):
-            case Modify() | Compound() | Truncate() as bound:
-                tables = bound.tables if isinstance(bound, Truncate) else tables_of(bound)
-                touched = [table for table in dict.fromkeys(tables) if not is_system(table)]
-                return connected(snapshot.catalog, touched)
+            case Modify() | ModifyingWith() | Truncate() as bound:
+                tables = (
+                    bound.tables if isinstance(bound, Truncate) else tables_read_and_written(bound)
+                )
+                touched = [table for table in dict.fromkeys(tables) if not is_server_state(table)]
+                return foreign_key_closure(snapshot.catalog, touched)
             case AlterTable() as alter:
                 return tuple(change.before for change in alter.tables)
             case _:
@@ -237,7 +251,7 @@ class StatementRunner:
 
     async def _attempt(
         self, request: Request, execution: Execution, *, alone: bool
-    ) -> tuple[Outcome, Bound]:
+    ) -> tuple[Outcome, BoundStatement]:
         self._transaction.begin_statement()
         if isinstance(request.statement.node, ExplainTimestampNode):
             return await self._explain_timestamp(request, execution)
@@ -250,7 +264,7 @@ class StatementRunner:
         prepared = self._binder.bind(
             request.statement, snapshot.catalog, request.declared, ts=snapshot.ts
         )
-        elsewhere = tables_elsewhere(prepared) if as_of is None else ()
+        elsewhere = tables_of_other_timelines(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.
             ts = await self._transaction.timestamp(elsewhere)
@@ -260,7 +274,7 @@ class StatementRunner:
         self._check_promise(request, prepared.bound)
         execution.bind_context = partial(self._binder.context, snapshot.catalog, ts=snapshot.ts)
         if prepared.supplied or prepared.filled or execution.filled:
-            await supply(execution, prepared)
+            await evaluate_runtime_parameters(execution, prepared)
         if as_of is None:
             self._look_up(prepared, alone=alone)
         outcome = await self._execute(prepared, execution, as_of, alone=alone)
@@ -279,15 +293,15 @@ class StatementRunner:
         finally:
             self._binder.path_first = ()
 
-    def _look_up(self, prepared: Prepared, *, alone: bool) -> None:
+    def _look_up(self, prepared: ParameterizedStatement, *, alone: bool) -> None:
         """Report the name look-ups that the statement depends on, but not for a lone query."""
-        if prepared.look_ups and not (alone and isinstance(prepared.bound, Query)):
+        if prepared.look_ups and not (alone and isinstance(prepared.bound, BoundQuery)):
             coordination = self._services.coordination
             coordination.looked_up(self._transaction.id, prepared.look_ups)
 
     async def _explain_timestamp(
         self, request: Request, execution: Execution
-    ) -> tuple[Outcome, Bound]:
+    ) -> tuple[Outcome, BoundStatement]:
         """EXPLAIN TIMESTAMP takes no snapshot: it would be what it explains."""
         snapshot = await self._transaction.present()
         as_of: Timestamp | None = None
@@ -333,8 +347,8 @@ class StatementRunner:
         except SqlError:
             return None  # perhaps the past has what it names
         query = bound.query if isinstance(bound, CopyOut) else bound
-        tables = query.tables if isinstance(query, Query) else ()
-        return next((table.timeline for table in tables if not is_system(table)), None)
+        tables = query.tables if isinstance(query, BoundQuery) else ()
+        return next((table.timeline for table in tables if not is_server_state(table)), None)
 
     def _as_of(self, request: Request, execution: Execution, present: Snapshot) -> Timestamp:
         return as_of_timestamp(
@@ -345,7 +359,7 @@ class StatementRunner:
             ),
         )
 
-    def _check_promise(self, request: Request, bound: Bound) -> None:
+    def _check_promise(self, request: Request, bound: BoundStatement) -> None:
         if request.expected is None:
             return
         promised = [(column.name, column.type) for column in request.expected]
@@ -355,14 +369,19 @@ class StatementRunner:
             raise SqlError("0A000", "cached plan must not change result type")
 
     async def _execute(
-        self, prepared: Prepared, execution: Execution, as_of: Timestamp | None, *, alone: bool
+        self,
+        prepared: ParameterizedStatement,
+        execution: Execution,
+        as_of: Timestamp | None,
+        *,
+        alone: bool,
     ) -> Outcome:
         match prepared.planned:
-            case Query() as query:
+            case BoundQuery() as query:
                 return await execute_query(execution, query, as_of=as_of, tag=prepared.tag)
             case Modify() as modify:
                 return await execute_modify(execution, modify, prepared.tag)
-            case Compound() as compound:
+            case ModifyingWith() as compound:
                 return await execute_compound(execution, compound, prepared.tag)
             case CreateTableAs() as created:
                 return await execute_create_as(execution, created)
@@ -377,12 +396,12 @@ class StatementRunner:
             case (
                 CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
                 | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()
-                | CreateSequence() | CreateObject() | ChangeObjects() | ChangeRights()
+                | CreateSequence() | CreateObject() | ChangeObjects() | ChangePrivileges()
             ) as definition:  # fmt: skip
                 return await execute_definition(execution, definition, prepared.tag)
             case AdvanceTimeline() as advance:
                 return execute_advance(execution, advance, prepared.tag)
-            case Maintenance() as maintenance:
+            case MaintenanceStatement() as maintenance:
                 return await execute_maintenance(execution, maintenance, alone=alone)
             case ExplainTimestamp():
                 raise AssertionError("it is executed where it is bound")
@@ -396,7 +415,7 @@ class StatementRunner:
                 return execute_show(execution, show)
             case Explain() as explain:
                 return await execute_explain(execution, explain, as_of=as_of)
-            case Discard() | Empty():
+            case Discard() | EmptyStatement():
                 return Done(prepared.tag)
             case _:
                 assert_never(prepared.bound)
@@ -406,16 +425,16 @@ class StatementRunner:
         snapshot = await self._transaction.snapshot()
         execution.bind_context = partial(self._binder.context, snapshot.catalog, ts=snapshot.ts)
         await check_deferred(execution, self._transaction.deferral.waiting)
-        if changes := ended_by_commit(snapshot.catalog, self._identity.temporary):
+        if changes := on_commit_drops(snapshot.catalog, self._identity.temporary):
             self._services.coordination.change_catalog(self._transaction.id, changes)
 
     async def drop_temporary(self) -> None:
         """Drop the session's temporary relations: as part of its block, or at once."""
         coordination, own = self._services.coordination, self._identity.temporary
         if self._transaction.in_block:
-            await discard(self._transaction, coordination, own)
+            await discard_temporary(self._transaction, coordination, own)
         else:
-            await drop_with_session(coordination, ConnectionId(self._identity.pid), own)
+            await drop_at_session_end(coordination, ConnectionId(self._identity.pid), own)
 
     def execution(self, parameters: tuple[Value, ...]) -> Execution:
         """An execution with these parameter values."""

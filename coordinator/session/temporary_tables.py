@@ -31,7 +31,7 @@ from coordinator.core.messages import (
 )
 from coordinator.driver.coordination import Coordination, RequestRefused
 from coordinator.transaction.transaction import SessionTransaction
-from sql.binder.stored.relation_users import views_without, without_defaults
+from sql.binder.stored.relation_users import views_without_defaults, without_defaults
 from sql.binder.stored.type_users import tables_with
 from sql.binder.stored.views import views_over
 from sql.catalog.catalog import Catalog, Table
@@ -42,7 +42,7 @@ from sql.catalog.objects import (
     IndexDefinition,
     SequenceDefinition,
 )
-from sql.catalog.temporary import is_temporary
+from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError
 
 log = logging.getLogger("meridian.temporary")
@@ -50,7 +50,7 @@ log = logging.getLogger("meridian.temporary")
 ATTEMPTS_MAX: Final = 10
 """Somebody may change a table whose default goes, too."""
 
-LEAVING_S: Final = 10
+DROP_TIMEOUT_S: Final = 10
 """How long the end of a session waits for its relations to be dropped; the next start does what was
 not to be."""
 
@@ -58,20 +58,20 @@ _SERVER: Final = ConnectionId(0)
 """The owner of what no session does."""
 
 
-async def drop_with_session(coordination: Coordination, owner: ConnectionId, schema: str) -> None:
+async def drop_at_session_end(coordination: Coordination, owner: ConnectionId, schema: str) -> None:
     """Drop the temporary relations of a session that ends."""
     if schema not in coordination.newest_catalog.schemas:
         return
     try:
-        async with asyncio.timeout(LEAVING_S):
+        async with asyncio.timeout(DROP_TIMEOUT_S):
             await _drop(coordination, owner, {schema})
     except (SqlError, TimeoutError) as error:
         log.warning("temporary relations of %s stay until the next start: %s", schema, error)
 
 
-async def drop_leftovers(coordination: Coordination) -> None:
+async def drop_leftover_temporaries(coordination: Coordination) -> None:
     """Drop the temporary relations that an earlier server left (E1). Raises RequestRefused."""
-    left = {name for name in coordination.newest_catalog.schemas if is_temporary(name)}
+    left = {name for name in coordination.newest_catalog.schemas if is_temporary_schema(name)}
     if left:
         log.info("dropping temporary relations of %s sessions", len(left))
         await _drop(coordination, _SERVER, left)
@@ -82,7 +82,7 @@ async def _drop(coordination: Coordination, owner: ConnectionId, schemas: Collec
         txn = coordination.begin(owner)
         try:
             catalog = (await coordination.snapshot(txn)).catalog
-            changes = dropping(catalog, schemas)
+            changes = schema_drops(catalog, schemas)
             if changes:
                 coordination.change_catalog(txn, changes)
             await coordination.commit(txn)
@@ -97,7 +97,7 @@ async def _drop(coordination: Coordination, owner: ConnectionId, schemas: Collec
             return
 
 
-def dropping(catalog: Catalog, schemas: Collection[str]) -> list[CatalogChange]:
+def schema_drops(catalog: Catalog, schemas: Collection[str]) -> list[CatalogChange]:
     """The catalog changes that drop these schemas with everything in them."""
     tables = [table for table in catalog.tables.values() if table.schema in schemas]
     things = [thing for thing in catalog.objects.values() if thing.schema in schemas]
@@ -119,16 +119,18 @@ def _is_used(catalog: Catalog, thing: CatalogObject, schemas: Collection[str]) -
     return any(schema not in schemas for schema in others)
 
 
-async def discard(transaction: SessionTransaction, coordination: Coordination, schema: str) -> None:
+async def discard_temporary(
+    transaction: SessionTransaction, coordination: Coordination, schema: str
+) -> None:
     """DISCARD TEMP, in the transaction."""
     catalog = (await transaction.snapshot()).catalog
-    changes = dropping(catalog, {schema})
+    changes = schema_drops(catalog, {schema})
     if changes:
         transaction.changed_catalog = transaction.wrote = True
         coordination.change_catalog(transaction.id, changes)
 
 
-def ended_by_commit(catalog: Catalog, schema: str) -> list[CatalogChange]:
+def on_commit_drops(catalog: Catalog, schema: str) -> list[CatalogChange]:
     """The catalog changes of ON COMMIT DROP for a session's tables and their dependents."""
     tables = [
         table
@@ -153,7 +155,7 @@ def _removing(
     changed = without_defaults(catalog, leaving)
     return [
         *(PutTable(change.after) for change in changed if change.before.oid not in gone),
-        *(PutObject(view) for view in views_without(catalog, leaving)),
+        *(PutObject(view) for view in views_without_defaults(catalog, leaving)),
         *(RemoveObject(thing) for thing in things),
         *(RemoveTable(table) for table in tables),
     ]

@@ -24,7 +24,7 @@ import pyarrow as pa
 from sql.catalog.catalog import ForeignKey, Key
 
 
-class Side(Enum):
+class PendingCheckKind(Enum):
     """The kind of a pending check: a unique key, child rows that may lack their parent, or parent
     keys that may be missing and referred to.
     """
@@ -35,13 +35,13 @@ class Side(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingCheck:
     """A pending check. `table`: the oid of the table whose rows were changed; `owner`: of the one
     that has the constraint. `rows`: the key columns of these rows, as `table` stores them; None: no
     row violates the constraint, but PostgreSQL has a pending check.
     """
 
-    side: Side
+    side: PendingCheckKind
     table: int
     owner: int
     constraint: Key | ForeignKey
@@ -65,9 +65,9 @@ class Deferral:
     """See the module. One for a session's transaction."""
 
     def __init__(self) -> None:
-        self._pending: list[Pending] = []
+        self._pending: list[PendingCheck] = []
         self._settled: frozenset[int] = frozenset()
-        self._idle: set[tuple[Side, int, int, str]] = set()
+        self._idle: set[tuple[PendingCheckKind, int, int, str]] = set()
         self._every: bool | None = None
         self._named: _Named = {}
 
@@ -85,7 +85,7 @@ class Deferral:
         unnamed = constraint.deferred if self._every is None else self._every
         return self._named.get((owner, constraint.name), unnamed)
 
-    def add(self, pending: Pending) -> None:
+    def add(self, pending: PendingCheck) -> None:
         """Add a pending check."""
         if pending.rows is None:
             name = (pending.side, pending.table, pending.owner, pending.constraint.name)
@@ -95,12 +95,12 @@ class Deferral:
         self._pending.append(pending)
 
     @property
-    def waiting(self) -> Sequence[Pending]:
+    def waiting(self) -> Sequence[PendingCheck]:
         """The pending checks that have not been repeated."""
         return [one for at, one in enumerate(self._pending) if at not in self._settled]
 
     @property
-    def due(self) -> Sequence[Pending]:
+    def due(self) -> Sequence[PendingCheck]:
         """The pending checks of constraints that are not deferred any more."""
         return [one for one in self.waiting if not self.defers(one.owner, one.constraint)]
 
@@ -108,7 +108,7 @@ class Deferral:
         """Whether a check of a table's changed rows is pending."""
         return any(one.table == table for one in self.waiting)
 
-    def settle(self, done: Sequence[Pending]) -> None:
+    def settle(self, done: Sequence[PendingCheck]) -> None:
         """These pending checks have been repeated."""
         found = {id(one) for one in done}
         places = [at for at, one in enumerate(self._pending) if id(one) in found]

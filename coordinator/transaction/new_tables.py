@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from coordinator.transaction.savepoints import Savepoint
 
 
-class FreshTables:
+class NewTables:
     """See the module. One for a session's transaction, over its savepoints."""
 
     def __init__(self, savepoints: Sequence[Savepoint]) -> None:

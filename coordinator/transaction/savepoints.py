@@ -23,7 +23,7 @@ class Savepoint:
     wrote: bool
 
 
-def place_of(savepoints: Sequence[Savepoint], name: str) -> int:
+def savepoint_index(savepoints: Sequence[Savepoint], name: str) -> int:
     """The index of the newest savepoint of that name. Raises 3B001."""
     for place in reversed(range(len(savepoints))):
         if savepoints[place].name == name:

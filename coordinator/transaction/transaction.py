@@ -28,13 +28,18 @@ from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import failed_transaction, read_only_transaction
 from coordinator.transaction.deferral import Deferral
-from coordinator.transaction.new_tables import FreshTables
-from coordinator.transaction.savepoints import Savepoint, place_of
-from coordinator.variables.isolation import level_of, snapshot_id, snapshot_named, unknown_snapshot
+from coordinator.transaction.new_tables import NewTables
+from coordinator.transaction.savepoints import Savepoint, savepoint_index
+from coordinator.variables.isolation import (
+    parse_isolation_level,
+    parse_snapshot_id,
+    snapshot_id,
+    unknown_snapshot,
+)
 from coordinator.variables.transaction_modes import check_mode
 from coordinator.variables.variables import Modes, Variables
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
-from sql.catalog.temporary import is_temporary
+from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError
 from sql.statements.session import TransactionControl
 from storage.clock import Clock
@@ -67,7 +72,7 @@ class SessionTransaction:
         self._changed_catalog = False
         self.sequences = SessionSequences()
         self.deferral = Deferral()
-        self.fresh = FreshTables(self._savepoints)
+        self.fresh = NewTables(self._savepoints)
         self.settle: Callable[[], Awaitable[None]] | None = None
         """Looks at deferred constraints (X7)."""
         self.number: int | None = None  # what txid_current() answers, once somebody asks
@@ -133,7 +138,7 @@ class SessionTransaction:
 
     @property
     def _level(self) -> tuple[Isolation, int | None]:
-        return level_of(self._variables.get("transaction_isolation"))
+        return parse_isolation_level(self._variables.get("transaction_isolation"))
 
     @property
     def read_only(self) -> bool:
@@ -236,10 +241,10 @@ class SessionTransaction:
     async def adopt(self, name: str) -> None:
         """SET TRANSACTION SNAPSHOT."""
         if self._snapshot is not None or self._queried or self._savepoints:
-            raise wrong.before_any_query("SET TRANSACTION SNAPSHOT")
+            raise wrong.required_before_any_query("SET TRANSACTION SNAPSHOT")
         if self._level[0] in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
-            raise wrong.importing_level()
-        exporter, ts = snapshot_named(name)
+            raise wrong.snapshot_import_not_supported()
+        exporter, ts = parse_snapshot_id(name)
         try:
             self._snapshot = await self._coordination.adopt(self.id, exporter, ts)
         except RequestRefused:
@@ -265,7 +270,7 @@ class SessionTransaction:
     ) -> None:
         """BEGIN .. AS OF: read only, at a timestamp that is not its own choice."""
         if self._in_block or self._id is not None:
-            raise wrong.before_any_query("BEGIN AS OF")
+            raise wrong.required_before_any_query("BEGIN AS OF")
         self.begin_block(control)
         try:
             self._variables.set("transaction_read_only", "on", local=True)
@@ -311,7 +316,7 @@ class SessionTransaction:
 
     def check_writable(self, command: str, tables: Sequence[Table] = ()) -> None:
         """Raises 25006 in a read-only transaction, unless all that is written is temporary."""
-        if self.read_only and not (tables and all(is_temporary(t.schema) for t in tables)):
+        if self.read_only and not (tables and all(is_temporary_schema(t.schema) for t in tables)):
             raise read_only_transaction(command)
 
     def fail(self) -> None:
@@ -353,7 +358,7 @@ class SessionTransaction:
     def release(self, name: str) -> None:
         """RELEASE: savepoints from it on are forgotten; their work stays, but not READ ONLY."""
         self._require_block("RELEASE SAVEPOINT")
-        place = place_of(self._savepoints, name)
+        place = savepoint_index(self._savepoints, name)
         if self._id is not None:
             self._coordination.release(self._id, self._savepoints[place].number)
         self._variables.modes = self._savepoints[place].variables.modes
@@ -363,7 +368,7 @@ class SessionTransaction:
     def rollback_to(self, name: str) -> None:
         """ROLLBACK TO: everything after it is undone, portals too; the savepoint stays."""
         self._require_block("ROLLBACK TO SAVEPOINT")
-        place = place_of(self._savepoints, name)
+        place = savepoint_index(self._savepoints, name)
         savepoint = self._savepoints[place]
         self._undo_to(savepoint)
         del self._savepoints[place + 1 :]

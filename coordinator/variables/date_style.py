@@ -20,7 +20,7 @@ def date_style(name: str, value: str) -> str:
     return f"{style or 'ISO'}, {order or 'MDY'}"
 
 
-def completed_date_style(value: str, present: str, default: str) -> str:
+def merge_date_style(value: str, present: str, default: str) -> str:
     """The value, whose missing parts are taken from the present value."""
     said = [_said("DateStyle", value, word) for word in _words(value)]
     style, order = (default if "default" in _words(value) else present).split(", ")

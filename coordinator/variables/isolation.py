@@ -18,7 +18,7 @@ _LEVELS: Final = {level.value: (level, None) for level in Isolation}
 
 
 @lru_cache(maxsize=64)
-def level_of(shown: str) -> tuple[Isolation, int | None]:
+def parse_isolation_level(shown: str) -> tuple[Isolation, int | None]:
     """The level that a setting names, and the bound of bounded staleness in microseconds."""
     if shown.startswith(BOUNDED_STALENESS):
         bound = milliseconds(shown.removeprefix(BOUNDED_STALENESS))
@@ -36,7 +36,7 @@ def unknown_snapshot(name: str) -> SqlError:
     return SqlError("42704", f'snapshot "{name}" does not exist')
 
 
-def snapshot_named(name: str) -> tuple[TransactionId, Timestamp]:
+def parse_snapshot_id(name: str) -> tuple[TransactionId, Timestamp]:
     """The transaction that exports a snapshot, and its timestamp. Raises 22023, 42704."""
     if not name or name.strip("0123456789ABCDEF-"):
         raise SqlError("22023", f'invalid snapshot identifier: "{name}"')

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from coordinator.variables.date_style import date_style
 from sql.errors import SqlError, not_supported
-from sql.types.datetime.timezones import find_zone, spelled_zone
+from sql.types.datetime.timezones import canonical_zone_name, find_zone
 
 Check: TypeAlias = Callable[[str, str], str]
 
@@ -148,7 +148,7 @@ def _timezone(name: str, value: str) -> str:
     zone = find_zone(text)
     if zone is None:
         raise invalid_value(name, value)
-    return spelled_zone(text) or text.upper()
+    return canonical_zone_name(text) or text.upper()
 
 
 def _shown_offset(seconds: int) -> str:
@@ -450,4 +450,4 @@ _VARIABLES: Final = (
 )
 
 
-TABLE: Final[dict[str, Variable]] = {item.name.lower(): item for item in _VARIABLES}
+VARIABLES_BY_NAME: Final[dict[str, Variable]] = {item.name.lower(): item for item in _VARIABLES}

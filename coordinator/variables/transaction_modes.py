@@ -16,7 +16,7 @@ def check_mode(
     match name:
         case "transaction_isolation" if after != before:
             if queried:
-                raise wrong.before_any_query("SET TRANSACTION ISOLATION LEVEL")
+                raise wrong.required_before_any_query("SET TRANSACTION ISOLATION LEVEL")
             if nested:
                 raise wrong.not_in_subtransaction(
                     "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
@@ -34,6 +34,6 @@ def check_mode(
                 "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"
             )
         case "transaction_deferrable" if queried:
-            raise wrong.before_any_query("SET TRANSACTION [NOT] DEFERRABLE")
+            raise wrong.required_before_any_query("SET TRANSACTION [NOT] DEFERRABLE")
         case _:
             pass

@@ -18,17 +18,17 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from coordinator.core.messages import Isolation
-from coordinator.variables.date_style import completed_date_style
-from coordinator.variables.isolation import level_of
-from coordinator.variables.table import TABLE, Variable, split_search_path
+from coordinator.variables.date_style import merge_date_style
+from coordinator.variables.isolation import parse_isolation_level
+from coordinator.variables.table import VARIABLES_BY_NAME, Variable, split_search_path
 from sql.binder.resolve.postgresql_functions import has_setting
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported
-from sql.types.styles import Styles, styles_of
+from sql.types.styles import Styles, styles_from_settings
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ShownVariable:
     """A row of SHOW ALL."""
 
     name: str
@@ -36,7 +36,7 @@ class Setting:
     description: str
 
 
-def unrecognized(name: str) -> SqlError:
+def unrecognized_variable(name: str) -> SqlError:
     """42704: no such variable; 0A000: only PostgreSQL has it."""
     if has_setting(name):
         return not_supported(f'parameter "{name}"')
@@ -90,7 +90,7 @@ class Variables:
 
     def __init__(self, *, user: str, defaults: Mapping[str, str]) -> None:
         self._user = user
-        self._defaults = {name: item.default for name, item in TABLE.items()}
+        self._defaults = {name: item.default for name, item in VARIABLES_BY_NAME.items()}
         self._defaults["session_authorization"] = user
         self._defaults["role"] = "none"
         for name, value in defaults.items():
@@ -154,7 +154,7 @@ class Variables:
             return value
         if key in self._custom:
             return ""  # once named it is there, whatever became of its value
-        raise unrecognized(name)
+        raise unrecognized_variable(name)
 
     def flag(self, name: str) -> bool:
         """A Boolean variable."""
@@ -180,7 +180,10 @@ class Variables:
             key: self.get(default) if key not in modes else modes[key]
             for key, default in TRANSACTION_MODES.items()
         }
-        if level_of(self._present_modes["transaction_isolation"])[0] is Isolation.BOUNDED_STALENESS:
+        if (
+            parse_isolation_level(self._present_modes["transaction_isolation"])[0]
+            is Isolation.BOUNDED_STALENESS
+        ):
             self._present_modes = {**self._present_modes, "transaction_read_only": "on"}
 
     # --- changing -------------------------------------------------------------------------------
@@ -192,7 +195,7 @@ class Variables:
         if value is not None:
             if key == "datestyle":
                 variable.check(variable.name, value)  # its errors tell what was written
-                value = completed_date_style(value, self.get(key), self._defaults.get(key, ""))
+                value = merge_date_style(value, self.get(key), self._defaults.get(key, ""))
             return variable.check(variable.name, value)
         if key in TRANSACTION_MODES:
             raise SqlError("0A000", f'parameter "{variable.name}" cannot be reset')
@@ -210,7 +213,7 @@ class Variables:
         if key in TRANSACTION_MODES:
             self.modes = {**self._modes, key: checked}
             return
-        if key not in TABLE:
+        if key not in VARIABLES_BY_NAME:
             self._custom.add(key)
         if local:
             self._local = {**self._local, key: checked}
@@ -285,7 +288,7 @@ class Variables:
             return ()
         self._unreported = False
         news: list[tuple[str, str]] = []
-        for key, variable in TABLE.items():
+        for key, variable in VARIABLES_BY_NAME.items():
             if variable.reported:
                 value = self.get(key)
                 if self._reported.get(key) != value:
@@ -293,18 +296,18 @@ class Variables:
                     news.append((variable.name, value))
         return news
 
-    def all(self) -> Sequence[Setting]:
+    def all(self) -> Sequence[ShownVariable]:
         """SHOW ALL: by name, custom ones too."""
         names = sorted(self._values.keys() | self._local.keys() | self._custom)
-        rows: list[Setting] = []
+        rows: list[ShownVariable] = []
         for key in names:
             variable = self._variable(key)
-            rows.append(Setting(variable.name, self.get(key), variable.description))
+            rows.append(ShownVariable(variable.name, self.get(key), variable.description))
         return rows
 
     def _variable(self, name: str) -> Variable:
         key = name.lower()
-        variable = TABLE.get(key)
+        variable = VARIABLES_BY_NAME.get(key)
         if variable is not None:
             return variable
         prefix, dot, rest = key.partition(".")
@@ -314,7 +317,7 @@ class Variables:
             raise SqlError("42602", message, detail=detail)
         if dot and prefix.isidentifier() and rest.replace(".", "_").isidentifier():
             return Variable(name, "", "Custom variable.")
-        raise unrecognized(name)
+        raise unrecognized_variable(name)
 
     def _refresh(self) -> None:
         names = split_search_path(self.get("search_path"))
@@ -326,9 +329,11 @@ class Variables:
         )
         self._timezone = self.get("timezone")
         settings = ("datestyle", "intervalstyle", "extra_float_digits", "bytea_output")
-        self._styles = styles_of(*map(self.get, settings))
+        self._styles = styles_from_settings(*map(self.get, settings))
         self._limits = {
-            key: item.amount(self.get(key)) for key, item in TABLE.items() if item.unit == "ms"
+            key: item.amount(self.get(key))
+            for key, item in VARIABLES_BY_NAME.items()
+            if item.unit == "ms"
         }
         self.has_limits = any(self._limits.values())
         self.modes = self._modes

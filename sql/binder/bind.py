@@ -1,4 +1,4 @@
-"""Bind a parsed statement: dispatch it by kind and return a typed, engine-neutral `Prepared`.
+"""Bind a parsed statement: dispatch it by kind and return a typed `ParameterizedStatement`.
 
 The entry point of `sql/` together with `sql/parser/parse.py`; the packages around it do the work.
 
@@ -34,20 +34,23 @@ from sql.binder.ddl.views import create_view
 from sql.binder.dml.copy import copy
 from sql.binder.dml.insert import insert
 from sql.binder.dml.merge import merge
-from sql.binder.dml.modifying_ctes import bind_part, with_parts
+from sql.binder.dml.modifying_ctes import bind_modifying_cte, with_modifying_ctes
 from sql.binder.dml.truncate import truncate
 from sql.binder.dml.update_delete import delete, update
 from sql.binder.expressions.expression import expression
-from sql.binder.expressions.row_calls import with_calls
-from sql.binder.expressions.session_calls import check_acting
-from sql.binder.expressions.supplied_values import check_once, numbered
+from sql.binder.expressions.row_calls import split_row_calls
+from sql.binder.expressions.runtime_parameters import (
+    check_evaluated_once,
+    number_runtime_parameters,
+)
+from sql.binder.expressions.session_calls import check_side_effects
 from sql.binder.expressions.time_expressions import time_expression
-from sql.binder.queries.row_locking import check_locked
+from sql.binder.queries.row_locking import check_locked_targets
 from sql.binder.queries.select import bind_query
-from sql.binder.resolve.query_result import settle
-from sql.binder.resolve.type_names import as_now
-from sql.binder.session.cursors import declared_query
-from sql.binder.session.execute_arguments import argument
+from sql.binder.resolve.query_result import resolve_unknown_columns
+from sql.binder.resolve.type_names import current_type
+from sql.binder.session.cursors import cursor_query
+from sql.binder.session.execute_arguments import bind_execute_argument
 from sql.binder.session.explain_options import explain_options
 from sql.binder.session.lock_tables import lock_tables
 from sql.binder.session.meridian_statements import (
@@ -60,11 +63,16 @@ from sql.binder.session.meridian_statements import (
     optimize,
     vacuum,
 )
-from sql.binder.session.settings import discard, set_variable, show, transaction
+from sql.binder.session.settings import (
+    discard_statement,
+    set_variable,
+    show_variable,
+    transaction_statement,
+)
 from sql.binder.state import BindContext, Binding, SelectResult
-from sql.catalog.system_catalogs import vectors
-from sql.errors import SqlError, not_supported, stack_depth
-from sql.parser.constant_positions import constant_places as find_constant_places
+from sql.catalog.system_catalogs import vector_columns
+from sql.errors import SqlError, not_supported, statement_too_complex
+from sql.parser.constant_positions import find_constant_offsets as find_constant_places
 from sql.parser.meridian_nodes import (
     AdvanceTimelineNode,
     ArgumentNode,
@@ -77,14 +85,14 @@ from sql.parser.meridian_nodes import (
     OptimizeNode,
 )
 from sql.parser.parse import Statement
-from sql.parser.statement_names import statement_words
-from sql.parser.syntax import Node, constant_places, is_a, position, with_clause
-from sql.plan.traverse import pruned
+from sql.parser.statement_names import statement_name
+from sql.parser.syntax import Node, is_a, node_position, use_constant_offsets, with_clause
+from sql.plan.traverse import prune_columns
 from sql.statements.bound import (
     AdvanceTimeline,
     AlterTable,
-    Bound,
-    Compound,
+    BoundQuery,
+    BoundStatement,
     CopyIn,
     CopyOut,
     CreateReadHold,
@@ -96,20 +104,20 @@ from sql.statements.bound import (
     DropSchema,
     DropTable,
     DropTimeline,
-    Empty,
+    EmptyStatement,
     Explain,
     ExplainTimestamp,
     LockTables,
-    Maintenance,
+    MaintenanceStatement,
     Modify,
+    ModifyingWith,
     ModifyKind,
     OutputColumn,
-    Prepared,
-    Query,
+    ParameterizedStatement,
     Truncate,
 )
-from sql.statements.ddl import ChangeObjects, ChangeRights, CreateObject, CreateSequence
-from sql.statements.literals import ReadLiterals
+from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
+from sql.statements.literals import ResolvedLiterals
 from sql.statements.session import (
     Discard,
     ResetVariable,
@@ -125,40 +133,42 @@ __all__ = ["BindContext", "bind", "bind_with_context"]
 
 T = TypeVar("T")
 
-Binder: TypeAlias = Callable[[Binding, Node], Bound]
+NodeBinder: TypeAlias = Callable[[Binding, Node], BoundStatement]
 
 
 def bind(
     statement: Statement, context: BindContext, parameters: Sequence[SqlType | None]
-) -> Prepared:
+) -> ParameterizedStatement:
     """Bind one statement. `parameters`: types that the client declared, None or missing to infer.
 
     Raises SqlError with the position in the text the client sent.
     """
     node = statement.node
     if node is None:
-        types = [as_now(context, type_) for type_ in parameters]
-        return Prepared(Empty(), tuple([type_ for type_ in types if type_]), "")
+        types = [current_type(context, type_) for type_ in parameters]
+        return ParameterizedStatement(
+            EmptyStatement(), tuple([type_ for type_ in types if type_]), ""
+        )
     try:
         return _prepared(statement, node, context, parameters)
     except SqlError:
         pass
     except RecursionError:
-        raise stack_depth() from None
+        raise statement_too_complex() from None
     # It failed: once more, knowing where constants stand, for an error with its place.
     try:
-        with constant_places(find_constant_places(statement)):
+        with use_constant_offsets(find_constant_places(statement)):
             return _prepared(statement, node, context, parameters)
     except RecursionError:
-        raise stack_depth() from None
+        raise statement_too_complex() from None
 
 
 def bind_with_context(context: BindContext, make: Callable[[Binding], T]) -> T:
     """Bind something that is not a statement, such as a stored expression."""
     try:
-        return make(Binding(context, expression, bind_query, bind_part, []))
+        return make(Binding(context, expression, bind_query, bind_modifying_cte, []))
     except RecursionError:
-        raise stack_depth() from None
+        raise statement_too_complex() from None
 
 
 def _prepared(
@@ -166,35 +176,35 @@ def _prepared(
     node: Node,
     context: BindContext,
     parameters: Sequence[SqlType | None],
-) -> Prepared:
-    types_now = [as_now(context, type_) for type_ in parameters]
-    binding = Binding(context, expression, bind_query, bind_part, types_now)
-    bound = with_calls(binding, _bound(binding, node, statement))
+) -> ParameterizedStatement:
+    types_now = [current_type(context, type_) for type_ in parameters]
+    binding = Binding(context, expression, bind_query, bind_modifying_cte, types_now)
+    bound = split_row_calls(binding, _bound(binding, node, statement))
     types = binding.parameter_types()
     if binding.supplied:
-        check_acting(bound, binding.supplied)
-        check_once(bound, binding.supplied)
-        bound = numbered(bound, len(types))
-    return Prepared(
+        check_side_effects(bound, binding.supplied)
+        check_evaluated_once(bound, binding.supplied)
+        bound = number_runtime_parameters(bound, len(types))
+    return ParameterizedStatement(
         bound,
         types,
         _tag(bound),
         binding.uses_now or binding.read_clock,
         binding.uses_session,
         frozenset(binding.look_ups),
-        numbered(tuple(binding.supplied), len(types)),
+        number_runtime_parameters(tuple(binding.supplied), len(types)),
         binding.filled,
         read=_read(binding, statement) if isinstance(bound, _ANALYSED) else None,
     )
 
 
-def _read(binding: Binding, statement: Statement) -> ReadLiterals | None:
+def _read(binding: Binding, statement: Statement) -> ResolvedLiterals | None:
     trees = statement.node, statement.as_of
     read = tuple(binding.read)
-    return ReadLiterals(trees, read, binding.read_clock) if read else None
+    return ResolvedLiterals(trees, read, binding.read_clock) if read else None
 
 
-def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:
+def _bound(binding: Binding, node: Node, statement: Statement) -> BoundStatement:
     if isinstance(node, ExplainTimestampNode):
         return _explain_timestamp(binding, node, statement)
     if is_a(node, ast.ExplainStmt) and statement.as_of is None:
@@ -203,15 +213,15 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:
         return _timed(binding, node, statement)
     binder = _BINDERS.get(type(node))
     if binder is None:
-        raise not_supported(statement_words(node), None)
+        raise not_supported(statement_name(node), None)
     # Statements without WITH have no part that writes, but are asked in the same words.
     binding.top_with = with_clause(node) or node if is_a(node, *_WITH) else None
-    bound = with_parts(binding, binder(binding, node))
-    check_locked(binding, bound)
+    bound = with_modifying_ctes(binding, binder(binding, node))
+    check_locked_targets(binding, bound)
     return bound
 
 
-def _timed(binding: Binding, node: Node, statement: Statement) -> Bound:
+def _timed(binding: Binding, node: Node, statement: Statement) -> BoundStatement:
     """A query, or EXPLAIN of one, with AS OF."""
     if is_a(node, ast.ExplainStmt) and is_a(node.query, ast.SelectStmt):
         query = _query(binding, node.query, statement)
@@ -225,35 +235,35 @@ def _timed(binding: Binding, node: Node, statement: Statement) -> Bound:
         query = replace(copied.query, as_of=as_of, as_of_at_least=statement.as_of_at_least)
         return replace(copied, query=query)
     if not is_a(node, ast.SelectStmt):
-        raise not_supported("AS OF behind anything but a query", position(statement.as_of))
+        raise not_supported("AS OF behind anything but a query", node_position(statement.as_of))
     return _query(binding, node, statement)
 
 
 def _begin_as_of(node: Node, statement: Statement) -> TransactionControl:
     """BEGIN .. AS OF: the session finds the time, as for a query."""
-    control = transaction(node)
+    control = transaction_statement(node)
     if control.verb not in (TransactionVerb.BEGIN, TransactionVerb.START):
         word = control.verb.value.upper()
-        raise not_supported(f"{word} with AS OF", position(statement.as_of))
+        raise not_supported(f"{word} with AS OF", node_position(statement.as_of))
     if control.read_only is False:
         message = "a transaction AS OF a timestamp is read only"
-        raise SqlError("25006", message, position(statement.as_of))
+        raise SqlError("25006", message, node_position(statement.as_of))
     return control
 
 
-def _select(binding: Binding, node: Node) -> Query | CreateTableAs:
+def _select(binding: Binding, node: Node) -> BoundQuery | CreateTableAs:
     binding.acts_in = node
     return select_into(binding, node) or _query(binding, node)
 
 
-def _query(binding: Binding, node: Node, statement: Statement | None = None) -> Query:
+def _query(binding: Binding, node: Node, statement: Statement | None = None) -> BoundQuery:
     result = bind_query(binding, node, None)
-    settle(binding, result)
+    resolve_unknown_columns(binding, result)
     as_of = None
     if statement is not None and statement.as_of is not None:
         as_of = time_expression(binding, statement.as_of, "AS OF")
-    return Query(
-        pruned(result.plan),
+    return BoundQuery(
+        prune_columns(result.plan),
         _described(binding, result),
         tuple(binding.tables.values()),
         as_of,
@@ -263,7 +273,7 @@ def _query(binding: Binding, node: Node, statement: Statement | None = None) -> 
 
 
 def _described(binding: Binding, result: SelectResult) -> tuple[OutputColumn, ...]:
-    origins, shown = binding.origins, vectors()
+    origins, shown = binding.origins, vector_columns()
     return tuple(
         [
             OutputColumn(column.name, shown.get(origin, column.type), *origin)
@@ -273,24 +283,24 @@ def _described(binding: Binding, result: SelectResult) -> tuple[OutputColumn, ..
     )
 
 
-def _explain(binding: Binding, node: Node) -> Bound:
+def _explain(binding: Binding, node: Node) -> BoundStatement:
     inner = node.query
     if any(option.defname == "generic_plan" for option in node.options or ()):
         # It is refused, but not for its parameters, which have no values.
         explain_options(node)
     match inner:
         case ast.DeclareCursorStmt():
-            bound: Bound = _query(binding, declared_query(inner))
+            bound: BoundStatement = _query(binding, cursor_query(inner))
         case (
             ast.SelectStmt() | ast.InsertStmt() | ast.UpdateStmt() | ast.DeleteStmt()
             | ast.MergeStmt() | ast.CreateTableAsStmt()
         ):  # fmt: skip
             binding.top_with = with_clause(inner) or inner
-            bound = with_parts(binding, _BINDERS[type(inner)](binding, inner))
+            bound = with_modifying_ctes(binding, _BINDERS[type(inner)](binding, inner))
         case _:
-            raise not_supported(f"EXPLAIN of {statement_words(inner)}", None)
-    assert isinstance(bound, Query | Modify | Compound | CreateTableAs), "it has a plan"
-    check_locked(binding, bound)
+            raise not_supported(f"EXPLAIN of {statement_name(inner)}", None)
+    assert isinstance(bound, BoundQuery | Modify | ModifyingWith | CreateTableAs), "it has a plan"
+    check_locked_targets(binding, bound)
     return Explain(bound, explain_options(node))
 
 
@@ -307,7 +317,7 @@ def _explain_timestamp(
     return ExplainTimestamp(query, json=options.json)
 
 
-_BINDERS: Final[dict[type, Binder]] = {
+_BINDERS: Final[dict[type, NodeBinder]] = {
     ast.SelectStmt: _select,
     ast.InsertStmt: insert,
     ast.UpdateStmt: update,
@@ -339,14 +349,14 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.AlterOwnerStmt: alter_owner,
     ast.ReassignOwnedStmt: reassign_owned,
     ast.DropOwnedStmt: drop_owned,
-    ast.TransactionStmt: lambda _, node: transaction(node),
+    ast.TransactionStmt: lambda _, node: transaction_statement(node),
     ast.ConstraintsSetStmt: set_constraints,
     ast.VariableSetStmt: lambda _, node: set_variable(node),
-    ast.VariableShowStmt: lambda _, node: show(node),
-    ast.DiscardStmt: lambda _, node: discard(node),
-    ast.DeallocateStmt: lambda _, node: discard(node),
-    ast.ClosePortalStmt: lambda _, node: discard(node),
-    ast.UnlistenStmt: lambda _, node: discard(node),
+    ast.VariableShowStmt: lambda _, node: show_variable(node),
+    ast.DiscardStmt: lambda _, node: discard_statement(node),
+    ast.DeallocateStmt: lambda _, node: discard_statement(node),
+    ast.ClosePortalStmt: lambda _, node: discard_statement(node),
+    ast.UnlistenStmt: lambda _, node: discard_statement(node),
     ast.AlterTableStmt: alter_table,
     ast.RenameStmt: rename,
     ast.AlterObjectSchemaStmt: set_schema,
@@ -358,7 +368,7 @@ _BINDERS: Final[dict[type, Binder]] = {
     CreateReadHoldNode: create_read_hold,
     DropReadHoldNode: drop_read_hold,
     OptimizeNode: optimize,
-    ArgumentNode: argument,
+    ArgumentNode: bind_execute_argument,
 }
 
 _WITH: Final = (
@@ -366,7 +376,7 @@ _WITH: Final = (
 )  # fmt: skip
 """Statements whose WITH clause may have queries that modify data."""
 
-_ANALYSED: Final = (Query, Modify, Compound, Explain, CreateTableAs)
+_ANALYSED: Final = (BoundQuery, Modify, ModifyingWith, Explain, CreateTableAs)
 """What PostgreSQL analyses when it is prepared; everything else when it is executed."""
 
 _MODIFY_TAGS: Final = {
@@ -376,7 +386,7 @@ _MODIFY_TAGS: Final = {
     ModifyKind.MERGE: "MERGE",
 }
 _TAGS: Final[dict[type, str]] = {
-    Query: "SELECT",
+    BoundQuery: "SELECT",
     CopyIn: "COPY",
     CopyOut: "COPY",
     CreateTable: "CREATE TABLE",
@@ -418,17 +428,17 @@ _VERB_TAGS: Final = {
 }
 
 
-def _tag(bound: Bound) -> str:
+def _tag(bound: BoundStatement) -> str:
     match bound:
         case Modify():
             return _MODIFY_TAGS[bound.kind]
-        case Compound():
+        case ModifyingWith():
             return _tag(bound.main)
         case Discard():
             return _DISCARD_TAGS.get(bound.what, f"DISCARD {bound.what.upper()}")
-        case AlterTable() | ChangeObjects() | ChangeRights() | CreateObject():
+        case AlterTable() | ChangeObjects() | ChangePrivileges() | CreateObject():
             return bound.tag
-        case Maintenance():
+        case MaintenanceStatement():
             return bound.kind.value
         case TransactionControl():
             return _VERB_TAGS[bound.verb]

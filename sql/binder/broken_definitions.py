@@ -9,19 +9,24 @@ from dataclasses import replace
 from functools import partial
 
 from sql.binder.bind import bind_with_context
-from sql.binder.ddl.foreign_keys import check_types
+from sql.binder.ddl.foreign_keys import check_foreign_key_types
 from sql.binder.ddl.generated import generated_plan
 from sql.binder.ddl.indexes import recheck_index
 from sql.binder.state import BindContext, Binding
-from sql.binder.stored.column_expressions import bound_default, check_plan, expression_of, unplaced
-from sql.binder.stored.domain_checks import rules_plan
-from sql.binder.stored.views import view_rows
+from sql.binder.stored.column_expressions import (
+    bind_stored,
+    bound_default,
+    check_plan,
+    parse_stored_expression,
+)
+from sql.binder.stored.domain_checks import domain_check_plan
+from sql.binder.stored.views import view_plan
 from sql.catalog.catalog import Catalog, Column, ForeignKey, Table
 from sql.catalog.objects import CatalogObject, DomainDefinition, IndexDefinition, ViewDefinition
 from sql.errors import SqlError
 
 
-def unbound(catalog: Catalog) -> Iterator[tuple[Table | CatalogObject, str]]:
+def find_broken_definitions(catalog: Catalog) -> Iterator[tuple[Table | CatalogObject, str]]:
     """The definitions that would be refused today, each with the error message.
 
     The catalog must be consistent (F1 of `coordinator/core/catalog_references.py`).
@@ -45,10 +50,10 @@ def _parts(catalog: Catalog, thing: Table | CatalogObject) -> Iterator[Callable[
             assert table is not None, "F1: an index is of a table that is there"
             yield partial(recheck_index, table=table, index=thing)
         case ViewDefinition():
-            yield partial(view_rows, view=thing)
+            yield partial(view_plan, view=thing)
         case DomainDefinition():
             value = Column("value", thing.type, domain=thing.domain)
-            yield partial(rules_plan, table=Table(0, "", "", "", (value,)))
+            yield partial(domain_check_plan, table=Table(0, "", "", "", (value,)))
             if thing.default:
                 yield partial(_default, value, thing.default)
         case _:
@@ -68,12 +73,12 @@ def _parts_of_table(table: Table) -> Iterator[Callable[[Binding], object]]:
 def _refers(catalog: Catalog, table: Table, key: ForeignKey, _: Binding) -> None:
     other = catalog.by_oid(key.table)
     assert other is not None, "F1: a foreign key refers to a table that is there"
-    check_types(table, other, key.name, key.columns, key.references)
+    check_foreign_key_types(table, other, key.name, key.columns, key.references)
 
 
 def _default(column: Column, text: str, binding: Binding) -> None:
     bare = replace(column, domain=None)
-    unplaced(binding, partial(bound_default, binding, bare, expression_of(text)))
+    bind_stored(binding, partial(bound_default, binding, bare, parse_stored_expression(text)))
 
 
 class _AnySetting(Mapping[str, str]):

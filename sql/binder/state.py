@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any, Final
 
-from sql.catalog.catalog import Catalog, Column, LookUp, Table
+from sql.catalog.catalog import Catalog, Column, NameDependency, Table
 from sql.catalog.objects import Domain
 from sql.errors import SqlError
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 from sql.plan.nodes import (
     Aggregate,
     ColumnId,
@@ -30,16 +30,16 @@ from sql.plan.nodes import (
     SortKey,
     WindowCall,
 )
-from sql.statements.bound import Part
-from sql.statements.supplied import Filled, Supplied
+from sql.statements.bound import ModifyingCte
+from sql.statements.runtime_parameters import RowDefault, RuntimeParameter
 from sql.types.bpchar import column_type
 from sql.types.datetime.timezones import find_zone
-from sql.types.sql_type import BOOL, UNKNOWN, SqlType, display
-from sql.types.styles import PLAIN, Styles
+from sql.types.sql_type import BOOL, UNKNOWN, SqlType, format_type
+from sql.types.styles import DEFAULT_STYLES, Styles
 
 PARAMETERS_MAX: Final = 65_535
 
-SUPPLIED_BASE: Final = 1 << 20
+RUNTIME_PARAMETER_BASE: Final = 1 << 20
 """Parameters above it are runtime parameters; they get their final numbers at the end."""
 
 
@@ -60,7 +60,7 @@ class BindContext:
     search_path: Sequence[str]
     now: int
     timezone: str = "UTC"
-    styles: Styles = PLAIN
+    styles: Styles = DEFAULT_STYLES
     user: str = "meridian"
     database: str = "meridian"
     session_user: str | None = None
@@ -145,13 +145,13 @@ class Binding:
     """
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict[int, tuple[Expr, int]])
     """Where an expression stands in the text, by its identity; the expression is kept alive."""
-    look_ups: set[LookUp] = field(default_factory=set[LookUp])
+    look_ups: set[NameDependency] = field(default_factory=set[NameDependency])
     """Name dependencies: the names that the statement's meaning depends on
     (`catalog_lookup.py`).
     """
     top_with: "Node | None" = None
     """The WITH clause of the statement itself: only there a query may modify data."""
-    parts: "list[Part]" = field(default_factory=list[Any])
+    parts: "list[ModifyingCte]" = field(default_factory=list[Any])
     """Data-modifying WITH queries, in the order of the text (`modifying_ctes.py`)."""
     locked: set[int] = field(default_factory=set[int])
     """Tables under FOR UPDATE and its kin, by oid."""
@@ -161,9 +161,11 @@ class Binding:
     """WITH queries that refer to an outer query or a recursion, directly or through another one."""
     substitutes: list[tuple[Expr, ...]] = field(default_factory=list[tuple[Expr, ...]])
     """The values of $1, $2 .. in the body of a SQL-bodied function (`sql_functions.py`)."""
-    supplied: list[Supplied] = field(default_factory=list[Supplied])
+    supplied: list[RuntimeParameter] = field(default_factory=list[RuntimeParameter])
     """Runtime parameters: values that the session computes before the statement runs."""
-    filled: dict[int, dict[int, Filled]] = field(default_factory=dict[int, dict[int, Filled]])
+    filled: dict[int, dict[int, RowDefault]] = field(
+        default_factory=dict[int, dict[int, RowDefault]]
+    )
     """Per-row defaults, by table oid and ordinal: columns that get sequence values, or what a
     default computes from them, when rows are written.
     """
@@ -266,13 +268,13 @@ class Binding:
     def place(self, expr: Expr) -> int | None:
         """The position of the expression in the statement's text."""
         found = self.places.get(id(expr))
-        return None if found is None else at(found[1])
+        return None if found is None else offset_to_position(found[1])
 
     def parameter(self, index: int, place: int) -> Param:
         """`$index`, with its type as far as it is known."""
         limit = len(self.parameters) if self.context.parameters_fixed else PARAMETERS_MAX
         if not 1 <= index <= limit:
-            raise SqlError("42P02", f"there is no parameter ${index}", at(place))
+            raise SqlError("42P02", f"there is no parameter ${index}", offset_to_position(place))
         while len(self.parameters) < index:
             self.parameters.append(None)
         known = self.parameters[index - 1]
@@ -290,7 +292,7 @@ class Binding:
                 "42P08",
                 f"inconsistent types deduced for parameter ${param.index}",
                 self.place(param),
-                detail=f"{display(known)} versus {display(type_)}",
+                detail=f"{format_type(known)} versus {format_type(type_)}",
             )
         return Param(param.index, known)
 
@@ -306,7 +308,7 @@ class Binding:
             if type_ is None:
                 raise SqlError("42P18", message)
             if index in self.undetermined:
-                raise SqlError("42P08", message, at(self.undetermined[index]))
+                raise SqlError("42P08", message, offset_to_position(self.undetermined[index]))
             types.append(type_)
         return tuple(types)
 
@@ -323,7 +325,7 @@ class WindowDefinition:
 
 
 @dataclass(slots=True, eq=False)
-class Side:
+class NullSupplyingSide:
     """The null-supplying side of an outer join. `ids`: the columns of its query level."""
 
     plan: Plan
@@ -355,7 +357,7 @@ class GroupingCall:
 
 
 @dataclass(slots=True)
-class Item:
+class FromItem:
     """An entry of FROM (a range table entry).
 
     `columns` are expressions over the plan's columns: a merged column of FULL JOIN USING is a
@@ -384,7 +386,7 @@ class Item:
     """The table that an UPDATE or DELETE changes, which its FROM cannot see."""
     nullable: bool = False
     """Whether an outer join may null-extend it."""
-    side: Side | None = None
+    side: NullSupplyingSide | None = None
     """The innermost such join's side; None if its plan is not available."""
     again: bool = False
     """A second name for another item: OLD and NEW, or a join's alias."""
@@ -400,7 +402,7 @@ class Scope:
     """One query level. `clause` names the part being bound, as messages call it."""
 
     parent: "Scope | None" = None
-    items: list[Item] = field(default_factory=list[Item])
+    items: list[FromItem] = field(default_factory=list[FromItem])
     ctes: dict[str, "SelectResult"] = field(default_factory=dict[str, "SelectResult"])
     ids: set[ColumnId] = field(default_factory=set[ColumnId])
     clause: str = "SELECT"
@@ -427,7 +429,7 @@ class Scope:
     set_ordinality: PlanColumn | None = None
     window_part: str | None = None
     """`arguments` or `definition`, while such a part of a window is bound."""
-    sides: list[Side] = field(default_factory=list[Side])
+    sides: list[NullSupplyingSide] = field(default_factory=list[NullSupplyingSide])
     """The null-supplying sides of outer joins in FROM."""
     lateral_active: bool = False
     lateral_used: bool = False
@@ -441,19 +443,19 @@ class Scope:
             yield scope
             scope = scope.parent
 
-    def visible(self) -> Iterator[Item]:
+    def visible(self) -> Iterator[FromItem]:
         """Items that expressions of this level may use now."""
         for item in self.items:
             if not item.lateral_only or self.lateral_active:
                 yield item
 
-    def add(self, items: Sequence[Item]) -> None:
+    def add(self, items: Sequence[FromItem]) -> None:
         """Make items visible; 42712 when a name is there already."""
         check_conflicts(self.items, items)
         self.items.extend(items)
 
 
-def _distinct(left: Item, right: Item) -> bool:
+def _distinct(left: FromItem, right: FromItem) -> bool:
     return (
         left.schema is not None
         and right.schema is not None
@@ -463,7 +465,7 @@ def _distinct(left: Item, right: Item) -> bool:
     )
 
 
-def check_conflicts(left: Sequence[Item], right: Sequence[Item]) -> None:
+def check_conflicts(left: Sequence[FromItem], right: Sequence[FromItem]) -> None:
     """42712 when both sides have an item of one name; tables of different schemas may share it."""
     for item in right:
         if not item.names_visible or item.name is None:

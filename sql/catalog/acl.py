@@ -21,17 +21,17 @@ FIRST_OID: Final = 16_384
 PUBLIC: Final = 0
 """The grantee that is everybody."""
 
-LETTERS: Final = "arwdDxtXUCTcm"
+PRIVILEGE_LETTERS: Final = "arwdDxtXUCTcm"
 """All privileges, in the order in which lists show them."""
 
-NAMES: Final[Mapping[str, str]] = {
+PRIVILEGE_NAMES: Final[Mapping[str, str]] = {
     "a": "INSERT", "r": "SELECT", "w": "UPDATE", "d": "DELETE", "D": "TRUNCATE", "x": "REFERENCES",
     "t": "TRIGGER", "X": "EXECUTE", "U": "USAGE", "C": "CREATE", "T": "TEMPORARY", "c": "CONNECT",
     "m": "MAINTAIN",
 }  # fmt: skip
-_BY_NAME: Final = {name.lower(): letter for letter, name in NAMES.items()} | {"temp": "T"}
+_BY_NAME: Final = {name.lower(): letter for letter, name in PRIVILEGE_NAMES.items()} | {"temp": "T"}
 
-ALL: Final[Mapping[str, str]] = {
+ALL_PRIVILEGES: Final[Mapping[str, str]] = {
     "table": "arwdDxtm", "column": "arwx", "sequence": "rwU", "database": "CTc", "schema": "UC",
     "type": "U", "function": "X", "language": "U", "foreign-data wrapper": "U",
     "foreign server": "U", "tablespace": "C", "large object": "rw",
@@ -55,7 +55,7 @@ Acl: TypeAlias = tuple[AclItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class ObjectPrivileges:
     """The owner of an object and the privileges on it; `acl` None: none was ever granted."""
 
     owner: int = OWNER
@@ -63,13 +63,13 @@ class Rights:
     version: int = 0
 
 
-def ordered(letters: Iterable[str]) -> str:
-    """Each letter once, in the order of `LETTERS`."""
+def ordered_letters(letters: Iterable[str]) -> str:
+    """Each letter once, in the order of `PRIVILEGE_LETTERS`."""
     there = set(letters)
-    return "".join(letter for letter in LETTERS if letter in there)
+    return "".join(letter for letter in PRIVILEGE_LETTERS if letter in there)
 
 
-def letter_of(name: str) -> str:
+def privilege_letter(name: str) -> str:
     """The privilege of that name. Raises 42601."""
     letter = _BY_NAME.get(name)
     if letter is None:
@@ -83,11 +83,11 @@ def default_acl(kind: str, owner: int) -> Acl:
     if kind in _EVERYBODY:
         items.append(AclItem(PUBLIC, owner, _EVERYBODY[kind]))
     if kind != "column":
-        items.append(AclItem(owner, owner, ordered(ALL[kind])))
+        items.append(AclItem(owner, owner, ordered_letters(ALL_PRIVILEGES[kind])))
     return tuple(items)
 
 
-def is_same(one: Acl, other: Acl) -> bool:
+def is_same_acl(one: Acl, other: Acl) -> bool:
     """Whether two lists are equal regardless of order."""
     return set(one) == set(other)
 
@@ -95,14 +95,16 @@ def is_same(one: Acl, other: Acl) -> bool:
 # --- what somebody has -------------------------------------------------------------------------
 
 
-def grantable(acl: Acl, role: int, owner: int) -> str:
+def grantable_letters(acl: Acl, role: int, owner: int) -> str:
     """The privileges that a role may grant, as the owner or by grant option."""
     if role == owner:
-        return LETTERS
-    return ordered(letter for item in acl if item.grantee == role for letter in item.options)
+        return PRIVILEGE_LETTERS
+    return ordered_letters(
+        letter for item in acl if item.grantee == role for letter in item.options
+    )
 
 
-def mentioned(acl: Acl) -> frozenset[int]:
+def roles_in_acl(acl: Acl) -> frozenset[int]:
     """The roles that occur in a list."""
     return frozenset({oid for item in acl for oid in (item.grantee, item.grantor)}) - {PUBLIC}
 
@@ -111,7 +113,7 @@ def mentioned(acl: Acl) -> frozenset[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Granting:
+class GrantOperation:
     """A GRANT or REVOKE of `letters` as it is done to every list. `option`: WITH GRANT OPTION, or
     GRANT OPTION FOR. `cascade`: of a REVOKE.
     """
@@ -123,7 +125,7 @@ class Granting:
     cascade: bool = False
 
 
-def granted(acl: Acl, granting: Granting, *, grantor: int, owner: int) -> Acl:
+def apply_grant(acl: Acl, granting: GrantOperation, *, grantor: int, owner: int) -> Acl:
     """The list after a GRANT or REVOKE (merge_acl_with_grant). Raises 0LP01, 2BP01."""
     for grantee in granting.grantees:
         if not granting.is_grant:
@@ -146,8 +148,8 @@ def _added(acl: Acl, more: AclItem) -> Acl:
         return (*acl, more) if more.privileges else acl
     both = AclItem(
         *pair,
-        ordered(known.privileges + more.privileges),
-        ordered(known.options + more.options),
+        ordered_letters(known.privileges + more.privileges),
+        ordered_letters(known.options + more.options),
     )
     return tuple(both if item is known else item for item in acl)
 
@@ -157,12 +159,12 @@ def _check_circle(acl: Acl, grantee: int, grantor: int, letters: str, owner: int
     for item in acl:
         if item.grantee == grantee and item.options:
             acl = _taken(acl, item, item.options, owner, options_only=True)
-    if not set(letters) <= set(grantable(acl, grantor, owner)):
+    if not set(letters) <= set(grantable_letters(acl, grantor, owner)):
         message = "grant options cannot be granted back to your own grantor"
         raise SqlError("0LP01", message)
 
 
-def _revoked(acl: Acl, granting: Granting, grantee: int, grantor: int, owner: int) -> Acl:
+def _revoked(acl: Acl, granting: GrantOperation, grantee: int, grantor: int, owner: int) -> Acl:
     pair = (grantee, grantor)
     item = next((item for item in acl if (item.grantee, item.grantor) == pair), None)
     if item is None:
@@ -192,15 +194,15 @@ def _taken(acl: Acl, item: AclItem, letters: str, owner: int, *, options_only: b
 
 def _lost(acl: Acl, item: AclItem, letters: str, owner: int) -> str:
     """What a grantee may not grant any more, now that the list is this."""
-    still = grantable(acl, item.grantee, owner)
-    return ordered(x for x in item.options if x in letters and x not in still)
+    still = grantable_letters(acl, item.grantee, owner)
+    return ordered_letters(x for x in item.options if x in letters and x not in still)
 
 
 def _without(acl: Acl, gone: AclItem, letters: str, *, options_only: bool) -> Acl:
     privileges = gone.privileges
     if not options_only:
-        privileges = ordered(x for x in privileges if x not in letters)
-    options = ordered(x for x in gone.options if x not in letters)
+        privileges = ordered_letters(x for x in privileges if x not in letters)
+    options = ordered_letters(x for x in gone.options if x not in letters)
     left = replace(gone, privileges=privileges, options=options)
     return tuple(kept for item in acl if (kept := left if item == gone else item).privileges)
 
@@ -208,7 +210,7 @@ def _without(acl: Acl, gone: AclItem, letters: str, *, options_only: bool) -> Ac
 # --- owners and roles that change --------------------------------------------------------------
 
 
-def with_owner(acl: Acl | None, old: int, new: int) -> Acl | None:
+def acl_with_owner(acl: Acl | None, old: int, new: int) -> Acl | None:
     """The list after a change of owner: privileges and grants of the old owner pass to the new one
     (aclnewowner).
     """
@@ -222,7 +224,7 @@ def with_owner(acl: Acl | None, old: int, new: int) -> Acl | None:
     return made
 
 
-def without_role(acl: Acl, role: int, owner: int) -> Acl:
+def acl_without_role(acl: Acl, role: int, owner: int) -> Acl:
     """The list without a role's privileges and the grants that depend on them (DROP OWNED)."""
     for item in acl:
         if item.grantee == role and item in acl:
@@ -230,14 +232,14 @@ def without_role(acl: Acl, role: int, owner: int) -> Acl:
     return tuple(item for item in acl if role not in (item.grantee, item.grantor) or role == owner)
 
 
-def merged(one: Acl, other: Acl) -> Acl:
+def merge_acls(one: Acl, other: Acl) -> Acl:
     """The union of two lists (aclmerge)."""
     for item in other:
         one = _added(one, item)
     return one
 
 
-def in_order(acl: Acl) -> Acl:
+def sorted_acl(acl: Acl) -> Acl:
     """The list in the order in which PostgreSQL compares lists (aclitemsort)."""
     return tuple(sorted(acl, key=lambda item: (item.grantee, item.grantor)))
 
@@ -245,7 +247,7 @@ def in_order(acl: Acl) -> Acl:
 # --- as catalogs show them ---------------------------------------------------------------------
 
 
-def item_text(item: AclItem, name: Callable[[int], str]) -> str:
+def acl_item_text(item: AclItem, name: Callable[[int], str]) -> str:
     """An item as type aclitem prints it; `name` returns a role's name."""
     grantee = "" if item.grantee == PUBLIC else _put_name(name(item.grantee))
     letters = "".join(x + ("*" if x in item.options else "") for x in item.privileges)
@@ -259,9 +261,9 @@ def _put_name(name: str) -> str:
     return f'"{escaped}"'
 
 
-def exploded(acl: Acl) -> Iterator[tuple[int, int, str, bool]]:
+def explode_acl(acl: Acl) -> Iterator[tuple[int, int, str, bool]]:
     """Grantor, grantee, privilege and grant option of each entry (aclexplode)."""
     for item in acl:
-        for letter in LETTERS:
+        for letter in PRIVILEGE_LETTERS:
             if letter in item.privileges:
-                yield item.grantor, item.grantee, NAMES[letter], letter in item.options
+                yield item.grantor, item.grantee, PRIVILEGE_NAMES[letter], letter in item.options

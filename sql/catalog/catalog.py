@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sql.catalog.acl import Rights
+from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.objects import (
-    RELATION,
-    TYPE,
+    RELATION_SPACE,
+    TYPE_SPACE,
     CatalogObject,
     Domain,
     DomainDefinition,
@@ -94,7 +94,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckConstraint:
     """A CHECK constraint. `expression`: its text, over the table's columns."""
 
     name: str
@@ -170,7 +170,7 @@ class Table:
     timeline: str = SYSTEM_TIMELINE.name
     history_us: int | None = None
     keys: tuple[Key, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[CheckConstraint, ...] = ()
     numbers: int = 0
     """The largest number that a column has had; 0: as many as there are columns."""
     foreign_keys: tuple[ForeignKey, ...] = ()
@@ -247,12 +247,14 @@ class Catalog:
     comments: Mapping[Subject, str] = field(default_factory=dict[Subject, str])
     roles: Mapping[int, Role] = field(default_factory=dict[int, Role])
     """By oid; those that have always been there only if they were changed (`catalog/roles.py`)."""
-    rights: Mapping[Subject, Rights] = field(default_factory=dict[Subject, Rights])
+    rights: Mapping[Subject, ObjectPrivileges] = field(
+        default_factory=dict[Subject, ObjectPrivileges]
+    )
     """Owner and privileges of objects that differ from the defaults (R1 of `ownership.py`)."""
 
     def relation(self, schema: str, name: str) -> CatalogObject | None:
         """A sequence, view or index by its name."""
-        return self.objects.get((RELATION, schema, name)) if self.objects else None
+        return self.objects.get((RELATION_SPACE, schema, name)) if self.objects else None
 
     def sequences(self) -> Iterator[SequenceDefinition]:
         """All sequences."""
@@ -272,7 +274,7 @@ class Catalog:
 
     def type_named(self, schema: str, name: str) -> UserType | None:
         """A user-defined type by its name."""
-        found = self.objects.get((TYPE, schema, name)) if self.objects else None
+        found = self.objects.get((TYPE_SPACE, schema, name)) if self.objects else None
         return found if isinstance(found, EnumDefinition | DomainDefinition) else None
 
     def indexes(self, oid: int) -> Iterator[IndexDefinition]:
@@ -298,25 +300,25 @@ class Catalog:
 
 
 @dataclass(frozen=True, slots=True)
-class LookUp:
+class NameDependency:
     """A name dependency: what a statement found a name to be. A table's oid, or None for missing.
 
     `name` None: the schema itself, 0 if it exists; with no schema either: see WHOLE_CATALOG. A type
-    is its oid and version, since its meaning changes with its definition: `state_of`. `version`:
-    the version of a view's definition that was read; None: only its existence matters.
+    is its oid and version, since its meaning changes with its definition: `type_dependency_state`.
+    `version`: the version of a view's definition that was read; None: only its existence matters.
     """
 
     schema: str
     name: str | None
     oid: int | None
-    space: str = RELATION
+    space: str = RELATION_SPACE
     version: int | None = None
 
 
-def state_of(found: UserType | None) -> int | None:
+def type_dependency_state(found: UserType | None) -> int | None:
     """The value that a name dependency on a type records: oid and version, None if missing."""
     return None if found is None else found.oid + (found.version << 32)
 
 
-WHOLE_CATALOG: Final = LookUp("", None, None)
+WHOLE_CATALOG: Final = NameDependency("", None, None)
 """The dependency of a statement that reads pg_catalog: on all definitions."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from sql.catalog.catalog import Column, Table
 
-NAME_BYTES_MAX: Final = 63
+IDENTIFIER_BYTES_MAX: Final = 63
 """PostgreSQL's NAMEDATALEN, without the zero behind it."""
 
 
@@ -24,10 +24,10 @@ def constraint_names(table: Table) -> Iterator[str]:
 
 def not_null_name(table: Table, column: Column) -> str:
     """The name of a column's NOT NULL, which survives renaming of table or column."""
-    return column.not_null_name or joined_name(table.name, column.name, "not_null")
+    return column.not_null_name or make_object_name(table.name, column.name, "not_null")
 
 
-def with_not_null_names(table: Table) -> Table:
+def with_stored_not_null_names(table: Table) -> Table:
     """The table with the names of its NOT NULL constraints stored, before it is renamed."""
     named = tuple(
         replace(column, not_null_name=not_null_name(table, column)) if column.not_null else column
@@ -36,18 +36,20 @@ def with_not_null_names(table: Table) -> Table:
     return replace(table, columns=named)
 
 
-def joined_name(first: str, second: str, label: str) -> str:
+def make_object_name(first: str, second: str, label: str) -> str:
     """`first_second_label`; the longer of the two names is cut until it fits (makeObjectName)."""
     parts = [part for part in (first, second) if part]
-    room = NAME_BYTES_MAX - len(label.encode()) - len(parts)
+    room = IDENTIFIER_BYTES_MAX - len(label.encode()) - len(parts)
     sizes = [len(part.encode()) for part in parts]
     while sum(sizes) > room:
         # PostgreSQL's makeObjectName: the second name gives way when both are equally long.
         longer = 0 if len(sizes) == 1 or sizes[0] > sizes[1] else 1
         sizes[longer] -= 1
-    return "_".join([*(cut(part, size) for part, size in zip(parts, sizes, strict=True)), label])
+    return "_".join(
+        [*(truncate_identifier(part, size) for part, size in zip(parts, sizes, strict=True)), label]
+    )
 
 
-def cut(text: str, size: int) -> str:
+def truncate_identifier(text: str, size: int) -> str:
     """The beginning of a name, of at most so many bytes."""
     return text.encode()[:size].decode(errors="ignore")

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from sql.catalog.catalog import Catalog, ForeignKey, Key, Table
 
 
-def children(catalog: Catalog, oid: int) -> list[tuple[Table, ForeignKey]]:
+def referencing_keys(catalog: Catalog, oid: int) -> list[tuple[Table, ForeignKey]]:
     """The foreign keys that refer to a table."""
     return [
         (table, key)
@@ -15,12 +15,12 @@ def children(catalog: Catalog, oid: int) -> list[tuple[Table, ForeignKey]]:
     ]
 
 
-def connected(catalog: Catalog, tables: Sequence[Table]) -> tuple[Table, ...]:
+def foreign_key_closure(catalog: Catalog, tables: Sequence[Table]) -> tuple[Table, ...]:
     """These tables, and all that their foreign keys check or change when these are written."""
     found = {table.oid: table for table in tables}
     waiting = [*tables]
     while waiting:
-        for child, key in children(catalog, waiting.pop().oid):
+        for child, key in referencing_keys(catalog, waiting.pop().oid):
             acts = not {key.on_delete, key.on_update} <= {"no action", "restrict"}
             if child.oid not in found and acts:
                 waiting.append(child)
@@ -30,18 +30,20 @@ def connected(catalog: Catalog, tables: Sequence[Table]) -> tuple[Table, ...]:
     return tuple(found.values())
 
 
-def dependents(catalog: Catalog, dropped: Collection[int]) -> list[tuple[Table, ForeignKey, Table]]:
+def dependent_foreign_keys(
+    catalog: Catalog, dropped: Collection[int]
+) -> list[tuple[Table, ForeignKey, Table]]:
     """Foreign keys of other tables that refer to these: child, key, parent."""
     by_oid = {table.oid: table for table in catalog.tables.values()}
     return [
         (child, key, by_oid[oid])
         for oid in dropped
-        for child, key in children(catalog, oid)
+        for child, key in referencing_keys(catalog, oid)
         if child.oid not in dropped
     ]
 
 
-def refers_to(parent: Table, foreign: ForeignKey, key: Key) -> bool:
+def is_reference_to_key(parent: Table, foreign: ForeignKey, key: Key) -> bool:
     """Whether a foreign key depends on this key of the referenced table."""
     numbers = sorted(parent.number_of(ordinal) for ordinal in key.columns)
     return not key.deferrable and numbers == sorted(foreign.references)

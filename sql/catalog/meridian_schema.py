@@ -54,14 +54,15 @@ CUTS: Final = _relation(
     version=INT8, files=INT8, rows=INT8, bytes=INT8,
 )  # fmt: skip
 
-CONFLICTS: Final = _relation(
+CONFLICT_STATISTICS: Final = _relation(
     5, "conflicts",
     timeline=TEXT, validated=INT8, by_predicate=INT8, by_table=INT8, by_row=INT8, by_key=INT8,
     avoided=INT8,
 )  # fmt: skip
 
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
-    table.name: table for table in (TIMELINES, FRONTIERS, READ_HOLDS, TRANSACTIONS, CUTS, CONFLICTS)
+    table.name: table
+    for table in (TIMELINES, FRONTIERS, READ_HOLDS, TRANSACTIONS, CUTS, CONFLICT_STATISTICS)
 }
 
 
@@ -70,6 +71,6 @@ def is_system_relation(relation: RelationId) -> bool:
     return "." in relation
 
 
-def is_system(table: Table) -> bool:
+def is_server_state(table: Table) -> bool:
     """Whether a relation shows the server's present state: a system relation (Y1) or a sequence."""
     return not table.timeline

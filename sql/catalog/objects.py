@@ -11,8 +11,8 @@ from typing import ClassVar, Final, TypeAlias
 from sql.types.enums import EnumType
 from sql.types.sql_type import SqlType, quoted_name, user_type_name
 
-RELATION: Final = "relation"
-TYPE: Final = "type"
+RELATION_SPACE: Final = "relation"
+TYPE_SPACE: Final = "type"
 
 INT_BOUNDS: Final = {
     "int2": (-(1 << 15), (1 << 15) - 1),
@@ -22,11 +22,11 @@ INT_BOUNDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class ObjectDefinition:
     """The fields that all objects have (O1, O2)."""
 
     kind: ClassVar[str]
-    space: ClassVar[str] = RELATION
+    space: ClassVar[str] = RELATION_SPACE
 
     oid: int
     schema: str
@@ -45,7 +45,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceDefinition(Definition):
+class SequenceDefinition(ObjectDefinition):
     """A sequence. Its current value is not here: `state` names it in the stash, and changes with
     RESTART. `owner`: the oid of the table whose column owns it, 0: none; `owner_field`: that
     column's field. `first`: its first value, if `start` was altered since.
@@ -67,12 +67,12 @@ class SequenceDefinition(Definition):
     first: int | None = None
 
 
-TEXT_CLASSES: Final = ("varchar_ops", "text_pattern_ops", "varchar_pattern_ops")
+TEXT_OPERATOR_CLASSES: Final = ("varchar_ops", "text_pattern_ops", "varchar_pattern_ops")
 """Operator classes of strings that an index may name beside their own."""
 
 
 @dataclass(frozen=True, slots=True)
-class IndexDefinition(Definition):
+class IndexDefinition(ObjectDefinition):
     """CREATE INDEX: a definition that is stored and shown; rows are found without it.
 
     `elements`: the texts of columns and expressions, each with what followed it in `options`
@@ -90,7 +90,7 @@ class IndexDefinition(Definition):
 
 
 @dataclass(frozen=True, slots=True)
-class ViewDefinition(Definition):
+class ViewDefinition(ObjectDefinition):
     """A view: the text of its query, the names of its columns, and what its names mean.
 
     `relations`: schema as written (or empty), name as written, oid, and the columns' names and
@@ -141,10 +141,10 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True)
-class TypeDefinition(Definition):
+class TypeDefinition(ObjectDefinition):
     """An object whose name is in the name space of types."""
 
-    space: ClassVar[str] = TYPE
+    space: ClassVar[str] = TYPE_SPACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ UserType: TypeAlias = EnumDefinition | DomainDefinition
 CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition | UserType
 
 
-def relations_below(thing: CatalogObject) -> tuple[int, ...]:
+def relations_used_by(thing: CatalogObject) -> tuple[int, ...]:
     """The oids of relations that a definition depends on, or names in regclass constants."""
     match thing:
         case ViewDefinition():
@@ -233,7 +233,7 @@ def relations_below(thing: CatalogObject) -> tuple[int, ...]:
             return ()
 
 
-KINDS: Final[dict[str, type[CatalogObject]]] = {
+OBJECT_CLASSES: Final[dict[str, type[CatalogObject]]] = {
     SequenceDefinition.kind: SequenceDefinition,
     IndexDefinition.kind: IndexDefinition,
     ViewDefinition.kind: ViewDefinition,
@@ -242,6 +242,6 @@ KINDS: Final[dict[str, type[CatalogObject]]] = {
 }
 
 
-def word_for(thing: CatalogObject) -> str:
+def object_kind_name(thing: CatalogObject) -> str:
     """The kind of an object as messages name it."""
-    return "type" if thing.space == TYPE else thing.kind
+    return "type" if thing.space == TYPE_SPACE else thing.kind

@@ -15,33 +15,41 @@ from sql.catalog.acl import (
     PUBLIC,
     Acl,
     AclItem,
-    Rights,
+    ObjectPrivileges,
     default_acl,
-    in_order,
-    is_same,
-    merged,
+    is_same_acl,
+    merge_acls,
+    sorted_acl,
 )
 from sql.catalog.catalog import Catalog, Table
-from sql.catalog.objects import TYPE, CatalogObject, IndexDefinition, SequenceDefinition, Subject
+from sql.catalog.objects import (
+    TYPE_SPACE,
+    CatalogObject,
+    IndexDefinition,
+    SequenceDefinition,
+    Subject,
+)
 from sql.catalog.roles import DATABASE_OWNER
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 
-_PUBLIC: Final = Rights(
+_PUBLIC: Final = ObjectPrivileges(
     DATABASE_OWNER,
     (AclItem(DATABASE_OWNER, DATABASE_OWNER, "UC"), AclItem(PUBLIC, DATABASE_OWNER, "U")),
 )
-_SYSTEM_SCHEMA: Final = Rights(OWNER, (AclItem(OWNER, OWNER, "UC"), AclItem(PUBLIC, OWNER, "U")))
-_SYSTEM_TABLE: Final = Rights(
+_SYSTEM_SCHEMA: Final = ObjectPrivileges(
+    OWNER, (AclItem(OWNER, OWNER, "UC"), AclItem(PUBLIC, OWNER, "U"))
+)
+_SYSTEM_TABLE: Final = ObjectPrivileges(
     OWNER, (AclItem(OWNER, OWNER, "arwdDxtm"), AclItem(PUBLIC, OWNER, "r"))
 )
-DEFAULT_LETTERS: Final = {
+DEFAULT_ACL_LETTERS: Final = {
     "table": "r", "sequence": "S", "function": "f", "type": "T", "schema": "n", "large object": "L"
 }  # fmt: skip
 """Kinds of objects that ALTER DEFAULT PRIVILEGES knows, as pg_default_acl calls them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class OwnedObject:
     """An object with an owner. `kind`: a key of `acl.ALL`; `name` without its schema."""
 
     subject: Subject
@@ -50,22 +58,22 @@ class Thing:
     name: str
 
 
-def thing_of(found: Table | CatalogObject) -> Thing:
+def owned_object(found: Table | CatalogObject) -> OwnedObject:
     """The object for a relation or type."""
     if isinstance(found, Table):
-        return Thing(Subject("relation", found.oid), "table", found.schema, found.name)
-    if found.space == TYPE:
-        return Thing(Subject("type", found.oid), "type", found.schema, found.name)
+        return OwnedObject(Subject("relation", found.oid), "table", found.schema, found.name)
+    if found.space == TYPE_SPACE:
+        return OwnedObject(Subject("type", found.oid), "type", found.schema, found.name)
     kind = "sequence" if isinstance(found, SequenceDefinition) else "table"
-    return Thing(Subject("relation", found.oid), kind, found.schema, found.name)
+    return OwnedObject(Subject("relation", found.oid), kind, found.schema, found.name)
 
 
-def schema_thing(name: str) -> Thing:
+def owned_schema(name: str) -> OwnedObject:
     """The object for a schema."""
-    return Thing(Subject("schema", name), "schema", name, name)
+    return OwnedObject(Subject("schema", name), "schema", name, name)
 
 
-def rights_of(catalog: Catalog, thing: Thing) -> Rights:
+def object_privileges(catalog: Catalog, thing: OwnedObject) -> ObjectPrivileges:
     """The owner and the privileges of an object (R1)."""
     known = catalog.rights.get(thing.subject)
     if known is not None:
@@ -76,48 +84,50 @@ def rights_of(catalog: Catalog, thing: Thing) -> Rights:
         return _PUBLIC
     of = thing.subject.of
     if thing.subject.kind == "relation" and isinstance(of, int) and of < FIRST_OID:
-        return Rights() if thing.name in ("pg_authid", "pg_shadow") else _SYSTEM_TABLE
-    return Rights()
+        return ObjectPrivileges() if thing.name in ("pg_authid", "pg_shadow") else _SYSTEM_TABLE
+    return ObjectPrivileges()
 
 
-def acl_of(rights: Rights, kind: str) -> Acl:
+def effective_acl(rights: ObjectPrivileges, kind: str) -> Acl:
     """The effective list of privileges: the default one if none is recorded."""
     return default_acl(kind, rights.owner) if rights.acl is None else rights.acl
 
 
-def all_things(catalog: Catalog) -> Iterator[Thing]:
+def owned_objects(catalog: Catalog) -> Iterator[OwnedObject]:
     """All user-defined objects with an owner, and the database."""
-    yield Thing(DATABASE, "database", "", "")
+    yield OwnedObject(DATABASE_SUBJECT, "database", "", "")
     for name in sorted(catalog.schemas):
-        yield schema_thing(name)
+        yield owned_schema(name)
     for table in catalog.tables.values():
-        yield thing_of(table)
+        yield owned_object(table)
     for found in catalog.objects.values():
         if not isinstance(found, IndexDefinition):
-            yield thing_of(found)
+            yield owned_object(found)
 
 
-def first_acl(catalog: Catalog, thing: Thing, owner: int) -> Acl | None:
+def user_default_acl(catalog: Catalog, thing: OwnedObject, owner: int) -> Acl | None:
     """What ALTER DEFAULT PRIVILEGES gives a new thing (get_user_default_acl); None: nothing."""
-    letter = DEFAULT_LETTERS[thing.kind]
-    everywhere = catalog.rights.get(Subject("default", owner, letter), Rights()).acl
+    letter = DEFAULT_ACL_LETTERS[thing.kind]
+    everywhere = catalog.rights.get(Subject("default", owner, letter), ObjectPrivileges()).acl
     inside = Subject("default", owner, letter + thing.schema)
-    here = None if thing.kind == "schema" else catalog.rights.get(inside, Rights()).acl
+    here = None if thing.kind == "schema" else catalog.rights.get(inside, ObjectPrivileges()).acl
     if everywhere is None and here is None:
         return None
     plain = default_acl(thing.kind, owner)
-    made = merged(plain if everywhere is None else everywhere, here or ())
-    return None if is_same(made, plain) else in_order(made)
+    made = merge_acls(plain if everywhere is None else everywhere, here or ())
+    return None if is_same_acl(made, plain) else sorted_acl(made)
 
 
-def rights_renamed(catalog: Catalog, old: str, new: str) -> tuple[tuple[Subject, Rights], ...]:
+def privileges_of_renamed_schema(
+    catalog: Catalog, old: str, new: str
+) -> tuple[tuple[Subject, ObjectPrivileges], ...]:
     """The privileges of a renamed schema, and the default privileges in it."""
-    moved = [(Subject("schema", new), rights_of(catalog, schema_thing(old)))]
+    moved = [(Subject("schema", new), object_privileges(catalog, owned_schema(old)))]
     for subject, said in catalog.rights.items():
         if subject.kind == "default" and subject.schema == old:
             moved.append((Subject("default", subject.of, f"{str(subject.part)[0]}{new}"), said))
     return tuple((subject, replace(said, version=1)) for subject, said in moved)
 
 
-DATABASE: Final = Subject("database", "")
+DATABASE_SUBJECT: Final = Subject("database", "")
 """The subject of the one database, regardless of its name."""

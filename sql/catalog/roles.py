@@ -20,7 +20,7 @@ from typing import Final
 
 from sql.catalog.acl import OWNER
 
-FIRST: Final = "meridian"
+FIRST_SUPERUSER_NAME: Final = "meridian"
 """What the first superuser is called by those who have a role of their own."""
 DATABASE_OWNER: Final = 6171
 """pg_database_owner: its one member is the owner of the database."""
@@ -61,7 +61,7 @@ class Role:
 
 _FIRST: Final = Role(
     OWNER,
-    FIRST,
+    FIRST_SUPERUSER_NAME,
     superuser=True,
     create_role=True,
     create_database=True,
@@ -85,7 +85,7 @@ def _predefined(name: str, oid: int) -> Role:
     return Role(oid, name, members=(monitor,) if name in _MONITORED else ())
 
 
-BUILT_IN: Final[Mapping[int, Role]] = {
+BUILT_IN_ROLES: Final[Mapping[int, Role]] = {
     OWNER: _FIRST,
     **{oid: _predefined(name, oid) for name, oid in _PREDEFINED.items()},
 }
@@ -95,7 +95,9 @@ class Roles:
     """All roles as one session sees them (U2). `login`: the name that it connected under."""
 
     def __init__(self, stored: Mapping[int, Role], login: str, database_owner: int = OWNER) -> None:
-        self._by_oid: Mapping[int, Role] = {**BUILT_IN, **stored} if stored else BUILT_IN
+        self._by_oid: Mapping[int, Role] = (
+            {**BUILT_IN_ROLES, **stored} if stored else BUILT_IN_ROLES
+        )
         self._login = login
         self._database_owner = database_owner
 
@@ -119,8 +121,8 @@ class Roles:
 
     def name(self, oid: int) -> str:
         """The name of a role, as pg_get_userbyid() answers."""
-        if oid == OWNER and self._names[self._login or FIRST] == OWNER:
-            return self._login or FIRST
+        if oid == OWNER and self._names[self._login or FIRST_SUPERUSER_NAME] == OWNER:
+            return self._login or FIRST_SUPERUSER_NAME
         role = self._by_oid.get(oid)
         return f"unknown (OID={oid})" if role is None else role.name
 
@@ -178,6 +180,6 @@ class Roles:
         return oid == target or self.is_super(oid) or target in self.above(oid, "usage")
 
 
-def is_reserved(name: str) -> bool:
+def is_reserved_role_name(name: str) -> bool:
     """Whether a role name is reserved for the system."""
     return name.startswith("pg_")

@@ -24,7 +24,7 @@ from typing import Final
 
 from sql.catalog.catalog import Column, Table
 from sql.catalog.meridian_schema import SYSTEM_SCHEMA
-from sql.types.sql_type import BOOL, INT4, INT8, OID, TEXT, VECTORS, SqlType, plain_type
+from sql.types.sql_type import BOOL, INT4, INT8, OID, TEXT, VECTOR_TYPE_OIDS, SqlType, plain_type
 
 PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"
@@ -33,7 +33,7 @@ CATALOG_SCHEMAS: Final = (PG_CATALOG, INFORMATION_SCHEMA)
 SYSTEM_SCHEMAS: Final = frozenset({*CATALOG_SCHEMAS, SYSTEM_SCHEMA})
 """They are always there, and nobody creates or drops anything in them."""
 
-FILLED: Final = frozenset(
+COMPUTED_CATALOGS: Final = frozenset(
     {
         f"{PG_CATALOG}.{name}"
         for name in (
@@ -61,7 +61,7 @@ FILLED: Final = frozenset(
     }
 )  # fmt: skip
 
-EMPTY: Final = frozenset(
+EMPTY_CATALOGS: Final = frozenset(
     {
         f"{PG_CATALOG}.{name}"
         for name in (
@@ -99,7 +99,7 @@ def _helper(number: int, name: str, /, **columns: SqlType) -> Table:
 
 
 _HELPER_OIDS: Final = 14_900
-HELPERS: Final = {
+HELPER_RELATIONS: Final = {
     (PG_CATALOG, table.name): table
     for table in (
         _helper(0, "meridian_definitions", oid=OID, part=INT4, definition=TEXT),
@@ -121,10 +121,10 @@ them.
 
 def system_catalog(schema: str, name: str) -> Table | None:
     """The relation, if it is known (G1)."""
-    return _relations().get((schema, name)) or HELPERS.get((schema, name))
+    return _relations().get((schema, name)) or HELPER_RELATIONS.get((schema, name))
 
 
-def is_refused(schema: str, name: str) -> bool:
+def is_unsupported_catalog(schema: str, name: str) -> bool:
     """Whether PostgreSQL has the relation, and Meridian does not (G1)."""
     return (schema, name) in _names() and (schema, name) not in _relations()
 
@@ -134,12 +134,12 @@ def system_catalogs() -> Mapping[tuple[str, str], Table]:
     return _relations()
 
 
-def is_catalog(table: Table) -> bool:
+def is_system_catalog(table: Table) -> bool:
     """Whether a relation is one of pg_catalog or information_schema."""
     return table.schema in CATALOG_SCHEMAS
 
 
-def is_view(table: Table) -> bool:
+def is_catalog_view(table: Table) -> bool:
     """Whether the relation is a view in PostgreSQL."""
     return _kinds()[table.schema, table.name] == "v"
 
@@ -168,7 +168,7 @@ def _kinds() -> Mapping[tuple[str, str], str]:
 
 @cache
 def _relations() -> Mapping[tuple[str, str], Table]:
-    known = FILLED | EMPTY
+    known = COMPUTED_CATALOGS | EMPTY_CATALOGS
     return {
         (schema, name): Table(
             oid, schema, name, f"{schema}.{name}", tuple(map(_column, columns.split(", "))),
@@ -180,13 +180,13 @@ def _relations() -> Mapping[tuple[str, str], Table]:
 
 
 @cache
-def vectors() -> Mapping[tuple[int, int], SqlType]:
+def vector_columns() -> Mapping[tuple[int, int], SqlType]:
     """The columns that PostgreSQL shows as vectors, by oid of their relation and number."""
     return {
         (oid, number): SqlType(kind)
         for _, _, oid, _, columns in _lines()
         for number, column in enumerate(columns.split(", "), 1)
-        if (kind := column.split(" ")[1].removesuffix("!")) in VECTORS
+        if (kind := column.split(" ")[1].removesuffix("!")) in VECTOR_TYPE_OIDS
     }
 
 

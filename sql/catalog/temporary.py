@@ -2,12 +2,12 @@
 
 from typing import Final
 
-ALIAS: Final = "pg_temp"
+TEMPORARY_SCHEMA_ALIAS: Final = "pg_temp"
 
 
-PREFIX: Final = "pg_temp_"
+TEMPORARY_SCHEMA_PREFIX: Final = "pg_temp_"
 
 
-def is_temporary(schema: str) -> bool:
+def is_temporary_schema(schema: str) -> bool:
     """Whether a schema holds temporary objects."""
-    return schema.startswith(PREFIX)
+    return schema.startswith(TEMPORARY_SCHEMA_PREFIX)

@@ -11,8 +11,8 @@ INVARIANTS
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sql.emit.rename_outer_columns import note_subqueries
-from sql.emit.select import check_comparable, render
+from sql.emit.rename_outer_columns import note_subquery_columns
+from sql.emit.select import check_comparable, render_select
 from sql.emit.state import Scope, Select, Statement
 from sql.plan.nodes import (
     CteScan,
@@ -34,7 +34,7 @@ CTES_BEGIN: Final = "with recursive "
 """What a statement with WITH queries begins with."""
 
 
-def with_relations(text: str, relations: Sequence[str]) -> str:
+def prepend_ctes(text: str, relations: Sequence[str]) -> str:
     """A statement with further WITH queries in front of its own."""
     front = ", ".join(relations)
     if text.startswith(CTES_BEGIN):
@@ -42,25 +42,25 @@ def with_relations(text: str, relations: Sequence[str]) -> str:
     return f"with {front} {text}"
 
 
-def with_query(plan: With, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:
+def emit_with_query(plan: With, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:
     """The input; the definition goes in front of the statement (E1)."""
     statement = scope.statement
     if not statement.dialect.materialized and is_volatile_plan(plan.definition):
         # Nothing makes this engine run it once.
         raise statement.dialect.unsupported("a WITH query with a volatile function")
     columns = output_columns(plan.definition)
-    text = render(select(plan.definition, scope), columns)
+    text = render_select(select(plan.definition, scope), columns)
     name = statement.alias()
     called = [f"c{column.id}" for column in columns] or ["z"]
     statement.cte_columns[plan.cte] = (name, called)
-    note_subqueries(plan.cte, plan.definition, statement)
+    note_subquery_columns(plan.cte, plan.definition, statement)
     statement.ctes.append(
         f"{name}({', '.join(called)}) as {statement.dialect.materialized}({text})"
     )
     return select(plan.input, scope)
 
 
-def cte_scan(plan: CteScan, scope: Scope) -> Select:
+def emit_cte_scan(plan: CteScan, scope: Scope) -> Select:
     """The rows of a query in front, or of the last iteration of a recursion."""
     name, called = scope.statement.cte_columns[plan.cte]
     alias = scope.statement.alias()
@@ -97,7 +97,9 @@ def _has_pipelines(plan: Plan) -> bool:
     )
 
 
-def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:
+def emit_recursive(
+    plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Select]
+) -> Select:
     """A recursive WITH query; it stands in front of the statement if it refers to nothing around
     it.
     """
@@ -116,11 +118,11 @@ def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Sel
         _check_step(plan.step, statement)
     name, alias = statement.alias(), statement.alias()
     called = [f"c{column.id}" for column in plan.columns]
-    base = render(select(plan.base, scope), output_columns(plan.base), plan.columns)
+    base = render_select(select(plan.base, scope), output_columns(plan.base), plan.columns)
     statement.cte_columns[plan.cte] = (name, called)
-    note_subqueries(plan.cte, plan.base, statement)
+    note_subquery_columns(plan.cte, plan.base, statement)
     statement.rounds.add(plan.cte)
-    step = render(select(plan.step, scope), output_columns(plan.step), plan.columns)
+    step = render_select(select(plan.step, scope), output_columns(plan.step), plan.columns)
     statement.rounds.discard(plan.cte)
     union = f"union{' all' if plan.all else ''}"
     text = f"{name}({', '.join(called)}) as (({base}) {union} ({step}))"

@@ -8,7 +8,7 @@ INVARIANTS
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sql.emit.state import Given, OutsideCall, OutsideFunction
+from sql.emit.state import EvaluatorCall, GivenParameter, WorkerFunction
 from sql.plan.nodes import PlanColumn
 
 
@@ -26,23 +26,23 @@ class EmittedQuery:
     text: str
     arguments: Mapping[str, str]
     columns: tuple[PlanColumn, ...]
-    calls: Mapping[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
+    calls: Mapping[str, EvaluatorCall] = field(default_factory=dict[str, EvaluatorCall])
     row_by_row: bool = False
-    parameters: tuple[Given, ...] = ()
-    functions: Mapping[str, OutsideFunction] = field(default_factory=dict[str, OutsideFunction])
-    made: "tuple[Made, ...]" = ()
+    parameters: tuple[GivenParameter, ...] = ()
+    functions: Mapping[str, WorkerFunction] = field(default_factory=dict[str, WorkerFunction])
+    made: "tuple[DerivedRelation, ...]" = ()
     rounds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class DerivedRelation:
     """The rows of a query as a relation of this name, columns `f0`, `f1` .. by position; with those
     of all iterations `rounds`, if it is a recursion.
     """
 
     name: str
     base: EmittedQuery
-    rounds: "Rounds | None" = None
+    rounds: "Iterations | None" = None
 
     @property
     def within(self) -> frozenset[str]:
@@ -53,7 +53,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class Iterations:
     """The iterations of a recursion: `step` runs as long as the last iteration had rows, which it
     finds in the relation `last`. `distinct`: the step also reads the rows of all iterations so far,
     by the name of the relation, and returns only rows that are not among them. `rows_max`: this

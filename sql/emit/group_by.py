@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
-from sql.emit.select import derived, extended, shown_by_groups, within
+from sql.emit.select import as_derived_table, is_preserved_by_groups, scope_over, with_extra_columns
 from sql.emit.state import Scope, Select
 from sql.plan.nodes import Aggregate, ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import column_ids, has_subquery
-from sql.rewrite.guard_expressions import filtered
+from sql.rewrite.guard_expressions import with_guarded_arguments
 
 _COUNTS: Final = frozenset({"count", "regr_count"})
 """Aggregates that are not NULL over nothing."""
@@ -30,11 +30,11 @@ def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
         keys = tuple(ColumnRef(column.id, column.type) for column in plan.key_columns)
         columns = (*columns, *plan.key_columns)
     plan, select = _with_arguments(plan, columns, select, scope)
-    inside = within(select, scope)
+    inside = scope_over(select, scope)
     key_texts = [inside.key(key, "grouping by") for key in keys]
     outputs = {
         column.id: text
-        if shown_by_groups(key.type, scope.statement.dialect)
+        if is_preserved_by_groups(key.type, scope.statement.dialect)
         else _any_one(inside.emit(key), text, sets=plan.sets is not None)
         for column, key, text in zip(plan.key_columns, keys, key_texts, strict=True)
     }
@@ -59,12 +59,12 @@ def _any_one(value: str, key: str, *, sets: bool) -> str:
 
 def distinct_groups(select: Select, columns: Sequence[PlanColumn], scope: Scope) -> Select:
     """DISTINCT of values that the engine compares by sort keys: one row of each group."""
-    inside = within(select, scope)
+    inside = scope_over(select, scope)
     refs = [ColumnRef(column.id, column.type) for column in columns]
     keys = [inside.key(ref, "DISTINCT of") for ref in refs]
     outputs = {
         ref.id: key
-        if shown_by_groups(ref.type, scope.statement.dialect)
+        if is_preserved_by_groups(ref.type, scope.statement.dialect)
         else f"first({inside.emit(ref)})"
         for ref, key in zip(refs, keys, strict=True)
     }
@@ -84,7 +84,7 @@ def _with_arguments(
         if not _uses(outer, call):
             taken = [arg for arg in call.args if not select.names.keys() >= set(column_ids(arg))]
         else:
-            call = filtered(call)
+            call = with_guarded_arguments(call)
             taken = [part for part in _parts(call) if has_subquery(part) or _refers(outer, part)]
         for part in taken:
             number = ColumnId(-1 - len(made))
@@ -94,7 +94,7 @@ def _with_arguments(
     calls = tuple(map(moved, plan.aggregates))
     if not made:
         return plan, select
-    inside = within(select, scope)
+    inside = scope_over(select, scope)
     columns = (*below, *made.values())
     texts = {column.id: inside.emit(part) for part, column in made.items()}
     select = _derived_with(select, {**select.names, **texts}, columns, scope)
@@ -144,12 +144,14 @@ def _derived_with(
 
 def _with_keys(plan: GroupBy, select: Select, scope: Scope) -> Select:
     """A derived table that also has the keys as columns: a key's text must not be repeated."""
-    inside = within(select, scope)
+    inside = scope_over(select, scope)
     keys = {
         column.id: inside.emit(key) for column, key in zip(plan.key_columns, plan.keys, strict=True)
     }
     columns = (*output_columns(plan.input), *plan.key_columns)
-    return derived(replace(select, outputs={**select.names, **keys}), columns, scope.statement)
+    return as_derived_table(
+        replace(select, outputs={**select.names, **keys}), columns, scope.statement
+    )
 
 
 def _by_sets(plan: GroupBy, select: Select, keys: Sequence[str], scope: Scope) -> Select:
@@ -180,7 +182,7 @@ def _with_empty_set(plan: GroupBy, select: Select, scope: Scope) -> Select:
     if plan.sets.count(()) > 1:
         raise scope.statement.dialect.unsupported("the same grouping set of no columns twice")
     columns = output_columns(plan)
-    found, alias = extended(select, {"m": "1"}, columns, scope)
+    found, alias = with_extra_columns(select, {"m": "1"}, columns, scope)
     one = scope.statement.alias()
     outputs: dict[ColumnId, str] = dict(found.names)
     for column, call in zip(plan.aggregate_columns, plan.aggregates, strict=True):

@@ -16,7 +16,7 @@ def _asks_outside(expr: Expr) -> bool:
     return any(free_columns(part.plan) for part in subqueries(expr))
 
 
-def counted(expr: Subquery, scope: Scope, query: str) -> str:
+def in_by_count(expr: Subquery, scope: Scope, query: str) -> str:
     """IN and NOT IN as a value: it compares the rows of the query and counts matches."""
     if not scope.statement.dialect.deep_correlation and any(map(_asks_outside, expr.args)):
         what = "IN a subquery, as a value, of a subquery that refers to the rows outside"

@@ -10,22 +10,28 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from sql.regex.characters import ALL, LAST, Ranges, character_class, complement
+from sql.regex.characters import (
+    ALL_CHARACTERS,
+    LAST_CODE_POINT,
+    Ranges,
+    character_class,
+    complement,
+)
 from sql.regex.like import like_regex, parse_like
 from sql.regex.syntax import (
     Anchor,
     AnchorKind,
     BackReference,
+    CapturingGroup,
     Chain,
     Characters,
     Either,
-    Group,
-    Look,
-    Node,
+    Lookaround,
     Regex,
+    RegexNode,
     Repeat,
+    child_nodes,
     has_back_references,
-    parts,
 )
 
 
@@ -107,7 +113,7 @@ def _translated(regex: Regex, dialect: _Dialect) -> str | None:
         return None
 
 
-def _weight(node: Node, times: int) -> int:
+def _weight(node: RegexNode, times: int) -> int:
     if times > _REPEATS_MAX:
         raise _Untranslatable
     match node:
@@ -116,10 +122,10 @@ def _weight(node: Node, times: int) -> int:
         case Repeat(inner, least, most):
             return _weight(inner, times * max(least if most is None else most, 1))
         case _:
-            return sum(_weight(part, times) for part in parts(node))
+            return sum(_weight(part, times) for part in child_nodes(node))
 
 
-def _text(node: Node, dialect: _Dialect, *, repeated: bool) -> str:
+def _text(node: RegexNode, dialect: _Dialect, *, repeated: bool) -> str:
     match node:
         case Characters(ranges):
             return _set(ranges, dialect)
@@ -128,7 +134,7 @@ def _text(node: Node, dialect: _Dialect, *, repeated: bool) -> str:
             if text is None:
                 raise _Untranslatable
             return text
-        case Look(inner, behind, negative):
+        case Lookaround(inner, behind, negative):
             if not dialect.looks or (behind and not _is_bounded(inner)):
                 raise _Untranslatable
             sign = ("<" if behind else "") + ("!" if negative else "=")
@@ -144,7 +150,7 @@ def _text(node: Node, dialect: _Dialect, *, repeated: bool) -> str:
             several = not (dialect.extracts and most == 1)
             text = _text(inner, dialect, repeated=repeated or several)
             return f"(?:{text}){counts}"
-        case Group(inner):
+        case CapturingGroup(inner):
             # What a repeated group remembers is not the same everywhere.
             if repeated and dialect.remembers:
                 raise _Untranslatable
@@ -156,17 +162,19 @@ def _text(node: Node, dialect: _Dialect, *, repeated: bool) -> str:
             return f"(?:\\{number})"
 
 
-def _is_bounded(node: Node) -> bool:
+def _is_bounded(node: RegexNode) -> bool:
     if isinstance(node, Repeat) and node.most is None:
         return False
-    return not isinstance(node, BackReference | Look) and all(map(_is_bounded, parts(node)))
+    return not isinstance(node, BackReference | Lookaround) and all(
+        map(_is_bounded, child_nodes(node))
+    )
 
 
 def _set(ranges: Ranges, dialect: _Dialect) -> str:
-    if ranges == ALL:
+    if ranges == ALL_CHARACTERS:
         return "(?s:.)"
     if not ranges:
-        return f"[^{dialect.code(1)}-{dialect.code(LAST)}]"
+        return f"[^{dialect.code(1)}-{dialect.code(LAST_CODE_POINT)}]"
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return _character(ranges[0][0], dialect)
     negated = complement(ranges)

@@ -20,21 +20,21 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
+from sql.emit.ctes import CTES_BEGIN, emit_cte_scan, emit_recursive, emit_with_query
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.group_by import distinct_groups, group_by
-from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
+from sql.emit.limits import constant_row_count, distinct_on, limit_by_number, unsorted_input
 from sql.emit.rename_outer_columns import (
     has_set_operation,
-    needs_outer_names,
-    refers_to_subqueries,
-    with_outer_names,
+    needs_renamed_outer_columns,
+    refers_to_subquery_columns,
+    rename_outer_columns,
 )
-from sql.emit.select import derived, render, shown_by_groups, within
+from sql.emit.select import as_derived_table, is_preserved_by_groups, render_select, scope_over
 from sql.emit.set_operations import set_operation
-from sql.emit.state import DEPTH_MAX, Dialect, Names, Scope, Select, Statement
-from sql.emit.windows import with_plain_keys
-from sql.errors import stack_depth
+from sql.emit.state import DEPTH_MAX, ColumnTexts, Dialect, Scope, Select, Statement
+from sql.emit.windows import with_column_keys
+from sql.errors import statement_too_complex
 from sql.plan.depth import check_depth
 from sql.plan.nodes import (
     ColumnId,
@@ -64,10 +64,13 @@ from sql.plan.nodes import (
 from sql.plan.projections import ONE_ROW
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import column_ids, conjuncts, has_subquery, subqueries
-from sql.rewrite.guards.push_filters_below_lateral import pushed
-from sql.rewrite.outer_and_subquery_conditions import is_mixed
-from sql.rewrite.subqueries.join_condition_subqueries import stays_in_condition
-from sql.rewrite.subqueries.lateral_set_functions import flattened, is_beside
+from sql.rewrite.guards.push_filters_below_lateral import push_filter_below_lateral
+from sql.rewrite.outer_and_subquery_conditions import has_outer_and_subquery_condition
+from sql.rewrite.subqueries.lateral_set_functions import (
+    flatten_lateral_sets,
+    is_unnested_beside_rows,
+)
+from sql.rewrite.subqueries.move_join_condition_subqueries import is_uncorrelated_value
 from sql.types.sql_type import Value
 
 _INT_MAX = 2_147_483_647
@@ -93,7 +96,7 @@ def emit_plan(
     has_sets = not dialect.deep_correlation and has_set_operation(plan)
     statement = Statement(dialect, relations, parameters, has_set_operation=has_sets)
     columns = output_columns(plan)
-    text = render(_select(plan, _scope(statement, {})), columns)
+    text = render_select(_select(plan, _scope(statement, {})), columns)
     if statement.ctes:
         text = f"{CTES_BEGIN}{', '.join(statement.ctes)} {text}"
     arguments = {name: value for value, name in statement.strings.items()} | statement.bound
@@ -111,7 +114,7 @@ def emit_plan(
 # --- one SELECT --------------------------------------------------------------------------------
 
 
-def _scope(statement: Statement, columns: Names, *, filtering: bool = False) -> Scope:
+def _scope(statement: Statement, columns: ColumnTexts, *, filtering: bool = False) -> Scope:
     return Scope(statement, columns, _subplan, filtering)
 
 
@@ -119,7 +122,7 @@ def _subplan(plan: Plan, scope: Scope) -> str:
     if not scope.statement.dialect.deep_correlation and free_columns(plan) - scope.nearest:
         what = "a subquery that refers to a query further out"
         raise scope.statement.dialect.unsupported(what)
-    return render(_select(plan, scope), output_columns(plan))
+    return render_select(_select(plan, scope), output_columns(plan))
 
 
 # --- plans -------------------------------------------------------------------------------------
@@ -129,7 +132,7 @@ def _select(plan: Plan, scope: Scope) -> Select:
     statement = scope.statement
     statement.depth += 1
     if statement.depth > DEPTH_MAX:
-        raise stack_depth()
+        raise statement_too_complex()
     select = _node(plan, scope)
     statement.depth -= 1
     return select
@@ -144,10 +147,10 @@ def _node(plan: Plan, scope: Scope) -> Select:
         case Project():
             return _project(plan, scope)
         case Filter():
-            below = pushed(plan)
+            below = push_filter_below_lateral(plan)
             return _filter(below, scope) if isinstance(below, Filter) else _node(below, scope)
         case Join():
-            flat = flattened(plan)
+            flat = flatten_lateral_sets(plan)
             return _join(flat, scope) if isinstance(flat, Join) else _node(flat, scope)
         case GroupBy():
             return group_by(plan, _plain(plan.input, scope), scope)
@@ -166,17 +169,19 @@ def _node(plan: Plan, scope: Scope) -> Select:
         case SetScan():
             return scope.statement.dialect.set_scan(plan, scope)
         case With():
-            return with_query(plan, scope, _select)
+            return emit_with_query(plan, scope, _select)
         case CteScan():
-            return cte_scan(plan, scope)
+            return emit_cte_scan(plan, scope)
         case Recursive():
-            return recursive(plan, scope, _select)
+            return emit_recursive(plan, scope, _select)
 
 
 def _plain(plan: Plan, scope: Scope) -> Select:
     """The plan as a SELECT that may still take WHERE, outputs and groups."""
     select = _select(plan, scope)
-    return select if select.plain else derived(select, output_columns(plan), scope.statement)
+    return (
+        select if select.plain else as_derived_table(select, output_columns(plan), scope.statement)
+    )
 
 
 def _scan(plan: Scan, scope: Scope) -> Select:
@@ -240,15 +245,15 @@ def _project(plan: Project, scope: Scope) -> Select:
     select = below = _select(plan.input, scope)
     apart = select.outputs is not None and not _is_made_of_one_group(plan, scope)
     if apart:
-        select = derived(below, output_columns(plan.input), scope.statement)
+        select = as_derived_table(below, output_columns(plan.input), scope.statement)
     elif select.outputs is not None:
         select = replace(select, names=select.outputs)
     exprs: Sequence[Expr] = plan.exprs
-    if needs_outer_names(exprs, plan.input, scope.statement):
+    if needs_renamed_outer_columns(exprs, plan.input, scope.statement):
         if not select.plain:
-            select = derived(select, output_columns(plan.input), scope.statement)
-        select, exprs = with_outer_names(select, exprs, scope)
-    inside = within(select, scope)
+            select = as_derived_table(select, output_columns(plan.input), scope.statement)
+        select, exprs = rename_outer_columns(select, exprs, scope)
+    inside = scope_over(select, scope)
     outputs = {
         column.id: inside.emit(expr) for column, expr in zip(plan.columns, exprs, strict=True)
     }
@@ -261,7 +266,7 @@ def _project(plan: Project, scope: Scope) -> Select:
     return replace(select, outputs=outputs)
 
 
-def _has_function(texts: Names | None, scope: Scope) -> bool:
+def _has_function(texts: ColumnTexts | None, scope: Scope) -> bool:
     """Whether one of these texts calls what an engine's workers compute."""
     names = scope.statement.functions
     return any(name in text for text in (texts or {}).values() for name in names)
@@ -292,15 +297,15 @@ def _filter(plan: Filter, scope: Scope) -> Select:
     correlated = [part for part in parts if _is_correlated(part)]
     if correlated and (len(correlated) < len(parts) or isinstance(plan.input, Join)):
         plain = _where(select, [part for part in parts if part not in correlated], scope)
-        select = derived(plain, output_columns(plan.input), scope.statement)
+        select = as_derived_table(plain, output_columns(plan.input), scope.statement)
         parts = correlated
-    if refers_to_subqueries(correlated, plan.input, scope.statement):
-        select, parts = with_outer_names(select, parts, scope)
+    if refers_to_subquery_columns(correlated, plan.input, scope.statement):
+        select, parts = rename_outer_columns(select, parts, scope)
     return _where(select, parts, scope)
 
 
 def _where(select: Select, parts: Sequence[Expr], scope: Scope) -> Select:
-    inside = within(select, scope, filtering=True)
+    inside = scope_over(select, scope, filtering=True)
     texts = [inside.emit(part) for part in parts]
     if select.fragile:
         texts = [f"coalesce({text}, false)" for text in texts]
@@ -314,7 +319,7 @@ def _is_correlated(expr: Expr) -> bool:
 def _check_lateral(plan: Join, dialect: Dialect, nearest: AbstractSet[ColumnId]) -> None:
     if plan.kind not in (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT):
         raise dialect.unsupported(f"LATERAL in a {plan.kind.value} join")
-    if not dialect.deep_correlation and is_mixed(plan.right):
+    if not dialect.deep_correlation and has_outer_and_subquery_condition(plan.right):
         what = "a condition over a row outside and a subquery, in LATERAL,"
         raise dialect.unsupported(what)
     further = not isinstance(plan.right, SetScan) and free_columns(plan.right) - nearest
@@ -335,12 +340,12 @@ def _join(plan: Join, scope: Scope) -> Select:
             # DuckDB has none there.
             what = f"a subquery in the condition of a lateral {plan.kind.value} join"
             raise scope.statement.dialect.unsupported(what)
-    if isinstance(plan.right, SetScan) and is_beside(plan):
+    if isinstance(plan.right, SetScan) and is_unnested_beside_rows(plan):
         left, columns = _plain(plan.left, scope), output_columns(plan.left)
         beside = scope.statement.dialect.sets_beside
         return beside(left, columns, plan.right, scope, padded=plan.kind is JoinKind.LEFT)
     left = _side(plan.left, scope)
-    right_scope = within(left, scope) if plan.lateral else scope
+    right_scope = scope_over(left, scope) if plan.lateral else scope
     if plan.lateral:
         _check_lateral(plan, scope.statement.dialect, right_scope.nearest)
     right = _select(plan.right, right_scope)
@@ -348,7 +353,9 @@ def _join(plan: Join, scope: Scope) -> Select:
         if isinstance(plan.right, SetScan):
             right = replace(right, source=f"lateral {right.source}")
         else:
-            right = derived(right, output_columns(plan.right), scope.statement, lateral=True)
+            right = as_derived_table(
+                right, output_columns(plan.right), scope.statement, lateral=True
+            )
     else:
         right = _alone(plan.right, right, scope)
     source = f"({right.source})" if isinstance(plan.right, Join) and right.bare else right.source
@@ -358,7 +365,7 @@ def _join(plan: Join, scope: Scope) -> Select:
     if plan.condition is None:
         return joined
     _check_join(plan, scope)
-    inside = within(joined, scope)
+    inside = scope_over(joined, scope)
     guarded = scope.statement.dialect.on(plan, plan.condition)
     conditions = " and ".join(map(inside.emit, guarded))
     return replace(joined, source=f"{joined.source} on {conditions}")
@@ -372,12 +379,12 @@ def _is_fragile(plan: Join) -> bool:
 
 
 def _check_join(plan: Join, scope: Scope) -> None:
-    """Spark takes in an outer join's ON what `join_condition_subqueries.py` leaves there."""
+    """Spark takes in an outer join's ON what `move_join_condition_subqueries.py` leaves there."""
     if scope.statement.dialect.deep_correlation or plan.condition is None:
         return
     if plan.kind in (JoinKind.CROSS, JoinKind.INNER):
         return
-    if all(map(stays_in_condition, subqueries(plan.condition))):
+    if all(map(is_uncorrelated_value, subqueries(plan.condition))):
         return
     raise scope.statement.dialect.unsupported(
         f"a subquery in the condition of a {plan.kind.value} join"
@@ -395,11 +402,11 @@ def _alone(plan: Plan, select: Select, scope: Scope) -> Select:
     marked = isinstance(plan, Join) and plan.condition is not None and has_subquery(plan.condition)
     if select.bare and not marked:
         return select
-    return derived(select, output_columns(plan), scope.statement)
+    return as_derived_table(select, output_columns(plan), scope.statement)
 
 
 def _window(plan: Window, scope: Scope) -> Select:
-    hoisted = with_plain_keys(plan)
+    hoisted = with_column_keys(plan)
     select = _plain(plan.input, scope) if hoisted is None else _side(hoisted.input, scope)
     plan = hoisted or plan
     return scope.statement.dialect.windows(plan, select, scope)
@@ -409,19 +416,21 @@ def _distinct(plan: DistinctRows, scope: Scope) -> Select:
     select = _select(plan.input, scope)
     columns = output_columns(plan.input)
     dialect = scope.statement.dialect
-    if not all(shown_by_groups(column.type, dialect) for column in columns):
-        return distinct_groups(derived(select, columns, scope.statement), columns, scope)
+    if not all(is_preserved_by_groups(column.type, dialect) for column in columns):
+        return distinct_groups(as_derived_table(select, columns, scope.statement), columns, scope)
     if not columns:
         # Rows of no columns are all the same: the first one is left.
-        return Select(derived(select, columns, scope.statement).source, {}, limit="limit 1")
+        return Select(
+            as_derived_table(select, columns, scope.statement).source, {}, limit="limit 1"
+        )
     if select.group or select.order or select.limit or select.distinct:
-        select = derived(select, columns, scope.statement)
+        select = as_derived_table(select, columns, scope.statement)
     return replace(select, outputs=select.outputs or select.names, distinct=True)
 
 
 def _set_operation(plan: SetOp, scope: Scope) -> Select:
     left, right = (
-        render(_select(side, scope), output_columns(side), plan.columns)
+        render_select(_select(side, scope), output_columns(side), plan.columns)
         for side in (plan.left, plan.right)
     )
     return set_operation(plan, left, right, scope)
@@ -429,7 +438,7 @@ def _set_operation(plan: SetOp, scope: Scope) -> Select:
 
 def _sort(plan: Sort, scope: Scope) -> Select:
     select = _plain(plan.input, scope)
-    order = scope.statement.dialect.order_by(plan.keys, within(select, scope))
+    order = scope.statement.dialect.order_by(plan.keys, scope_over(select, scope))
     return replace(select, order=order or None)
 
 
@@ -446,12 +455,12 @@ def _limit(plan: Limit, scope: Scope) -> Select:
     parts = (plan.limit, plan.offset)
     computed = any(part is not None and scope.statement.known(part) is None for part in parts)
     if computed or (plan.ties and plan.limit is not None) or _is_of_outer_row(plan, scope):
-        return limit_by_number(plan, _plain(ranked_input(plan)[0], scope), scope)
+        return limit_by_number(plan, _plain(unsorted_input(plan)[0], scope), scope)
     select = _select(plan.input, scope)
     if select.limit is not None:
-        select = derived(select, output_columns(plan.input), scope.statement)
-    offset = count(plan.offset, scope, "2201X", "OFFSET")
-    limit = count(plan.limit, scope, "2201W", "LIMIT")
+        select = as_derived_table(select, output_columns(plan.input), scope.statement)
+    offset = constant_row_count(plan.offset, scope, "2201X", "OFFSET")
+    limit = constant_row_count(plan.limit, scope, "2201W", "LIMIT")
     clauses = [f"limit {min(limit, _INT_MAX)}"] if limit is not None else []
     clauses += [f"offset {min(offset, _INT_MAX)}"] if offset else []
     return replace(select, limit=" ".join(clauses)) if clauses else select

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sql.plan.nodes import Call, Expr
-from sql.types.division_scale import GROUP, Level, levels
+from sql.types.division_scale import DIGITS_PER_GROUP, ScaleLevel, scale_levels
 from sql.types.sql_type import SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class QuotientTexts:
     """The SQL of an engine. `below(n)`: the quotient is less than n. `same_group`: the operands
     begin with the same group. `held(p)`: the trimmed operands are multiples of 10^-p; empty if they
     always are. `result(d)`: the quotient with d decimals, all of them for None.
@@ -27,7 +27,7 @@ class Texts:
     result: Callable[[int | None], str]
 
 
-def shown(arg: Expr) -> Expr:
+def without_widening_cast(arg: Expr) -> Expr:
     """The dividend without the cast by which the binder widens it (`numeric.py`): the cast adds
     decimals that the operand itself does not show.
     """
@@ -42,29 +42,29 @@ def _widens(call: Call) -> bool:
     return same and (source.scale or 0) <= (call.type.scale or 0)
 
 
-def leveled(left: SqlType, right: SqlType, texts: Texts) -> str:
+def quotient_by_level(left: SqlType, right: SqlType, texts: QuotientTexts) -> str:
     """The quotient of operands with the decimals of these types."""
-    found = levels(left, right)
+    found = scale_levels(left, right)
     if not found:
         return texts.result(None)
     whens = [f"when {texts.below(1)} then {texts.result(None)}"]
     for level in found[:-1]:
-        limit = 10 ** (GROUP * (level.weight + 1))
+        limit = 10 ** (DIGITS_PER_GROUP * (level.weight + 1))
         whens.append(f"when {texts.below(limit)} then {_of_weight(level.weight, found, texts)}")
     return f"case {' '.join(whens)} else {_of_weight(found[-1].weight, found, texts)} end"
 
 
-def _of_weight(weight: int, found: Sequence[Level], texts: Texts) -> str:
+def _of_weight(weight: int, found: Sequence[ScaleLevel], texts: QuotientTexts) -> str:
     """The quotient from 10^(4 weight) up to the next power of 10,000."""
     chosen = _held(found[: weight + 1], texts)
     lower = _held(found[:weight], texts)
     if chosen == lower:
         return chosen
-    close = f"{texts.below(2 * 10 ** (GROUP * weight))} and {texts.same_group}"
+    close = f"{texts.below(2 * 10 ** (DIGITS_PER_GROUP * weight))} and {texts.same_group}"
     return f"case when {close} then {lower} else {chosen} end"
 
 
-def _held(found: Sequence[Level], texts: Texts) -> str:
+def _held(found: Sequence[ScaleLevel], texts: QuotientTexts) -> str:
     """The quotient at the highest of these levels that the trimmed operands allow."""
     whens = []
     for level in reversed(found):

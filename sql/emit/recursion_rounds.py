@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final, TypeAlias, TypeVar
 
-from sql.emit.emitted_query import EmittedQuery, Made, Rounds
+from sql.emit.emitted_query import DerivedRelation, EmittedQuery, Iterations
 from sql.errors import SqlError
 from sql.plan.nodes import (
     ColumnId,
@@ -55,9 +55,9 @@ from sql.plan.nodes import (
     Subquery,
     With,
 )
-from sql.plan.renumbering import cte_scans, free_columns, parts_of, rebuilt
+from sql.plan.renumbering import cte_scans, free_columns, parts_with_columns, rebuild_parts
 from sql.plan.traverse import plan_nodes, walk
-from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
 from sql.rewrite.failure_analysis import plan_may_fail
 from sql.types.sql_type import Value
 
@@ -97,7 +97,7 @@ def _row_by_row(plan: Plan, cte: CteId) -> bool:
             return False
 
 
-def emit_in_rounds(
+def emit_with_iterations(
     plan: Plan,
     relations: Mapping[RelationId, str],
     parameters: Sequence[Value],
@@ -149,9 +149,13 @@ class _Emission:
     """How many rows of a recursion are enough (T5)."""
     stand_ins: dict[CteId, RelationId] = field(default_factory=dict[CteId, RelationId])
     """What is scanned in place of WITH queries and of the last rounds of recursions."""
-    made: dict[RelationId, Made] = field(default_factory=dict[RelationId, Made])
+    made: dict[RelationId, DerivedRelation] = field(
+        default_factory=dict[RelationId, DerivedRelation]
+    )
     last: set[RelationId] = field(default_factory=set[RelationId])
-    numbers: Iterator[int] = field(default_factory=lambda: numbers_of(IdRange.RECURSION_ROUNDS))
+    numbers: Iterator[int] = field(
+        default_factory=lambda: range_of_column_ids(IdRange.RECURSION_ROUNDS)
+    )
     names: Iterator[int] = field(default_factory=lambda: count(1))
 
     def note_read(self, plans: Sequence[Plan]) -> None:
@@ -189,7 +193,7 @@ class _Emission:
                 self._check_subquery(value)
             case _:
                 pass
-        return rebuilt(value, self._taken_out)
+        return rebuild_parts(value, self._taken_out)
 
     def _relation(self) -> RelationId:
         """A new relation, with a name."""
@@ -203,7 +207,7 @@ class _Emission:
         """A WITH query, made once (T2)."""
         query = self.query(plan.definition)
         relation = self.stand_ins[plan.cte] = self._relation()
-        self.made[relation] = Made(self.relations[relation], query)
+        self.made[relation] = DerivedRelation(self.relations[relation], query)
 
     def _in_rounds(self, plan: Recursive) -> Scan:
         """A recursion, made in rounds (T1)."""
@@ -215,8 +219,8 @@ class _Emission:
         relation = self._relation()
         step = plan.step if plan.all else self._new_rows(plan, relation)
         rows_max = self.rows_max.get(plan.cte)
-        rounds = Rounds(self.query(step), self.relations[last], not plan.all, rows_max)
-        self.made[relation] = Made(self.relations[relation], base, rounds)
+        rounds = Iterations(self.query(step), self.relations[last], not plan.all, rows_max)
+        self.made[relation] = DerivedRelation(self.relations[relation], base, rounds)
         return _scan(relation, plan.name, plan.columns)
 
     def _new_rows(self, plan: Recursive, relation: RelationId) -> SetOp:
@@ -271,5 +275,5 @@ def _scans(value: object) -> Iterator[Scan]:
     """All scans of relations in a plan, at every depth."""
     if isinstance(value, Scan):
         yield value
-    for part in parts_of(value):
+    for part in parts_with_columns(value):
         yield from _scans(part)

@@ -1,8 +1,8 @@
 """Write regex functions with constant patterns in an engine's own functions, where matches agree.
 
 INVARIANTS
-  L1  a pattern that is not `one_way` (sql/regex/unambiguous.py) is not written here: the position
-      of its matches would depend on the engine.
+  L1  a pattern that is not `is_unambiguous` (sql/regex/unambiguous.py) is not written here: the
+      position of its matches would depend on the engine.
 """
 
 from collections.abc import Callable
@@ -13,17 +13,17 @@ from sql.emit.patterns import extracting_java, extracting_re2
 from sql.emit.state import Scope
 from sql.errors import SqlError
 from sql.plan.nodes import Call
-from sql.regex.backtracking import ends_soon
+from sql.regex.backtracking import has_bounded_backtracking
 from sql.regex.parser import parse_regex
-from sql.regex.syntax import Flags, Regex, with_letters
-from sql.regex.unambiguous import one_way, optional_groups
+from sql.regex.syntax import Flags, Regex, with_option_letters
+from sql.regex.unambiguous import is_unambiguous, optional_groups
 
 _GROUPS_MAX: Final = 7
 _DIGITS: Final = frozenset("123456789")
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class RegexEngine:
     """How an engine searches. `translated`: its pattern; the others are SQL of x and bound strings.
 
     `group`: a reference to a group in a replacement; `escaped`: plain text in one.
@@ -40,7 +40,7 @@ class Engine:
     escaped: Callable[[str], str]
 
 
-SPARK: Final = Engine(
+SPARK_REGEX: Final = RegexEngine(
     extracting_java,
     "{x} rlike {p}",
     "regexp_extract({x}, {p}, {n})",
@@ -50,7 +50,7 @@ SPARK: Final = Engine(
     group=lambda number: f"${number}",
     escaped=lambda text: text.replace("\\", "\\\\").replace("$", "\\$"),
 )
-DUCKDB: Final = Engine(
+DUCKDB_REGEX: Final = RegexEngine(
     extracting_re2,
     "regexp_matches({x}, {p})",
     "regexp_extract({x}, {p}, {n})",
@@ -62,7 +62,7 @@ DUCKDB: Final = Engine(
 )
 
 
-def native_regex(call: Call, scope: Scope, engine: Engine) -> str | None:
+def native_regex(call: Call, scope: Scope, engine: RegexEngine) -> str | None:
     """The call in the engine's own functions, or None (L1)."""
     known = [scope.statement.known(arg) for arg in call.args[1:]]
     values = [value[0] for value in known if value is not None and isinstance(value[0], str)]
@@ -78,13 +78,15 @@ def native_regex(call: Call, scope: Scope, engine: Engine) -> str | None:
         return None
 
 
-def _is_same(regex: Regex, engine: Engine) -> bool:
+def _is_same(regex: Regex, engine: RegexEngine) -> bool:
     """Whether the engine finds the same matches (L1), and soon."""
-    return one_way(regex.node) and (not engine.prefixed or ends_soon(regex.node))
+    return is_unambiguous(regex.node) and (
+        not engine.prefixed or has_bounded_backtracking(regex.node)
+    )
 
 
 def _extracted(
-    x: str, name: str, pattern: str, string: Callable[[str], str], engine: Engine
+    x: str, name: str, pattern: str, string: Callable[[str], str], engine: RegexEngine
 ) -> str | None:
     regex = parse_regex(pattern)
     translated = engine.translated(regex) if _is_same(regex, engine) else None
@@ -97,11 +99,11 @@ def _extracted(
 
 
 def _replaced(
-    x: str, values: list[str], string: Callable[[str], str], engine: Engine
+    x: str, values: list[str], string: Callable[[str], str], engine: RegexEngine
 ) -> str | None:
     pattern, replacement, *rest = values
     letters = rest[0] if rest else ""
-    flags = with_letters(Flags(), letters.replace("g", ""), embedded=False)
+    flags = with_option_letters(Flags(), letters.replace("g", ""), embedded=False)
     if flags is None or letters[:1] in _DIGITS | {"0"}:
         return None
     regex = parse_regex(pattern, flags)
@@ -120,7 +122,7 @@ def _replaced(
     return template.format(x=x, p=string(translated), r=string(text))
 
 
-def _replacement(text: str, groups: int, engine: Engine, *, shift: int) -> str:
+def _replacement(text: str, groups: int, engine: RegexEngine, *, shift: int) -> str:
     out: list[str] = []
     at = 0
     while at < len(text):

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from sql.emit.select import within
+from sql.emit.select import scope_over
 from sql.emit.state import Scope, Select, Statement
 from sql.plan.nodes import (
     ColumnId,
@@ -41,15 +41,15 @@ from sql.plan.nodes import (
     Values,
     output_columns,
 )
-from sql.plan.renumbering import columns_of, free_columns, references
+from sql.plan.renumbering import column_refs, expression_columns, free_columns
 from sql.plan.traverse import (
     column_ids,
     has_subquery,
     inputs,
+    rewrite_children,
     subqueries,
-    substituted,
+    substitute_columns,
     walk,
-    with_children,
 )
 
 
@@ -58,13 +58,13 @@ def has_set_operation(plan: Plan) -> bool:
     return any(isinstance(node, SetOp) for node in walk(plan))
 
 
-def made_by_subqueries(plan: Plan, ctes: AbstractSet[CteId]) -> set[ColumnId]:
+def subquery_columns(plan: Plan, ctes: AbstractSet[CteId]) -> set[ColumnId]:
     """The columns that a plan computes by subqueries. `ctes`: the WITH queries that have such
     columns.
     """
     if isinstance(plan, CteScan):
         return {column.id for column in plan.columns} if plan.cte in ctes else set()
-    found = {id_ for part in inputs(plan) for id_ in made_by_subqueries(part, ctes)}
+    found = {id_ for part in inputs(plan) for id_ in subquery_columns(part, ctes)}
     return found.union(_made(plan, found))
 
 
@@ -92,44 +92,44 @@ def _made(plan: Plan, below: AbstractSet[ColumnId]) -> Iterator[ColumnId]:
             return
 
 
-def note_subqueries(cte: CteId, rows: Plan, statement: Statement) -> None:
+def note_subquery_columns(cte: CteId, rows: Plan, statement: Statement) -> None:
     """Remember a WITH query whose rows have columns that are subqueries; only Spark needs it."""
     if statement.dialect.deep_correlation:
         return
-    if made_by_subqueries(rows, statement.ctes_of_subqueries):
+    if subquery_columns(rows, statement.ctes_of_subqueries):
         statement.ctes_of_subqueries.add(cte)
 
 
-def needs_outer_names(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
+def needs_renamed_outer_columns(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
     """Whether Spark may resolve the outer columns of these expressions wrongly (N1). For conditions
-    `refers_to_subqueries` is enough.
+    `refers_to_subquery_columns` is enough.
     """
     if statement.has_set_operation:
         return any(free_columns(query.plan) for expr in exprs for query in subqueries(expr))
-    return refers_to_subqueries(exprs, below, statement)
+    return refers_to_subquery_columns(exprs, below, statement)
 
 
-def refers_to_subqueries(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
+def refers_to_subquery_columns(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
     """Whether subqueries in these expressions refer to columns that are subqueries, on Spark."""
     if statement.dialect.deep_correlation:
         return False
-    asked = {id_ for expr in exprs for part in subqueries(expr) for id_ in columns_of(part)}
+    asked = {id_ for expr in exprs for part in subqueries(expr) for id_ in expression_columns(part)}
     return bool(asked) and not asked.isdisjoint(
-        made_by_subqueries(below, statement.ctes_of_subqueries)
+        subquery_columns(below, statement.ctes_of_subqueries)
     )
 
 
-def with_outer_names(
+def rename_outer_columns(
     select: Select, exprs: Sequence[Expr], scope: Scope
 ) -> tuple[Select, Sequence[Expr]]:
     """A plain SELECT and expressions over it, whose subqueries refer to it by new names."""
     statement = scope.statement
     asked = [query for expr in exprs for query in subqueries(expr)]
-    outer = {id_ for query in asked for id_ in columns_of(query)} & set(select.names)
-    found = {ref.id: ref for query in asked for ref in references(query) if ref.id in outer}
+    outer = {id_ for query in asked for id_ in expression_columns(query)} & set(select.names)
+    found = {ref.id: ref for query in asked for ref in column_refs(query) if ref.id in outer}
     if not found:
         return select, exprs
-    inside, alias = within(select, scope), statement.alias()
+    inside, alias = scope_over(select, scope), statement.alias()
     new: dict[ColumnId, ColumnRef] = {}
     for id_, ref in found.items():
         statement.names += 1
@@ -145,5 +145,5 @@ def with_outer_names(
 
 def _told(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
     if isinstance(expr, Subquery):
-        return substituted(expr, by)
-    return with_children(expr, lambda part: _told(part, by)) if has_subquery(expr) else expr
+        return substitute_columns(expr, by)
+    return rewrite_children(expr, lambda part: _told(part, by)) if has_subquery(expr) else expr

@@ -17,20 +17,20 @@ from typing import Final, TypeAlias
 from sql.emit.state import Scope
 from sql.errors import SqlError
 from sql.plan.nodes import Call, Const, Expr, Param
-from sql.plan.traverse import children
+from sql.plan.traverse import child_expressions
 
 COPIES_MAX: Final = 64
 _SHALLOW: Final = 3
 """Calls within each other that are not looked at (R2)."""
 
-Write: TypeAlias = Callable[[Call, Scope], str]
-Bind: TypeAlias = Callable[[str, Sequence[str], str], str]
+CallWriter: TypeAlias = Callable[[Call, Scope], str]
+VariableBinder: TypeAlias = Callable[[str, Sequence[str], str], str]
 """A body over a variable that is a struct of fields `f0`, `f1` ..: from the variable's name, the
 texts of the fields, and the body.
 """
 
 
-def written(call: Call, scope: Scope, write: Write, bind: Bind) -> str:
+def write_call(call: Call, scope: Scope, write: CallWriter, bind: VariableBinder) -> str:
     """The text of a call by `write`, or by `bind` over a variable (R1)."""
     if not _is_deep(call, _SHALLOW) or not _copies(call, scope, write)[1]:
         return write(call, scope)
@@ -44,22 +44,24 @@ def _is_deep(expr: Expr, levels: int) -> bool:
     if levels == 0:
         return True
     below = levels - isinstance(expr, Call)
-    return any(_is_deep(part, below) for part in children(expr))
+    return any(_is_deep(part, below) for part in child_expressions(expr))
 
 
-def _copies(expr: Expr, scope: Scope, write: Write) -> tuple[int, bool]:
+def _copies(expr: Expr, scope: Scope, write: CallWriter) -> tuple[int, bool]:
     """How often the part of it that is written most often is, and whether for that a call is
     written over a variable.
     """
     if not isinstance(expr, Call):
-        return max([_copies(part, scope, write)[0] for part in children(expr)], default=1), False
+        return max(
+            [_copies(part, scope, write)[0] for part in child_expressions(expr)], default=1
+        ), False
     known = scope.statement.copies.get(id(expr))
     if known is None:
         known = scope.statement.copies[id(expr)] = (expr, *_counted(expr, scope, write))
     return known[1:]
 
 
-def _counted(call: Call, scope: Scope, write: Write) -> tuple[int, bool]:
+def _counted(call: Call, scope: Scope, write: CallWriter) -> tuple[int, bool]:
     found = _over_variable(call, scope, write)
     if found is None:
         return 1, False
@@ -70,7 +72,7 @@ def _counted(call: Call, scope: Scope, write: Write) -> tuple[int, bool]:
 
 
 def _over_variable(
-    call: Call, scope: Scope, write: Write
+    call: Call, scope: Scope, write: CallWriter
 ) -> tuple[str, list[Expr], str, list[int]] | None:
     """The call over a variable: its name, the arguments that are its fields, the body, and how
     often it has each. None if the engine cannot.

@@ -4,7 +4,7 @@ DuckDB adds up a frame from partial sums, and both engines compute variances by 
 their last digits are not PostgreSQL's. Here the rows of a partition become one list in their order,
 one function computes the values of all its frames from it
 (`compute/reference/functions/float_folds.py`), and the list becomes rows again. Spark computes
-window calls that it has no syntax for in the same way (`spark/outside_windows.py`).
+window calls that it has no syntax for in the same way (`spark/worker_windows.py`).
 
     sum(f) over (partition by p order by o)  ─▶
     select r.c1, r.c2, v from (
@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from sql.emit.select import derived, extended, with_calls, within
+from sql.emit.select import as_derived_table, scope_over, with_extra_columns, with_window_calls
 from sql.emit.state import Scope, Select
 from sql.emit.windows import as_aggregate
 from sql.plan.nodes import (
@@ -35,10 +35,10 @@ from sql.plan.nodes import (
     SortKey,
     Window,
     WindowCall,
-    begins_at_first,
+    begins_at_partition_start,
     output_columns,
 )
-from sql.rewrite.guard_expressions import filtered
+from sql.rewrite.guard_expressions import with_guarded_arguments
 
 _FOLDED: Final = frozenset({"@float_sum", "@float_average", "@deviation"})
 _FIRST: Final = FrameBound(BoundKind.UNBOUNDED_PRECEDING)
@@ -47,7 +47,7 @@ _Named: TypeAlias = tuple[PlanColumn, WindowCall]
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class WindowListSyntax:
     """How an engine writes it. `window`: a call that is not computed here; `clause`: OVER.
     `is_running`: whether a call of this window is computed here. `taken`: the values that it is
     computed from, as fields of a row. `gathered`: a list of rows of these fields of a table, in the
@@ -65,21 +65,23 @@ class Lists:
     spread: Callable[[str, dict[str, str], Scope], str]
 
 
-def is_folded(call: WindowCall) -> bool:
+def depends_on_addition_order(call: WindowCall) -> bool:
     """Whether it is an aggregate of floats that depends on the order of addition."""
     return call.function.duckdb in _FOLDED
 
 
-def windows(plan: Window, select: Select, scope: Scope, lists: Lists) -> Select:
+def emit_windows_by_lists(
+    plan: Window, select: Select, scope: Scope, lists: WindowListSyntax
+) -> Select:
     """The rows of a SELECT with the plan's calls."""
     named = list(zip(plan.columns, plan.calls, strict=True))
-    inside = within(select, scope)
+    inside = scope_over(select, scope)
     running = [pair for pair in named if lists.is_running(pair[1], plan, inside)]
     plain = [pair for pair in named if pair not in running]
     columns = [*output_columns(plan.input), *[column for column, _ in plain]]
-    found = with_calls(select, plain, lists.window, scope)
+    found = with_window_calls(select, plain, lists.window, scope)
     for alike in _alike(running):
-        rows = found if found.outputs is None else derived(found, columns, scope.statement)
+        rows = found if found.outputs is None else as_derived_table(found, columns, scope.statement)
         found = _with_running(rows, columns, alike, scope, lists)
         columns += [column for column, _ in alike]
     return found
@@ -98,10 +100,10 @@ def _with_running(
     columns: Sequence[PlanColumn],
     named: Sequence[_Named],
     scope: Scope,
-    lists: Lists,
+    lists: WindowListSyntax,
 ) -> Select:
     """The rows with calls of one partition and order."""
-    inside, first = within(select, scope), named[0][1]
+    inside, first = scope_over(select, scope), named[0][1]
     partition = [inside.key(expr, "PARTITION BY") for expr in first.partition]
     keys = {f"p{number}": text for number, text in enumerate(partition)}
     made = {"n": f"row_number(){lists.clause(replace(first, frame=Frame()), inside)}"}
@@ -110,7 +112,7 @@ def _with_running(
         texts = lists.taken(call, inside)
         made |= {f"{name}{number}": text for name, text in texts.items()}
         taken.append([f"{name}{number}" for name in texts])
-    numbered, alias = extended(select, keys | made, columns, scope)
+    numbered, alias = with_extra_columns(select, keys | made, columns, scope)
     shown = [f"c{column.id}" for column in columns]
     gathered = lists.gathered([*made, *shown], alias)
     group = f" group by {', '.join(f'{alias}.{key}' for key in keys)}" if keys else ""
@@ -125,18 +127,18 @@ def _with_running(
     return Select(f"({source}) {alias}", names, outputs=names | calls)
 
 
-def frame_ends(
+def fold_inputs(
     call: WindowCall, inside: Scope, clause: Callable[[WindowCall, Scope], str]
 ) -> dict[str, str]:
     """The values that a call is folded from: a row's value, the end of its frame, and the frame's
     size if it does not begin at the first row (Q1).
     """
-    told = filtered(as_aggregate(call))
+    told = with_guarded_arguments(as_aggregate(call))
     value = inside.emit(told.args[0])
     if told.filter is not None:
         value = f"case when {inside.emit(told.filter)} then {value} end"
     to_end = replace(call, frame=replace(call.frame, start=_FIRST))
     found = {"x": value, "e": f"count(*){clause(to_end, inside)}"}
-    if not begins_at_first(call.frame):
+    if not begins_at_partition_start(call.frame):
         found["s"] = f"count(*){clause(call, inside)}"
     return found

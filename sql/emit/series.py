@@ -19,14 +19,14 @@ from sql.functions.table import function_by_id
 from sql.plan.nodes import Call, SetCall, SetScan
 from sql.types.sql_type import Interval, array_of
 
-VALUES_MAX: Final = 1_000
+SERIES_VALUES_MAX: Final = 1_000
 """Larger: statements of which the engines' parsers take seconds."""
-NO_STEP: Final = "step size cannot equal zero"
-DAY: Final = 86_400_000_000
+ZERO_STEP_MESSAGE: Final = "step size cannot equal zero"
+DAY_MICROS: Final = 86_400_000_000
 _EXACT: Final = Context(prec=80)
 
 
-def with_lists(
+def with_listed_series(
     plan: SetScan, scope: Scope, adds_up: Callable[[SetCall, Interval, Scope], bool]
 ) -> SetScan:
     """The sets, whose series are lists computed in Python, unless the engine computes them itself.
@@ -48,7 +48,7 @@ def _is_native(
         case "numeric":
             return decimal_series(call, scope) is not None
         case "timestamp" | "timestamptz":
-            step = known_step(call, scope)
+            step = constant_step(call, scope)
             # Without a direction it is an error, but not of a bound that is NULL.
             return step is not None and _direction(step) != 0 and adds_up(call, step, scope)
         case _:
@@ -72,18 +72,18 @@ def decimal_series(call: SetCall, scope: Scope) -> Sequence[Decimal] | None:
     start, stop, *rest = (Decimal(str(value)) for value in values)
     step = rest[0] if rest else Decimal(1)
     if not step:
-        raise SqlError("22023", NO_STEP)
+        raise SqlError("22023", ZERO_STEP_MESSAGE)
     found: list[Decimal] = []
     value = start
     while value <= stop if step > 0 else value >= stop:
         found.append(value)
-        if len(found) > VALUES_MAX:
+        if len(found) > SERIES_VALUES_MAX:
             return None
         value = _EXACT.add(value, step)
     return found
 
 
-def constants(values: Sequence[Decimal], call: SetCall, scope: Scope) -> list[str]:
+def series_constants(values: Sequence[Decimal], call: SetCall, scope: Scope) -> list[str]:
     """The values as texts."""
     return [scope.statement.constant(value, call.type) for value in values]
 
@@ -105,13 +105,13 @@ def monthly_series(call: SetCall, scope: Scope) -> Sequence[int] | None:
     while value <= stop if direction > 0 else value >= stop:
         found.append(value)
         later = _added(value, step)
-        if later is None or len(found) > VALUES_MAX:
+        if later is None or len(found) > SERIES_VALUES_MAX:
             return None
         value = later
     return found
 
 
-def known_step(call: SetCall, scope: Scope) -> Interval | None:
+def constant_step(call: SetCall, scope: Scope) -> Interval | None:
     """The step of a series of times, if it is constant and adds the same on the series' own clock
     and in UTC; None otherwise, for NULL and in an unknown zone.
     """
@@ -127,7 +127,7 @@ def known_step(call: SetCall, scope: Scope) -> Interval | None:
 
 
 def _direction(step: Interval) -> int:
-    return (step.months * 30 + step.days) * DAY + step.micros
+    return (step.months * 30 + step.days) * DAY_MICROS + step.micros
 
 
 def _zone(call: SetCall, scope: Scope) -> tzinfo | None:

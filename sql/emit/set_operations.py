@@ -9,7 +9,7 @@ INVARIANTS
 from collections.abc import Sequence
 from typing import Final
 
-from sql.emit.select import shown_by_groups, within
+from sql.emit.select import is_preserved_by_groups, scope_over
 from sql.emit.state import Scope, Select
 from sql.plan.nodes import ColumnId, ColumnRef, PlanColumn, SetOp, SetOpKind
 
@@ -29,7 +29,7 @@ def set_operation(plan: SetOp, left: str, right: str, scope: Scope) -> Select:
         raise scope.statement.dialect.unsupported("a set operation of no columns")
     kept = _KEPT.get((plan.kind, plan.all))
     dialect = scope.statement.dialect
-    if kept is None or all(shown_by_groups(column.type, dialect) for column in plan.columns):
+    if kept is None or all(is_preserved_by_groups(column.type, dialect) for column in plan.columns):
         alias = scope.statement.alias()
         operator = f"{plan.kind.value}{' all' if plan.all else ''}"
         return Select(f"(({left}) {operator} ({right})) {alias}", _names(plan.columns, alias))
@@ -44,7 +44,7 @@ def _by_keys(plan: SetOp, sides: tuple[str, str], kept: str, scope: Scope) -> Se
         for side, (one, text) in enumerate(zip(aliases, sides, strict=True))
     ]
     union = Select(f"({' union all '.join(texts)}) {rows}", _names(plan.columns, rows))
-    inside = within(union, scope)
+    inside = scope_over(union, scope)
     refs = [ColumnRef(column.id, column.type) for column in plan.columns]
     keys = ", ".join(inside.key(ref, "a set operation on") for ref in refs)
     # A UNION numbers the rows of both sides together, those of the left one first.

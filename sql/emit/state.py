@@ -8,7 +8,7 @@ INVARIANTS
   M3  a function that is computed outside of the engine is named after its row of the function table
       and the types of its arguments; those are the columns 0, 1 .. of `Statement.calls`. An
       aggregate takes the list of its values, without DISTINCT, FILTER and order.
-  M4  the name of an `OutsideFunction` is a hash of all its fields; its columns are 0, 1 .. in the
+  M4  the name of an `WorkerFunction` is a hash of all its fields; its columns are 0, 1 .. in the
       order of its arguments.
 """
 
@@ -38,9 +38,9 @@ from sql.plan.nodes import (
     SortKey,
     Window,
     WindowCall,
-    begins_at_first,
+    begins_at_partition_start,
 )
-from sql.types.sql_type import SqlType, Value, display
+from sql.types.sql_type import SqlType, Value, format_type
 
 DEPTH_MAX: Final = 150
 """Levels of nesting of expressions and plans. More would need a deeper stack in the engine's
@@ -48,7 +48,7 @@ JVM.
 """
 
 
-class SetsBeside(Protocol):
+class EmitLateralSets(Protocol):
     """Emits a lateral join of sets: each row of `left` beside the rows of its sets. `padded`: a row
     whose sets are empty has NULLs beside it.
     """
@@ -101,7 +101,7 @@ class Dialect:
     values: Callable[[Sequence[str], str, Sequence[str]], str]
     error: Callable[[str, str], str]
     set_scan: "Callable[[SetScan, Scope], Select]"
-    sets_beside: SetsBeside
+    sets_beside: EmitLateralSets
     empty_sets: bool
     materialized: str
     any_recursion: bool
@@ -120,7 +120,7 @@ class Dialect:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenParameter:
     """A parameter of an emission: the class of its value, and in a tuple of one the value itself if
     the text depends on it. `type`: None if the plan does not use it.
     """
@@ -130,14 +130,14 @@ class Given:
     written: tuple[Value] | None
 
 
-OutsideCall: TypeAlias = Call | Aggregate | WindowCall
+EvaluatorCall: TypeAlias = Call | Aggregate | WindowCall
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideFunction:
+class WorkerFunction:
     """A computation outside of the engine over columns of these types (M4). An aggregate takes one
     list of rows of them. A window call takes the rows of a partition, and returns a list.
-    `of_frames`: the rows are those of `over_frames`.
+    `of_frames`: the rows are those of `as_list_function`.
     """
 
     expr: Expr | Aggregate | WindowCall
@@ -158,10 +158,10 @@ class Statement:
     relations: Mapping[RelationId, str]
     parameters: Sequence[Value]
     strings: dict[str, str] = field(default_factory=dict[str, str])
-    calls: dict[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
+    calls: dict[str, EvaluatorCall] = field(default_factory=dict[str, EvaluatorCall])
     row_by_row: bool = False
     """Whether one of the calls is made for every row, not only for those that need it."""
-    functions: dict[str, OutsideFunction] = field(default_factory=dict[str, OutsideFunction])
+    functions: dict[str, WorkerFunction] = field(default_factory=dict[str, WorkerFunction])
     """What an engine's workers compute, by its name in the text."""
     ctes: list[str] = field(default_factory=list[str])
     """WITH queries of the statement, as text."""
@@ -198,21 +198,21 @@ class Statement:
         name = self.strings.setdefault(value, f"a{len(self.strings) + 1}")
         return self.dialect.string(name)
 
-    def called(self, call: OutsideCall) -> str:
+    def called(self, call: EvaluatorCall) -> str:
         """The name of a function that computes calls of this row with these types (M3)."""
-        plain: OutsideCall
+        plain: EvaluatorCall
         match call:
             case Aggregate():
                 plain = _over_lists(call)
             case WindowCall():
-                plain = over_frames(call)
+                plain = as_list_function(call)
             case Call():
                 plain = replace(call, args=_columns(call))
         name = f"ref_{blake2b(repr(plain).encode(), digest_size=10).hexdigest()}"
         self.calls[name] = plain
         return name
 
-    def function(self, function: OutsideFunction) -> str:
+    def function(self, function: WorkerFunction) -> str:
         """The name of a function (M4)."""
         name = f"out_{blake2b(repr(function).encode(), digest_size=10).hexdigest()}"
         self.functions[name] = function
@@ -240,10 +240,12 @@ class Statement:
         return text
 
     @property
-    def given(self) -> tuple[Given, ...]:
+    def given(self) -> tuple[GivenParameter, ...]:
         """All parameters, $1 first."""
         return tuple(
-            Given(type(value), self.types.get(index), (value,) if index in self.written else None)
+            GivenParameter(
+                type(value), self.types.get(index), (value,) if index in self.written else None
+            )
             for index, value in enumerate(self.parameters, 1)
         )
 
@@ -311,7 +313,7 @@ class Scope:
         dialect = self.statement.dialect
         found = dialect.key(expr, self)
         if found is None:
-            raise dialect.unsupported(f"{what} values of type {display(expr.type)}")
+            raise dialect.unsupported(f"{what} values of type {format_type(expr.type)}")
         return found
 
     def emit(self, expr: Expr) -> str:
@@ -329,7 +331,7 @@ _WIDENING: Final = frozenset({"int2::int4", "int2::int8", "int4::int8"})
 """Casts that leave every value what it is: drivers send a small number as int2."""
 
 
-def _columns(call: OutsideCall) -> tuple[ColumnRef, ...]:
+def _columns(call: EvaluatorCall) -> tuple[ColumnRef, ...]:
     """One for each argument."""
     return tuple(ColumnRef(ColumnId(index), arg.type) for index, arg in enumerate(call.args))
 
@@ -345,17 +347,17 @@ def _over_lists(call: Aggregate) -> Aggregate:
     return replace(call, args=args, filter=None, order=tuple(keys))
 
 
-def over_frames(call: WindowCall) -> WindowCall:
+def as_list_function(call: WindowCall) -> WindowCall:
     """The call as a function of lists: of a partition's values, of the ends of frames and, if they
     do not all begin at the first row, of their sizes (`running_windows.py`).
     """
     first = BoundKind.UNBOUNDED_PRECEDING
-    start = first if begins_at_first(call.frame) else BoundKind.CURRENT_ROW
+    start = first if begins_at_partition_start(call.frame) else BoundKind.CURRENT_ROW
     frame = Frame(start=FrameBound(start))
     return WindowCall(call.function, _columns(call), None, (), (), frame, call.type)
 
 
-Names: TypeAlias = Mapping[ColumnId, str]
+ColumnTexts: TypeAlias = Mapping[ColumnId, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,9 +369,9 @@ class Select:
     """
 
     source: str
-    names: Names
+    names: ColumnTexts
     where: tuple[str, ...] = ()
-    outputs: Names | None = None
+    outputs: ColumnTexts | None = None
     group: str | None = None
     distinct: bool = False
     order: str | None = None

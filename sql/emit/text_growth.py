@@ -18,7 +18,7 @@ _BY_MATCH_MAX: Final = 32
 """How long it may be in place of a match, which may be of one character."""
 
 
-def grows(call: Call, scope: Scope) -> bool:
+def may_grow_too_long(call: Call, scope: Scope) -> bool:
     """Whether the evaluator has to compute this call of replace() or regexp_replace()."""
     replacement = scope.statement.known(call.args[2])
     if replacement is None:

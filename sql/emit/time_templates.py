@@ -10,13 +10,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from sql.types.datetime.format_templates import DAYS, MONTHS, Field, Literal, parse_template
+from sql.types.datetime.format_templates import (
+    DAY_NAMES,
+    MONTH_NAMES,
+    TemplateField,
+    TemplateLiteral,
+    parse_template,
+)
 
 _NAME_WIDTH: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ToCharTemplates:
     """The functions of an engine. `{x}` is the timestamp."""
 
     text: str
@@ -24,7 +30,7 @@ class Words:
     numbers: Mapping[str, str]
 
 
-SPARK: Final = Words(
+SPARK_TO_CHAR: Final = ToCharTemplates(
     "string",
     lambda parts: f"concat({', '.join(parts)})",
     {
@@ -38,7 +44,7 @@ SPARK: Final = Words(
         "W": "(day({x}) - 1) div 7 + 1",
     },
 )
-DUCKDB: Final = Words(
+DUCKDB_TO_CHAR: Final = ToCharTemplates(
     "varchar",
     lambda parts: f"({' || '.join(parts)})",
     {
@@ -65,12 +71,14 @@ _WIDTHS: Final = {
 _ALWAYS_WIDE: Final = frozenset({"MS", "US"})
 
 
-def native_to_char(template: str, x: str, words: Words, string: Callable[[str], str]) -> str | None:
+def native_to_char(
+    template: str, x: str, words: ToCharTemplates, string: Callable[[str], str]
+) -> str | None:
     """The text of `to_char(x, template)`, or None (T1). `string`: a bound string."""
     parts: list[str] = []
     literal = ""
     for node in parse_template(template):
-        if isinstance(node, Literal):
+        if isinstance(node, TemplateLiteral):
             literal += node.character
             continue
         if literal:
@@ -85,11 +93,11 @@ def native_to_char(template: str, x: str, words: Words, string: Callable[[str], 
     return words.concat([*parts, string(literal)] if literal else parts)
 
 
-def _field(node: Field, words: Words) -> str | None:
+def _field(node: TemplateField, words: ToCharTemplates) -> str | None:
     if node.ordinal or node.spelled or node.localized:
         return None
     if node.name in ("DAY", "DY"):
-        return _names(DAYS, words.numbers["D"], 3 if node.name == "DY" else None, node)
+        return _names(DAY_NAMES, words.numbers["D"], 3 if node.name == "DY" else None, node)
     named = _NAMED.get(node.name)
     if named is not None:
         return named(node)
@@ -103,7 +111,7 @@ def _field(node: Field, words: Words) -> str | None:
     return f"lpad({text}, {width}, '0')"
 
 
-def _names(names: Sequence[str], number: str, length: int | None, node: Field) -> str:
+def _names(names: Sequence[str], number: str, length: int | None, node: TemplateField) -> str:
     width = 0 if node.fill or length is not None else _NAME_WIDTH
     whens = " ".join(
         f"when {index} then '{node.cased(name[:length]).ljust(width)}'"
@@ -112,14 +120,14 @@ def _names(names: Sequence[str], number: str, length: int | None, node: Field) -
     return f"case {number} {whens} end"
 
 
-def _half_of_day(node: Field) -> str:
+def _half_of_day(node: TemplateField) -> str:
     dots = "." if "." in node.name else ""
     morning, evening = (node.cased(f"{letter}{dots}M{dots}") for letter in "AP")
     return f"case when hour({{x}}) >= 12 then '{evening}' else '{morning}' end"
 
 
-_NAMED: Final[Mapping[str, Callable[[Field], str]]] = {
-    "MONTH": partial(_names, MONTHS, "month({x})", None),
-    "MON": partial(_names, MONTHS, "month({x})", 3),
+_NAMED: Final[Mapping[str, Callable[[TemplateField], str]]] = {
+    "MONTH": partial(_names, MONTH_NAMES, "month({x})", None),
+    "MON": partial(_names, MONTH_NAMES, "month({x})", 3),
     "AM": _half_of_day, "PM": _half_of_day, "A.M.": _half_of_day, "P.M.": _half_of_day,
 }  # fmt: skip

@@ -29,16 +29,16 @@ from sql.plan.nodes import (
     Window,
     WindowCall,
 )
-from sql.plan.projections import beside, reference
+from sql.plan.projections import append_columns, column_reference
 from sql.types.sql_type import Interval, Value
 
-FRAMED: Final = frozenset({"first_value", "last_value", "nth_value"})
+FRAME_FUNCTIONS: Final = frozenset({"first_value", "last_value", "nth_value"})
 """The window functions that see their frame, as all aggregates do (V1)."""
 _DAY: Final = 86_400_000_000
 _KEY_ID: Final = 1_000_000
 """Columns that only the emitter knows are numbered from a multiple of it, behind all others."""
 
-Bound: TypeAlias = Callable[[Expr, Frame], str]
+OffsetWriter: TypeAlias = Callable[[Expr, Frame], str]
 """Writes an offset; called with a checked constant, or with an expression to be checked."""
 
 
@@ -47,12 +47,12 @@ def as_aggregate(call: WindowCall) -> Aggregate:
     return Aggregate(call.function, call.args, False, call.filter, (), call.type)
 
 
-def sees_frame(call: WindowCall) -> bool:
+def depends_on_frame(call: WindowCall) -> bool:
     """Whether the frame matters (V1)."""
-    return call.function.kind is FunctionKind.AGGREGATE or call.function.name in FRAMED
+    return call.function.kind is FunctionKind.AGGREGATE or call.function.name in FRAME_FUNCTIONS
 
 
-def with_plain_keys(plan: Window) -> Window | None:
+def with_column_keys(plan: Window) -> Window | None:
     """The same over a projection of its computed keys; None if all keys are columns. DuckDB does
     not sort by an expression that may fail (its `error` counts as volatile).
     """
@@ -69,11 +69,11 @@ def with_plain_keys(plan: Window) -> Window | None:
         expr: PlanColumn(ColumnId(first + number), "key", expr.type)
         for number, expr in enumerate(dict.fromkeys(computed))
     }
-    inside = beside(plan.input, {column: expr for expr, column in known.items()})
+    inside = append_columns(plan.input, {column: expr for expr, column in known.items()})
 
     def plain(expr: Expr) -> Expr:
         column = known.get(expr)
-        return expr if column is None else reference(column)
+        return expr if column is None else column_reference(column)
 
     calls = tuple(
         replace(
@@ -86,11 +86,11 @@ def with_plain_keys(plan: Window) -> Window | None:
     return replace(plan, input=inside, calls=calls)
 
 
-def over(
+def over_clause(
     call: WindowCall,
     scope: Scope,
     order_by: Callable[[tuple[SortKey, ...], Scope], str],
-    bound: Bound,
+    bound: OffsetWriter,
 ) -> str:
     """` over (..)`."""
     parts: list[str] = []
@@ -100,19 +100,19 @@ def over(
         )
     if call.order:
         parts.append(f"order by {order_by(call.order, scope)}")
-    if sees_frame(call) and call.frame != Frame():
+    if depends_on_frame(call) and call.frame != Frame():
         parts.append(_frame(call.frame, bound))
     return f" over ({' '.join(parts)})"
 
 
-def _frame(frame: Frame, bound: Bound) -> str:
+def _frame(frame: Frame, bound: OffsetWriter) -> str:
     start, end = (_end(end, frame, bound) for end in (frame.start, frame.end))
     plain = frame.exclusion is Exclusion.NO_OTHERS
     exclusion = "" if plain else f" exclude {frame.exclusion.value}"
     return f"{frame.mode.value} between {start} and {end}{exclusion}"
 
 
-def _end(end: FrameBound, frame: Frame, bound: Bound) -> str:
+def _end(end: FrameBound, frame: Frame, bound: OffsetWriter) -> str:
     if end.offset is None:
         return end.kind.value
     assert end.kind in (BoundKind.PRECEDING, BoundKind.FOLLOWING), "only these have an offset"
@@ -121,7 +121,7 @@ def _end(end: FrameBound, frame: Frame, bound: Bound) -> str:
 
 def check_offsets(call: WindowCall, scope: Scope) -> None:
     """22004 and 22013 for constant offsets (V2)."""
-    if not sees_frame(call):
+    if not depends_on_frame(call):
         return
     for word, end in (("starting", call.frame.start), ("ending", call.frame.end)):
         if end.offset is None:
@@ -146,7 +146,7 @@ def is_negative(value: Value) -> bool:
     return not value >= 0
 
 
-def known_argument(call: WindowCall, scope: Scope, index: int) -> Value:
+def constant_argument(call: WindowCall, scope: Scope, index: int) -> Value:
     """The constant second argument of ntile and nth_value (V2), or 0A000."""
     known = scope.statement.known(call.args[index])
     name = call.function.name

@@ -26,7 +26,7 @@ def is_utc(zone: tzinfo | None) -> bool:
     return zone is not None and fixed_offset(zone) == 0
 
 
-def has_javas_rules(zone: tzinfo | None) -> bool:
+def has_java_rules(zone: tzinfo | None) -> bool:
     """Whether Java knows the zone by the same name, with the same rules."""
     # Java reads abbreviations and POSIX offsets as something else.
     return isinstance(zone, ZoneInfo) and "/" in zone.key and zone.key not in _other_in_java()

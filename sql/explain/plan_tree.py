@@ -48,8 +48,8 @@ from sql.plan.nodes import (
     With,
 )
 from sql.plan.traverse import inputs, plan_expressions, subqueries
-from sql.statements.bound import Modify, Query
-from sql.types.sql_type import display
+from sql.statements.bound import BoundQuery, Modify
+from sql.types.sql_type import format_type
 from sql.types.text_output import format_text
 
 
@@ -64,7 +64,7 @@ class ExplainedNode:
     inputs: tuple["ExplainedNode", ...]
 
 
-def explained(plan: Plan) -> ExplainedNode:
+def explained_plan(plan: Plan) -> ExplainedNode:
     """A plan with all that is below it."""
     return _explained(plan, _Names(plan))
 
@@ -72,12 +72,12 @@ def explained(plan: Plan) -> ExplainedNode:
 # --- plans -------------------------------------------------------------------------------------
 
 
-def explain_lines(statement: Query | Modify) -> list[str]:
+def explain_lines(statement: BoundQuery | Modify) -> list[str]:
     """The plan as lines, indented two more blanks a level, PostgreSQL's arrows in front of
     inputs.
     """
     match statement:
-        case Query():
+        case BoundQuery():
             lines = _rendered(statement.plan)
             if statement.as_of is not None:
                 word = "As Of At Least" if statement.as_of_at_least else "As Of"
@@ -104,7 +104,7 @@ def expression_text(expr: Expr | Aggregate | WindowCall, names: Mapping[ColumnId
 
 
 def _rendered(plan: Plan) -> list[str]:
-    return list(_lines(explained(plan)))
+    return list(_lines(explained_plan(plan)))
 
 
 def _explained(plan: Plan, names: "_Names") -> ExplainedNode:
@@ -381,7 +381,7 @@ def _shown_type(expr: Call) -> str:
     type_ = expr.type
     if type_.name == "numeric" and type_.typmod < 0:
         return f"numeric({type_.precision},{type_.scale})"
-    return display(type_)
+    return format_type(type_)
 
 
 _BARE: Final = frozenset({"int2", "int4", "int8", "oid", "numeric"})
@@ -402,4 +402,4 @@ def _constant(expr: Const) -> str:
     if expr.type.name in _BARE:
         return str(value)
     text = format_text(value, expr.type).replace("'", "''")
-    return f"'{text}'::{display(expr.type)}"
+    return f"'{text}'::{format_type(expr.type)}"

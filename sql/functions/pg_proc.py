@@ -3,7 +3,7 @@ r"""PostgreSQL's catalog rows of the functions and casts that Meridian has (pg_p
     oid name(argument, ..) => result word .. | source       argument: [mode] [name] type[=default]
     oid name(argument, ..) => result word .. |= body        as it was written, lines apart by \n
     type oid name shown     a type that only functions have, and what format_type() writes
-    of type function ..     the functions of a type, in the order of `SUPPORT`
+    of type function ..     the functions of a type, in the order of `SUPPORT_FUNCTION_COLUMNS`
     more name ..            names that PostgreSQL has more functions of
     cast oid type type function context method      a row of pg_cast
 
@@ -26,13 +26,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from sql.types.sql_type import OIDS, SqlType, display
+from sql.types.sql_type import TYPE_OIDS, SqlType, format_type
 
 _FILE: Final = Path(__file__).parents[1] / "data" / "pg_proc.txt"
 _MODES: Final = {"out": "o", "inout": "b", "variadic": "v", "table": "t"}
 _ANY: Final = "any"
 
-SUPPORT: Final = (
+SUPPORT_FUNCTION_COLUMNS: Final = (
     "typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze",
     "typsubscript",
 )  # fmt: skip
@@ -40,7 +40,7 @@ SUPPORT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class ProcedureArgument:
     """One of a function's arguments, OUT ones too. `mode` is that of proargmodes."""
 
     type: str
@@ -55,7 +55,7 @@ class Procedure:
 
     oid: int
     name: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[ProcedureArgument, ...]
     result: str
     is_set: bool
     words: frozenset[str]
@@ -66,7 +66,7 @@ class Procedure:
     """Of what PostgreSQL keeps as a tree, and not as the text of `source`."""
 
     @property
-    def inputs(self) -> tuple[Argument, ...]:
+    def inputs(self) -> tuple[ProcedureArgument, ...]:
         """The arguments that a call has."""
         return tuple(given for given in self.arguments if given.mode not in ("o", "t"))
 
@@ -144,7 +144,7 @@ def procedures() -> Sequence[Procedure]:
 
 
 @cache
-def by_name() -> Mapping[str, Sequence[Procedure]]:
+def procedures_by_name() -> Mapping[str, Sequence[Procedure]]:
     """The functions of each name."""
     found: dict[str, list[Procedure]] = {}
     for procedure in procedures():
@@ -153,43 +153,46 @@ def by_name() -> Mapping[str, Sequence[Procedure]]:
 
 
 @cache
-def by_oid() -> Mapping[int, Procedure]:
+def procedures_by_oid() -> Mapping[int, Procedure]:
     """The functions by oid."""
     return {procedure.oid: procedure for procedure in procedures()}
 
 
-def is_ambiguous(name: str) -> bool:
+def is_ambiguous_function(name: str) -> bool:
     """Whether PostgreSQL has several functions of that name, also ones that Meridian has not."""
-    return name in _file().more or len(by_name().get(name, ())) > 1
+    return name in _file().more or len(procedures_by_name().get(name, ())) > 1
 
 
-def casts() -> Sequence[CastRow]:
+def cast_rows() -> Sequence[CastRow]:
     """The rows of pg_cast for casts that Meridian has."""
     return _file().casts
 
 
-def oid_of(name: str) -> int:
+def function_oid(name: str) -> int:
     """The oid of the only function of that name; 0 for `-`."""
-    return 0 if name == "-" else by_name()[name][0].oid
+    return 0 if name == "-" else procedures_by_name()[name][0].oid
 
 
-def support(type_name: str) -> Mapping[str, int]:
+def support_functions(type_name: str) -> Mapping[str, int]:
     """The support functions of a type in pg_type: oids by column."""
     names = _file().support.get(type_name, ())
-    return {column: oid_of(name) for column, name in zip(SUPPORT, names, strict=False)}
+    return {
+        column: function_oid(name)
+        for column, name in zip(SUPPORT_FUNCTION_COLUMNS, names, strict=False)
+    }
 
 
-def type_oid(name: str) -> int:
+def argument_type_oid(name: str) -> int:
     """The oid of an argument's type."""
-    return OIDS[name] if name in OIDS else _file().types[name][0]
+    return TYPE_OIDS[name] if name in TYPE_OIDS else _file().types[name][0]
 
 
-def type_text(name: str) -> str:
+def argument_type_text(name: str) -> str:
     """What format_type() writes."""
-    return display(SqlType(name)) if name in OIDS else _file().types[name][1]
+    return format_type(SqlType(name)) if name in TYPE_OIDS else _file().types[name][1]
 
 
-def other_types() -> Mapping[int, tuple[str, str]]:
+def function_only_types() -> Mapping[int, tuple[str, str]]:
     """Types that only occur in functions, by oid: name, and as format_type() writes it."""
     return {oid: (name, shown) for name, (oid, shown) in _file().types.items()}
 
@@ -244,8 +247,8 @@ def _procedure(line: str) -> Procedure:
     )  # fmt: skip
 
 
-def _argument(text: str) -> Argument:
+def _argument(text: str) -> ProcedureArgument:
     told, equals, default = text.partition("=")
     *before, type_ = told.split(" ")
     mode = _MODES[before.pop(0)] if before and before[0] in _MODES else "i"
-    return Argument(type_, " ".join(before), mode, default if equals else None)
+    return ProcedureArgument(type_, " ".join(before), mode, default if equals else None)

@@ -2,28 +2,33 @@
 
 from typing import Final
 
-from sql.functions.pg_proc import Argument, Procedure, is_ambiguous, type_text
+from sql.functions.pg_proc import (
+    Procedure,
+    ProcedureArgument,
+    argument_type_text,
+    is_ambiguous_function,
+)
 from sql.types.sql_type import quoted_name
 
 
-def shown_name(procedure: Procedure) -> str:
+def regproc_text(procedure: Procedure) -> str:
     """The name as regproc shows it: with its schema if the name alone is ambiguous."""
     text = quoted_name(procedure.name)
-    return f"pg_catalog.{text}" if is_ambiguous(procedure.name) else text
+    return f"pg_catalog.{text}" if is_ambiguous_function(procedure.name) else text
 
 
-def signature(procedure: Procedure) -> str:
+def regprocedure_text(procedure: Procedure) -> str:
     """The function as regprocedure shows it."""
-    types = ",".join(type_text(given.type) for given in procedure.inputs)
+    types = ",".join(argument_type_text(given.type) for given in procedure.inputs)
     return f"{quoted_name(procedure.name)}({types})"
 
 
-def result_text(procedure: Procedure) -> str:
+def function_result_text(procedure: Procedure) -> str:
     """pg_get_function_result()."""
-    return f"{'SETOF ' if procedure.is_set else ''}{type_text(procedure.result)}"
+    return f"{'SETOF ' if procedure.is_set else ''}{argument_type_text(procedure.result)}"
 
 
-def arguments_text(procedure: Procedure, *, defaults: bool) -> str:
+def function_arguments_text(procedure: Procedure, *, defaults: bool) -> str:
     """pg_get_function_arguments(), or without defaults pg_get_function_identity_arguments()."""
     texts = [_argument_text(given, defaults=defaults) for given in procedure.arguments]
     if "direct" not in procedure.numbers:
@@ -37,21 +42,21 @@ def arguments_text(procedure: Procedure, *, defaults: bool) -> str:
 _SHOWN_MODES: Final = {"o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
 
 
-def _argument_text(given: Argument, *, defaults: bool) -> str:
+def _argument_text(given: ProcedureArgument, *, defaults: bool) -> str:
     name = f"{quoted_name(given.name)} " if given.name else ""
-    text = f"{_SHOWN_MODES.get(given.mode, '')}{name}{type_text(given.type)}"
+    text = f"{_SHOWN_MODES.get(given.mode, '')}{name}{argument_type_text(given.type)}"
     if defaults and given.default is not None:
         return f"{text} DEFAULT {given.default}"
     return text
 
 
-def definition(procedure: Procedure) -> str:
+def function_definition(procedure: Procedure) -> str:
     """pg_get_functiondef() of a function that is no aggregate."""
-    arguments = arguments_text(procedure, defaults=True)
+    arguments = function_arguments_text(procedure, defaults=True)
     return "\n".join(
         [
             f"CREATE OR REPLACE FUNCTION pg_catalog.{quoted_name(procedure.name)}({arguments})",
-            f" RETURNS {result_text(procedure)}",
+            f" RETURNS {function_result_text(procedure)}",
             f" LANGUAGE {procedure.language}",
             *filter(None, [_options(procedure)]),
             procedure.body or f"AS $function${procedure.source}$function$",

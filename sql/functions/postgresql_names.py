@@ -23,7 +23,7 @@ _FILE: Final = Path(__file__).parents[1] / "data" / "postgresql.txt"
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class PostgresqlNames:
     """Argument types by name; a cast's targets by source."""
 
     functions: dict[str, list[tuple[str, ...]]]
@@ -34,9 +34,9 @@ class Names:
 
 
 @cache
-def postgresql_names() -> Names:
+def postgresql_names() -> PostgresqlNames:
     """The list, read once (N1)."""
-    found = Names({}, frozenset(), {}, {}, {})
+    found = PostgresqlNames({}, frozenset(), {}, {}, {})
     places = {"$": found.operators, "=": found.casts, "^": found.settings}
     aggregates: set[str] = set()
     for line in _FILE.read_text(encoding="utf-8").splitlines():

@@ -145,7 +145,7 @@ def operators(name: str) -> Sequence[Function]:
     return _table().operators.get(name, ())
 
 
-def array_form(row: Function) -> Function:
+def variadic_array_form(row: Function) -> Function:
     """The row that a call with VARIADIC uses: it takes its last arguments as an array."""
     if not row.variadic:
         return row
@@ -154,7 +154,7 @@ def array_form(row: Function) -> Function:
     return function_by_id(f"{row.name}{ARRAY_FORM}({','.join([*others, array])})")
 
 
-def cast(source: str, target: str) -> Function | None:
+def find_cast(source: str, target: str) -> Function | None:
     """The cast between two types, or None. Between a type and itself: the row that applies a
     modifier.
     """
@@ -181,12 +181,12 @@ def all_functions() -> Sequence[Function]:
     return tuple(_table().by_id.values())
 
 
-def rows_of(file: str) -> Sequence[Function]:
-    """The rows of one of `FILES`."""
+def rows_of_file(file: str) -> Sequence[Function]:
+    """The rows of one of `FUNCTION_FILES`."""
     return _table().files[file]
 
 
-COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
+COMPARISON_OPERATORS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
 """Operators that compare."""
 
 ARRAY_FORM: Final = ".variadic"
@@ -195,7 +195,7 @@ ARRAY_FORM: Final = ".variadic"
 
 # --- loading -----------------------------------------------------------------------------------
 
-FILES: Final = (
+FUNCTION_FILES: Final = (
     "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt", "casts.txt",
     "arrays.txt", "patterns.txt", "texts.txt", "formats.txt", "mathematics.txt", "statistics.txt",
     "json.txt", "times.txt", "catalog_functions.txt", "registered.txt", "system.txt", "session.txt",
@@ -225,7 +225,7 @@ class _Table:
 @cache
 def _table() -> _Table:
     table = _Table({}, {}, {}, {})
-    for file in FILES:
+    for file in FUNCTION_FILES:
         rows = table.files.setdefault(file, [])
         for line in _lines((_DIRECTORY / file).read_text(encoding="utf-8")):
             for row in _rows(line):

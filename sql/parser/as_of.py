@@ -20,7 +20,7 @@ _PREFIX: Final = "SELECT "
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class AsOfQuery:
     """A query with its AS OF time: the trees of both halves."""
 
     node: Node
@@ -29,7 +29,7 @@ class Cut:
     sources: tuple[str, str]
 
 
-def cut(text: str, start: int, end: int) -> Cut | None:
+def split_as_of(text: str, start: int, end: int) -> AsOfQuery | None:
     """The statement `text[start:end]` split at its AS OF, or None if it has none."""
     try:
         tokens = [token for token in parser.scan(text[:end]) if token.start >= start]
@@ -42,7 +42,7 @@ def cut(text: str, start: int, end: int) -> Cut | None:
     return None
 
 
-def cut_copy(text: str, start: int, end: int) -> Cut | None:
+def split_copy_as_of(text: str, start: int, end: int) -> AsOfQuery | None:
     """The query of `COPY (<query> AS OF ..) TO ..`, or None for any other statement."""
     for inner in _inner_candidates(text, start, end):
         head = _without(" " * start + text[start:end], inner)
@@ -52,11 +52,11 @@ def cut_copy(text: str, start: int, end: int) -> Cut | None:
             continue
         value = _expression(text, inner)
         if value is not None and is_a(trees[0].stmt, ast.CopyStmt) and inner.depth == 1:
-            return Cut(trees[0].stmt, value[0], inner.at_least, (head, value[1]))
+            return AsOfQuery(trees[0].stmt, value[0], inner.at_least, (head, value[1]))
     return None
 
 
-def inner_place(text: str, start: int, end: int) -> int | None:
+def nested_as_of_offset(text: str, start: int, end: int) -> int | None:
     """The offset of the first AS OF in parentheses, if the statement is valid without it."""
     rest = " " * start + text[start:end]
     place: int | None = None
@@ -68,7 +68,7 @@ def inner_place(text: str, start: int, end: int) -> int | None:
     try:
         parser_trees(rest)
     except parser.ParseError:
-        return place if cut(rest, start, end) is not None else None
+        return place if split_as_of(rest, start, end) is not None else None
     return place
 
 
@@ -96,7 +96,7 @@ def _expression(text: str, inner: _Inner) -> tuple[Node, str] | None:
         time = parser_trees(tail)
     except parser.ParseError:
         return None
-    value = only_expression(time[0].stmt) if len(time) == 1 else None
+    value = single_target(time[0].stmt) if len(time) == 1 else None
     return None if value is None else (value, tail)
 
 
@@ -152,7 +152,7 @@ def _candidates(tokens: Sequence[parser.Token]) -> Iterator[tuple[int, int, bool
 
 def _halves(
     text: str, start: int, end: int, places: tuple[int, int], *, at_least: bool
-) -> Cut | None:
+) -> AsOfQuery | None:
     place, expression = places
     if expression < len(_PREFIX):
         return None
@@ -165,11 +165,11 @@ def _halves(
     if len(query) != 1 or len(time) != 1:
         return None
     select = time[0].stmt
-    value = only_expression(select)
-    return None if value is None else Cut(query[0].stmt, value, at_least, (head, tail))
+    value = single_target(select)
+    return None if value is None else AsOfQuery(query[0].stmt, value, at_least, (head, tail))
 
 
-def only_expression(select: Node) -> Node | None:
+def single_target(select: Node) -> Node | None:
     """The target of a `SELECT <expression>` that has nothing else, or None."""
     plain = is_a(select, ast.SelectStmt) and len(select.targetList or ()) == 1
     if not plain or select.targetList[0].name is not None:

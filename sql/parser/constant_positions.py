@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 
 from pglast import ast, parser
 
-from sql.parser.meridian_nodes import Parsed, parsed_parts
+from sql.parser.meridian_nodes import ParsedPart, parsed_parts
 from sql.parser.parse import Statement
 from sql.parser.syntax import Node, is_a
 
 # What json.loads returns: only this module reads it.
-Json: TypeAlias = Any
+ParserJson: TypeAlias = Any
 
 
-def constant_places(statement: Statement) -> Mapping[int, int]:
+def find_constant_offsets(statement: Statement) -> Mapping[int, int]:
     """The offset of every constant, by the identity of its node."""
     places: dict[int, int] = {}
     for part in _parts(statement):
@@ -26,18 +26,18 @@ def constant_places(statement: Statement) -> Mapping[int, int]:
     return places
 
 
-def _parts(statement: Statement) -> Iterator[Parsed]:
+def _parts(statement: Statement) -> Iterator[ParsedPart]:
     """What PostgreSQL's parser has read of the statement, each with its text."""
     sources = statement.sources or (statement.text,)
     if statement.as_of is not None:
-        yield Parsed(statement.as_of, sources[-1], is_expression=True)
+        yield ParsedPart(statement.as_of, sources[-1], is_expression=True)
     if isinstance(statement.node, ast.Node):
-        yield Parsed(statement.node, sources[0])
+        yield ParsedPart(statement.node, sources[0])
     elif statement.node is not None:
         yield from parsed_parts(statement.node)
 
 
-def _in_source(part: Parsed, statement: Statement) -> Iterator[tuple[int, int]]:
+def _in_source(part: ParsedPart, statement: Statement) -> Iterator[tuple[int, int]]:
     node, source = part.node, part.source
     trees = json.loads(parser.parse_sql_json(source))["stmts"]
     encoded = source.encode()
@@ -55,7 +55,7 @@ def _in_source(part: Parsed, statement: Statement) -> Iterator[tuple[int, int]]:
             yield id(constant), len(encoded[:place].decode())
 
 
-def _side_by_side(node: Node, found: Json) -> Iterator[tuple[Node, int]]:
+def _side_by_side(node: Node, found: ParserJson) -> Iterator[tuple[Node, int]]:
     if isinstance(node, tuple):
         if isinstance(found, dict) and "List" in found:
             found = found["List"].get("items", [])

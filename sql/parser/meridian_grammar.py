@@ -23,7 +23,7 @@ from typing import Final
 from pglast import ast, parser
 
 from sql.errors import SqlError, syntax_error
-from sql.parser.as_of import cut, only_expression, parser_trees
+from sql.parser.as_of import parser_trees, single_target, split_as_of
 from sql.parser.meridian_nodes import (
     AdvanceTimelineNode,
     CreateReadHoldNode,
@@ -32,10 +32,10 @@ from sql.parser.meridian_nodes import (
     DropReadHoldNode,
     DropTimelineNode,
     ExplainTimestampNode,
-    Name,
+    Identifier,
+    MeridianNode,
     OptimizeNode,
-    OwnNode,
-    Parsed,
+    ParsedPart,
 )
 from sql.parser.syntax import Node, is_a
 
@@ -46,16 +46,16 @@ _NESTING: Final = {"ASCII_40": 1, "ASCII_41": -1}
 
 
 @dataclass(frozen=True, slots=True)
-class OwnStatement:
+class MeridianStatement:
     """A statement of Meridian's grammar; `as_of` only with a query that is explained."""
 
-    node: OwnNode
+    node: MeridianNode
     as_of: Node | None = None
     at_least: bool = False
     sources: tuple[str, ...] = ()
 
 
-def own_statement(text: str, start: int, end: int) -> OwnStatement | None:
+def parse_meridian_statement(text: str, start: int, end: int) -> MeridianStatement | None:
     """The statement `text[start:end]`, or None if it does not begin like one of Meridian's.
 
     Raises SqlError 42601 at the first token that does not fit.
@@ -68,7 +68,7 @@ def own_statement(text: str, start: int, end: int) -> OwnStatement | None:
     cursor = _Cursor(text, tokens, end)
     for words, production in _PRODUCTIONS:
         if cursor.accept(*words):
-            return OwnStatement(production(cursor))
+            return MeridianStatement(production(cursor))
     return _explain_timestamp(cursor) or _create_table_in(cursor)
 
 
@@ -106,7 +106,7 @@ class _Cursor:
             if not self.accept(word):
                 raise self.unexpected()
 
-    def name(self) -> Name:
+    def name(self) -> Identifier:
         """Read an identifier, by PostgreSQL's own rules."""
         if self.index >= len(self.tokens):
             raise self.unexpected()
@@ -116,9 +116,9 @@ class _Cursor:
             raise self.unexpected() from None
         place = self.tokens[self.index].start
         self.index += 1
-        return Name(trees[0].stmt.objects[0].sval, place)
+        return Identifier(trees[0].stmt.objects[0].sval, place)
 
-    def names(self) -> tuple[Name, ...]:
+    def names(self) -> tuple[Identifier, ...]:
         """Read identifiers with commas between."""
         found = [self.name()]
         while self.accept(","):
@@ -160,25 +160,25 @@ class _Cursor:
             raise syntax_error(message, place + 1) from None
         return tree.stmt
 
-    def expression(self, until: int | None = None) -> Parsed:
+    def expression(self, until: int | None = None) -> ParsedPart:
         """Read one expression, up to `until`."""
         first = self.index
         select, source = self.rest(_SELECT, until)
-        value = only_expression(select)
+        value = single_target(select)
         if value is None:
             raise self.unexpected()
         self.index = len(self.tokens) if until is None else until
         assert self.index > first, "an expression has a token"
-        return Parsed(value, source, is_expression=True)
+        return ParsedPart(value, source, is_expression=True)
 
 
 # --- timelines ---------------------------------------------------------------------------------
 
 
-def _create_timeline(cursor: _Cursor) -> OwnNode:
+def _create_timeline(cursor: _Cursor) -> MeridianNode:
     if_not_exists = cursor.accept("if", "not", "exists")
     name = cursor.name()
-    clock: Name | None = Name("system", name.place)
+    clock: Identifier | None = Identifier("system", name.place)
     if cursor.accept("manual"):
         clock = None
     elif cursor.accept("clock"):
@@ -187,20 +187,20 @@ def _create_timeline(cursor: _Cursor) -> OwnNode:
     return CreateTimelineNode(name, clock, if_not_exists)
 
 
-def _drop_timeline(cursor: _Cursor) -> OwnNode:
+def _drop_timeline(cursor: _Cursor) -> MeridianNode:
     missing_ok = cursor.accept("if", "exists")
     names = cursor.names()
     cursor.finish()
     return DropTimelineNode(names, missing_ok)
 
 
-def _advance_timeline(cursor: _Cursor) -> OwnNode:
+def _advance_timeline(cursor: _Cursor) -> MeridianNode:
     name = cursor.name()
     cursor.expect("to")
     return AdvanceTimelineNode(name, cursor.expression())
 
 
-def _create_table_in(cursor: _Cursor) -> OwnStatement | None:
+def _create_table_in(cursor: _Cursor) -> MeridianStatement | None:
     """CREATE TABLE with IN TIMELINE behind the columns; None if it is not there."""
     if not cursor.follows("create", "table"):
         return None
@@ -213,7 +213,7 @@ def _create_table_in(cursor: _Cursor) -> OwnStatement | None:
     first, last = tokens[at].start, tokens[cursor.index - 1].end + 1
     start = tokens[0].start
     source = " " * start + text[start:first] + " " * (last - first) + text[last : cursor.end]
-    return OwnStatement(CreateTableInNode(Parsed(cursor.tree(source), source), timeline))
+    return MeridianStatement(CreateTableInNode(ParsedPart(cursor.tree(source), source), timeline))
 
 
 def _outside(cursor: _Cursor, *words: str) -> int | None:
@@ -229,13 +229,13 @@ def _outside(cursor: _Cursor, *words: str) -> int | None:
 # --- read holds --------------------------------------------------------------------------------
 
 
-def _create_read_hold(cursor: _Cursor) -> OwnNode:
+def _create_read_hold(cursor: _Cursor) -> MeridianNode:
     name = cursor.name()
     until = _outside(cursor, "in", "timeline")
-    at: Parsed | None = None
+    at: ParsedPart | None = None
     if cursor.accept("at"):
         at = cursor.expression(until)
-    timeline: Name | None = None
+    timeline: Identifier | None = None
     if cursor.accept("in"):
         cursor.expect("timeline")
         timeline = cursor.name()
@@ -243,7 +243,7 @@ def _create_read_hold(cursor: _Cursor) -> OwnNode:
     return CreateReadHoldNode(name, at, timeline)
 
 
-def _drop_read_hold(cursor: _Cursor) -> OwnNode:
+def _drop_read_hold(cursor: _Cursor) -> MeridianNode:
     missing_ok = cursor.accept("if", "exists")
     names = cursor.names()
     cursor.finish()
@@ -253,7 +253,7 @@ def _drop_read_hold(cursor: _Cursor) -> OwnNode:
 # --- EXPLAIN TIMESTAMP, OPTIMIZE ---------------------------------------------------------------
 
 
-def _explain_timestamp(cursor: _Cursor) -> OwnStatement | None:
+def _explain_timestamp(cursor: _Cursor) -> MeridianStatement | None:
     """None if it is another EXPLAIN."""
     if not cursor.follows("explain"):
         return None
@@ -272,12 +272,12 @@ def _explain_timestamp(cursor: _Cursor) -> OwnStatement | None:
     try:
         tree = cursor.tree(source)
     except SqlError:
-        timed = cut(source, start, cursor.end)
+        timed = split_as_of(source, start, cursor.end)
         if timed is None or not is_a(timed.node, ast.ExplainStmt):
             raise
-        node = ExplainTimestampNode(Parsed(timed.node, timed.sources[0]))
-        return OwnStatement(node, timed.as_of, timed.at_least, timed.sources)
-    return OwnStatement(ExplainTimestampNode(Parsed(tree, source)))
+        node = ExplainTimestampNode(ParsedPart(timed.node, timed.sources[0]))
+        return MeridianStatement(node, timed.as_of, timed.at_least, timed.sources)
+    return MeridianStatement(ExplainTimestampNode(ParsedPart(tree, source)))
 
 
 def _closing(cursor: _Cursor, opening: int) -> int | None:
@@ -290,16 +290,16 @@ def _closing(cursor: _Cursor, opening: int) -> int | None:
     return None
 
 
-def _optimize(cursor: _Cursor) -> OwnNode:
+def _optimize(cursor: _Cursor) -> MeridianNode:
     select, source = cursor.rest(_TABLE)
     used = {name for name in select if getattr(select, name)}
     if not used <= {"targetList", "fromClause", "limitOption", "op"}:
         cursor.index += 1
         raise cursor.unexpected()
-    return OptimizeNode(Parsed(select.fromClause[0], source))
+    return OptimizeNode(ParsedPart(select.fromClause[0], source))
 
 
-_PRODUCTIONS: Final[tuple[tuple[tuple[str, ...], Callable[[_Cursor], OwnNode]], ...]] = (
+_PRODUCTIONS: Final[tuple[tuple[tuple[str, ...], Callable[[_Cursor], MeridianNode]], ...]] = (
     (("create", "timeline"), _create_timeline),
     (("drop", "timeline"), _drop_timeline),
     (("advance", "timeline"), _advance_timeline),

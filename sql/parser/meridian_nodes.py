@@ -15,7 +15,7 @@ from sql.types.sql_type import SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedPart:
     """A part that PostgreSQL's parser has parsed, with its text (W1).
 
     `is_expression`: the text is `SELECT` and the expression, the node the expression alone.
@@ -27,7 +27,7 @@ class Parsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Identifier:
     """An identifier as PostgreSQL folds it; `place` is its offset."""
 
     text: str
@@ -38,8 +38,8 @@ class Name:
 class CreateTimelineNode:
     """CREATE TIMELINE [IF NOT EXISTS] name [CLOCK clock | MANUAL]. `clock` None: MANUAL."""
 
-    name: Name
-    clock: Name | None
+    name: Identifier
+    clock: Identifier | None
     if_not_exists: bool = False
 
 
@@ -47,7 +47,7 @@ class CreateTimelineNode:
 class DropTimelineNode:
     """DROP TIMELINE [IF EXISTS] name, ..."""
 
-    names: tuple[Name, ...]
+    names: tuple[Identifier, ...]
     missing_ok: bool = False
 
 
@@ -55,32 +55,32 @@ class DropTimelineNode:
 class AdvanceTimelineNode:
     """ADVANCE TIMELINE name TO expression."""
 
-    name: Name
-    to: Parsed
+    name: Identifier
+    to: ParsedPart
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTableInNode:
     """CREATE TABLE .. IN TIMELINE name."""
 
-    create: Parsed
-    timeline: Name
+    create: ParsedPart
+    timeline: Identifier
 
 
 @dataclass(frozen=True, slots=True)
 class CreateReadHoldNode:
     """CREATE READ HOLD name [AT expression] [IN TIMELINE name]."""
 
-    name: Name
-    at: Parsed | None = None
-    timeline: Name | None = None
+    name: Identifier
+    at: ParsedPart | None = None
+    timeline: Identifier | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DropReadHoldNode:
     """DROP READ HOLD [IF EXISTS] name, ..."""
 
-    names: tuple[Name, ...]
+    names: tuple[Identifier, ...]
     missing_ok: bool = False
 
 
@@ -88,33 +88,33 @@ class DropReadHoldNode:
 class ExplainTimestampNode:
     """EXPLAIN [options] TIMESTAMP FOR query; the query's AS OF is the statement's."""
 
-    explain: Parsed
+    explain: ParsedPart
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizeNode:
     """OPTIMIZE relation."""
 
-    relation: Parsed
+    relation: ParsedPart
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentNode:
     """One argument of EXECUTE, the `number`-th, for a parameter of that type."""
 
-    execute: Parsed
+    execute: ParsedPart
     value: Node
     type: SqlType
     number: int
 
 
-OwnNode: TypeAlias = (
+MeridianNode: TypeAlias = (
     CreateTimelineNode | DropTimelineNode | AdvanceTimelineNode | CreateTableInNode
     | CreateReadHoldNode | DropReadHoldNode | ExplainTimestampNode | OptimizeNode | ArgumentNode
 )  # fmt: skip
 
 
-def parsed_parts(node: OwnNode) -> Sequence[Parsed]:
+def parsed_parts(node: MeridianNode) -> Sequence[ParsedPart]:
     """The parts that PostgreSQL's parser has parsed (W1)."""
     match node:
         case CreateTableInNode():

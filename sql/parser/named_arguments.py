@@ -18,7 +18,7 @@ from typing import Final
 from pglast import ast, parser
 
 from sql.errors import SqlError
-from sql.parser.syntax import Node, at, is_a, position
+from sql.parser.syntax import Node, is_a, node_position, offset_to_position
 
 _FILE: Final = Path(__file__).parents[1] / "data" / "argument_names.txt"
 _FILLED: Final = frozenset({"make_interval", "random_normal"})
@@ -28,18 +28,18 @@ _Signature = tuple[tuple[str, str], ...]
 """Names and defaults; "": none."""
 
 
-def has_names(args: Sequence[Node]) -> bool:
+def has_named_arguments(args: Sequence[Node]) -> bool:
     """Whether some argument is given by name."""
     return any(is_a(arg, ast.NamedArgExpr) for arg in args)
 
 
-def positional(name: str, args: Sequence[Node], *, variadic: bool) -> Sequence[Node]:
+def positional_arguments(name: str, args: Sequence[Node], *, variadic: bool) -> Sequence[Node]:
     """The arguments by position; unchanged if the function has no such names (G2). `variadic`: the
     last one is an array of the repeated argument, which can be named only then.
 
     Raises 42601 for a name that comes twice, and for an argument without a name after one.
     """
-    if not has_names(args) and name not in _FILLED:
+    if not has_named_arguments(args) and name not in _FILLED:
         return args
     _check(args)
     before = [arg for arg in args if not is_a(arg, ast.NamedArgExpr)]
@@ -69,11 +69,11 @@ def _check(args: Sequence[Node]) -> None:
         if not is_a(arg, ast.NamedArgExpr):
             if seen:
                 message = "positional argument cannot follow named argument"
-                raise SqlError("42601", message, position(arg))
+                raise SqlError("42601", message, node_position(arg))
             continue
         if arg.name in seen:
             message = f'argument name "{arg.name}" used more than once'
-            raise SqlError("42601", message, at(arg.location))
+            raise SqlError("42601", message, offset_to_position(arg.location))
         seen.add(arg.name)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from pglast import ast
 
 from sql.errors import SqlError
-from sql.parser.syntax import Node, at, is_a
+from sql.parser.syntax import Node, is_a, offset_to_position
 
 _BOOLEANS: Final = {"true": True, "on": True, "false": False, "off": False}
 
@@ -16,7 +16,7 @@ def options_by_name(options: Iterable[Node], *, placed: bool = True) -> dict[str
     found: dict[str, Node] = {}
     for option in options:
         if option.defname in found:
-            place = at(option.location) if placed else None
+            place = offset_to_position(option.location) if placed else None
             raise SqlError("42601", "conflicting or redundant options", place)
         found[option.defname] = option
     return found

@@ -10,13 +10,19 @@ from typing import Final
 
 from pglast import ast, parser
 
-from sql.errors import SqlError, not_supported, stack_depth, syntax_error
-from sql.parser.as_of import cut, cut_copy, inner_place, parser_trees, statement_bounds
-from sql.parser.meridian_grammar import own_statement
-from sql.parser.meridian_nodes import OwnNode
+from sql.errors import SqlError, not_supported, statement_too_complex, syntax_error
+from sql.parser.as_of import (
+    nested_as_of_offset,
+    parser_trees,
+    split_as_of,
+    split_copy_as_of,
+    statement_bounds,
+)
+from sql.parser.meridian_grammar import parse_meridian_statement
+from sql.parser.meridian_nodes import MeridianNode
 from sql.parser.nesting_limit import is_too_deep
 
-TEXT_MAX: Final = 1 << 28
+STATEMENT_TEXT_MAX: Final = 1 << 28
 """A longer text would take gigabytes of syntax tree; a shorter limit would refuse honest bulk
 INSERTs.
 """
@@ -61,7 +67,7 @@ class Statement:
     """
 
     text: str
-    node: ast.Node | OwnNode | None
+    node: ast.Node | MeridianNode | None
     offset: int
     as_of: ast.Node | None = None
     as_of_at_least: bool = False
@@ -77,11 +83,11 @@ def parse(text: str) -> Sequence[Statement]:
     """
     if "\x00" in text:
         raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
-    if len(text) > TEXT_MAX:
+    if len(text) > STATEMENT_TEXT_MAX:
         raise SqlError("54000", "statement is too long")
     try:
         if is_too_deep(text):
-            raise stack_depth()
+            raise statement_too_complex()
         trees = parser_trees(text)
     except parser.ParseError as error:
         statements = _own_grammar(text)
@@ -89,7 +95,7 @@ def parse(text: str) -> Sequence[Statement]:
             raise _converted(error, text) from None
         return statements
     except RecursionError:
-        raise stack_depth() from None
+        raise statement_too_complex() from None
     if not trees:
         return (Statement(text, None, 0),)
     _check_parameters(text)
@@ -119,7 +125,7 @@ def _converted(error: parser.ParseError, text: str) -> SqlError:
     if position is None and message.endswith("at end of input"):
         position = len(text) + 1
     if "memory exhausted" in message or "stack depth" in message:
-        return stack_depth()
+        return statement_too_complex()
     if message == "invalid Unicode escape" and _IN_ESCAPE_STRING.search(text[: place or 0]):
         return SqlError("22025", message, position)
     for words, sqlstate in _FOREIGN_STATES:
@@ -155,16 +161,16 @@ def _own_grammar(text: str) -> Sequence[Statement] | None:
 
 def _own_statement(text: str, start: int, end: int) -> Statement:
     offset = _offset(text, start)
-    timed = cut(text, start, end)
+    timed = split_as_of(text, start, end)
     if timed is not None:
         return Statement(text, timed.node, offset, timed.as_of, timed.at_least, timed.sources)
-    copied = cut_copy(text, start, end)
+    copied = split_copy_as_of(text, start, end)
     if copied is not None:
         return Statement(text, copied.node, offset, copied.as_of, copied.at_least, copied.sources)
-    own = own_statement(text, start, end)
+    own = parse_meridian_statement(text, start, end)
     if own is not None:
         return Statement(text, own.node, offset, own.as_of, own.at_least, own.sources)
-    inner = inner_place(text, start, end)
+    inner = nested_as_of_offset(text, start, end)
     if inner is not None:
         raise not_supported("AS OF in a subquery", inner + 1)
     raise _refusal(text, start, end)

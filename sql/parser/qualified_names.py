@@ -3,19 +3,19 @@
 import re
 from typing import Final
 
-from sql.catalog.constraint_names import NAME_BYTES_MAX, cut
+from sql.catalog.constraint_names import IDENTIFIER_BYTES_MAX, truncate_identifier
 from sql.errors import SqlError
 
 _PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s."]+))\s*(\.|\Z)', re.ASCII)
 _LOWER: Final = {ord(letter): ord(letter.lower()) for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
-def folded(name: str) -> str:
+def fold_identifier(name: str) -> str:
     """An unquoted name as the parser folds it: in UTF-8 only ASCII letters lose their case."""
     return name.translate(_LOWER)
 
 
-def name_parts(text: str, place: int | None) -> list[str]:
+def qualified_name_parts(text: str, place: int | None) -> list[str]:
     """The parts of a qualified name, folded and truncated. Raises 42602 for invalid syntax."""
     parts: list[str] = []
     position, joint = 0, "."
@@ -23,17 +23,17 @@ def name_parts(text: str, place: int | None) -> list[str]:
         found = _PART.match(text, position)
         if found is None:
             raise SqlError("42602", "invalid name syntax", place)
-        name = found[1].replace('""', '"') if found[1] else folded(found[2])
-        parts.append(cut(name, NAME_BYTES_MAX))
+        name = found[1].replace('""', '"') if found[1] else fold_identifier(found[2])
+        parts.append(truncate_identifier(name, IDENTIFIER_BYTES_MAX))
         position, joint = found.end(), found[3]
     return parts
 
 
-def relation_parts(text: str, database: str, place: int | None) -> list[str]:
+def relation_name_parts(text: str, database: str, place: int | None) -> list[str]:
     """The schema, if given, and the name of a relation of this database. Raises 42601 and 0A000 for
     other names (makeRangeVarFromNameList).
     """
-    parts = name_parts(text, place)
+    parts = qualified_name_parts(text, place)
     shown = ".".join(parts)
     if len(parts) > 3:
         message = f"improper relation name (too many dotted names): {shown}"

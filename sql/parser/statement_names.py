@@ -12,19 +12,19 @@ _A: Final = AlterTableType
 _O: Final = ObjectType
 
 
-def statement_words(node: Node) -> str:
+def statement_name(node: Node) -> str:
     """`CREATE TRIGGER` for a `CreateTrigStmt`."""
     if is_a(node, ast.DefineStmt):
-        return f"CREATE {object_words(node.kind)}"
+        return f"CREATE {object_type_name(node.kind)}"
     return _STATEMENTS.get(type(node)) or _spaced(type(node).__name__.removesuffix("Stmt"))
 
 
-def object_words(kind: ObjectType) -> str:
+def object_type_name(kind: ObjectType) -> str:
     """`MATERIALIZED VIEW` for `OBJECT_MATVIEW`; command tags use it too."""
     return _OBJECTS.get(kind) or kind.name.removeprefix("OBJECT_").replace("_", " ")
 
 
-def action_words(action: AlterTableType) -> str:
+def alter_action_name(action: AlterTableType) -> str:
     """`SET STORAGE` for `AT_SetStorage`."""
     return _ACTIONS.get(action) or _spaced(action.name.removeprefix("AT_"))
 

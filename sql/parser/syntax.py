@@ -42,7 +42,7 @@ def is_a(node: Node, *kinds: type) -> bool:
     return isinstance(node, kinds)
 
 
-def changed(node: Node, **attributes: Node) -> Node:
+def copy_node(node: Node, **attributes: Node) -> Node:
     """A copy of a node with other attributes. Sessions share the tree of a statement, so nobody may
     change it in place.
     """
@@ -54,7 +54,7 @@ def value_function_name(node: Node) -> str:
     return _VALUE_FUNCTIONS[node.op]
 
 
-def strings(names: Iterable[Node] | None) -> tuple[str, ...]:
+def string_values(names: Iterable[Node] | None) -> tuple[str, ...]:
     """The texts of a list of String nodes."""
     return tuple(name.sval for name in names or ())
 
@@ -78,7 +78,7 @@ def alias_of(item: Node) -> Node:
     return item.alias if is_a(item, *_ALIASED) else None
 
 
-def parts(node: Node) -> Iterator[Node]:
+def tree_nodes(node: Node) -> Iterator[Node]:
     """All nodes of a tree."""
     waiting: list[Node] = [node]
     while waiting:
@@ -92,9 +92,11 @@ def parts(node: Node) -> Iterator[Node]:
 
 def refuse_parameters(node: Node) -> None:
     """Raises 42P02 for the first $n: definitions have no parameters."""
-    for part in parts(node):
+    for part in tree_nodes(node):
         if is_a(part, ast.ParamRef):
-            raise SqlError("42P02", f"there is no parameter ${part.number}", at(part.location))
+            raise SqlError(
+                "42P02", f"there is no parameter ${part.number}", offset_to_position(part.location)
+            )
 
 
 # pglast's tree leaves out where constants stand. Only errors ask for it: when one is raised, the
@@ -104,7 +106,7 @@ _constant_places: ContextVar[Mapping[int, int]] = ContextVar("constant_places", 
 
 
 @contextmanager
-def constant_places(places: Mapping[int, int]) -> Generator[None, None, None]:
+def use_constant_offsets(places: Mapping[int, int]) -> Generator[None, None, None]:
     """Within the context, `location` knows these positions of constants, by node identity."""
     token = _constant_places.set(places)
     try:
@@ -154,20 +156,20 @@ def _places(node: Node) -> Iterable[int | None]:
             return (getattr(part, "location", None),)
 
 
-def position(node: Node) -> int | None:
+def node_position(node: Node) -> int | None:
     """The position of a node in an error, counted from 1."""
     place = location(node)
     return None if place is None else place + 1
 
 
-def at(place: int | None) -> int | None:
+def offset_to_position(place: int | None) -> int | None:
     """An offset as a position, counted from 1; None for the parser's -1."""
     return None if place is None or place < 0 else place + 1
 
 
-def unsupported(what: str, node: Node) -> SqlError:
+def unsupported_at(what: str, node: Node) -> SqlError:
     """0A000 with the position of a node."""
-    return not_supported(what, position(node))
+    return not_supported(what, node_position(node))
 
 
 def column_name(node: Node) -> str:

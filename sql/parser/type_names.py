@@ -6,16 +6,16 @@ from typing import Final
 from pglast import ast, parser
 
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.syntax import Node, at, is_a, strings
+from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 from sql.types.bpchar import column_type
 from sql.types.datetime.typmods import interval_typmod, time_typmod
 from sql.types.sql_type import (
     NUMERIC_PRECISION_MAX,
-    OIDS,
+    TYPE_OIDS,
     SqlType,
     array_of,
     bpchar,
-    display,
+    format_type,
     is_type,
     numeric,
     plain_type,
@@ -100,16 +100,16 @@ _FOREIGN: Final = frozenset(
 )
 _LENGTH_MAX: Final = 10_485_760
 _PLAIN: Final = {
-    name: column_type(plain_type(name)) for name in OIDS if name not in ("unknown", "void")
+    name: column_type(plain_type(name)) for name in TYPE_OIDS if name not in ("unknown", "void")
 }
 
 
-def is_builtin(name: str) -> bool:
+def is_builtin_type(name: str) -> bool:
     """Whether PostgreSQL has a built-in type of that name, supported here or not."""
     return name in _PLAIN or name in _FOREIGN or name in ("unknown", "void")
 
 
-def type_of(node: Node) -> SqlType:
+def resolve_type_name(node: Node) -> SqlType:
     """The type of a TypeName node. Raises 42704, 42601, 22023, 0A000."""
     element = _element_of(node)
     # PostgreSQL ignores the bounds, and how many there are.
@@ -117,13 +117,13 @@ def type_of(node: Node) -> SqlType:
         return element
     array = array_of(element)
     if not is_type(array.name):
-        raise not_supported(f"type {display(element)}[]", at(node.location))
+        raise not_supported(f"type {format_type(element)}[]", offset_to_position(node.location))
     return array
 
 
 def _element_of(node: Node) -> SqlType:
-    place = at(node.location)
-    names = strings(node.names)
+    place = offset_to_position(node.location)
+    names = string_values(node.names)
     if node.setof or node.pct_type:
         raise not_supported("this form of type name", place)
     name = names[-1]
@@ -142,7 +142,7 @@ def _unknown_type(name: str, place: int | None) -> SqlError:
 
 
 def _modified(name: str, node: Node) -> SqlType:
-    place = at(node.location)
+    place = offset_to_position(node.location)
     if not all(is_a(item, ast.A_Const) and is_a(item.val, ast.Integer) for item in node.typmods):
         raise SqlError("42601", "type modifiers must be simple constants or identifiers", place)
     modifiers = [item.val.ival or 0 for item in node.typmods]
@@ -190,7 +190,7 @@ def _with_precision(modifiers: list[int], place: int | None) -> SqlType:
 
 
 @lru_cache(maxsize=_TEXTS_CACHED_MAX)
-def check_type_name(text: str) -> None:
+def check_type_syntax(text: str) -> None:
     """Raises 42601, with the position in the text, if it is not the syntax of a type."""
     try:
         parser.parse_sql(f"{_BEFORE_TYPE}{text}")
@@ -202,7 +202,7 @@ def check_type_name(text: str) -> None:
         raise SqlError("42601", message, position + 1) from None
 
 
-def type_in(text: str, place: int | None) -> Node:
+def parse_type_name(text: str, place: int | None) -> Node:
     """The TypeName node of a regtype literal. Raises 42601."""
     try:
         (tree,) = parser.parse_sql(f"{_BEFORE_TYPE}{text}")
@@ -217,6 +217,6 @@ def type_in(text: str, place: int | None) -> Node:
     return cast.typeName
 
 
-def quoted(name: str) -> str:
+def double_quoted(name: str) -> str:
     """A name in double quotes, as in most messages."""
     return f'"{name}"'

@@ -18,24 +18,24 @@ from sql.plan.nodes import (
 from sql.types.sql_type import BOOL
 
 
-def joined(op: BoolOp, parts: Sequence[Expr]) -> Expr:
+def connect_conditions(op: BoolOp, parts: Sequence[Expr]) -> Expr:
     """The parts connected by AND or OR; a single one stays alone."""
     return parts[0] if len(parts) == 1 else Logical(op, tuple(parts), BOOL)
 
 
-def all_of(conditions: Sequence[Expr]) -> Expr:
+def conjunction(conditions: Sequence[Expr]) -> Expr:
     """The conjunction of at least one condition."""
-    return joined(BoolOp.AND, conditions)
+    return connect_conditions(BoolOp.AND, conditions)
 
 
-def flat(condition: Expr) -> list[Expr]:
+def flatten_conjuncts(condition: Expr) -> list[Expr]:
     """The conjuncts of a condition, also those of nested ANDs."""
     if isinstance(condition, Logical) and condition.op is BoolOp.AND:
-        return [part for arg in condition.args for part in flat(arg)]
+        return [part for arg in condition.args for part in flatten_conjuncts(arg)]
     return [condition]
 
 
-def equal_sides(condition: Expr) -> tuple[Expr, ...]:
+def equality_sides(condition: Expr) -> tuple[Expr, ...]:
     """The two sides of `=` or IS NOT DISTINCT FROM; empty for other conditions.
 
     A call has a third argument, the session's zone, where a date meets a timestamptz.
@@ -47,12 +47,12 @@ def equal_sides(condition: Expr) -> tuple[Expr, ...]:
     return ()
 
 
-def rows_where(plan: Plan, conditions: Sequence[Expr]) -> Plan:
+def filter_plan(plan: Plan, conditions: Sequence[Expr]) -> Plan:
     """The rows of a plan that fulfil all conditions; the plan itself if there are none."""
-    return Filter(plan, all_of(conditions)) if conditions else plan
+    return Filter(plan, conjunction(conditions)) if conditions else plan
 
 
-def asked_behind(expr: Expr) -> Sequence[tuple[Expr, tuple[Expr, ...]]]:
+def guarded_operands(expr: Expr) -> Sequence[tuple[Expr, tuple[Expr, ...]]]:
     """The operands of a CASE, COALESCE, AND or OR in order, each with the conditions that all hold
     when PostgreSQL evaluates it. Empty for other expressions.
     """

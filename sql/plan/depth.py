@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sql.errors import stack_depth
+from sql.errors import statement_too_complex
 from sql.plan.nodes import Plan
 from sql.plan.traverse import inputs
 
@@ -17,5 +17,5 @@ def check_depth(plan: Plan) -> None:
     while level:
         depth += 1
         if depth > PLAN_DEPTH_MAX:
-            raise stack_depth()
+            raise statement_too_complex()
         level = [below for node in level for below in inputs(node)]

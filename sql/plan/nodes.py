@@ -269,7 +269,7 @@ class Frame:
     exclusion: Exclusion = Exclusion.NO_OTHERS
 
 
-def begins_at_first(frame: Frame) -> bool:
+def begins_at_partition_start(frame: Frame) -> bool:
     """Whether the frame has all rows from the partition's first one on."""
     whole = frame.exclusion is Exclusion.NO_OTHERS
     return whole and frame.start.kind is BoundKind.UNBOUNDED_PRECEDING

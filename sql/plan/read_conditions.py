@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from sql.functions.table import FunctionKind
-from sql.plan.conditions import flat
+from sql.plan.conditions import flatten_conjuncts
 from sql.plan.nodes import (
     Call,
     ColumnId,
@@ -60,10 +60,10 @@ from sql.plan.traverse import (
     is_volatile_expression,
     plan_expressions,
     subqueries,
-    substituted,
+    substitute_columns,
 )
 
-CARRIED_MAX: Final = 64
+PUSHED_CONDITIONS_MAX: Final = 64
 """Conditions carried at once; further ones are left out. Larger: slower for machine-made queries of
 a thousand conditions, which gain nothing by it."""
 
@@ -105,7 +105,7 @@ class _Finder:
                 self.visit(plan.base, ())
                 self.visit(plan.step, ())
             case Filter():
-                self.visit(plan.input, _closed([*carried, *flat(plan.predicate)]))
+                self.visit(plan.input, _closed([*carried, *flatten_conjuncts(plan.predicate)]))
             case Project():
                 exprs = zip(plan.columns, plan.exprs, strict=True)
                 self.visit(plan.input, _through(carried, {c.id: e for c, e in exprs}))
@@ -126,7 +126,7 @@ class _Finder:
                 assert_never(plan)
 
     def _join(self, plan: Join, carried: Sequence[Expr]) -> None:
-        asked = [] if plan.condition is None else flat(plan.condition)
+        asked = [] if plan.condition is None else flatten_conjuncts(plan.condition)
         left = {column.id for column in output_columns(plan.left)}
         right = {column.id for column in output_columns(plan.right)}
         inner = plan.kind in (JoinKind.INNER, JoinKind.CROSS)
@@ -172,7 +172,9 @@ class _Finder:
         if known is None or not usable:
             self.found[plan.relation] = None
             return
-        condition = ReadCondition(tuple(dict.fromkeys(substituted(e, ordinals) for e in usable)))
+        condition = ReadCondition(
+            tuple(dict.fromkeys(substitute_columns(e, ordinals) for e in usable))
+        )
         if condition not in known:
             self.found[plan.relation] = (*known, condition)
 
@@ -190,12 +192,12 @@ def _is_pure(expr: Expr) -> bool:
 
 def _through(carried: Sequence[Expr], made: Mapping[ColumnId, Expr]) -> list[Expr]:
     """Conditions on what a node makes, as conditions on what it makes it of."""
-    return [substituted(expr, made) for expr in _over(carried, made.keys())]
+    return [substitute_columns(expr, made) for expr in _over(carried, made.keys())]
 
 
 def _closed(exprs: Sequence[Expr]) -> list[Expr]:
     """With the constants that equalities pass on; at most CARRIED_MAX."""
-    exprs = exprs[:CARRIED_MAX]
+    exprs = exprs[:PUSHED_CONDITIONS_MAX]
     pairs: list[tuple[ColumnRef, ColumnRef]] = []
     fixed: list[tuple[Call, ColumnRef]] = []
     for expr in exprs:
@@ -216,7 +218,7 @@ def _closed(exprs: Sequence[Expr]) -> list[Expr]:
     for call, column in fixed:
         equal = {column.id}
         grown = True
-        while grown and len(found) < CARRIED_MAX:
+        while grown and len(found) < PUSHED_CONDITIONS_MAX:
             grown = False
             for left, right in pairs:
                 if left.type.name != column.type.name or (left.id in equal) is (right.id in equal):

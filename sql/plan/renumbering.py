@@ -36,29 +36,35 @@ _KNOWN: Final[dict[type, tuple[str, ...]]] = {}
 """A cache of `_fields` by class; there are some dozens."""
 
 
-def renumbered(plan: Plan, new_id: Callable[[], ColumnId]) -> tuple[Plan, dict[ColumnId, ColumnId]]:
+def with_fresh_ids(
+    plan: Plan, new_id: Callable[[], ColumnId]
+) -> tuple[Plan, dict[ColumnId, ColumnId]]:
     """The plan with fresh ids for all columns it defines (R1), and the new id of each old one."""
     ids = {column: new_id() for column in dict.fromkeys(_made(plan))}
     return _replaced(plan, ids), ids
 
 
-def renumbered_expression(expr: Expr, new_id: Callable[[], ColumnId]) -> Expr:
+def expression_with_fresh_ids(expr: Expr, new_id: Callable[[], ColumnId]) -> Expr:
     """An expression with fresh ids for the columns that its subqueries define (R1)."""
     return _replaced(expr, {column: new_id() for column in dict.fromkeys(_made(expr))})
 
 
-def canonical(expr: Expr) -> Expr:
+def canonical_expression(expr: Expr) -> Expr:
     """A canonical form: equal for expressions that differ only in ids of subqueries' columns."""
     numbers = count(1)
     ids = {column: ColumnId(-next(numbers)) for column in dict.fromkeys(_made(expr))}
     return _replaced(expr, ids)
 
 
-def same_expression(left: Expr, right: Expr) -> bool:
+def is_same_expression(left: Expr, right: Expr) -> bool:
     """Whether two expressions are the same but for ids in subqueries (PostgreSQL's equal())."""
     if left == right:
         return True
-    return has_subquery(left) and has_subquery(right) and canonical(left) == canonical(right)
+    return (
+        has_subquery(left)
+        and has_subquery(right)
+        and canonical_expression(left) == canonical_expression(right)
+    )
 
 
 def free_columns(plan: Plan) -> set[ColumnId]:
@@ -66,20 +72,20 @@ def free_columns(plan: Plan) -> set[ColumnId]:
     return set(plan_column_ids(plan)) - set(_made(plan))
 
 
-def columns_of(expr: Expr) -> set[ColumnId]:
+def expression_columns(expr: Expr) -> set[ColumnId]:
     """The columns that an expression refers to, without those that its subqueries define."""
     return set(column_ids(expr)) - set(_made(expr))
 
 
-def references(value: object) -> Iterator[ColumnRef]:
+def column_refs(value: object) -> Iterator[ColumnRef]:
     """All uses of columns in a plan or an expression, those inside subqueries too."""
     if isinstance(value, ColumnRef):
         yield value
-    for part in parts_of(value):
-        yield from references(part)
+    for part in parts_with_columns(value):
+        yield from column_refs(part)
 
 
-def parts_of(value: object) -> Iterator[object]:
+def parts_with_columns(value: object) -> Iterator[object]:
     """The direct parts of a plan or an expression that may contain columns."""
     if isinstance(value, tuple):
         yield from value
@@ -108,14 +114,14 @@ def cte_scans(plan: Plan) -> Iterator[CteScan]:
     return (node for node in walk(plan) if isinstance(node, CteScan))
 
 
-def with_scans(value: _T, expanded: Callable[[CteScan], Plan]) -> _T:
+def replace_cte_scans(value: _T, expanded: Callable[[CteScan], Plan]) -> _T:
     """The plan with every scan of a WITH query replaced, at every depth."""
     if isinstance(value, CteScan):
         return expanded(value)  # type: ignore[return-value]
-    return rebuilt(value, lambda part: with_scans(part, expanded))
+    return rebuild_parts(value, lambda part: replace_cte_scans(part, expanded))
 
 
-def rebuilt(value: _T, rebuild: Callable[[object], object]) -> _T:
+def rebuild_parts(value: _T, rebuild: Callable[[object], object]) -> _T:
     """The value with its parts rebuilt; the value itself if no part changes."""
     if isinstance(value, tuple):
         items = [rebuild(part) for part in value]
@@ -130,7 +136,7 @@ def rebuilt(value: _T, rebuild: Callable[[object], object]) -> _T:
     return dataclasses.replace(value, **parts) if parts else value  # type: ignore[type-var]
 
 
-def columns_made(value: object) -> Iterator[PlanColumn]:
+def defined_columns(value: object) -> Iterator[PlanColumn]:
     """The columns that a plan defines, at every depth."""
     return (part for part in _making(value) if isinstance(part, PlanColumn))
 
@@ -147,7 +153,7 @@ def _making(value: object) -> Iterator[PlanColumn | With | Recursive]:
         part = waiting.pop()
         if isinstance(part, PlanColumn | With | Recursive):
             yield part
-        waiting.extend(parts_of(part))
+        waiting.extend(parts_with_columns(part))
 
 
 def _replaced(value: _T, ids: dict[ColumnId, ColumnId]) -> _T:
@@ -156,5 +162,5 @@ def _replaced(value: _T, ids: dict[ColumnId, ColumnId]) -> _T:
     if isinstance(value, With | Recursive | CteScan):
         cte = CteId(ids.get(ColumnId(value.cte), ColumnId(value.cte)))
         renamed = dataclasses.replace(value, cte=cte)
-        return rebuilt(renamed, lambda part: _replaced(part, ids))
-    return rebuilt(value, lambda part: _replaced(part, ids))
+        return rebuild_parts(renamed, lambda part: _replaced(part, ids))
+    return rebuild_parts(value, lambda part: _replaced(part, ids))

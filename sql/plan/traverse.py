@@ -82,7 +82,7 @@ _CHILDREN: Final[dict[type, Callable[..., tuple[Expr, ...]]]] = {
 assert _CHILDREN.keys() == set(get_args(Expr)), "every expression has its parts"
 
 
-def children(expr: Expr) -> tuple[Expr, ...]:
+def child_expressions(expr: Expr) -> tuple[Expr, ...]:
     """The direct parts of an expression; of a subquery only its arguments."""
     return _CHILDREN[type(expr)](expr)
 
@@ -94,7 +94,7 @@ def conjuncts(condition: Expr) -> tuple[Expr, ...]:
     return (condition,)
 
 
-def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
+def rewrite_children(expr: Expr, rewrite: Rewrite) -> Expr:
     """The expression with its direct parts rewritten; a subquery's plan too."""
     match expr:
         case Const() | Param() | ColumnRef():
@@ -104,7 +104,7 @@ def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
             return expr if args is expr.args else replace(expr, args=args)
         case Subquery():
             args = tuple([rewrite(arg) for arg in expr.args])
-            return replace(expr, args=args, plan=rewritten_plan(expr.plan, rewrite))
+            return replace(expr, args=args, plan=rewrite_plan(expr.plan, rewrite))
         case IsTest():
             arg = rewrite(expr.arg)
             return expr if arg is expr.arg else replace(expr, arg=arg)
@@ -127,11 +127,11 @@ def _rewritten_parts(parts: tuple[Expr, ...], rewrite: Rewrite) -> tuple[Expr, .
     return parts if same else tuple(made)
 
 
-def substituted(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
+def substitute_columns(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
     """The expression with columns replaced, those inside its subqueries too."""
     if isinstance(expr, ColumnRef):
         return by.get(expr.id, expr)
-    return with_children(expr, lambda part: substituted(part, by))
+    return rewrite_children(expr, lambda part: substitute_columns(part, by))
 
 
 def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
@@ -200,13 +200,13 @@ def inputs(plan: Plan) -> tuple[Plan, ...]:
             return (plan.input,)
 
 
-def rewritten_plan(plan: Plan, rewrite: Rewrite) -> Plan:
+def rewrite_plan(plan: Plan, rewrite: Rewrite) -> Plan:
     """The plan with every expression rewritten, at every depth."""
-    below = with_inputs(plan, lambda part: rewritten_plan(part, rewrite))
-    return rewritten_node(below, rewrite)
+    below = rewrite_inputs(plan, lambda part: rewrite_plan(part, rewrite))
+    return rewrite_node(below, rewrite)
 
 
-def with_inputs(plan: Plan, rewrite: Callable[[Plan], Plan]) -> Plan:
+def rewrite_inputs(plan: Plan, rewrite: Callable[[Plan], Plan]) -> Plan:
     """The node with the plans below it rewritten."""
     match plan:
         case Scan() | Values() | CteScan() | SetScan():
@@ -224,13 +224,15 @@ def with_inputs(plan: Plan, rewrite: Callable[[Plan], Plan]) -> Plan:
             return plan if made is plan.input else replace(plan, input=made)
 
 
-def rewritten_node(plan: Plan, rewrite: Rewrite) -> Plan:
+def rewrite_node(plan: Plan, rewrite: Rewrite) -> Plan:
     """The plan with the expressions of its first node rewritten."""
     match plan:
         case Scan() | CteScan() | With() | Recursive() | SetOp() | DistinctRows():
             return plan
         case SetScan():
-            return replace(plan, calls=tuple([rewritten_set(call, rewrite) for call in plan.calls]))
+            return replace(
+                plan, calls=tuple([rewrite_set_call(call, rewrite) for call in plan.calls])
+            )
         case Values():
             return replace(plan, rows=tuple([tuple(map(rewrite, row)) for row in plan.rows]))
         case Join():
@@ -246,10 +248,10 @@ def rewritten_node(plan: Plan, rewrite: Rewrite) -> Plan:
             return plan if predicate is plan.predicate else replace(plan, predicate=predicate)
         case GroupBy():
             keys = tuple(map(rewrite, plan.keys))
-            aggregates = tuple([rewritten_aggregate(agg, rewrite) for agg in plan.aggregates])
+            aggregates = tuple([rewrite_aggregate(agg, rewrite) for agg in plan.aggregates])
             return replace(plan, keys=keys, aggregates=aggregates)
         case Window():
-            return replace(plan, calls=tuple([rewritten_window(c, rewrite) for c in plan.calls]))
+            return replace(plan, calls=tuple([rewrite_window_call(c, rewrite) for c in plan.calls]))
         case Sort():
             return replace(plan, keys=_rewritten_keys(plan.keys, rewrite))
         case DistinctOn():
@@ -262,7 +264,7 @@ def rewritten_node(plan: Plan, rewrite: Rewrite) -> Plan:
             return replace(plan, limit=limit, offset=offset)
 
 
-def with_queries(
+def rewrite_queries(
     plan: Plan,
     rewrite: Callable[[Plan], Plan],
     instead: Callable[[Subquery, Rewrite], Expr | None] = lambda _expr, _within: None,
@@ -277,14 +279,14 @@ def with_queries(
             if other is not None:
                 return other
             return replace(expr, args=tuple(map(within, expr.args)), plan=rewrite(expr.plan))
-        return with_children(expr, within) if has_subquery(expr) else expr
+        return rewrite_children(expr, within) if has_subquery(expr) else expr
 
-    made = with_inputs(plan, rewrite)
+    made = rewrite_inputs(plan, rewrite)
     # Most nodes have none: they stay the same objects.
-    return rewritten_node(made, within) if any(map(has_subquery, plan_expressions(made))) else made
+    return rewrite_node(made, within) if any(map(has_subquery, plan_expressions(made))) else made
 
 
-def rewritten_aggregate(aggregate: Aggregate, rewrite: Rewrite) -> Aggregate:
+def rewrite_aggregate(aggregate: Aggregate, rewrite: Rewrite) -> Aggregate:
     """The aggregate with its arguments, filter and order rewritten."""
     return replace(
         aggregate,
@@ -294,12 +296,12 @@ def rewritten_aggregate(aggregate: Aggregate, rewrite: Rewrite) -> Aggregate:
     )
 
 
-def rewritten_set(call: SetCall, rewrite: Rewrite) -> SetCall:
+def rewrite_set_call(call: SetCall, rewrite: Rewrite) -> SetCall:
     """The call with its arguments rewritten."""
     return replace(call, args=tuple(map(rewrite, call.args)))
 
 
-def rewritten_window(call: WindowCall, rewrite: Rewrite) -> WindowCall:
+def rewrite_window_call(call: WindowCall, rewrite: Rewrite) -> WindowCall:
     """The call with every expression of it rewritten."""
     return replace(
         call,
@@ -351,7 +353,7 @@ def walk(root: Plan | Expr) -> Iterator[Plan | Expr]:
             waiting.extend(parts[::-1])
 
 
-def nodes(expr: Expr) -> Iterator[Expr]:
+def expression_nodes(expr: Expr) -> Iterator[Expr]:
     """The expression and everything in it, without looking into subqueries."""
     waiting = [expr]
     while waiting:
@@ -373,17 +375,17 @@ def plan_nodes(plan: Plan) -> Iterator[Plan]:
 
 def has_more_parts(expr: Expr, limit: int) -> bool:
     """Whether an expression has more parts than that, at every depth but within subqueries."""
-    return next(islice(nodes(expr), limit, None), None) is not None
+    return next(islice(expression_nodes(expr), limit, None), None) is not None
 
 
 def subqueries(expr: Expr) -> Iterator[Subquery]:
     """The subqueries in an expression, not those inside them."""
-    return (node for node in nodes(expr) if isinstance(node, Subquery))
+    return (node for node in expression_nodes(expr) if isinstance(node, Subquery))
 
 
 def has_subquery(expr: Expr) -> bool:
     """Whether a subquery stands anywhere in it."""
-    return any(isinstance(node, Subquery) for node in nodes(expr))
+    return any(isinstance(node, Subquery) for node in expression_nodes(expr))
 
 
 def plan_has_subquery(plan: Plan) -> bool:
@@ -427,7 +429,7 @@ def has_more_nodes(root: Plan | Expr, limit: int) -> bool:
 
 def is_volatile_expression(expr: Expr) -> bool:
     """Whether it may answer differently the next time, without looking into subqueries."""
-    return any(map(_is_volatile_call, nodes(expr)))
+    return any(map(_is_volatile_call, expression_nodes(expr)))
 
 
 def is_volatile_anywhere(expr: Expr) -> bool:
@@ -447,14 +449,14 @@ def _is_volatile_call(node: Plan | Expr) -> bool:
 # --- pruning -----------------------------------------------------------------------------------
 
 
-def pruned(plan: Plan) -> Plan:
+def prune_columns(plan: Plan) -> Plan:
     """The plan with scans that read only columns that are used."""
-    used = set(plan_uses(plan))
+    used = set(used_column_ids(plan))
     used.update(column.id for column in output_columns(plan))
     return _without(plan, used)
 
 
-def plan_uses(plan: Plan) -> Iterator[ColumnId]:
+def used_column_ids(plan: Plan) -> Iterator[ColumnId]:
     """`plan_column_ids`, and columns that nodes take from their inputs by position."""
     yield from plan_column_ids(plan)
     for node in plan_nodes(plan):
@@ -466,7 +468,7 @@ def plan_uses(plan: Plan) -> Iterator[ColumnId]:
 
 def _without(plan: Plan, used: set[ColumnId]) -> Plan:
     if not isinstance(plan, Scan):
-        return with_inputs(plan, lambda part: _without(part, used))
+        return rewrite_inputs(plan, lambda part: _without(part, used))
     kept = [index for index, column in enumerate(plan.columns) if column.id in used]
     if len(kept) == len(plan.columns):
         return plan

@@ -16,17 +16,17 @@ INVARIANTS
 from dataclasses import dataclass
 from typing import Final
 
-from sql.regex.characters import ALL, Ranges, overlap
+from sql.regex.characters import ALL_CHARACTERS, Ranges, overlap
 from sql.regex.syntax import (
     Anchor,
     AnchorKind,
     BackReference,
+    CapturingGroup,
     Chain,
     Characters,
     Either,
-    Group,
-    Look,
-    Node,
+    Lookaround,
+    RegexNode,
     Repeat,
 )
 
@@ -60,7 +60,7 @@ class _Unknown(Exception):
     """The cost has no known bound (C1)."""
 
 
-def ends_soon(node: Node) -> bool:
+def has_bounded_backtracking(node: RegexNode) -> bool:
     """Whether a search takes no longer than the square of the text's length (C1)."""
     try:
         cost = _cost(node, frozenset())
@@ -70,7 +70,7 @@ def ends_soon(node: Node) -> bool:
     return exponent <= _EXPONENT_MAX and cost.ways <= _WAYS_MAX
 
 
-def _is_anchored(node: Node) -> bool:
+def _is_anchored(node: RegexNode) -> bool:
     """Whether it is found at the beginning of the text only."""
     match node:
         case Anchor(kind):
@@ -79,18 +79,18 @@ def _is_anchored(node: Node) -> bool:
             return bool(items) and _is_anchored(items[0])
         case Either(items):
             return all(map(_is_anchored, items))
-        case Group(inner):
+        case CapturingGroup(inner):
             return _is_anchored(inner)
         case _:
             return False
 
 
-def _cost(node: Node, following: _Sets) -> _Cost:
+def _cost(node: RegexNode, following: _Sets) -> _Cost:
     """Before something that begins with `following`."""
     match node:
         case Characters() | Anchor() | BackReference():
             return _Cost()
-        case Group(inner):
+        case CapturingGroup(inner):
             return _cost(inner, following)
         case Chain(items):
             return _chain(items, following)
@@ -98,13 +98,13 @@ def _cost(node: Node, following: _Sets) -> _Cost:
             return _either(items, following)
         case Repeat():
             return _repeat(node, following)
-        case Look(inner):
+        case Lookaround(inner):
             # It is asked on every way that comes to it.
             found = _cost(inner, frozenset())
             return _Cost(found.exponent + found.runs, found.ways)
 
 
-def _chain(items: tuple[Node, ...], following: _Sets) -> _Cost:
+def _chain(items: tuple[RegexNode, ...], following: _Sets) -> _Cost:
     found = _Cost()
     for item in reversed(items):
         found = _cost(item, following).then(found)
@@ -114,7 +114,7 @@ def _chain(items: tuple[Node, ...], following: _Sets) -> _Cost:
     return found
 
 
-def _either(items: tuple[Node, ...], following: _Sets) -> _Cost:
+def _either(items: tuple[RegexNode, ...], following: _Sets) -> _Cost:
     costs = [_cost(item, following) for item in items]
     beginnings = [_first(item) for item in items]
     firsts = [first | following if empty else first for first, empty in beginnings]
@@ -151,24 +151,24 @@ def _check(cost: _Cost) -> None:
         raise _Unknown
 
 
-def _is_one_set(node: Node) -> bool:
-    if isinstance(node, Group):
+def _is_one_set(node: RegexNode) -> bool:
+    if isinstance(node, CapturingGroup):
         return _is_one_set(node.node)
     if isinstance(node, Chain) and len(node.items) == 1:
         return _is_one_set(node.items[0])
     return isinstance(node, Characters)
 
 
-def _first(node: Node) -> tuple[_Sets, bool]:
+def _first(node: RegexNode) -> tuple[_Sets, bool]:
     """With what it can begin, and whether it can be nothing."""
     match node:
         case Characters(ranges):
             return frozenset([ranges]), False
-        case Anchor() | Look():
+        case Anchor() | Lookaround():
             return frozenset(), True
         case BackReference():
-            return frozenset([ALL]), True
-        case Group(inner):
+            return frozenset([ALL_CHARACTERS]), True
+        case CapturingGroup(inner):
             return _first(inner)
         case Chain(items):
             found: _Sets = frozenset()

@@ -15,8 +15,8 @@ from typing import Final, TypeAlias
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """First and last code point of each range."""
 
-LAST: Final = 0x10FFFF
-ALL: Final[Ranges] = ((1, LAST),)
+LAST_CODE_POINT: Final = 0x10FFFF
+ALL_CHARACTERS: Final[Ranges] = ((1, LAST_CODE_POINT),)
 NEWLINE: Final[Ranges] = ((10, 10),)
 _DATA: Final = Path(__file__).parents[1] / "data" / "characters.txt"
 _MAPPINGS: Final = frozenset({"tolower", "toupper"})
@@ -60,12 +60,12 @@ def complement(ranges: Ranges) -> Ranges:
         if first > start:
             found.append((start, first - 1))
         start = last + 1
-    return (*found, (start, LAST)) if start <= LAST else tuple(found)
+    return (*found, (start, LAST_CODE_POINT)) if start <= LAST_CODE_POINT else tuple(found)
 
 
-def contains(ranges: Ranges, code: int) -> bool:
+def contains_character(ranges: Ranges, code: int) -> bool:
     """Whether a character is in the set."""
-    index = bisect_right(ranges, (code, LAST + 1)) - 1
+    index = bisect_right(ranges, (code, LAST_CODE_POINT + 1)) - 1
     return index >= 0 and code <= ranges[index][1]
 
 
@@ -74,14 +74,14 @@ def overlap(a: Ranges, b: Ranges) -> bool:
     return any(first <= stop and start <= last for first, last in a for start, stop in b)
 
 
-def any_case(ranges: Ranges) -> Ranges:
+def with_both_cases(ranges: Ranges) -> Ranges:
     """The set with the other case of each of its characters."""
     lower, upper = _data()[1]["tolower"], _data()[1]["toupper"]
     others = [
         (other, other)
         for mapping in (lower, upper)
         for code, other in mapping.items()
-        if contains(ranges, code)
+        if contains_character(ranges, code)
     ]
     return union(ranges, others)
 
@@ -131,7 +131,7 @@ def is_alphanumeric(character: str) -> bool:
     """Whether a character belongs to a word, as initcap() means it."""
     if character.isascii():
         return character.isalnum()
-    return contains(_alphanumeric(), ord(character))
+    return contains_character(_alphanumeric(), ord(character))
 
 
 @cache

@@ -23,7 +23,7 @@ def _invalid_escape() -> SqlError:
     return SqlError("22025", "invalid escape string", hint=hint)
 
 
-def has_many_gaps(pattern: str) -> bool:
+def has_many_wildcards(pattern: str) -> bool:
     """Whether Java, which backtracks, could take very long for a LIKE pattern."""
     return sum(wildcard and c == "%" for c, wildcard in parse_like(pattern)) > _GAPS_MAX
 
@@ -104,7 +104,7 @@ def similar_regex(pattern: str, escape: str = "\\") -> str:
     return f"^(?:{''.join(out)})$"
 
 
-def with_backslash(pattern: str, escape: str) -> str:
+def with_default_escape(pattern: str, escape: str) -> str:
     """A LIKE pattern with another escape as one with the default escape (do_like_escape)."""
     if len(escape) > 1:
         raise _invalid_escape()

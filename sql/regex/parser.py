@@ -6,26 +6,26 @@ from functools import lru_cache
 from typing import Final
 
 from sql.errors import not_supported
-from sql.regex.characters import Ranges, any_case, character_class, complement, union
+from sql.regex.characters import Ranges, character_class, complement, union, with_both_cases
 from sql.regex.syntax import (
     REPEATS_MAX,
     Anchor,
     AnchorKind,
     BackReference,
+    CapturingGroup,
     Chain,
     Characters,
     Either,
     Flags,
-    Group,
-    Look,
-    Node,
+    Lookaround,
     Regex,
+    RegexNode,
     Repeat,
     any_character,
-    characters,
-    invalid,
+    character_set,
+    invalid_regex,
     sequence,
-    with_letters,
+    with_option_letters,
 )
 
 _SIZE_MAX: Final = 20_000
@@ -52,14 +52,14 @@ _NAMES: Final = {
 }  # fmt: skip
 
 
-def _atomic(node: Node) -> Node:
+def _atomic(node: RegexNode) -> RegexNode:
     """What stands in parentheses may be repeated, even a place."""
-    return Chain((node,)) if isinstance(node, Anchor | Look) else node
+    return Chain((node,)) if isinstance(node, Anchor | Lookaround) else node
 
 
 def _one(code: int) -> Ranges:
     if not 0 < code <= 0x10FFFF:
-        raise invalid(_ESCAPE)
+        raise invalid_regex(_ESCAPE)
     return ((code, code),)
 
 
@@ -79,7 +79,7 @@ class Parser:
         """The tree of the whole pattern."""
         node = self._alternatives()
         if self._at < len(self._text):
-            raise invalid(_PARENTHESES)
+            raise invalid_regex(_PARENTHESES)
         _check_size(node)
         return Regex(node, self._opened)
 
@@ -89,7 +89,7 @@ class Parser:
     def _next(self, otherwise: str) -> str:
         character = self._peek()
         if not character:
-            raise invalid(otherwise)
+            raise invalid_regex(otherwise)
         self._at += 1
         return character
 
@@ -114,7 +114,7 @@ class Parser:
 
     # --- structure ---
 
-    def _alternatives(self) -> Node:
+    def _alternatives(self) -> RegexNode:
         self._nesting -= 1
         if self._nesting < 0:
             raise not_supported("a regular expression that is nested so deeply")
@@ -124,18 +124,18 @@ class Parser:
         self._nesting += 1
         return branches[0] if len(branches) == 1 else Either(tuple(branches))
 
-    def _branch(self) -> Node:
-        items: list[Node] = []
+    def _branch(self) -> RegexNode:
+        items: list[RegexNode] = []
         while True:
             self._skip()
             if self._peek() in ("", "|", ")"):
                 return sequence(items)
             items.append(self._quantified())
 
-    def _quantified(self) -> Node:
+    def _quantified(self) -> RegexNode:
         node = self._atom()
         self._skip()
-        if isinstance(node, Anchor | Look):
+        if isinstance(node, Anchor | Lookaround):
             # A quantifier behind a place is none of an atom; the next atom finds it.
             return node
         counts = self._quantifier()
@@ -169,9 +169,9 @@ class Parser:
         if ranged:
             most = self._number() if self._peek() in _DIGITS else None
         if not self._peek():
-            raise invalid("braces {} not balanced")
+            raise invalid_regex("braces {} not balanced")
         if not self._take("}") or (most is not None and most < least):
-            raise invalid(_COUNT)
+            raise invalid_regex(_COUNT)
         return least, most, not ranged
 
     def _number(self) -> int:
@@ -180,12 +180,12 @@ class Parser:
             self._at += 1
         value = int(self._text[start : self._at] or -1)
         if not 0 <= value <= REPEATS_MAX:
-            raise invalid(_COUNT)
+            raise invalid_regex(_COUNT)
         return value
 
     # --- atoms ---
 
-    def _atom(self) -> Node:
+    def _atom(self) -> RegexNode:
         character = self._next("quantifier operand invalid")
         match character:
             case "(":
@@ -202,13 +202,13 @@ class Parser:
             case "\\":
                 return self._escape()
             case "*" | "+" | "?":
-                raise invalid("quantifier operand invalid")
+                raise invalid_regex("quantifier operand invalid")
             case "{" if self._peek() in _DIGITS:
-                raise invalid("quantifier operand invalid")
+                raise invalid_regex("quantifier operand invalid")
             case _:
-                return characters(_one(ord(character)), self._flags)
+                return character_set(_one(ord(character)), self._flags)
 
-    def _parenthesis(self) -> Node:
+    def _parenthesis(self) -> RegexNode:
         if self._take("?:"):
             return _atomic(self._closing(self._alternatives()))
         looks = {"?=": (False, False), "?!": (False, True), "?<=": (True, False)}
@@ -219,25 +219,25 @@ class Parser:
                 self._looking += 1
                 inner = self._closing(self._alternatives())
                 self._looking -= 1
-                return Look(inner, behind, negative)
+                return Lookaround(inner, behind, negative)
         if self._peek() == "?":
-            raise invalid("quantifier operand invalid")
+            raise invalid_regex("quantifier operand invalid")
         if self._looking:
             return _atomic(self._closing(self._alternatives()))
         self._opened += 1
         number = self._opened
-        node = Group(self._closing(self._alternatives()), number)
+        node = CapturingGroup(self._closing(self._alternatives()), number)
         self._closed.add(number)
         return node
 
-    def _closing(self, node: Node) -> Node:
+    def _closing(self, node: RegexNode) -> RegexNode:
         if not self._take(")"):
-            raise invalid(_PARENTHESES)
+            raise invalid_regex(_PARENTHESES)
         return node
 
-    def _escape(self) -> Node:
+    def _escape(self) -> RegexNode:
         if not self._peek():
-            raise invalid(_ESCAPE)
+            raise invalid_regex(_ESCAPE)
         character = self._peek()
         if character in _PLACES:
             self._at += 1
@@ -245,7 +245,7 @@ class Parser:
         reference = self._reference()
         if reference is not None:
             return reference
-        return characters(self._escaped(), self._flags)
+        return character_set(self._escaped(), self._flags)
 
     def _reference(self) -> BackReference | None:
         r"""`\1`; two digits and more only if there are so many groups."""
@@ -259,7 +259,7 @@ class Parser:
             return None
         self._at += digits
         if self._looking or number not in self._closed:
-            raise invalid("invalid backreference number")
+            raise invalid_regex("invalid backreference number")
         return BackReference(number, self._flags.ignore_case)
 
     def _escaped(self) -> Ranges:
@@ -292,19 +292,19 @@ class Parser:
                 self._at -= 1
                 return self._digits(_OCTAL, 2, 3, 8)
             case _:
-                raise invalid(_ESCAPE)
+                raise invalid_regex(_ESCAPE)
 
     def _digits(self, allowed: frozenset[str], least: int, most: int, base: int) -> int:
         start = self._at
         while self._at - start < most and self._peek() in allowed:
             self._at += 1
         if self._at - start < least:
-            raise invalid(_ESCAPE)
+            raise invalid_regex(_ESCAPE)
         return int(self._text[start : self._at], base)
 
     # --- brackets ---
 
-    def _bracket(self) -> Node:
+    def _bracket(self) -> RegexNode:
         for text, kind in (("[:<:]]", AnchorKind.WORD_START), ("[:>:]]", AnchorKind.WORD_END)):
             if self._take(text):
                 return Anchor(kind)
@@ -317,7 +317,7 @@ class Parser:
         self._at += 1
         found = union(*sets)
         if self._flags.ignore_case:
-            found = any_case(found)
+            found = with_both_cases(found)
         if negated:
             found = complement(union(found, ((10, 10),)) if self._flags.partly else found)
         return Characters(found)
@@ -325,17 +325,17 @@ class Parser:
     def _bracket_item(self, *, first: bool) -> Ranges:
         if self._peek() == "-" and not first and self._peek(2) != "-]":
             # Only at an end, or as the last of a range.
-            raise invalid("invalid character range")
+            raise invalid_regex("invalid character range")
         start = self._bracket_part()
         if self._peek() != "-" or self._peek(2) == "-]":
             return start
         self._at += 1
         stop = self._bracket_part()
         if len(start) != 1 or start[0][0] != start[0][1] or len(stop) != 1:
-            raise invalid("invalid character range")
+            raise invalid_regex("invalid character range")
         low, high = start[0][0], stop[0][1]
         if stop[0][0] != high or high < low:
-            raise invalid("invalid character range")
+            raise invalid_regex("invalid character range")
         return ((low, high),)
 
     def _bracket_part(self) -> Ranges:
@@ -349,14 +349,14 @@ class Parser:
                 return special[sign](self._enclosed(sign))
         if character == "\\":
             if not self._peek():
-                raise invalid(_ESCAPE)
+                raise invalid_regex(_ESCAPE)
             return self._escaped()
         return _one(ord(character))
 
     def _enclosed(self, sign: str) -> str:
         end = self._text.find(f"{sign}]", self._at + 1)
         if end < 0:
-            raise invalid(_BRACKETS)
+            raise invalid_regex(_BRACKETS)
         name = self._text[self._at + 1 : end]
         self._at = end + 2
         return name
@@ -366,7 +366,7 @@ class Parser:
             name = "alpha"
         found = character_class(name)
         if found is None:
-            raise invalid("invalid character class")
+            raise invalid_regex("invalid character class")
         return found
 
 
@@ -378,18 +378,18 @@ def _element(name: str) -> Ranges:
     return _one(_NAMES[name])
 
 
-def _check_size(node: Node) -> None:
+def _check_size(node: RegexNode) -> None:
     if _size(node) > _SIZE_MAX:
         raise not_supported("a regular expression that stands for so much")
 
 
-def _size(node: Node) -> int:
+def _size(node: RegexNode) -> int:
     match node:
         case Chain(items) | Either(items):
             return 1 + sum(map(_size, items))
         case Repeat(inner, least, most):
             return 1 + _size(inner) * max(least if most is None else most, 1)
-        case Group(inner) | Look(inner):
+        case CapturingGroup(inner) | Lookaround(inner):
             return 1 + _size(inner)
         case _:
             return 1
@@ -408,14 +408,14 @@ def _embedded(flags: Flags, pattern: str) -> tuple[Flags, str]:
     end = 2
     while end < len(pattern) and pattern[end].isascii() and pattern[end].isalpha():
         end += 1
-    found = with_letters(flags, pattern[2:end], embedded=True)
+    found = with_option_letters(flags, pattern[2:end], embedded=True)
     if found is None or pattern[end : end + 1] != ")":
-        raise invalid("invalid embedded option")
+        raise invalid_regex("invalid embedded option")
     return found, pattern[end + 1 :]
 
 
-def _literal(pattern: str, flags: Flags) -> Node:
-    return sequence([characters(((ord(c), ord(c)),), flags) for c in pattern])
+def _literal(pattern: str, flags: Flags) -> RegexNode:
+    return sequence([character_set(((ord(c), ord(c)),), flags) for c in pattern])
 
 
 _NO_FLAGS: Final = Flags()
@@ -430,7 +430,7 @@ def parse_regex(pattern: str, flags: Flags = _NO_FLAGS) -> Regex:
         if pattern.startswith("***="):
             return Regex(_literal(pattern[4:], replace(flags, literal=True)), 0)
         if not pattern.startswith("***:"):
-            raise invalid("quantifier operand invalid")
+            raise invalid_regex("quantifier operand invalid")
         pattern = pattern[4:]
     flags, pattern = _embedded(flags, pattern)
     return Parser(pattern, flags, nesting_max=_NESTING_MAX).parse()

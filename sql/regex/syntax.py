@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from sql.errors import SqlError, not_supported
-from sql.regex.characters import ALL, NEWLINE, Ranges, any_case, complement
+from sql.regex.characters import ALL_CHARACTERS, NEWLINE, Ranges, complement, with_both_cases
 
 REPEATS_MAX: Final = 255
 
@@ -51,10 +51,10 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Lookaround:
     """Lookahead or, with `behind`, lookbehind; positive or negative."""
 
-    node: "Node"
+    node: "RegexNode"
     behind: bool
     negative: bool
 
@@ -63,14 +63,14 @@ class Look:
 class Chain:
     """A concatenation; matches the empty text if there are no items."""
 
-    items: tuple["Node", ...]
+    items: tuple["RegexNode", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
     """An alternation."""
 
-    items: tuple["Node", ...]
+    items: tuple["RegexNode", ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +79,17 @@ class Repeat:
     prefers neither more nor less.
     """
 
-    node: "Node"
+    node: "RegexNode"
     least: int
     most: int | None
     lazy: bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CapturingGroup:
     """Capturing parentheses."""
 
-    node: "Node"
+    node: "RegexNode"
     number: int
 
 
@@ -101,14 +101,16 @@ class BackReference:
     ignore_case: bool
 
 
-Node: TypeAlias = Characters | Anchor | Look | Chain | Either | Repeat | Group | BackReference
+RegexNode: TypeAlias = (
+    Characters | Anchor | Lookaround | Chain | Either | Repeat | CapturingGroup | BackReference
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Regex:
     """A pattern's tree, and how many groups it has."""
 
-    node: Node
+    node: RegexNode
     groups: int
 
 
@@ -125,12 +127,12 @@ class Flags:
     literal: bool = False
 
 
-def invalid(message: str) -> SqlError:
+def invalid_regex(message: str) -> SqlError:
     """2201B: an invalid pattern."""
     return SqlError("2201B", f"invalid regular expression: {message}")
 
 
-def with_letters(flags: Flags, letters: str, *, embedded: bool) -> Flags | None:
+def with_option_letters(flags: Flags, letters: str, *, embedded: bool) -> Flags | None:
     """The flags after letters like `in`; None for an unknown letter, such as `g`."""
     for letter in letters:
         match letter:
@@ -161,17 +163,17 @@ def with_letters(flags: Flags, letters: str, *, embedded: bool) -> Flags | None:
     return flags
 
 
-def characters(ranges: Ranges, flags: Flags) -> Characters:
+def character_set(ranges: Ranges, flags: Flags) -> Characters:
     """A set of characters, with both cases if the flags ignore case."""
-    return Characters(any_case(ranges) if flags.ignore_case else ranges)
+    return Characters(with_both_cases(ranges) if flags.ignore_case else ranges)
 
 
 def any_character(flags: Flags) -> Characters:
     """`.`."""
-    return Characters(complement(NEWLINE) if flags.partly else ALL)
+    return Characters(complement(NEWLINE) if flags.partly else ALL_CHARACTERS)
 
 
-def sequence(items: Sequence[Node]) -> Node:
+def sequence(items: Sequence[RegexNode]) -> RegexNode:
     """The concatenation of the items; a single item is itself."""
     return items[0] if len(items) == 1 else Chain(tuple(items))
 
@@ -179,17 +181,17 @@ def sequence(items: Sequence[Node]) -> Node:
 # --- what a tree is like -------------------------------------------------------------------------
 
 
-def parts(node: Node) -> tuple[Node, ...]:
+def child_nodes(node: RegexNode) -> tuple[RegexNode, ...]:
     """The direct children of a node."""
     match node:
         case Chain(items) | Either(items):
             return items
-        case Look(inner) | Repeat(inner) | Group(inner):
+        case Lookaround(inner) | Repeat(inner) | CapturingGroup(inner):
             return (inner,)
         case _:
             return ()
 
 
-def has_back_references(node: Node) -> bool:
+def has_back_references(node: RegexNode) -> bool:
     """Whether the pattern refers back to a group."""
-    return isinstance(node, BackReference) or any(map(has_back_references, parts(node)))
+    return isinstance(node, BackReference) or any(map(has_back_references, child_nodes(node)))

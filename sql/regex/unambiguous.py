@@ -5,7 +5,7 @@ agree, also about groups, if the next character always decides which part of the
 to, and no quantifier is lazy.
 
 INVARIANTS
-  O1  a pattern is not `one_way` unless it is known to be.
+  O1  a pattern is not `is_unambiguous` unless it is known to be.
 """
 
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from sql.regex.characters import Ranges, overlap
 from sql.regex.syntax import (
     Anchor,
     BackReference,
+    CapturingGroup,
     Chain,
     Characters,
     Either,
-    Group,
-    Look,
-    Node,
+    Lookaround,
+    RegexNode,
     Repeat,
-    parts,
+    child_nodes,
 )
 
 _POSITIONS_MAX = 60
@@ -43,7 +43,7 @@ class _Graph:
     sets: list[Ranges] = field(default_factory=list[Ranges])
     follow: list[set[int]] = field(default_factory=list[set[int]])
 
-    def shape(self, node: Node) -> _Shape | None:
+    def shape(self, node: RegexNode) -> _Shape | None:
         """The shape of a node; None if it may be ambiguous."""
         match node:
             case Characters(ranges):
@@ -53,7 +53,7 @@ class _Graph:
                 return _Shape(False, here, here)
             case Anchor():
                 return _Shape(True)
-            case Group(inner):
+            case CapturingGroup(inner):
                 return self.shape(inner)
             case Chain(items):
                 return self._chain(items)
@@ -61,10 +61,10 @@ class _Graph:
                 return self._either(items)
             case Repeat():
                 return self._repeat(node)
-            case Look() | BackReference():
+            case Lookaround() | BackReference():
                 return None
 
-    def _chain(self, items: tuple[Node, ...]) -> _Shape | None:
+    def _chain(self, items: tuple[RegexNode, ...]) -> _Shape | None:
         found = _Shape(True)
         for item in items:
             shape = self.shape(item)
@@ -78,7 +78,7 @@ class _Graph:
             )
         return found
 
-    def _either(self, items: tuple[Node, ...]) -> _Shape | None:
+    def _either(self, items: tuple[RegexNode, ...]) -> _Shape | None:
         found = _Shape(False)
         for item in items:
             shape = self.shape(item)
@@ -115,11 +115,11 @@ class _Graph:
         )
 
 
-def _remembers(node: Node) -> bool:
-    return isinstance(node, Group) or any(map(_remembers, parts(node)))
+def _remembers(node: RegexNode) -> bool:
+    return isinstance(node, CapturingGroup) or any(map(_remembers, child_nodes(node)))
 
 
-def one_way(node: Node) -> bool:
+def is_unambiguous(node: RegexNode) -> bool:
     """Whether a match has only one way to come about, and is never empty."""
     graph = _Graph()
     shape = graph.shape(node)
@@ -128,10 +128,10 @@ def one_way(node: Node) -> bool:
     return graph.decided(shape.first) and all(map(graph.decided, graph.follow))
 
 
-def optional_groups(node: Node, *, optional: bool = False) -> frozenset[int]:
+def optional_groups(node: RegexNode, *, optional: bool = False) -> frozenset[int]:
     """The groups that need not take part in a match."""
     match node:
-        case Group(inner, number):
+        case CapturingGroup(inner, number):
             own = frozenset({number}) if optional else frozenset[int]()
             return own | optional_groups(inner, optional=optional)
         case Either(items):
@@ -139,5 +139,5 @@ def optional_groups(node: Node, *, optional: bool = False) -> frozenset[int]:
         case Repeat(inner, least):
             return optional_groups(inner, optional=optional or least == 0)
         case _:
-            found = (optional_groups(part, optional=optional) for part in parts(node))
+            found = (optional_groups(part, optional=optional) for part in child_nodes(node))
             return frozenset[int]().union(*found)

@@ -30,15 +30,15 @@ from sql.plan.nodes import (
     Subquery,
     output_columns,
 )
-from sql.plan.projections import references_to
+from sql.plan.projections import column_references
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import (
     Rewrite,
     column_ids,
     has_subquery,
     is_volatile_anywhere,
-    with_inputs,
-    with_queries,
+    rewrite_inputs,
+    rewrite_queries,
 )
 from sql.rewrite.plan_facts import PlanFacts
 
@@ -47,7 +47,7 @@ _SUMS: Final = ("sum", "avg", "var", "stddev", "corr", "covar_", "regr_")
 _Ordered = tuple[Plan, tuple[SortKey, ...]]
 
 
-def with_inherited_order(plan: Plan, facts: PlanFacts) -> Plan:
+def inherit_aggregate_order(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with ORDER BY in such aggregates (I1)."""
     return _plan(plan) if facts.has_outer_rows else plan
 
@@ -58,14 +58,14 @@ def _plan(plan: Plan) -> Plan:
         query = _gathered(query) if free_columns(query) else query
         return replace(expr, args=tuple(map(within, expr.args)), plan=query)
 
-    made = with_queries(plan, _plan, subquery)
+    made = rewrite_queries(plan, _plan, subquery)
     if isinstance(made, Join) and made.lateral:
         return replace(made, right=_gathered(made.right))
     return made
 
 
 def _gathered(plan: Plan) -> Plan:
-    made = with_inputs(plan, _gathered)
+    made = rewrite_inputs(plan, _gathered)
     if not isinstance(made, GroupBy) or not any(map(_gathers, made.aggregates)):
         return made
     rows, order = ordered_rows(made.input)
@@ -108,4 +108,4 @@ def _ordered_project(plan: Project) -> _Ordered:
     needed = {id_ for key in order for id_ in column_ids(key.expr)}
     needed -= {column.id for column in plan.columns}
     more = tuple([column for column in output_columns(rows) if column.id in needed])
-    return (Project(rows, (*plan.columns, *more), (*plan.exprs, *references_to(more))), order)
+    return (Project(rows, (*plan.columns, *more), (*plan.exprs, *column_references(more))), order)

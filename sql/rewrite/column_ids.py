@@ -32,6 +32,6 @@ class IdRange(IntEnum):
     HOIST_JOIN_KEY_SUBQUERIES = 13
 
 
-def numbers_of(made_by: IdRange) -> Iterator[int]:
+def range_of_column_ids(made_by: IdRange) -> Iterator[int]:
     """The column ids of a range, from its first (C1)."""
     return count(made_by * _RANGE)

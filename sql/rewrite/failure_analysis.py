@@ -26,18 +26,18 @@ from sql.rewrite.guard_expressions import may_fail
 ONLY_VALUE: Final = "only_value(any)"
 
 
-def may_fail_for_others(expr: Expr, *, by_overflow: bool = True) -> bool:
+def has_failing_subquery(expr: Expr, *, by_overflow: bool = True) -> bool:
     """Whether the expression has a subquery that may fail for rows that do not demand it."""
     return any(
         any(may_fail(arg, by_overflow=by_overflow) for arg in inner.args)
-        or may_fail_anywhere(inner, by_overflow=by_overflow)
+        or subquery_may_fail(inner, by_overflow=by_overflow)
         for inner in subqueries(expr)
     )
 
 
-def may_fail_anywhere(expr: Subquery, *, by_overflow: bool = True) -> bool:
+def subquery_may_fail(expr: Subquery, *, by_overflow: bool = True) -> bool:
     """Whether running the subquery may end in an error."""
-    return has_several(expr) or plan_may_fail(expr.plan, by_overflow=by_overflow)
+    return may_have_several_rows(expr) or plan_may_fail(expr.plan, by_overflow=by_overflow)
 
 
 def plan_may_fail(plan: Plan, *, by_overflow: bool = True, by_several: bool = True) -> bool:
@@ -48,7 +48,9 @@ def plan_may_fail(plan: Plan, *, by_overflow: bool = True, by_several: bool = Tr
         return True
     exprs = plan_expressions(plan)
     inner = [found for expr in exprs for found in subqueries(expr)]
-    if by_several and any(has_several(expr) and free_columns(expr.plan) for expr in inner):
+    if by_several and any(
+        may_have_several_rows(expr) and free_columns(expr.plan) for expr in inner
+    ):
         return True
     plans = [*inputs(plan), *(expr.plan for expr in inner)]
     return any(may_fail(expr, by_overflow=by_overflow) for expr in exprs) or any(
@@ -56,13 +58,13 @@ def plan_may_fail(plan: Plan, *, by_overflow: bool = True, by_several: bool = Tr
     )
 
 
-def has_several(expr: Subquery) -> bool:
+def may_have_several_rows(expr: Subquery) -> bool:
     """Whether it is a scalar subquery that may have more than one row (21000)."""
     return expr.kind is SubqueryKind.SCALAR and not _is_one_row(expr.plan)
 
 
 def is_only_value(call: Aggregate) -> bool:
-    """Whether the aggregate fails for several rows (`scalar_subquery_aggregates.py`)."""
+    """Whether the aggregate fails for several rows (`aggregate_scalar_subqueries.py`)."""
     return call.function.id == ONLY_VALUE
 
 

@@ -20,13 +20,13 @@ from typing import Final
 from sql.functions.table import FunctionKind, is_immutable
 from sql.plan.nodes import Aggregate, BoolOp, Call, Case, Const, Expr
 from sql.plan.traverse import (
+    expression_nodes,
     has_subquery,
     is_volatile_anywhere,
     is_volatile_expression,
-    nodes,
 )
 from sql.regex.like import like_ends_with_escape
-from sql.types.numeric import widens
+from sql.types.numeric import is_lossless_numeric_cast
 
 _NEVER_FAIL: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "@>", "<@", "&&", "?"})
 _LIKE: Final = frozenset({"~~", "!~~", "~~*", "!~~*"})
@@ -49,8 +49,8 @@ def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
     """
     # A subquery's plan is computed by DuckDB for all rows in any case.
     return any(
-        isinstance(node, Call) and itself_may_fail(node, by_overflow=by_overflow)
-        for node in nodes(expr)
+        isinstance(node, Call) and call_may_fail(node, by_overflow=by_overflow)
+        for node in expression_nodes(expr)
     )
 
 
@@ -59,7 +59,7 @@ def is_harmless(part: Expr) -> bool:
     return not has_subquery(part) and not may_fail(part) and not is_volatile_expression(part)
 
 
-def itself_may_fail(call: Call, *, by_overflow: bool = True) -> bool:
+def call_may_fail(call: Call, *, by_overflow: bool = True) -> bool:
     """Whether the call itself may fail, once its arguments are computed."""
     if _never_fails(call) or _is_planned(call):
         return False
@@ -77,7 +77,9 @@ def _never_fails(call: Call) -> bool:
             return True
         case FunctionKind.CAST if call.type.name == "numeric":
             source = call.args[0].type
-            return source.name in {*_WHOLE, "numeric"} and widens(source, call.type)
+            return source.name in {*_WHOLE, "numeric"} and is_lossless_numeric_cast(
+                source, call.type
+            )
         case _:
             return False
 
@@ -100,7 +102,7 @@ def _is_like(expr: Call) -> bool:
     return isinstance(known, str) and not like_ends_with_escape(known)
 
 
-def logical(op: BoolOp, args: Sequence[Expr], emit: Callable[[Expr], str]) -> str:
+def guarded_logical(op: BoolOp, args: Sequence[Expr], emit: Callable[[Expr], str]) -> str:
     """AND or OR of operands, from left to right (G1)."""
     last = max((at for at, arg in enumerate(args) if may_fail(arg)), default=0)
     text = _joined(op, [emit(arg) for arg in args[last:]])
@@ -115,7 +117,7 @@ def logical(op: BoolOp, args: Sequence[Expr], emit: Callable[[Expr], str]) -> st
     return text
 
 
-def coalesced(args: Sequence[Expr], emit: Callable[[Expr], str]) -> str:
+def guarded_coalesce(args: Sequence[Expr], emit: Callable[[Expr], str]) -> str:
     """The first argument that is not NULL. DuckDB computes a part that several COALESCE share for
     all rows, but never a branch of CASE (G1).
     """
@@ -138,7 +140,7 @@ def _joined(op: BoolOp, texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"({f' {op.value} '.join(texts)})"
 
 
-def filtered(call: Aggregate, *, by_overflow: bool = True) -> Aggregate:
+def with_guarded_arguments(call: Aggregate, *, by_overflow: bool = True) -> Aggregate:
     """The call, whose arguments and sort keys are computed only for the rows of its FILTER (G1)."""
     condition = call.filter
     if condition is None or is_volatile_expression(condition):
@@ -156,9 +158,9 @@ def filtered(call: Aggregate, *, by_overflow: bool = True) -> Aggregate:
 
 def guarded_value(expr: Expr, condition: Expr, *, by_overflow: bool = True) -> Expr:
     """The value where the condition is true; elsewhere NULL, if it may fail there."""
-    return where_true(condition, expr) if may_fail(expr, by_overflow=by_overflow) else expr
+    return null_unless(condition, expr) if may_fail(expr, by_overflow=by_overflow) else expr
 
 
-def where_true(condition: Expr, expr: Expr) -> Expr:
+def null_unless(condition: Expr, expr: Expr) -> Expr:
     """The value where the condition is true, elsewhere NULL."""
     return Case(((condition, expr),), Const(None, expr.type), expr.type)

@@ -15,7 +15,7 @@ INVARIANTS
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from sql.functions.table import COMPARISONS, function_by_id
+from sql.functions.table import COMPARISON_OPERATORS, function_by_id
 from sql.plan.nodes import (
     Call,
     Case,
@@ -30,29 +30,31 @@ from sql.plan.nodes import (
     Subquery,
     output_columns,
 )
-from sql.plan.projections import only
-from sql.plan.renumbering import parts_of
+from sql.plan.projections import project_columns
+from sql.plan.renumbering import parts_with_columns
 from sql.plan.traverse import (
     plan_expressions,
-    rewritten_node,
-    rewritten_plan,
+    rewrite_children,
+    rewrite_inputs,
+    rewrite_node,
+    rewrite_plan,
+    rewrite_queries,
     subqueries,
-    with_children,
-    with_inputs,
-    with_queries,
 )
-from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
 from sql.rewrite.plan_facts import FLOAT_NAMES, PlanFacts
 from sql.types.sql_type import BOOL
 
 
-def with_outer_zeros(plan: Plan, facts: PlanFacts) -> Plan:
+def preserve_negative_zero(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan whose outer rows have the signs of their zeros as columns."""
-    return _plan(plan, numbers_of(IdRange.NEGATIVE_ZERO)) if facts.has_outer_float else plan
+    return (
+        _plan(plan, range_of_column_ids(IdRange.NEGATIVE_ZERO)) if facts.has_outer_float else plan
+    )
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
-    made = with_queries(plan, lambda part: _plan(part, numbers))
+    made = rewrite_queries(plan, lambda part: _plan(part, numbers))
     within: list[Plan] = [
         query.plan for expr in plan_expressions(made) for query in subqueries(expr)
     ]
@@ -75,7 +77,7 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
         # Its right side is within: what that makes itself is of no row outside.
         told: Plan = replace(made, left=below(made.left))
     else:
-        told = with_inputs(made, below)
+        told = rewrite_inputs(made, below)
     return _replaced(told, zeros, output_columns(made)) if zeros else made
 
 
@@ -83,10 +85,10 @@ def _seen(value: object) -> Iterator[ColumnRef]:
     """The columns whose sign may be seen: not those that are compared (Z1)."""
     if isinstance(value, ColumnRef):
         yield value
-    elif isinstance(value, Call) and value.function.name in COMPARISONS:
+    elif isinstance(value, Call) and value.function.name in COMPARISON_OPERATORS:
         yield from _seen(tuple([arg for arg in value.args if not isinstance(arg, ColumnRef)]))
     else:
-        for part in parts_of(value):
+        for part in parts_with_columns(value):
             yield from _seen(part)
 
 
@@ -111,24 +113,24 @@ def _signed_within(expr: Expr, zeros: Mapping[ColumnId, Expr]) -> Expr:
     """The expression with signs, but for what is compared (Z1)."""
     if isinstance(expr, ColumnRef):
         return zeros.get(expr.id, expr)
-    compares = isinstance(expr, Call) and expr.function.name in COMPARISONS
+    compares = isinstance(expr, Call) and expr.function.name in COMPARISON_OPERATORS
 
     def within(part: Expr) -> Expr:
         is_key = compares and isinstance(part, ColumnRef)
         return part if is_key else _signed_within(part, zeros)
 
-    return with_children(expr, within)
+    return rewrite_children(expr, within)
 
 
 def _replaced(plan: Plan, zeros: Mapping[ColumnId, Expr], shown: tuple[PlanColumn, ...]) -> Plan:
     def subquery(expr: Expr) -> Expr:
         if isinstance(expr, Subquery):
-            made = rewritten_plan(expr.plan, lambda part: _signed_within(part, zeros))
+            made = rewrite_plan(expr.plan, lambda part: _signed_within(part, zeros))
             return replace(expr, args=tuple(map(subquery, expr.args)), plan=made)
-        return with_children(expr, subquery)
+        return rewrite_children(expr, subquery)
 
-    made = rewritten_node(plan, subquery)
+    made = rewrite_node(plan, subquery)
     if isinstance(made, Join) and made.lateral:
-        right = rewritten_plan(made.right, lambda part: _signed_within(part, zeros))
+        right = rewrite_plan(made.right, lambda part: _signed_within(part, zeros))
         made = replace(made, right=right)
-    return only(made, shown)
+    return project_columns(made, shown)

@@ -19,15 +19,17 @@ from sql.plan.renumbering import free_columns
 from sql.plan.traverse import column_ids, conjuncts, plan_nodes, subqueries
 
 
-def is_mixed(plan: Plan) -> bool:
+def has_outer_and_subquery_condition(plan: Plan) -> bool:
     """Whether the plan of a subquery has such a condition."""
     outside = free_columns(plan)
     return bool(outside) and any(
-        mixes(part, outside) for node in plan_nodes(plan) for part in conditions(node)
+        is_outer_and_subquery_condition(part, outside)
+        for node in plan_nodes(plan)
+        for part in node_conditions(node)
     )
 
 
-def conditions(plan: Plan) -> tuple[Expr, ...]:
+def node_conditions(plan: Plan) -> tuple[Expr, ...]:
     """The ANDed parts of a node's condition."""
     if isinstance(plan, Filter):
         return conjuncts(plan.predicate)
@@ -36,7 +38,7 @@ def conditions(plan: Plan) -> tuple[Expr, ...]:
     return ()
 
 
-def mixes(part: Expr, outside: AbstractSet[ColumnId]) -> bool:
+def is_outer_and_subquery_condition(part: Expr, outside: AbstractSet[ColumnId]) -> bool:
     """Whether the condition refers to outer columns and has a subquery."""
     if outside.isdisjoint(column_ids(part)):
         return False

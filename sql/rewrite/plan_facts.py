@@ -12,13 +12,13 @@ Not here: properties of single nodes (`failure_analysis.py`, `guard_expressions.
 """
 
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final, TypeGuard, get_args
 
 from sql.plan.nodes import Call, Const, Expr, Join, Plan, Subquery
-from sql.plan.renumbering import columns_made
+from sql.plan.renumbering import defined_columns
 from sql.plan.traverse import walk
-from sql.rewrite.failure_analysis import has_several
-from sql.rewrite.guard_expressions import itself_may_fail
+from sql.rewrite.failure_analysis import may_have_several_rows
+from sql.rewrite.guard_expressions import call_may_fail
 
 FLOAT_NAMES: Final = frozenset({"float4", "float8"})
 _EXPRESSIONS: Final = get_args(Expr)
@@ -60,17 +60,21 @@ def facts_of(plan: Plan) -> PlanFacts:
                 has_lateral = has_lateral or node.lateral
             case Call():
                 is_volatile = is_volatile or node.function.volatility == "volatile"
-                overflows = overflows or itself_may_fail(node)
-                fails = fails or (overflows and itself_may_fail(node, by_overflow=False))
+                overflows = overflows or call_may_fail(node)
+                fails = fails or (overflows and call_may_fail(node, by_overflow=False))
             case Subquery():
                 has_subquery = True
-                fails = fails or has_several(node)
+                fails = fails or may_have_several_rows(node)
             case _:
                 pass
-        has_float = has_float or (isinstance(node, _EXPRESSIONS) and node.type.name in FLOAT_NAMES)
+        has_float = has_float or (_is_expression(node) and node.type.name in FLOAT_NAMES)
     has_outer_float = (has_subquery or has_lateral) and (has_float or _has_float_column(plan))
     return PlanFacts(has_subquery, has_lateral, has_outer_float, is_volatile, overflows, fails)
 
 
+def _is_expression(node: Plan | Expr) -> TypeGuard[Expr]:
+    return isinstance(node, _EXPRESSIONS)
+
+
 def _has_float_column(plan: Plan) -> bool:
-    return any(column.type.name in FLOAT_NAMES for column in columns_made(plan))
+    return any(column.type.name in FLOAT_NAMES for column in defined_columns(plan))

@@ -22,17 +22,17 @@ from sql.plan.nodes import (
 from sql.plan.traverse import is_volatile_anywhere, is_volatile_plan
 
 
-def rows_only(plan: Plan) -> Plan:
+def simplify_exists(plan: Plan) -> Plan:
     """A plan that has a row exactly if this one has; its columns mean nothing."""
     match plan:
         case Sort() | DistinctRows() | DistinctOn():
-            return rows_only(plan.input)
+            return simplify_exists(plan.input)
         case Limit() if _keeps_one(plan):
-            return rows_only(plan.input)
+            return simplify_exists(plan.input)
         case GroupBy() if _is_distinct(plan):
             return Project(plan.input, plan.key_columns, tuple(map(_nothing, plan.keys)))
         case Project():
-            return replace(plan, input=rows_only(plan.input), exprs=_nothings(plan.exprs))
+            return replace(plan, input=simplify_exists(plan.input), exprs=_nothings(plan.exprs))
         case Values() if len(plan.rows) == 1:
             return replace(plan, rows=(_nothings(plan.rows[0]),))
         case _:

@@ -6,7 +6,7 @@ from sql.plan.nodes import Case, Const, Expr, Filter, Project, Subquery, Subquer
 from sql.plan.traverse import is_volatile_plan
 
 
-def only_value(expr: Subquery) -> Expr | None:
+def trivial_subquery_value(expr: Subquery) -> Expr | None:
     """The expression that is equal to the subquery; None for other subqueries and volatile ones."""
     plan = expr.plan
     if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
@@ -22,7 +22,7 @@ def only_value(expr: Subquery) -> Expr | None:
     return Case(((plan.input.predicate, value),), Const(None, value.type), value.type)
 
 
-def of_value(expr: Subquery, value: Expr) -> Subquery:
+def with_trivial_subquery_value(expr: Subquery, value: Expr) -> Subquery:
     """Such a subquery with another value."""
-    assert isinstance(expr.plan, Project), "it is one, by `only_value`"
+    assert isinstance(expr.plan, Project), "it is one, by `trivial_subquery_value`"
     return replace(expr, plan=replace(expr.plan, exprs=(value,)))

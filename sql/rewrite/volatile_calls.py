@@ -22,8 +22,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from sql.errors import not_supported
-from sql.functions.table import COMPARISONS
-from sql.plan.conditions import all_of, asked_behind
+from sql.functions.table import COMPARISON_OPERATORS
+from sql.plan.conditions import conjunction, guarded_operands
 from sql.plan.nodes import (
     Call,
     Case,
@@ -43,20 +43,20 @@ from sql.plan.nodes import (
     Window,
     output_columns,
 )
-from sql.plan.projections import beside, only
+from sql.plan.projections import append_columns, project_columns
 from sql.plan.traverse import (
     aggregate_parts,
-    children,
+    child_expressions,
     column_ids,
     conjuncts,
     has_subquery,
     is_volatile_plan,
-    rewritten_aggregate,
-    rewritten_node,
-    rewritten_window,
+    rewrite_aggregate,
+    rewrite_children,
+    rewrite_inputs,
+    rewrite_node,
+    rewrite_window_call,
     window_parts,
-    with_children,
-    with_inputs,
 )
 from sql.rewrite.plan_facts import PlanFacts
 
@@ -72,18 +72,18 @@ def repeated_calls(expr: Expr) -> Sequence[Call]:
     return [call for number, call in once.items() if times[number] > 1]
 
 
-def calls_at_once(expr: Expr) -> Sequence[Call]:
+def unconditional_repeated_calls(expr: Expr) -> Sequence[Call]:
     """Those of the repeated calls that are evaluated whenever the expression is."""
     made = {call.instance for call, under in _calls(expr) if not under}
     return [call for call in repeated_calls(expr) if call.instance in made]
 
 
-def with_columns(expr: Expr, calls: Sequence[Call]) -> Expr:
+def with_call_columns(expr: Expr, calls: Sequence[Call]) -> Expr:
     """The expression with a column in place of each of these calls; its id is the call's number."""
     return _replaced(expr, frozenset(call.instance for call in calls))
 
 
-def called_once(plan: Plan, facts: PlanFacts) -> Plan:
+def evaluate_once(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, which evaluates volatile calls in a projection below the node that uses them."""
     return _plan(plan) if facts.is_volatile else plan
 
@@ -91,7 +91,7 @@ def called_once(plan: Plan, facts: PlanFacts) -> Plan:
 def _plan(plan: Plan) -> Plan:
     if not is_volatile_plan(plan):
         return plan
-    below = rewritten_node(with_inputs(plan, _plan), _within)
+    below = rewrite_node(rewrite_inputs(plan, _plan), _within)
     match below:
         case Project():
             found = _hoisted(below.exprs)
@@ -120,7 +120,7 @@ def _within(expr: Expr) -> Expr:
     if isinstance(expr, Subquery):
         args = tuple(map(_within, expr.args))
         return replace(expr, args=args, plan=_plan(expr.plan))
-    return with_children(expr, _within)
+    return rewrite_children(expr, _within)
 
 
 def _group(plan: GroupBy) -> Plan:
@@ -134,7 +134,7 @@ def _group(plan: GroupBy) -> Plan:
         keys=tuple([_of_columns(key, found) for key in plan.keys]),
         aggregates=tuple(
             [
-                rewritten_aggregate(call, lambda part: _of_columns(part, found))
+                rewrite_aggregate(call, lambda part: _of_columns(part, found))
                 for call in plan.aggregates
             ]
         ),
@@ -154,17 +154,21 @@ def _filter(plan: Filter) -> Plan:
     behind = tuple(
         [_of_columns(part, found) for part, moves in zip(parts, moved, strict=True) if moves]
     )
-    below = Filter(plan.input, all_of(rest)) if rest else plan.input
-    return only(Filter(_with_calls(below, found), all_of(behind)), output_columns(plan))
+    below = Filter(plan.input, conjunction(rest)) if rest else plan.input
+    return project_columns(
+        Filter(_with_calls(below, found), conjunction(behind)), output_columns(plan)
+    )
 
 
 def _window(plan: Window) -> Plan:
     found = _hoisted([part for call in plan.calls for part in window_parts(call)])
     if not found:
         return plan
-    made = tuple([rewritten_window(c, lambda part: _of_columns(part, found)) for c in plan.calls])
+    made = tuple(
+        [rewrite_window_call(c, lambda part: _of_columns(part, found)) for c in plan.calls]
+    )
     windows = replace(plan, input=_with_calls(plan.input, found), calls=made)
-    return only(windows, output_columns(plan))
+    return project_columns(windows, output_columns(plan))
 
 
 def _join(plan: Join, condition: Expr) -> Plan:
@@ -179,12 +183,12 @@ def _join(plan: Join, condition: Expr) -> Plan:
         return plan
     rest = tuple([part for part in parts if not any(_numbered(part))])
     kind = JoinKind.INNER if rest else JoinKind.CROSS
-    below = replace(plan, kind=kind, condition=all_of(rest) if rest else None)
-    return _filter(Filter(below, all_of(moved)))
+    below = replace(plan, kind=kind, condition=conjunction(rest) if rest else None)
+    return _filter(Filter(below, conjunction(moved)))
 
 
 def _of_columns(expr: Expr, found: Sequence[_Found]) -> Expr:
-    return with_columns(expr, [call for call, _ in found])
+    return with_call_columns(expr, [call for call, _ in found])
 
 
 def _with_calls(plan: Plan, found: Sequence[_Found]) -> Plan:
@@ -194,7 +198,7 @@ def _with_calls(plan: Plan, found: Sequence[_Found]) -> Plan:
         expr: Expr = call
         if under:
             # Conditions may be of the values of calls before it.
-            guard = _of_columns(all_of(under), found[:number])
+            guard = _of_columns(conjunction(under), found[:number])
             if not {column.id for column, _ in made}.isdisjoint(column_ids(guard)):
                 plan, made = _with_columns(plan, made), []
             expr = Case(((guard, call),), Const(None, call.type), call.type)
@@ -203,7 +207,7 @@ def _with_calls(plan: Plan, found: Sequence[_Found]) -> Plan:
 
 
 def _with_columns(plan: Plan, made: Sequence[tuple[PlanColumn, Expr]]) -> Project:
-    return beside(plan, dict(made))
+    return append_columns(plan, dict(made))
 
 
 def _hoisted(exprs: Sequence[Expr]) -> Sequence[_Found]:
@@ -226,7 +230,7 @@ def _unique(found: Iterable[_Found]) -> Sequence[_Found]:
 
 def _is_plain(expr: Expr) -> bool:
     """Whether an engine writes it once as it stands."""
-    if isinstance(expr, Call) and expr.function.name in COMPARISONS:
+    if isinstance(expr, Call) and expr.function.name in COMPARISON_OPERATORS:
         sides = [side for side in expr.args if any(_numbered(side))]
         return len(sides) == 1 and _is_bare(sides[0])
     if isinstance(expr, Case) and len(expr.whens) == 1:
@@ -257,7 +261,7 @@ def _calls(expr: Expr, under: tuple[Expr, ...] = ()) -> Iterator[_Found]:
     if isinstance(expr, Call) and expr.instance:
         yield expr, under
         return
-    parts = asked_behind(expr) or [(part, ()) for part in children(expr)]
+    parts = guarded_operands(expr) or [(part, ()) for part in child_expressions(expr)]
     for part, conditions in parts:
         yield from _calls(part, (*under, *conditions))
 
@@ -266,7 +270,7 @@ def _numbered(expr: Expr) -> Iterator[Call]:
     if isinstance(expr, Call) and expr.instance:
         yield expr
         return
-    for part in children(expr):
+    for part in child_expressions(expr):
         yield from _numbered(part)
 
 
@@ -275,4 +279,4 @@ def _replaced(expr: Expr, numbers: frozenset[int]) -> Expr:
         return ColumnRef(expr.instance, expr.type)
     if isinstance(expr, Subquery):
         return replace(expr, args=tuple([_replaced(arg, numbers) for arg in expr.args]))
-    return with_children(expr, lambda part: _replaced(part, numbers))
+    return rewrite_children(expr, lambda part: _replaced(part, numbers))

@@ -2,11 +2,10 @@
 
     syntax tree ─ sql/binder ─▶ Prepared(Bound, parameter types) ─▶ coordinator/session, execution
 
-  `supplied`, `literals`           runtime parameters; literals whose meaning depended on settings
-  `explain_options`, `view_checks` options of EXPLAIN; WITH CHECK OPTION
-  `session`                        transaction control, SET, SHOW, DISCARD
-  `ddl`                            parts of DDL: changed definitions, checks of existing rows
-  `bound`                          queries, data modification, COPY, DDL; `Bound` and `Prepared`
+  `runtime_parameters`, `literals` runtime parameters; literals whose meaning depended on settings
+  `explain_options`, `view_checks` options of EXPLAIN; WITH CHECK OPTION `session` transaction
+  control, SET, SHOW, DISCARD `ddl` parts of DDL: changed definitions, checks of existing rows
+  `bound` queries, data modification, COPY, DDL; `Bound` and `Prepared`
 
 They hold plans and catalog values, and no behaviour beyond look-ups. Imports `sql.parser` and
 below. The binder, `sql.explain` and `coordinator` import it; `sql.rewrite` stands beside it and

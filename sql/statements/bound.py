@@ -1,4 +1,4 @@
-"""Bound statements, which the binder makes and a session executes; the union of all is `Bound`.
+"""Bound statements, as the binder makes and a session executes them: `BoundStatement`.
 
 One dataclass per kind. Data-modifying statements carry a `source` plan with fixed output columns:
     Insert   the table's columns, in order, with their exact types (defaults filled in)
@@ -18,14 +18,14 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
-from sql.catalog.acl import Rights
+from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import (
     SYSTEM_TIMELINE,
-    Check,
+    CheckConstraint,
     Column,
     ForeignKey,
     Key,
-    LookUp,
+    NameDependency,
     Table,
     Timeline,
 )
@@ -35,14 +35,15 @@ from sql.parser.syntax import Node
 from sql.plan.nodes import Expr, Plan, PlanColumn, Project, RelationId, Values
 from sql.statements.ddl import (
     ChangeObjects,
-    ChangeRights,
+    ChangePrivileges,
     CreateObject,
     CreateSequence,
     Redefinition,
     Validation,
 )
 from sql.statements.explain_options import ExplainOptions
-from sql.statements.literals import ReadLiterals
+from sql.statements.literals import ResolvedLiterals
+from sql.statements.runtime_parameters import RowDefault, RuntimeParameter
 from sql.statements.session import (
     Discard,
     ResetVariable,
@@ -51,7 +52,6 @@ from sql.statements.session import (
     ShowVariable,
     TransactionControl,
 )
-from sql.statements.supplied import Filled, Supplied
 from sql.statements.view_checks import ViewChecks
 from sql.types.sql_type import SqlType
 
@@ -91,7 +91,7 @@ class RowCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class BoundQuery:
     """SELECT, VALUES, WITH. `tables`: those that it reads. `as_of`: a timestamp expression
     (timestamptz or int8). `locked`: the oids of tables under FOR UPDATE, FOR SHARE and the like.
     """
@@ -123,7 +123,7 @@ class MergeAction(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class OnConflict:
     """ON CONFLICT. `arbiters`: indexes into `table.keys`; a row with the key of an existing row is
     not inserted.
 
@@ -158,13 +158,13 @@ class Modify:
     extras: int = 0
     returning_old: bool = False
     returning_tables: tuple[Table, ...] = ()
-    conflict: Conflict | None = None
+    conflict: OnConflict | None = None
     view_checks: ViewChecks | None = None
     calls: RowCalls | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ModifyingCte:
     """A data-modifying WITH query; other parts read its RETURNING rows as `relation`."""
 
     relation: RelationId
@@ -172,20 +172,20 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Compound:
+class ModifyingWith:
     """A statement with data-modifying WITH queries. `parts` in the order of their effects;
     `before`: how many of them come before `main`. All see the same snapshot of the tables.
     """
 
-    parts: tuple[Part, ...]
-    main: Query | Modify
+    parts: tuple[ModifyingCte, ...]
+    main: BoundQuery | Modify
     before: int
 
     @property
     def modifications(self) -> tuple[Modify, ...]:
         """All parts that write, `main` among them."""
         found = tuple([part.modify for part in self.parts])
-        return found if isinstance(self.main, Query) else (*found, self.main)
+        return found if isinstance(self.main, BoundQuery) else (*found, self.main)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,15 +234,13 @@ class CopyIn:
 class CopyOut:
     """COPY t TO STDOUT or COPY (query) TO STDOUT."""
 
-    query: Query
+    query: BoundQuery
     options: CopyOptions
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """The session gives the table its oid and shard. `exists`: IF NOT EXISTS found one; notice
-    only.
-    """
+    """The session gives the table its oid and shard. `exists`: IF NOT EXISTS found one."""
 
     schema: str
     name: str
@@ -251,7 +249,7 @@ class CreateTable:
     timeline: str = SYSTEM_TIMELINE.name
     history_us: int | None = None
     keys: tuple[Key, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[CheckConstraint, ...] = ()
     sequences: tuple[tuple[int, SequenceDefinition], ...] = ()
     """Those of serial and identity columns, by ordinal."""
     foreign_keys: tuple[ForeignKey, ...] = ()
@@ -369,7 +367,7 @@ class AlterTable:
     notices: tuple[tuple[str, str, str | None], ...] = ()
     comments: tuple[Comment, ...] = ()
     """Comments on objects known by name, under their new names."""
-    rights: tuple[tuple[Subject, Rights], ...] = ()
+    rights: tuple[tuple[Subject, ObjectPrivileges], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +415,7 @@ class DropReadHold:
 class ExplainTimestamp:
     """EXPLAIN TIMESTAMP FOR a query, which is not executed. `json`: FORMAT JSON."""
 
-    query: Query
+    query: BoundQuery
     json: bool = False
 
 
@@ -430,7 +428,7 @@ class MaintenanceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Maintenance:
+class MaintenanceStatement:
     """OPTIMIZE, VACUUM, ANALYZE. `tables` None: all. They run outside of transactions. `problem`:
     an error about a table, raised at execution.
     """
@@ -444,34 +442,35 @@ class Maintenance:
 class Explain:
     """EXPLAIN of a statement with a plan, which ANALYZE executes."""
 
-    statement: "Query | Modify | Compound | CreateTableAs"
+    statement: "BoundQuery | Modify | ModifyingWith | CreateTableAs"
     options: ExplainOptions = field(default_factory=ExplainOptions)
 
     @property
-    def runs(self) -> "Query | Modify | Compound | CreateTableAs | None":
+    def runs(self) -> "BoundQuery | Modify | ModifyingWith | CreateTableAs | None":
         """The explained statement, as if it stood alone."""
         return self.statement if self.options.analyze else None
 
 
 @dataclass(frozen=True, slots=True)
-class Empty:
+class EmptyStatement:
     """Nothing but blanks and comments."""
 
 
-Bound: TypeAlias = (
-    CreateSequence | CreateObject | ChangeObjects | ChangeRights | Query | Modify
-    | Compound | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema | AlterTable
-    | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
-    | ExplainTimestamp | Maintenance | CreateTableAs | Truncate | LockTables | TransactionControl
-    | SetConstraints | SetVariable | ShowVariable | ResetVariable | Discard | Explain | Empty
+BoundStatement: TypeAlias = (
+    CreateSequence | CreateObject | ChangeObjects | ChangePrivileges | BoundQuery | Modify
+    | ModifyingWith | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema
+    | AlterTable | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
+    | ExplainTimestamp | MaintenanceStatement | CreateTableAs | Truncate | LockTables
+    | TransactionControl | SetConstraints | SetVariable | ShowVariable | ResetVariable | Discard
+    | Explain | EmptyStatement
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class ParameterizedStatement:
     """A bound statement with the resolved types of its parameters, $1 first."""
 
-    bound: Bound
+    bound: BoundStatement
     parameters: tuple[SqlType, ...]
     tag: str
     """The first word or words of the command tag, e.g. `SELECT`, `INSERT 0`, `CREATE TABLE`."""
@@ -479,21 +478,21 @@ class Prepared:
     """The transaction's start is a constant in it: bind again in another transaction."""
     rebind: bool = False
     """It names sessions' state (user, settings, pid): bind again when that changes."""
-    look_ups: frozenset[LookUp] = frozenset()
+    look_ups: frozenset[NameDependency] = frozenset()
     """Name dependencies of its meaning, besides the definitions of the tables that it uses."""
-    supplied: tuple[Supplied, ...] = ()
+    supplied: tuple[RuntimeParameter, ...] = ()
     """Values that the session finds before it runs: parameters after the client's."""
-    filled: Mapping[int, Mapping[int, Filled]] = field(
-        default_factory=dict[int, Mapping[int, Filled]]
+    filled: Mapping[int, Mapping[int, RowDefault]] = field(
+        default_factory=dict[int, Mapping[int, RowDefault]]
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""
     fails: SqlError | None = None
     """What its constants come to: it cannot be planned."""
-    read: ReadLiterals | None = None
+    read: ResolvedLiterals | None = None
     """Literals that settings or the clock have decided about."""
 
     @property
-    def planned(self) -> Bound:
+    def planned(self) -> BoundStatement:
         """The statement to execute; raises SqlError if it cannot be executed."""
         if self.fails is not None:
             raise replace(self.fails)

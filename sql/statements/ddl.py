@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sql.catalog.acl import Rights
+from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Key, Table
 from sql.catalog.objects import CatalogObject, Comment, SequenceDefinition, Subject
 from sql.catalog.roles import Role
@@ -20,7 +20,7 @@ class Redefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
+class TableRewrite:
     """A changed table, and the plan of its rows: identities, then new values."""
 
     change: Redefinition
@@ -63,13 +63,13 @@ class ChangeObjects:
     fresh: frozenset[int] = frozenset()
     notices: tuple[tuple[str, str, str | None], ...] = ()
     comments: tuple[Comment, ...] = ()
-    rewritings: tuple[Rewriting, ...] = ()
+    rewritings: tuple[TableRewrite, ...] = ()
     validations: "tuple[tuple[Table, Validation], ...]" = ()
     """Checks of existing rows, each with its table's new definition."""
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeRights:
+class ChangePrivileges:
     """Changes of roles, owners and privileges. The oid 0 of a new role is replaced everywhere.
 
     `password`: of the first of `roles`, as it was written; None: unchanged.
@@ -78,7 +78,7 @@ class ChangeRights:
     tag: str
     roles: tuple[Role, ...] = ()
     dropped: tuple[Role, ...] = ()
-    rights: tuple[tuple[Subject, Rights], ...] = ()
+    rights: tuple[tuple[Subject, ObjectPrivileges], ...] = ()
     password: str | None = field(default=None, repr=False)
     notices: tuple[SqlError, ...] = ()
     """Notices; those with another SQLSTATE than 00000 are warnings."""
@@ -105,7 +105,7 @@ class Validation:
     """The table whose rows they are, if it may differ from the altered one."""
 
 
-def cascades(told: Sequence[str]) -> list[tuple[str, str, str | None]]:
+def drop_cascade_notices(told: Sequence[str]) -> list[tuple[str, str, str | None]]:
     """The notices about objects that CASCADE drops."""
     if len(told) <= 1:
         return [("00000", text, None) for text in told]

@@ -33,32 +33,34 @@ def parse_array(text: str, parse_element: Callable[[str], Value]) -> tuple[Value
     start, bounds = _dimensions(text)
     values, depth, lengths, end = _contents(text, start, bounds, parse_element)
     if text[end:].strip(_BLANKS):
-        raise malformed(text, "Junk after closing right brace.")
+        raise malformed_array_literal(text, "Junk after closing right brace.")
     if bounds and [upper - lower + 1 for lower, upper in bounds] != lengths:
-        raise malformed(text, "Specified array dimensions do not match array contents.")
+        raise malformed_array_literal(
+            text, "Specified array dimensions do not match array contents."
+        )
     if values and depth > 1:
-        raise several_dimensions()
+        raise multidimensional_array()
     if values and bounds and bounds[0][0] != 1:
         raise not_supported("an array that does not begin at 1")
     return tuple(values)
 
 
-def several_dimensions() -> SqlError:
+def multidimensional_array() -> SqlError:
     """0A000: an array with several dimensions (A1)."""
     return not_supported("an array of several dimensions")
 
 
-def malformed(text: str, detail: str) -> SqlError:
+def malformed_array_literal(text: str, detail: str) -> SqlError:
     """22P02: a malformed array literal, worded as array_in does."""
     return SqlError("22P02", f'malformed array literal: "{text}"', detail=detail)
 
 
 def _unexpected(text: str, character: str) -> SqlError:
-    return malformed(text, f'Unexpected "{character}" character.')
+    return malformed_array_literal(text, f'Unexpected "{character}" character.')
 
 
 def _ended(text: str) -> SqlError:
-    return malformed(text, "Unexpected end of input.")
+    return malformed_array_literal(text, "Unexpected end of input.")
 
 
 def _too_deep() -> SqlError:
@@ -75,11 +77,13 @@ def _dimensions(text: str) -> tuple[int, list[tuple[int, int]]]:
             raise _too_deep()
         first, second, bracket = match.groups()
         if not first.strip("+-"):
-            raise malformed(text, '"[" must introduce explicitly-specified array dimensions.')
+            raise malformed_array_literal(
+                text, '"[" must introduce explicitly-specified array dimensions.'
+            )
         if second is not None and not second.strip("+-"):
-            raise malformed(text, "Missing array dimension value.")
+            raise malformed_array_literal(text, "Missing array dimension value.")
         if not bracket:
-            raise malformed(text, 'Missing "]" after array dimensions.')
+            raise malformed_array_literal(text, 'Missing "]" after array dimensions.')
         lower, upper = (1, int(first)) if second is None else (int(first), int(second))
         if max(abs(lower), abs(upper)) > _BOUND_MAX:
             raise SqlError("54000", "array bound is out of integer range")
@@ -91,13 +95,13 @@ def _dimensions(text: str) -> tuple[int, list[tuple[int, int]]]:
     if not bounds:
         if text[place : place + 1] != "{":
             detail = 'Array value must start with "{" or dimension information.'
-            raise malformed(text, detail)
+            raise malformed_array_literal(text, detail)
         return place, bounds
     if text[place : place + 1] != "=":
-        raise malformed(text, 'Missing "=" after array dimensions.')
+        raise malformed_array_literal(text, 'Missing "=" after array dimensions.')
     place = _skipped(text, place + 1)
     if text[place : place + 1] != "{":
-        raise malformed(text, 'Array contents must start with "{".')
+        raise malformed_array_literal(text, 'Array contents must start with "{".')
     return place, bounds
 
 
@@ -132,7 +136,7 @@ def _quoted(text: str, place: int) -> tuple[str, int]:
     place = _skipped(text, match.end())
     # At the end of the text PostgreSQL finds no delimiter either.
     if text[place : place + 1] not in ("{", "}", ","):
-        raise malformed(text, "Incorrectly quoted array element.")
+        raise malformed_array_literal(text, "Incorrectly quoted array element.")
     return _ESCAPED.sub(r"\1", match[1]), place
 
 
@@ -145,7 +149,7 @@ def _bare(text: str, place: int) -> tuple[str | None, int]:
     if following == "{":
         raise _unexpected(text, "{")
     if following == '"':
-        raise malformed(text, "Incorrectly quoted array element.")
+        raise malformed_array_literal(text, "Incorrectly quoted array element.")
     assert match is not None, "an element has a character"
     raw = match[0]
     # A blank behind a backslash is one of the element's own.
@@ -202,7 +206,7 @@ def _contents(
             delimiter_due = False
         else:
             if delimiter_due:
-                raise malformed(text, "Unexpected array element.")
+                raise malformed_array_literal(text, "Unexpected array element.")
             frozen = True
             if level != depth:
                 raise _uneven(text, bounds)
@@ -214,9 +218,11 @@ def _contents(
 
 def _uneven(text: str, bounds: list[tuple[int, int]]) -> SqlError:
     if bounds:
-        return malformed(text, "Specified array dimensions do not match array contents.")
+        return malformed_array_literal(
+            text, "Specified array dimensions do not match array contents."
+        )
     detail = "Multidimensional arrays must have sub-arrays with matching dimensions."
-    return malformed(text, detail)
+    return malformed_array_literal(text, detail)
 
 
 def format_array(values: tuple[Value, ...], format_element: Callable[[Value], str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from sql.types.sql_type import BLANKED, SqlType, Value
+from sql.types.sql_type import UNTRIMMED_BPCHAR, SqlType, Value
 
 _WITHOUT: Final = frozenset(
     {"bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "uuid", "bytea", "date",
@@ -25,17 +25,17 @@ def char_width(type_: SqlType) -> int | None:
     return None if type_.has_blanks else (type_.element or type_).length or 0
 
 
-def alike_types(types: Sequence[SqlType], name: str = "bpchar") -> SqlType:
+def common_bpchar_type(types: Sequence[SqlType], name: str = "bpchar") -> SqlType:
     """The common type of these bpchar types, which may be elements or arrays."""
     widths = {char_width(type_) for type_ in types}
     if len(widths) > 1 or None in widths:
-        return replace(BLANKED, name=name)
+        return replace(UNTRIMMED_BPCHAR, name=name)
     return SqlType(name, precision=widths.pop() or None if widths else None)
 
 
 def cast_type(source: SqlType, name: str) -> SqlType:
     """The result type of a cast, without modifier: a bpchar keeps the blanks of a text source."""
-    plain = is_char(source) or (source.element or source).name in _WITHOUT
+    plain = is_bpchar(source) or (source.element or source).name in _WITHOUT
     return SqlType(name, trim=name in ("bpchar", "_bpchar") and not plain)
 
 
@@ -43,27 +43,27 @@ def column_type(type_: SqlType) -> SqlType:
     """The type of a column declared with a type, or computed from values of it: without a length
     every value keeps its own blanks.
     """
-    if not is_char(type_) or type_.typmod != -1:
+    if not is_bpchar(type_) or type_.typmod != -1:
         return type_
-    return replace(BLANKED, name=type_.name)
+    return replace(UNTRIMMED_BPCHAR, name=type_.name)
 
 
-def is_char(type_: SqlType) -> bool:
+def is_bpchar(type_: SqlType) -> bool:
     """Whether a type is bpchar, or an array of it."""
     return type_.name in ("bpchar", "_bpchar")
 
 
-def united(types: Sequence[SqlType], common: SqlType) -> SqlType:
+def set_operation_type(types: Sequence[SqlType], common: SqlType) -> SqlType:
     """The column type of a set operation: the common type without modifier; inputs that are no
     bpchar are cast to it.
     """
-    if not is_char(common):
+    if not is_bpchar(common):
         return common
-    found = [each if is_char(each) else cast_type(each, common.name) for each in types]
-    return alike_types(found, common.name)
+    found = [each if is_bpchar(each) else cast_type(each, common.name) for each in types]
+    return common_bpchar_type(found, common.name)
 
 
-def with_blanks(value: Value, type_: SqlType) -> Value:
+def with_padding(value: Value, type_: SqlType) -> Value:
     """A bpchar value with its padding; values of other types stay as they are."""
-    width = char_width(type_) if is_char(type_) else None
+    width = char_width(type_) if is_bpchar(type_) else None
     return blank_padded(value, width) if width is not None else value

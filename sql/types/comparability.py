@@ -4,26 +4,26 @@ from collections.abc import Sequence
 from typing import Final
 
 from sql.errors import SqlError
-from sql.types.records import check_typed
-from sql.types.sql_type import SqlType, display
+from sql.types.records import check_record_types_known
+from sql.types.sql_type import SqlType, format_type
 
 _INCOMPARABLE: Final = frozenset({"json", "_json", "jsonpath", "_jsonpath"})
 
 
 def check_equality(type_: SqlType, place: int | None) -> None:
     """Raises 42883 for a type that has no equality, in GROUP BY, DISTINCT and UNION."""
-    check_typed(type_, place)
+    check_record_types_known(type_, place)
     if type_.name in _INCOMPARABLE:
-        shown = display(type_)
+        shown = format_type(type_)
         message = f"could not identify an equality operator for type {shown}"
         raise SqlError("42883", message, place)
 
 
 def check_ordering(type_: SqlType, place: int | None) -> None:
     """Raises 42883 for a type that cannot be sorted."""
-    check_typed(type_, place)
+    check_record_types_known(type_, place)
     if type_.name in _INCOMPARABLE:
-        shown = display(type_)
+        shown = format_type(type_)
         message = f"could not identify an ordering operator for type {shown}"
         hint = "Use an explicit ordering operator or modify the query."
         raise SqlError("42883", message, place, hint=hint)
@@ -36,14 +36,14 @@ _EQUAL: Final = frozenset({
 _ORDERED: Final = frozenset({"<", "<=", ">", ">=", "array_sort"})
 
 
-def check_elements(name: str, types: Sequence[SqlType]) -> None:
+def check_element_comparison(name: str, types: Sequence[SqlType]) -> None:
     """Raises 42883 for a function that would compare array elements of a type that cannot be
     compared. PostgreSQL finds out at run time, so the error has no position.
     """
     elements = [type_.element for type_ in types if type_.element is not None]
     if not any(element.name in _INCOMPARABLE for element in elements):
         return
-    shown = display(elements[0])
+    shown = format_type(elements[0])
     if name in _EQUAL:
         raise SqlError("42883", f"could not identify an equality operator for type {shown}")
     if name in _ORDERED:
@@ -51,8 +51,8 @@ def check_elements(name: str, types: Sequence[SqlType]) -> None:
         raise SqlError(sqlstate, f"could not identify a comparison function for type {shown}")
 
 
-def check_extreme(type_: SqlType) -> None:
+def check_greatest_least(type_: SqlType) -> None:
     """Raises 42883 for GREATEST and LEAST of a type that has no order."""
     if type_.name in _INCOMPARABLE:
-        shown = display(type_)
+        shown = format_type(type_)
         raise SqlError("42883", f"could not identify a comparison function for type {shown}")

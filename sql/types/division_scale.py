@@ -16,7 +16,7 @@ INVARIANTS
       least multiple of four that holds the value, 18 after 16. PostgreSQL could show more only for
       trailing zeros, which such a value has lost.
   Q3  the engines choose a level with comparisons (`sql/emit/quotient_levels.py`), the reference
-      evaluator with `decimals`: the same one.
+      evaluator with `quotient_decimals`: the same one.
 """
 
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ from typing import Final
 
 from sql.types.sql_type import NUMERIC_SCALE_DEFAULT, SqlType
 
-SIGNIFICANT: Final = 16
+SIGNIFICANT_DIGITS: Final = 16
 """NUMERIC_MIN_SIG_DIGITS: as many as a double has."""
-GROUP: Final = 4
+DIGITS_PER_GROUP: Final = 4
 """DEC_DIGITS: digits that PostgreSQL keeps together."""
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class ScaleLevel:
     """Quotients of a weight have so many decimals, if operands that are trimmed are multiples of
     10^-`held` (Q1, Q2).
     """
@@ -46,7 +46,7 @@ def weight_and_group(number: Decimal) -> tuple[int, int]:
     """The power of 10,000 of a number's first group of digits, and that group."""
     if not number:
         return 0, 0
-    weight, more = divmod(number.adjusted(), GROUP)
+    weight, more = divmod(number.adjusted(), DIGITS_PER_GROUP)
     first = "".join(map(str, number.as_tuple().digits[: more + 1]))
     return weight, int(first.ljust(more + 1, "0"))
 
@@ -57,25 +57,25 @@ def estimated_weight(left: Decimal, right: Decimal) -> int:
     return weight1 - weight2 - (1 if first1 <= first2 else 0)
 
 
-def levels(left: SqlType, right: SqlType) -> tuple[Level, ...]:
+def scale_levels(left: SqlType, right: SqlType) -> tuple[ScaleLevel, ...]:
     """The levels with fewer than 18 decimals that quotients of these types can have, by ascending
     weight from 0.
     """
     shown = max((type_.scale or 0 for type_ in (left, right) if not type_.trim), default=0)
     digits = (left.precision or 0) - (left.scale or 0) + (right.scale or 0)
     found = []
-    for weight in range(SIGNIFICANT // GROUP + 1):
-        held = SIGNIFICANT - GROUP * weight
-        if GROUP * weight < digits and max(held, shown) < NUMERIC_SCALE_DEFAULT:
-            found.append(Level(weight, held, max(held, shown)))
+    for weight in range(SIGNIFICANT_DIGITS // DIGITS_PER_GROUP + 1):
+        held = SIGNIFICANT_DIGITS - DIGITS_PER_GROUP * weight
+        if DIGITS_PER_GROUP * weight < digits and max(held, shown) < NUMERIC_SCALE_DEFAULT:
+            found.append(ScaleLevel(weight, held, max(held, shown)))
     return tuple(found)
 
 
-def decimals(left: Decimal, right: Decimal, types: tuple[SqlType, SqlType]) -> int:
+def quotient_decimals(left: Decimal, right: Decimal, types: tuple[SqlType, SqlType]) -> int:
     """The decimals of left / right, 18 at most (Q3)."""
     trimmed = [value for value, type_ in zip((left, right), types, strict=True) if type_.trim]
     weight = estimated_weight(left, right)
-    for level in reversed(levels(*types)):
+    for level in reversed(scale_levels(*types)):
         if level.weight <= weight and all(_holds(value, level.held) for value in trimmed):
             return level.decimals
     return NUMERIC_SCALE_DEFAULT

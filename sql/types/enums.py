@@ -54,6 +54,6 @@ def enum_of(name: str) -> EnumType:
     return EnumType(oid, array, schema, plain, tuple(labels))
 
 
-def kept_as(name: str) -> str:
+def storage_type_name(name: str) -> str:
     """The type that engines and files use for this one: text for an enum (E1)."""
     return "text" if is_enum(name) else name

@@ -15,35 +15,35 @@ _SIGNED_MIN, _SIGNED_MAX = -128, 127
 _OCTAL: Final = re.compile(r"\\([0-7]{3})")
 
 
-def of_byte(code: int) -> str:
+def char_of_byte(code: int) -> str:
     """The value of a byte (C1)."""
     if code > _ASCII_MAX:
         raise not_supported('a "char" beyond ASCII')
     return chr(code) if code else ""
 
 
-def byte_of(value: str) -> int:
+def byte_of_char(value: str) -> int:
     """The byte of a value."""
     return ord(value or "\0")
 
 
-def character_of(value: str) -> str:
+def char_as_text(value: str) -> str:
     """The value as a character(n). PostgreSQL stores the byte 0 there, and we cannot."""
     if not value:
         raise not_supported("the byte 0 in a character value")
     return value
 
 
-def of_text(text: str) -> str:
+def char_of_text(text: str) -> str:
     """The value that the input function reads: an octal escape, or the first byte of a text."""
     octal = _OCTAL.fullmatch(text)
     if octal is not None:
-        return of_byte(int(octal[1], 8) & 0xFF)
-    return of_byte((text.encode() or b"\0")[0])
+        return char_of_byte(int(octal[1], 8) & 0xFF)
+    return char_of_byte((text.encode() or b"\0")[0])
 
 
-def of_integer(value: int) -> str:
+def char_of_integer(value: int) -> str:
     """The cast from integer, of a signed byte. Raises 22003."""
     if not _SIGNED_MIN <= value <= _SIGNED_MAX:
         raise SqlError("22003", '"char" out of range')
-    return of_byte(value & 0xFF)
+    return char_of_byte(value & 0xFF)

@@ -44,7 +44,7 @@ _INTEGER_DIGITS: Final = {"int2": 5, "int4": 10, "int8": 19, "oid": 10, "bool": 
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class NumericOperand:
     """An argument of a numeric function. `constant`, `word`: its value if it is an integer or text
     literal.
     """
@@ -56,7 +56,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class NumericOutcome:
     """The result's type; `operands[i]`: the type to cast argument i to, or None to leave it."""
 
     result: SqlType
@@ -64,18 +64,18 @@ class Outcome:
     exact: bool = True
 
 
-Rule: TypeAlias = Callable[[Sequence[Operand]], Outcome]
+NumericRule: TypeAlias = Callable[[Sequence[NumericOperand]], NumericOutcome]
 
 
-def bounded(digits: int, scale: int, *, trim: bool) -> SqlType:
+def bounded_numeric(digits: int, scale: int, *, trim: bool) -> SqlType:
     """`digits` before the point and `scale` behind it; beyond 38 the front is cut (N1, N3)."""
     scale = min(scale, NUMERIC_PRECISION_MAX)
     return computed_numeric(min(max(digits + scale, 1), NUMERIC_PRECISION_MAX), scale, trim=trim)
 
 
-def of_constant(value: Decimal) -> SqlType:
+def numeric_literal_type(value: Decimal) -> SqlType:
     """The type of a numeric literal: exactly its digits. The scale may exceed what fits; see
-    `fits`.
+    `fits_engine_precision`.
     """
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "numeric values are finite (sql/types/sql_type.py)"
@@ -83,22 +83,22 @@ def of_constant(value: Decimal) -> SqlType:
     return computed_numeric(max(len(digits) + max(exponent, 0), scale, 1), scale, trim=False)
 
 
-def fits(type_: SqlType) -> bool:
+def fits_engine_precision(type_: SqlType) -> bool:
     """Whether the engines can hold values of this precision (N1)."""
     return (type_.precision or 0) <= NUMERIC_PRECISION_MAX
 
 
-def of_cast(source: SqlType) -> SqlType:
+def numeric_cast_type(source: SqlType) -> SqlType:
     """The type of `x::numeric` without modifier: as narrow as the source allows."""
     if (element := source.element) is not None:
-        return array_of(of_cast(element))
+        return array_of(numeric_cast_type(element))
     if source.name == "numeric":
         return source.bare()
     digits = _INTEGER_DIGITS.get(source.name)
     return NUMERIC if digits is None else computed_numeric(digits, 0, trim=False)
 
 
-def unify(types: Sequence[SqlType]) -> SqlType:
+def unify_numeric_types(types: Sequence[SqlType]) -> SqlType:
     """One numeric type that holds values of all: CASE, UNION, comparisons. Equal modifiers
     survive.
     """
@@ -106,22 +106,22 @@ def unify(types: Sequence[SqlType]) -> SqlType:
     if all(type_ == first for type_ in types):
         return first
     if first.element is not None:
-        return array_of(unify([type_.element or NUMERIC for type_ in types]))
+        return array_of(unify_numeric_types([type_.element or NUMERIC for type_ in types]))
     scale = max(_scale(type_) for type_ in types)
     digits = max(_digits(type_) for type_ in types)
     uneven = any(type_.trim or _scale(type_) != scale for type_ in types)
-    return bounded(digits, scale, trim=uneven)
+    return bounded_numeric(digits, scale, trim=uneven)
 
 
-def widens(source: SqlType, target: SqlType) -> bool:
+def is_lossless_numeric_cast(source: SqlType, target: SqlType) -> bool:
     """Whether a cast of an integer or numeric to a numeric keeps every value: it cannot fail."""
-    before = of_cast(source)
+    before = numeric_cast_type(source)
     return _scale(before) <= _scale(target) and _digits(before) <= _digits(target)
 
 
-def determine(rule: str, operands: Sequence[Operand]) -> Outcome:
+def determine_numeric_result(rule: str, operands: Sequence[NumericOperand]) -> NumericOutcome:
     """Apply the rule that a row of the function table names."""
-    return RULES[rule](operands)
+    return NUMERIC_RULES[rule](operands)
 
 
 # --- rules -------------------------------------------------------------------------------------
@@ -138,29 +138,35 @@ def _digits(type_: SqlType) -> int:
     return type_.precision - (type_.scale or 0)
 
 
-def _add(operands: Sequence[Operand]) -> Outcome:
+def _add(operands: Sequence[NumericOperand]) -> NumericOutcome:
     left, right = operands[0].type, operands[1].type
     scale = max(_scale(left), _scale(right))
     digits = max(_digits(left), _digits(right)) + 1
-    return Outcome(bounded(digits, scale, trim=left.trim or right.trim), exact=_all_exact(operands))
+    return NumericOutcome(
+        bounded_numeric(digits, scale, trim=left.trim or right.trim), exact=_all_exact(operands)
+    )
 
 
-def _multiply(operands: Sequence[Operand]) -> Outcome:
+def _multiply(operands: Sequence[NumericOperand]) -> NumericOutcome:
     left, right = operands[0], operands[1]
     trim = left.type.trim or right.type.trim
     digits = _digits(left.type) + _digits(right.type) + 1
     scale = _scale(left.type) + _scale(right.type)
     exact = _all_exact(operands)
     if digits + scale <= NUMERIC_PRECISION_MAX or scale <= PRODUCT_SCALE_MAX:
-        return Outcome(bounded(digits, scale, trim=trim), exact=exact)
+        return NumericOutcome(bounded_numeric(digits, scale, trim=trim), exact=exact)
     if not exact:
         # Computed whole, and then rounded once (`@multiply`).
-        return Outcome(bounded(digits, NUMERIC_SCALE_DEFAULT, trim=True), exact=False)
+        return NumericOutcome(
+            bounded_numeric(digits, NUMERIC_SCALE_DEFAULT, trim=True), exact=False
+        )
     left_scale, right_scale = _split_scale(
         _scale(left.type), _scale(right.type), NUMERIC_SCALE_DEFAULT
     )
     casts = (_narrowed(left.type, left_scale), _narrowed(right.type, right_scale))
-    return Outcome(bounded(digits, left_scale + right_scale, trim=True), casts, exact=exact)
+    return NumericOutcome(
+        bounded_numeric(digits, left_scale + right_scale, trim=True), casts, exact=exact
+    )
 
 
 def _split_scale(left: int, right: int, total: int) -> tuple[int, int]:
@@ -176,109 +182,115 @@ def _split_scale(left: int, right: int, total: int) -> tuple[int, int]:
 def _narrowed(type_: SqlType, scale: int) -> SqlType | None:
     if scale == _scale(type_):
         return None
-    return bounded(NUMERIC_PRECISION_MAX, scale, trim=True)
+    return bounded_numeric(NUMERIC_PRECISION_MAX, scale, trim=True)
 
 
-def _divide(operands: Sequence[Operand]) -> Outcome:
+def _divide(operands: Sequence[NumericOperand]) -> NumericOutcome:
     """(38,18): a dividend of scale 18 makes Spark compute at least 18 decimals for any divisor."""
     dividend = operands[0].type
     scale = max(_scale(dividend), NUMERIC_SCALE_DEFAULT)
     digits = min(_digits(dividend), NUMERIC_PRECISION_MAX - NUMERIC_SCALE_DEFAULT)
-    wide = bounded(digits, scale, trim=True)
+    wide = bounded_numeric(digits, scale, trim=True)
     cast = None if _shape(wide) == _shape(dividend) else wide
-    return Outcome(NUMERIC, (cast, None), exact=False)
+    return NumericOutcome(NUMERIC, (cast, None), exact=False)
 
 
-def _modulo(operands: Sequence[Operand]) -> Outcome:
+def _modulo(operands: Sequence[NumericOperand]) -> NumericOutcome:
     left, right = operands[0].type, operands[1].type
     scale = max(_scale(left), _scale(right))
     digits = min(_digits(left), _digits(right))
     trim = left.trim or right.trim
-    return Outcome(bounded(digits, scale, trim=trim), exact=_all_exact(operands))
+    return NumericOutcome(bounded_numeric(digits, scale, trim=trim), exact=_all_exact(operands))
 
 
-def _same(operands: Sequence[Operand]) -> Outcome:
+def _same(operands: Sequence[NumericOperand]) -> NumericOutcome:
     first = operands[0]
-    return Outcome(first.type.bare(), exact=first.exact)
+    return NumericOutcome(first.type.bare(), exact=first.exact)
 
 
-def _whole(operands: Sequence[Operand]) -> Outcome:
+def _whole(operands: Sequence[NumericOperand]) -> NumericOutcome:
     """ceil, floor, round to an integer: one more digit before the point, none behind."""
-    return Outcome(bounded(_digits(operands[0].type) + 1, 0, trim=False))
+    return NumericOutcome(bounded_numeric(_digits(operands[0].type) + 1, 0, trim=False))
 
 
-def _truncated(operands: Sequence[Operand]) -> Outcome:
-    return Outcome(bounded(_digits(operands[0].type), 0, trim=False))
+def _truncated(operands: Sequence[NumericOperand]) -> NumericOutcome:
+    return NumericOutcome(bounded_numeric(_digits(operands[0].type), 0, trim=False))
 
 
-def _to_scale(operands: Sequence[Operand]) -> Outcome:
+def _to_scale(operands: Sequence[NumericOperand]) -> NumericOutcome:
     """round(x, n), trunc(x, n): scale n when n is a constant, else the scale of x."""
     value, places = operands[0], operands[1].constant
     if places is None:
-        return Outcome(bounded(_digits(value.type) + 1, _scale(value.type), trim=True))
+        return NumericOutcome(
+            bounded_numeric(_digits(value.type) + 1, _scale(value.type), trim=True)
+        )
     scale = min(max(places, 0), NUMERIC_PRECISION_MAX - 1)
-    return Outcome(bounded(_digits(value.type) + 1, scale, trim=False), exact=value.exact)
+    return NumericOutcome(
+        bounded_numeric(_digits(value.type) + 1, scale, trim=False), exact=value.exact
+    )
 
 
-def _sign(_operands: Sequence[Operand]) -> Outcome:
-    return Outcome(computed_numeric(1, 0, trim=False))
+def _sign(_operands: Sequence[NumericOperand]) -> NumericOutcome:
+    return NumericOutcome(computed_numeric(1, 0, trim=False))
 
 
-def _sum(operands: Sequence[Operand]) -> Outcome:
+def _sum(operands: Sequence[NumericOperand]) -> NumericOutcome:
     type_ = operands[0].type
     if type_.name != "numeric":
-        return Outcome(computed_numeric(NUMERIC_PRECISION_MAX, 0, trim=False))
-    return Outcome(
+        return NumericOutcome(computed_numeric(NUMERIC_PRECISION_MAX, 0, trim=False))
+    return NumericOutcome(
         computed_numeric(NUMERIC_PRECISION_MAX, _scale(type_), trim=type_.trim),
         exact=operands[0].exact,
     )
 
 
-def _inexact(_operands: Sequence[Operand]) -> Outcome:
-    return Outcome(NUMERIC, exact=False)
+def _inexact(_operands: Sequence[NumericOperand]) -> NumericOutcome:
+    return NumericOutcome(NUMERIC, exact=False)
 
 
-def _multiple(operands: Sequence[Operand]) -> Outcome:
+def _multiple(operands: Sequence[NumericOperand]) -> NumericOutcome:
     scale = max(_scale(operand.type) for operand in operands)
     trim = any(operand.type.trim for operand in operands)
-    return Outcome(bounded(NUMERIC_PRECISION_MAX, scale, trim=trim), exact=_all_exact(operands))
+    return NumericOutcome(
+        bounded_numeric(NUMERIC_PRECISION_MAX, scale, trim=trim), exact=_all_exact(operands)
+    )
 
 
-def _trimmed(operands: Sequence[Operand]) -> Outcome:
+def _trimmed(operands: Sequence[NumericOperand]) -> NumericOutcome:
     first = operands[0]
-    return Outcome(replace(first.type.bare(), trim=True), exact=first.exact)
+    return NumericOutcome(replace(first.type.bare(), trim=True), exact=first.exact)
 
 
-def _default(_operands: Sequence[Operand]) -> Outcome:
-    return Outcome(NUMERIC)
+def _default(_operands: Sequence[NumericOperand]) -> NumericOutcome:
+    return NumericOutcome(NUMERIC)
 
 
-def _integer(_operands: Sequence[Operand]) -> Outcome:
-    return Outcome(computed_numeric(NUMERIC_PRECISION_MAX, 0, trim=False))
+def _integer(_operands: Sequence[NumericOperand]) -> NumericOutcome:
+    return NumericOutcome(computed_numeric(NUMERIC_PRECISION_MAX, 0, trim=False))
 
 
-def _extracted(operands: Sequence[Operand]) -> Outcome:
+def _extracted(operands: Sequence[NumericOperand]) -> NumericOutcome:
     """The scale of the field; without a known field, micros without trailing zeros."""
     field, source = operands[0].word, operands[1].type
     scale = None if field is None else field_scale(field, source)
     if scale is None:
-        return Outcome(computed_numeric(26, 6, trim=True))
-    return Outcome(computed_numeric(20 + scale, scale, trim=False))
+        return NumericOutcome(computed_numeric(26, 6, trim=True))
+    return NumericOutcome(computed_numeric(20 + scale, scale, trim=False))
 
 
-def _unified(operands: Sequence[Operand]) -> Outcome:
+def _unified(operands: Sequence[NumericOperand]) -> NumericOutcome:
     numerics = [operand.type for operand in operands if operand.type.name == "numeric"]
-    common = unify(numerics)
+    common = unify_numeric_types(numerics)
     casts = tuple(
         common
         if operand.type.name == "numeric" and _shape(operand.type) != _shape(common)
         else None
         for operand in operands
     )
-    return Outcome(common.bare(), casts, exact=_all_exact(operands))
+    return NumericOutcome(common.bare(), casts, exact=_all_exact(operands))
 
 
-def _all_exact(operands: Sequence[Operand]) -> bool:
+def _all_exact(operands: Sequence[NumericOperand]) -> bool:
     return all(operand.exact for operand in operands)
 
 
@@ -286,7 +298,7 @@ def _shape(type_: SqlType) -> tuple[int | None, int | None]:
     return type_.precision, type_.scale
 
 
-RULES: Final[dict[str, Rule]] = {
+NUMERIC_RULES: Final[dict[str, NumericRule]] = {
     "same": _same,  # abs, negation, plus, min, max: the type of the first argument
     "add": _add,  # + and -
     "multiply": _multiply,

@@ -17,10 +17,10 @@ from typing import Final
 
 from sql.errors import SqlError, not_supported
 from sql.types.enums import enum_of, is_enum
-from sql.types.sql_type import REGISTERED, SqlType, Value, display
+from sql.types.sql_type import REG_TYPES, SqlType, Value, format_type
 from sql.types.styled_output import styled_text
-from sql.types.styles import PLAIN, Styles
-from sql.types.text_output import RECORD_LENGTH
+from sql.types.styles import DEFAULT_STYLES, Styles
+from sql.types.text_output import RECORD_LENGTH_DIGITS
 
 RECORD: Final = SqlType("record")
 UNTYPED_RECORD: Final = SqlType("record", precision=0)
@@ -36,30 +36,30 @@ _DIGITS: Final = 38
 _NEEDS_QUOTES: Final = re.compile(r'[\s"\\(),]')
 
 
-def check_field(type_: SqlType) -> None:
+def check_record_field(type_: SqlType) -> None:
     """Raises 0A000 for a field type that has no key (R2)."""
     name = type_.name
     known = name in _INTEGERS or name in _TEXTS or name in ("bool", "numeric", "bytea")
-    if not (known or is_enum(name)) or name in REGISTERED:
-        raise not_supported(f"a field of type {display(type_.bare())} in a row value")
+    if not (known or is_enum(name)) or name in REG_TYPES:
+        raise not_supported(f"a field of type {format_type(type_.bare())} in a row value")
 
 
-def mixed(type_: SqlType) -> SqlType:
+def mixed_record_type(type_: SqlType) -> SqlType:
     """The type of rows, or arrays of rows, of several types: they are shown, but not compared."""
     return replace(type_, precision=0, fields=None)
 
 
-def check_typed(type_: SqlType, place: int | None) -> None:
+def check_record_types_known(type_: SqlType, place: int | None) -> None:
     """Raises 0A000 if it is not known whether PostgreSQL can compare these rows."""
     if type_.name in ("record", "_record") and type_.precision == 0:
         what = "comparing rows of several types, or with a literal that has no type"
         raise not_supported(what, place)
 
 
-def check_similar(left: SqlType, right: SqlType) -> None:
+def check_records_comparable(left: SqlType, right: SqlType) -> None:
     """Raises 42804 for rows that PostgreSQL cannot compare (record_eq), 0A000 if unknown."""
-    check_typed(left, None)
-    check_typed(right, None)
+    check_record_types_known(left, None)
+    check_record_types_known(right, None)
     if left.fields is None or right.fields is None:
         return
     for number, (one, other) in enumerate(zip_longest(left.fields, right.fields), start=1):
@@ -70,20 +70,23 @@ def check_similar(left: SqlType, right: SqlType) -> None:
             # They look different where they are equal (R2).
             raise not_supported("comparing rows with numerics of several scales")
         if one.name != other.name:
-            types = f"{display(one.bare())} and {display(other.bare())}"
+            types = f"{format_type(one.bare())} and {format_type(other.bare())}"
             message = f"cannot compare dissimilar column types {types} at record column {number}"
             raise SqlError("42804", message)
 
 
-def encoded(
-    values: Sequence[Value], types: Sequence[SqlType], timezone: str, styles: Styles = PLAIN
+def encode_record(
+    values: Sequence[Value],
+    types: Sequence[SqlType],
+    timezone: str,
+    styles: Styles = DEFAULT_STYLES,
 ) -> str:
     """The encoded text of a row (R1, R2)."""
     fields = list(zip(values, types, strict=True))
     keys = "".join("9" if v is None else f"1{_key(v, type_)}" for v, type_ in fields)
     shown = ",".join(_shown(v, type_, timezone, styles) for v, type_ in fields)
     text = f"({shown})"
-    return f"{keys}{text}{len(text):0{RECORD_LENGTH}d}"
+    return f"{keys}{text}{len(text):0{RECORD_LENGTH_DIGITS}d}"
 
 
 def _key(value: Value, type_: SqlType) -> str:

@@ -85,7 +85,7 @@ class SqlType:
     @property
     def oid(self) -> int:
         """pg_type.oid."""
-        known = OIDS.get(self.name) or VECTORS.get(self.name)
+        known = TYPE_OIDS.get(self.name) or VECTOR_TYPE_OIDS.get(self.name)
         if known is not None:
             return known
         element = self.element
@@ -94,12 +94,12 @@ class SqlType:
     @property
     def size(self) -> int:
         """pg_type.typlen; -1 for variable length."""
-        return _ENUM_SIZE if is_enum(self.name) else SIZES.get(self.name, -1)
+        return _ENUM_SIZE if is_enum(self.name) else TYPE_SIZES.get(self.name, -1)
 
     @property
     def category(self) -> str:
         """pg_type.typcategory."""
-        return category(self.name)
+        return type_category(self.name)
 
     @property
     def length(self) -> int | None:
@@ -116,7 +116,7 @@ class SqlType:
     @property
     def element(self) -> "SqlType | None":
         """The type of an array's elements (Y3); None for other types."""
-        if self.name in VECTORS:
+        if self.name in VECTOR_TYPE_OIDS:
             return SqlType(self.name.removesuffix("vector"))
         return replace(self, name=self.name[1:]) if self.name.startswith("_") else None
 
@@ -129,7 +129,7 @@ class SqlType:
         return replace(self, typmod=-1)
 
 
-OIDS: Final[dict[str, int]] = {
+TYPE_OIDS: Final[dict[str, int]] = {
     "bool": 16, "bytea": 17, "char": 18, "name": 19, "int8": 20, "int2": 21, "int4": 23,
     "text": 25, "oid": 26,
     "float4": 700, "float8": 701, "unknown": 705, "bpchar": 1042, "varchar": 1043, "date": 1082,
@@ -146,32 +146,32 @@ OIDS: Final[dict[str, int]] = {
     "jsonpath": 4072, "_jsonpath": 4073, "_json": 199, "_jsonb": 3807,
     "time": 1083, "_time": 1183, "timetz": 1266, "_timetz": 1270,
 }  # fmt: skip
-NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in OIDS.items()}
+TYPE_NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in TYPE_OIDS.items()}
 
-VECTORS: Final[dict[str, int]] = {"int2vector": 22, "oidvector": 30}
+VECTOR_TYPE_OIDS: Final[dict[str, int]] = {"int2vector": 22, "oidvector": 30}
 """Arrays of catalogs that a result shows without braces; everywhere else they are `_int2`, `_oid`.
 """
 
-SIZES: Final[dict[str, int]] = {
+TYPE_SIZES: Final[dict[str, int]] = {
     "bool": 1, "int8": 8, "int2": 2, "int4": 4, "oid": 4, "float4": 4, "float8": 8, "date": 4,
     "timestamp": 8, "timestamptz": 8, "time": 8, "timetz": 12, "interval": 16, "uuid": 16,
     "name": 64, "unknown": -2, "char": 1,
     "void": 4,
 }  # fmt: skip
 
-CATEGORIES: Final[dict[str, str]] = {
+TYPE_CATEGORIES: Final[dict[str, str]] = {
     "bool": "B", "bytea": "U", "name": "S", "int8": "N", "int2": "N", "int4": "N", "text": "S",
     "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S",
     "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
     "void": "P", "record": "P", "json": "U", "jsonb": "U", "jsonpath": "U", "time": "D",
     "timetz": "D", "char": "Z",
-} | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
+} | {name: "A" for name in TYPE_OIDS if name.startswith("_")}  # fmt: skip
 _ENUM_SIZE: Final = 4
 
 
-def category(name: str) -> str:
+def type_category(name: str) -> str:
     """pg_type.typcategory of the type of that name."""
-    known = CATEGORIES.get(name)
+    known = TYPE_CATEGORIES.get(name)
     if known is not None:
         return known
     return "A" if name.startswith("_") else "E"
@@ -179,16 +179,16 @@ def category(name: str) -> str:
 
 def is_type(name: str) -> bool:
     """Whether a type of that name exists; array types begin with an underscore."""
-    return name in OIDS or is_enum(name.removeprefix("_"))
+    return name in TYPE_OIDS or is_enum(name.removeprefix("_"))
 
 
-REGISTERED: Final = (
+REG_TYPES: Final = (
     "regclass", "regtype", "regnamespace", "regrole", "regproc", "regprocedure",
 )  # fmt: skip
 """Oids that are shown as the names of what they are (Y4)."""
-SIZES.update(dict.fromkeys(REGISTERED, 4))
-CATEGORIES.update(dict.fromkeys(REGISTERED, "N"))
-PREFERRED: Final = frozenset({"bool", "text", "oid", "float8", "timestamptz", "interval"})
+TYPE_SIZES.update(dict.fromkeys(REG_TYPES, 4))
+TYPE_CATEGORIES.update(dict.fromkeys(REG_TYPES, "N"))
+PREFERRED_TYPES: Final = frozenset({"bool", "text", "oid", "float8", "timestamptz", "interval"})
 
 BOOL: Final = SqlType("bool")
 INT2: Final = SqlType("int2")
@@ -209,7 +209,7 @@ TIMETZ: Final = SqlType("timetz")
 TIMESTAMP: Final = SqlType("timestamp")
 TIMESTAMPTZ: Final = SqlType("timestamptz")
 INTERVAL: Final = SqlType("interval")
-BLANKED: Final = SqlType("bpchar", trim=True)
+UNTRIMMED_BPCHAR: Final = SqlType("bpchar", trim=True)
 """Of values that have their blanks (Y5)."""
 UNKNOWN: Final = SqlType("unknown")
 VOID: Final = SqlType("void")
@@ -259,7 +259,9 @@ str]] = {
 }  # fmt: skip
 
 
-TIMED: Final = frozenset({"time", "timetz", "timestamp", "timestamptz", "interval"})
+SECONDS_PRECISION_TYPES: Final = frozenset(
+    {"time", "timetz", "timestamp", "timestamptz", "interval"}
+)
 """Types whose modifier says how many digits a second has."""
 
 SECONDS_DIGITS_MAX: Final = 6
@@ -279,15 +281,15 @@ INTERVAL_FIELDS: Final = {
 """The fields in the modifier of an interval, as a declaration says them."""
 
 
-def sent_as(type_: SqlType) -> SqlType:
+def parameter_type(type_: SqlType) -> SqlType:
     """The type that a parameter is sent as: text for a reg type, resolved at run time."""
-    return TEXT if type_.name in REGISTERED else type_
+    return TEXT if type_.name in REG_TYPES else type_
 
 
-def display(type_: SqlType) -> str:
-    """The type as format_type() writes it, e.g. `character varying(10)`; used in messages."""
+def format_type(type_: SqlType) -> str:
+    """The type as PostgreSQL writes it, e.g. `character varying(10)`; used in messages."""
     if (element := type_.element) is not None:
-        return f"{display(element)}[]"
+        return f"{format_type(element)}[]"
     if is_enum(type_.name):
         return user_type_name(enum_of(type_.name).schema, enum_of(type_.name).name)
     name = DISPLAY_NAMES.get(type_.name, type_.name)
@@ -298,10 +300,10 @@ def display(type_: SqlType) -> str:
     return name if type_.typmod < 0 else _with_time_modifier(type_, name)
 
 
-def declaration(type_: SqlType) -> str:
+def type_declaration(type_: SqlType) -> str:
     """The type as a declaration writes it: `character` alone would mean char(1)."""
     plain = type_.name in ("bpchar", "_bpchar") and type_.typmod < 0
-    return type_.name.lstrip("_") + "[]" * (type_.name[0] == "_") if plain else display(type_)
+    return type_.name.lstrip("_") + "[]" * (type_.name[0] == "_") if plain else format_type(type_)
 
 
 def _with_time_modifier(type_: SqlType, name: str) -> str:

@@ -12,8 +12,8 @@ INVARIANTS
 from dataclasses import dataclass
 from typing import Final
 
-DATES: Final = frozenset({"date", "timestamp", "timestamptz"})
-FLOATS: Final = frozenset({"float4", "float8"})
+DATE_STYLE_TYPES: Final = frozenset({"date", "timestamp", "timestamptz"})
+FLOAT_TYPES: Final = frozenset({"float4", "float8"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +32,34 @@ class Styles:
         """Whether values of the type, or arrays of them, look different from the default style."""
         name = type_name.removeprefix("_")
         return (
-            (name in DATES and self.dates != "ISO")
+            (name in DATE_STYLE_TYPES and self.dates != "ISO")
             or (name == "interval" and self.intervals != "postgres")
-            or (name in FLOATS and self.digits <= 0)
+            or (name in FLOAT_TYPES and self.digits <= 0)
             or (name == "bytea" and self.bytea != "hex")
         )
 
     def packed(self) -> str:
-        """The styles as one text, a constant of a plan; `unpacked` reads it."""
+        """The styles as one text, a constant of a plan; `unpack_styles` reads it."""
         return "/".join((self.dates, self.order, self.intervals, str(self.digits), self.bytea))
 
     def reads(self, type_name: str) -> bool:
         """Whether texts of the type may mean something else than in the default style."""
         name = type_name.removeprefix("_")
-        return (name in DATES and self.order != "MDY") or (
+        return (name in DATE_STYLE_TYPES and self.order != "MDY") or (
             name == "interval" and self.intervals == "sql_standard"
         )
 
 
-PLAIN: Final = Styles()
+DEFAULT_STYLES: Final = Styles()
 
 
-def unpacked(text: str) -> Styles:
+def unpack_styles(text: str) -> Styles:
     """The inverse of `packed`."""
     dates, order, intervals, digits, bytea = text.split("/")
     return Styles(dates, order, intervals, int(digits), bytea)
 
 
-def styles_of(date_style: str, interval_style: str, digits: str, bytea: str) -> Styles:
+def styles_from_settings(date_style: str, interval_style: str, digits: str, bytea: str) -> Styles:
     """From the settings as SHOW prints them."""
     dates, order = date_style.split(", ")
     return Styles(dates, order, interval_style, 1 if int(digits) > 0 else int(digits), bytea)

@@ -22,23 +22,23 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import partial
 from typing import Final
 
-from sql.errors import SqlError, invalid_text, not_held, not_supported
+from sql.errors import SqlError, invalid_text_representation, not_supported, out_of_engine_range
 from sql.types.array_text import parse_array
 from sql.types.datetime.date_input import parse_date, parse_timestamp, parse_timestamptz
-from sql.types.datetime.decoder import Clock
+from sql.types.datetime.decoder import TransactionClock
 from sql.types.datetime.interval_input import parse_interval
 from sql.types.datetime.time_input import parse_time, parse_timetz
-from sql.types.datetime.typmods import bare_unit, fitted_time, reads_minutes
+from sql.types.datetime.typmods import apply_time_typmod, default_interval_unit, is_minute_to_second
 from sql.types.enums import EnumType, enum_of, is_enum
-from sql.types.internal_char import of_text
+from sql.types.internal_char import char_of_text
 from sql.types.json.parser import parse_json, parse_jsonb
-from sql.types.json.path_parser import parse_path
-from sql.types.json.path_printer import text_of
-from sql.types.sql_type import DISPLAY_NAMES, TIMED, SqlType, Value, display
-from sql.types.styles import PLAIN, Styles
+from sql.types.json.path_parser import parse_jsonpath
+from sql.types.json.path_printer import canonical_path_text
+from sql.types.sql_type import DISPLAY_NAMES, SECONDS_PRECISION_TYPES, SqlType, Value, format_type
+from sql.types.styles import DEFAULT_STYLES, Styles
 
 NAME_BYTES_MAX: Final = 63
-CLOCKED: Final = frozenset({"date", "time", "timetz", "timestamp", "timestamptz"})
+CLOCK_DEPENDENT_TYPES: Final = frozenset({"date", "time", "timetz", "timestamp", "timestamptz"})
 """Types of dates and times: the meaning of a text may depend on the clock and on settings."""
 
 _ONE_SIGN: Final = re.compile(r"\s*-[^-+]*\S\s+[^-+]*")
@@ -51,15 +51,15 @@ def parse_text(
     text: str,
     *,
     timezone: str = "UTC",
-    styles: Styles = PLAIN,
+    styles: Styles = DEFAULT_STYLES,
     typmod: int = -1,
-    clock: Clock | None = None,
+    clock: TransactionClock | None = None,
 ) -> Value:
     """The value of `text` for the type `type_name` (pg_type.typname), without a modifier (T1, T2).
 
     `clock`: for literals, which may say `now`, `today` and the like.
     """
-    if type_name in CLOCKED:
+    if type_name in CLOCK_DEPENDENT_TYPES:
         return _parse_moment(type_name, text, timezone, styles, clock)
     if type_name.startswith("_"):
         element = partial(
@@ -72,7 +72,7 @@ def parse_text(
         )
         return parse_array(text, element)
     if is_enum(type_name):
-        return label_of(enum_of(type_name), text)
+        return parse_enum_label(enum_of(type_name), text)
     if type_name == "interval":
         return _parse_interval(text, typmod, styles)
     parser = _PARSERS.get(type_name)
@@ -82,7 +82,7 @@ def parse_text(
 
 
 def _parse_moment(
-    type_name: str, text: str, timezone: str, styles: Styles, clock: Clock | None
+    type_name: str, text: str, timezone: str, styles: Styles, clock: TransactionClock | None
 ) -> Value:
     match type_name:
         case "timestamptz":
@@ -101,13 +101,15 @@ def _parse_interval(text: str, typmod: int, styles: Styles) -> Value:
     # SQL's minus in front is one of all fields, unless another has a sign of its own.
     if styles.intervals == "sql_standard" and _ONE_SIGN.fullmatch(text):
         raise not_supported("a sign for all fields of an interval")
-    return parse_interval(text, unit=bare_unit(typmod), minutes=reads_minutes(typmod))
+    return parse_interval(
+        text, unit=default_interval_unit(typmod), minutes=is_minute_to_second(typmod)
+    )
 
 
-def label_of(enum: EnumType, text: str) -> str:
+def parse_enum_label(enum: EnumType, text: str) -> str:
     """A text as a label of an enum (enum_in)."""
     if text not in enum.labels:
-        shown = display(SqlType(enum.type_name))
+        shown = format_type(SqlType(enum.type_name))
         raise SqlError("22P02", f'invalid input value for enum {shown}: "{text}"')
     return text
 
@@ -125,7 +127,7 @@ _BOOLEANS: Final[Mapping[str, bool]] = {
 def _parse_bool(text: str) -> bool:
     value = _BOOLEANS.get(text.strip(_BLANKS).lower())
     if value is None:
-        raise invalid_text("boolean", text)
+        raise invalid_text_representation("boolean", text)
     return value
 
 
@@ -152,14 +154,14 @@ def _parse_integer(text: str, *, bits: int, type_name: str) -> int:
             return plain
     match = _INTEGER.match(text)
     if match is None:
-        raise invalid_text(type_name, text)
+        raise invalid_text_representation(type_name, text)
     index = next(index for index in range(4) if match[index + 2] is not None)
     digits = match[index + 2].replace("_", "").lstrip("0")
     base = _BASES[index]
     magnitude = int(digits or "0", base) if len(digits) <= _DIGITS_CHECKED_MAX else 1 << 600
     # PostgreSQL stops at the digit that overflows, before it sees rubbish behind it.
     if match.end() != len(text) and magnitude // base <= limit // base:
-        raise invalid_text(type_name, text)
+        raise invalid_text_representation(type_name, text)
     value = -magnitude if match[1] == "-" else magnitude
     if not -limit <= value < limit:
         raise SqlError("22003", f'value "{text}" is out of range for type {type_name}')
@@ -173,7 +175,7 @@ def _parse_oid(text: str) -> int:
     """C's strtoul, octal behind a leading 0; a negative number wraps."""
     match = _OID.match(text)
     if match is None:
-        raise invalid_text("oid", text)
+        raise invalid_text_representation("oid", text)
     digits = match[2]
     rest = text[match.end() :]
     if digits[:2].lower() == "0x":
@@ -186,7 +188,7 @@ def _parse_oid(text: str) -> int:
     else:
         magnitude = int(digits) if len(digits) <= _DIGITS_CHECKED_MAX else 1 << 600
     if rest:
-        raise invalid_text("oid", text)
+        raise invalid_text_representation("oid", text)
     value = -magnitude if match[1] == "-" else magnitude
     if not -(1 << 31) <= value < 1 << 32:
         raise SqlError("22003", f'value "{text}" is out of range for type oid')
@@ -215,7 +217,7 @@ def _parse_float(text: str, *, type_name: str, is_single: bool) -> float:
     stripped = text.strip(_BLANKS)
     match = _FLOAT.fullmatch(stripped)
     if match is None:
-        raise invalid_text(type_name, text)
+        raise invalid_text_representation(type_name, text)
     if match["special"] is not None:
         # C reads what stands in parentheses, and forgets it.
         return float(stripped.partition("(")[0])
@@ -240,10 +242,10 @@ def _round_single(value: float, exact: Decimal | None) -> float:
         if not bits & 1:
             towards = math.inf if exact > Decimal(value) else -math.inf
             value = math.nextafter(value, towards)
-    return to_single(value)
+    return round_to_float4(value)
 
 
-def to_single(value: float) -> float:
+def round_to_float4(value: float) -> float:
     """The nearest 32-bit float; OverflowError when there is none."""
     (rounded,) = struct.unpack("<f", struct.pack("<f", value))
     assert isinstance(rounded, float), "struct gives a float for f"
@@ -272,9 +274,9 @@ def _parse_numeric(text: str) -> Decimal:
     elif match := _NUMERIC_INTEGER.fullmatch(stripped):
         value = _radix_numeric(match)
     elif _NUMERIC_SPECIAL.fullmatch(stripped):
-        raise not_held("22003", f'value "{stripped}" is out of range for type numeric')
+        raise out_of_engine_range("22003", f'value "{stripped}" is out of range for type numeric')
     else:
-        raise invalid_text("numeric", text)
+        raise invalid_text_representation("numeric", text)
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int), "the special values are refused above"
     if (value and value.adjusted() >= _WEIGHT_MAX) or exponent < -_SCALE_MAX:
@@ -308,7 +310,7 @@ def _parse_name(text: str) -> str:
 
 
 def _parse_char(text: str) -> str:
-    return of_text(_parse_string(text))
+    return char_of_text(_parse_string(text))
 
 
 _ESCAPED_BYTE: Final = re.compile(rb"\\(\\|[0-3][0-7][0-7])?")
@@ -354,7 +356,7 @@ _UUID: Final = re.compile(r"(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}", re.IGNORECASE)
 def _parse_uuid(text: str) -> str:
     digits = text[1:-1] if text.startswith("{") and text.endswith("}") else text
     if not _UUID.fullmatch(digits):
-        raise invalid_text("uuid", text)
+        raise invalid_text_representation("uuid", text)
     digits = digits.replace("-", "").lower()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
@@ -383,13 +385,13 @@ def apply_typmod(value: Value, type_: SqlType, *, explicit: bool) -> Value:
         return _fit_length(value, type_, type_.length, explicit=explicit)
     if isinstance(value, str) and type_.name == "bpchar" and not type_.has_blanks:
         return value.rstrip(" ")
-    return fitted_time(value, type_) if type_.name in TIMED else value
+    return apply_time_typmod(value, type_) if type_.name in SECONDS_PRECISION_TYPES else value
 
 
 def _fit_length(value: str, type_: SqlType, length: int, *, explicit: bool) -> str:
     if len(value) > length:
         if not explicit and value[length:].strip(" "):
-            raise SqlError("22001", f"value too long for type {display(type_)}")
+            raise SqlError("22001", f"value too long for type {format_type(type_)}")
         value = value[:length]
     return value.rstrip(" ") if type_.name == "bpchar" else value
 
@@ -411,7 +413,7 @@ def fit_numeric(value: Decimal, type_: SqlType) -> Decimal:
 
 def _fit_unconstrained(value: Decimal, precision: int, scale: int) -> Decimal:
     if value and value.adjusted() >= precision - scale:
-        raise not_held(
+        raise out_of_engine_range(
             "22003",
             "numeric field overflow",
             detail=f"Numeric without precision holds {precision - scale} digits before the point.",
@@ -420,7 +422,7 @@ def _fit_unconstrained(value: Decimal, precision: int, scale: int) -> Decimal:
     if isinstance(exponent, int) and exponent < -scale:
         cut = value.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
         if cut != value:
-            raise not_held(
+            raise out_of_engine_range(
                 "22003",
                 "numeric field overflow",
                 detail=f"Numeric without precision holds {scale} digits after the point.",
@@ -465,6 +467,6 @@ _PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {
     "uuid": _parse_uuid,
     "json": _parse_json,
     "jsonb": _parse_jsonb,
-    "jsonpath": lambda text: text_of(parse_path(text)),
+    "jsonpath": lambda text: canonical_path_text(parse_jsonpath(text)),
     "record": _no_record,
 }

@@ -17,13 +17,13 @@ from typing import Final
 from sql.errors import SqlError
 from sql.types.array_text import format_array
 from sql.types.datetime.calendar import MICROS_PER_SECOND, civil_from_days
-from sql.types.datetime.timetz import clock_of, offset_of
+from sql.types.datetime.timetz import timetz_local_time, timetz_offset
 from sql.types.datetime.timezones import find_zone, offset_at_utc
-from sql.types.enums import kept_as
-from sql.types.json.path_printer import shown as shown_path
-from sql.types.sql_type import REGISTERED, VECTORS, Interval, SqlType, Value
+from sql.types.enums import storage_type_name
+from sql.types.json.path_printer import displayed_path_text as shown_path
+from sql.types.sql_type import REG_TYPES, VECTOR_TYPE_OIDS, Interval, SqlType, Value
 
-RECORD_LENGTH: Final = 8
+RECORD_LENGTH_DIGITS: Final = 8
 """The digits at the end of a row's text (`sql/types/records.py`)."""
 _FLOAT8_DIGITS_MAX: Final = 15
 _FLOAT4_DIGITS_MAX: Final = 6
@@ -43,14 +43,14 @@ def format_text(value: Value, type_: SqlType, *, timezone: str = "UTC") -> str:
         case "bpchar":
             assert isinstance(value, str), "bpchar is a str"
             return value.ljust(type_.length or 0)
-        case name if name in VECTORS:
+        case name if name in VECTOR_TYPE_OIDS:
             assert isinstance(value, tuple), "a vector is an array"
             return " ".join(map(str, value))
         case _ if (element := type_.element) is not None:
             assert isinstance(value, tuple), "an array is a tuple"
             return format_array(value, lambda item: format_text(item, element, timezone=timezone))
         case _:
-            return _FORMATTERS[kept_as(type_.name)](value)
+            return _FORMATTERS[storage_type_name(type_.name)](value)
 
 
 def _format_bool(value: Value) -> str:
@@ -60,8 +60,8 @@ def _format_bool(value: Value) -> str:
 def format_record(value: Value) -> str:
     """A row value as PostgreSQL shows it, cut out of its encoded text (`records.py`)."""
     assert isinstance(value, str), "a record is a text"
-    length = int(value[-RECORD_LENGTH:])
-    return value[-RECORD_LENGTH - length : -RECORD_LENGTH]
+    length = int(value[-RECORD_LENGTH_DIGITS:])
+    return value[-RECORD_LENGTH_DIGITS - length : -RECORD_LENGTH_DIGITS]
 
 
 def _format_bytea(value: Value) -> str:
@@ -91,8 +91,8 @@ def _format_time(value: Value) -> str:
 
 def _format_timetz(value: Value) -> str:
     assert isinstance(value, int), "timetz is an int"
-    clock = _clock(*divmod(clock_of(value), MICROS_PER_SECOND))
-    return clock + format_offset(offset_of(value))
+    clock = _clock(*divmod(timetz_local_time(value), MICROS_PER_SECOND))
+    return clock + format_offset(timetz_offset(value))
 
 
 def _format_timestamp(value: Value) -> str:
@@ -285,7 +285,7 @@ _FORMATTERS: Final[Mapping[str, Callable[[Value], str]]] = {
     "jsonpath": shown_path,
     "record": format_record,
     "void": lambda _: "",
-    **dict.fromkeys(REGISTERED, str),
+    **dict.fromkeys(REG_TYPES, str),
     "bytea": _format_bytea,
     "date": _format_date,
     "time": _format_time,

@@ -34,7 +34,7 @@ from storage.delta.layout import data_path
 from storage.errors import AlreadyExists, Corrupt
 from storage.live_files import LiveFile, Runs, moved_rows
 from storage.object_store import ObjectStore
-from storage.shapes import shaped
+from storage.row_schema import conform_to_schema
 from storage.shard import ShardState
 from storage.types import Source, Timestamp
 
@@ -117,7 +117,9 @@ class _Output:
             dead = np.asarray(live.deleted.to_array(), np.uint64)
             first_row = 0
             for batch in source.iter_batches(ROW_GROUP_ROWS):
-                rows = shaped(pa.Table.from_batches([batch]), self._schema).cast(self._schema)
+                rows = conform_to_schema(pa.Table.from_batches([batch]), self._schema).cast(
+                    self._schema
+                )
                 self._take(rows, dead, first_row)
                 first_row += batch.num_rows
         except (pa.ArrowException, OSError, KeyError) as error:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from storage.batch import DataFile
 from storage.delta.statistics import parquet_statistics, table_statistics
 from storage.errors import Corrupt
-from storage.shapes import cast_to
+from storage.row_schema import cast_to
 from storage.types import Source
 
 ROW_GROUP_ROWS: Final = 131_072

@@ -39,7 +39,7 @@ from storage.delta.snapshot import moved_deleted, next_version
 from storage.delta.statistics import loosened
 from storage.delta.table import table_actions
 from storage.live_files import FileMap, LiveFile, Runs
-from storage.shapes import united
+from storage.row_schema import concat_conforming
 from storage.shard import Committed, ShardState, Version, staged_file
 from storage.types import Source, Timestamp, inline_source
 
@@ -119,7 +119,7 @@ def _new_files(
     """The file of the inline rows, whose content goes to `objects`, and the staged ones."""
     inline = [(commit.ts, commit.inline.rows) for commit in tail if commit.inline is not None]
     if inline:
-        rows = united([rows for _, rows in inline]).combine_chunks()
+        rows = concat_conforming([rows for _, rows in inline]).combine_chunks()
         encoded = encode_file(rows, f"part-{inline[-1][0]}")
         objects[data_path(state.shard, encoded.file.name)] = encoded.content
         yield LiveFile(encoded.file, BitMap64(), _runs(inline))

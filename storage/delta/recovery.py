@@ -30,7 +30,7 @@ from storage.delta.layout import (
 from storage.delta.log import decode_commit
 from storage.delta.schema import encode_schema
 from storage.delta.snapshot import first_live, next_version
-from storage.delta.table import told_schema
+from storage.delta.table import declared_schema
 from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
 from storage.object_store import ObjectStore
@@ -91,7 +91,7 @@ async def _read_version(store: ObjectStore, state: ShardState, number: int) -> V
     version = next_version(shard, previous, number, actions)
     if previous is not None and version.cut <= previous.cut:
         raise Corrupt(f"version {number} of {shard} is not later than the one before")
-    if told_schema(actions) is not None or number == 0:
+    if declared_schema(actions) is not None or number == 0:
         _check_schema(state, version)
     return version
 
@@ -112,7 +112,7 @@ async def list_log(store: ObjectStore, shard: ShardId) -> tuple[Sequence[int], S
     return commits, checkpoints
 
 
-async def is_told_by_checkpoint(store: ObjectStore, shard: ShardId, number: int) -> bool:
+async def is_covered_by_checkpoint(store: ObjectStore, shard: ShardId, number: int) -> bool:
     """Whether a checkpoint stands for the log up to a version, so that a vacuum may have taken
     what was there (Y4 of `vacuum.py`).
     """

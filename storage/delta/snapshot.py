@@ -23,7 +23,7 @@ from storage.delta.history import (
     decode_runs,
 )
 from storage.delta.statistics import row_count, tightened
-from storage.delta.table import told_schema
+from storage.delta.table import declared_schema
 from storage.errors import Corrupt, ForeignWriter
 from storage.live_files import FileMap, LiveFile, Moved
 from storage.shard import Version
@@ -34,7 +34,7 @@ def next_version(
     shard: ShardId, previous: Version | None, number: int, actions: Sequence[Action]
 ) -> Version:
     """The version that `actions` make of `previous` (R1). Raises ForeignWriter, Corrupt."""
-    info = own_commit(shard, actions, number)
+    info = meridian_commit_info(shard, actions, number)
     assert info.meridian is not None, "R2: an own commit has its history"
     before = previous.files if previous is not None else FileMap()
     deletes = decode_deletes(info.meridian.deletes)
@@ -50,13 +50,13 @@ def next_version(
     rewritten = tuple(name for name in came if files[name].moved)
     added = tuple(name for name in came if not files[name].moved)
     cut = Timestamp(info.meridian.cut)
-    told = told_schema(actions)
+    told = declared_schema(actions)
     if told is None:
         told = "" if previous is None else previous.schema_text
     return Version(number, cut, files, added, deletes, rewritten=rewritten, schema_text=told)
 
 
-def own_commit(shard: ShardId, actions: Sequence[Action], number: int) -> CommitInfo:
+def meridian_commit_info(shard: ShardId, actions: Sequence[Action], number: int) -> CommitInfo:
     """The commitInfo of a version that Meridian wrote for this shard (R2). Raises ForeignWriter."""
     info = actions[0]
     if not isinstance(info, CommitInfo) or info.meridian is None:

@@ -89,6 +89,6 @@ def promised_ms(configuration: Mapping[str, str], retention: str) -> int:
     return _DEFAULT_MS if match is None else int(match[1]) * _UNITS_MS[match[2]]
 
 
-def told_schema(actions: Sequence[Action]) -> str | None:
+def declared_schema(actions: Sequence[Action]) -> str | None:
     """The schema that a version tells; None if it leaves the one before."""
     return next((a.schema_string for a in actions if isinstance(a, Metadata)), None)

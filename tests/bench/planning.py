@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from coordinator.planning.plan_cache import PlanCache
-from coordinator.planning.planner import planned
+from coordinator.planning.planner import plan_prepared
 from sql.binder.bind import bind
 from sql.binder.state import BindContext
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
@@ -25,7 +25,7 @@ from sql.emit.spark import dialect as spark
 from sql.parser.parse import parse
 from sql.plan.nodes import Plan
 from sql.plan.traverse import scans
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import DATE, INT4, INT8, SqlType, bpchar, numeric, varchar
 from tests.bench.pgbench import percentile
 from tests.postgres.queries.statement_files import cases_of
@@ -86,8 +86,8 @@ def _time(action: Callable[[], object], rounds: int) -> float:
 
 def _planned(text: str) -> Plan:
     [statement] = parse(text)
-    bound = planned(bind(statement, _CONTEXT, ())).bound
-    assert isinstance(bound, Query), f"no query: {text}"
+    bound = plan_prepared(bind(statement, _CONTEXT, ())).bound
+    assert isinstance(bound, BoundQuery), f"no query: {text}"
     return bound.plan
 
 

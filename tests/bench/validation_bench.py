@@ -15,9 +15,14 @@ from pyroaring import BitMap64
 from compute.access.row_predicates import RowPredicate
 from compute.arrow import table_schema
 from coordinator.core.messages import ConnectionId, Isolation, TransactionId
-from coordinator.core.recent_writes import RecentWrites, interim_of
+from coordinator.core.recent_writes import RecentWrites, committed_writes
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import Ahead, Recent, ValidationCounts, conflict
+from coordinator.core.validation import (
+    RecentHistory,
+    ValidationCounts,
+    WritesAhead,
+    conflict_refusal,
+)
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.functions.table import operators
 from sql.plan.nodes import Call, ColumnId, ColumnRef, Const
@@ -68,18 +73,22 @@ def measure(members: int, history: int) -> float:
     for number in range(history):
         batch, old = replacing(members + number)
         ts = Timestamp(2 + number)
-        writes.committed(state, ts, [interim_of(batch, [old])])
+        writes.committed(state, ts, [committed_writes(batch, [old])])
         # The tail is kept short: what a long one costs is not asked here.
         state = ShardState(SHARD, SCHEMA, Timestamp(0), (), state.tail, 0, ts)
     # Whoever asks first by a key has the history indexed; from then on it is indexed as it comes.
-    conflict(member(0, 0), {}, Recent({SHARD: state}, writes, ValidationCounts(), Ahead()))
+    conflict_refusal(
+        member(0, 0), {}, RecentHistory({SHARD: state}, writes, ValidationCounts(), WritesAhead())
+    )
     group = [member(number, number) for number in range(members)]
-    recent = Recent({SHARD: state}, writes, ValidationCounts(), Ahead())
+    recent = RecentHistory({SHARD: state}, writes, ValidationCounts(), WritesAhead())
     began = time.process_time()
     for txn in group:
         batch = txn.final_writes()[SHARD]
-        assert conflict(txn, {SHARD: batch}, recent) is None, "different rows do not conflict"
-        recent.ahead.add(SHARD, state, batch, interim_of(batch, txn.replaced[SHARD]))
+        assert conflict_refusal(txn, {SHARD: batch}, recent) is None, (
+            "different rows do not conflict"
+        )
+        recent.ahead.add(SHARD, state, batch, committed_writes(batch, txn.replaced[SHARD]))
     return time.process_time() - began
 
 

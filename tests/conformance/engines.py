@@ -15,7 +15,7 @@ from compute.duckdb.database import LocalSettings
 from compute.duckdb.executor import LocalExecutor
 from compute.executor import Executor
 from compute.reference.executor import ReferenceExecutor
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from storage.batch import DataFile
 from storage.types import ShardId, Source
 from tests.engines.spark import shared_engine
@@ -51,7 +51,7 @@ def local(*, small: bool) -> "Engine":
 
     @contextlib.contextmanager
     def opened(files: Files) -> Iterator[Executor]:
-        never = mock.patch("compute.duckdb.relations.is_small", return_value=False)
+        never = mock.patch("compute.duckdb.relations.is_small_view", return_value=False)
         with tempfile.TemporaryDirectory() as spill, contextlib.nullcontext() if small else never:
             executor = LocalExecutor(LocalSettings(files.directory, Path(spill) / "spill"))
             yield executor
@@ -60,7 +60,7 @@ def local(*, small: bool) -> "Engine":
     return opened
 
 
-def spark(lane: LaneName, *, spooled: bool = False) -> "Engine":
+def spark(lane: SessionPoolName, *, spooled: bool = False) -> "Engine":
     """Spark, in one of its lanes; all of them must give the same answers."""
 
     @contextlib.contextmanager
@@ -76,7 +76,9 @@ ENGINES = [
     pytest.param(reference, id="reference"),
     pytest.param(local(small=True), id="local"),
     pytest.param(local(small=False), id="local-files"),
-    pytest.param(spark(LaneName.SMALL), id="spark", marks=pytest.mark.spark),
-    pytest.param(spark(LaneName.MEDIUM), id="spark-files", marks=pytest.mark.spark),
-    pytest.param(spark(LaneName.LARGE, spooled=True), id="spark-large", marks=pytest.mark.spark),
+    pytest.param(spark(SessionPoolName.SMALL), id="spark", marks=pytest.mark.spark),
+    pytest.param(spark(SessionPoolName.MEDIUM), id="spark-files", marks=pytest.mark.spark),
+    pytest.param(
+        spark(SessionPoolName.LARGE, spooled=True), id="spark-large", marks=pytest.mark.spark
+    ),
 ]

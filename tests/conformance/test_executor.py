@@ -22,7 +22,7 @@ from sql.catalog.catalog import Catalog, Column, Table
 from sql.errors import SqlError
 from sql.parser.parse import parse
 from sql.plan.nodes import ColumnId, Filter, Plan, PlanColumn, Project, RelationId, Scan, Values
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import BOOL, FLOAT8, INT4, INT8, TEXT, Value, computed_numeric, numeric
 from storage.batch import DataFile, FileSlice, InlineSlice, ShardView
 from storage.types import ShardId, Source
@@ -121,7 +121,7 @@ def run_plan(engine: Any, plan: Plan, parameters: Sequence[Value] = ()) -> list[
 
 def plan_of(text: str) -> Plan:
     prepared = bind(parse(text)[0], BindContext(CATALOG, ["public"], 0), [])
-    assert isinstance(prepared.bound, Query)
+    assert isinstance(prepared.bound, BoundQuery)
     return prepared.bound.plan
 
 

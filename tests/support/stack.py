@@ -29,7 +29,7 @@ from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
-from coordinator.session.temporary_tables import drop_leftovers
+from coordinator.session.temporary_tables import drop_leftover_temporaries
 from sql.catalog.catalog import Table
 from storage.batch import DataFile
 from storage.clock import SystemClock
@@ -138,7 +138,7 @@ async def running(
     port = await server.bind()
     async with asyncio.TaskGroup() as group:
         driving = group.create_task(timelines.run())
-        await drop_leftovers(timelines)
+        await drop_leftover_temporaries(timelines)
         await server.accept(group, services)
         try:
             yield Stack(port, server, timelines.system, services, group)

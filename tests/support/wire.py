@@ -43,7 +43,7 @@ from coordinator.pgwire.messages import (
     Target,
     Terminate,
 )
-from sql.types.sql_type import NAMES_BY_OID
+from sql.types.sql_type import TYPE_NAMES_BY_OID
 
 TIMESTAMP = re.compile(r"\b1[78]\d{14}\b")
 TIMEOUT_S = 20
@@ -97,7 +97,7 @@ def show(message: BackendMessage) -> str:
     """One answer as a line."""
     match message:
         case RowDescription(fields=fields):
-            shown = (f"{field.name}:{NAMES_BY_OID[field.type_oid]}" for field in fields)
+            shown = (f"{field.name}:{TYPE_NAMES_BY_OID[field.type_oid]}" for field in fields)
             return "RowDescription " + " ".join(shown)
         case DataRows(data=data):
             values = row_values(data)
@@ -111,7 +111,7 @@ def show(message: BackendMessage) -> str:
         case ReadyForQuery(status=status):
             return f"ReadyForQuery {status.value}"
         case ParameterDescription(type_oids=oids):
-            return "ParameterDescription " + " ".join(NAMES_BY_OID[oid] for oid in oids)
+            return "ParameterDescription " + " ".join(TYPE_NAMES_BY_OID[oid] for oid in oids)
         case ParameterStatus(name=name, value=value):
             return f"ParameterStatus {name}={value}"
         case ErrorResponse(fields=fields) | NoticeResponse(fields=fields):

@@ -17,10 +17,10 @@ from compute.reference.registry import Function, element_function, implements, m
 from sql.errors import SqlError, not_supported
 from sql.functions import table
 from sql.functions.table import ARRAY_FORM
-from sql.plan.array_calls import converted_element, element_type
+from sql.plan.array_calls import cast_element, element_type
 from sql.plan.nodes import Call, Const
-from sql.types.array_text import several_dimensions
-from sql.types.limits import joined
+from sql.types.array_text import multidimensional_array
+from sql.types.limits import join_within_limit
 from sql.types.sql_type import SqlType, Value
 from sql.types.text_output import format_text
 
@@ -136,7 +136,7 @@ def _fill_from(item: Value, lengths: Array | None, bounds: Array | None) -> Arra
     if 0 in lengths:
         return ()
     if len(lengths) > 1:
-        raise several_dimensions()
+        raise multidimensional_array()
     if bounds != (1,):
         raise not_supported("an array that does not begin at 1")
     return (item,) * count
@@ -261,7 +261,7 @@ def _to_string(call: Call) -> Function:
         texts = [
             null if item is None else format_text(item, element, timezone=zone) for item in array
         ]
-        return joined([text for text in texts if text is not None], separator)
+        return join_within_limit([text for text in texts if text is not None], separator)
 
     if has_null:
         return shown
@@ -291,7 +291,7 @@ def _from_string(text: str | None, separator: str | None, null: str | None = Non
 def _map(call: Call) -> Function:
     """A conversion of every element by the elements' own row."""
     element = Const(None, element_type(call.args[0].type))
-    convert = element_function(converted_element(call, element))
+    convert = element_function(cast_element(call, element))
 
     def run(array: tuple[Value, ...], *zone: Value) -> Value:
         return tuple([None if item is None else convert(item, *zone) for item in array])

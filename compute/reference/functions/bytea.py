@@ -13,7 +13,7 @@ from typing import Final
 
 from compute.reference.registry import Function, implements
 from sql.errors import SqlError, not_supported, out_of_range
-from sql.types.sql_type import SqlType, display
+from sql.types.sql_type import SqlType, format_type
 from sql.types.text_input import parse_text
 
 _CODECS: Final = {
@@ -308,7 +308,7 @@ def _from_bytes(name: str, data: bytes) -> int:
     """The integer of a type; of fewer bytes than it has, these are the last ones (bytea_int4)."""
     size = _INTEGER_BYTES[name]
     if len(data) > size:
-        raise out_of_range(display(SqlType(name)))
+        raise out_of_range(format_type(SqlType(name)))
     return int.from_bytes(data.rjust(size, b"\0"), signed=True)
 
 

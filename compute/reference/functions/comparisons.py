@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Final
 
-from compute.reference.functions.datetime import as_instant, date_to_timestamp, length
+from compute.reference.functions.datetime import as_instant, date_to_timestamp, interval_length
 from compute.reference.functions.ordering import ordering_key
 from compute.reference.registry import Function, Maker, implements, makes
 from sql.plan.nodes import Call
@@ -50,7 +50,7 @@ def _of_floats(compare: Function) -> Function:
 
 
 def _of_intervals(compare: Function) -> Function:
-    return lambda a, b: compare(length(a), length(b))
+    return lambda a, b: compare(interval_length(a), interval_length(b))
 
 
 def _by_key(compare: Function) -> Maker:

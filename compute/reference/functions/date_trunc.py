@@ -4,13 +4,13 @@ from datetime import tzinfo
 from typing import Final
 
 from compute.reference.functions.datetime import (
+    day_counting_zone,
     in_range,
     instant_in,
     iso_day,
-    local_in,
+    local_time_in,
     session_zone,
     unsupported_unit,
-    whole_zone,
 )
 from compute.reference.registry import implements
 from sql.types.datetime.calendar import MICROS_PER_DAY, civil_from_days, days_from_civil
@@ -61,7 +61,7 @@ def date_trunc_zoned(text: str, micros: int, zone: tzinfo) -> int:
     """The same in a time zone; units of a time of day need no detour over the zone's local time."""
     type_ = SqlType("timestamptz")
     field = canonical_field(text, type_)
-    local = local_in(micros, zone)
+    local = local_time_in(micros, zone)
     cut = date_trunc(text, local, type_)
     if field in _TIME_UNITS and field != "day":
         return micros - (local - cut)
@@ -89,5 +89,5 @@ implements("date_trunc(text,timestamptz)")(
     lambda field, x, session: date_trunc_zoned(field, x, session_zone(session))
 )
 implements("date_trunc(text,timestamptz,text)")(
-    lambda field, x, *zone: date_trunc_zoned(field, x, whole_zone(*zone))
+    lambda field, x, *zone: date_trunc_zoned(field, x, day_counting_zone(*zone))
 )

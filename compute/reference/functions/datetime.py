@@ -26,8 +26,8 @@ from sql.types.datetime.date_input import TIMESTAMP_MICROS_END
 from sql.types.datetime.extract_fields import canonical_field
 from sql.types.datetime.timezones import (
     abbreviation_at_utc,
+    find_calendar_zone,
     find_named_zone,
-    find_whole_zone,
     find_zone,
     offset_at_local,
     offset_at_utc,
@@ -61,9 +61,9 @@ def named_zone(name: str, session: str) -> tzinfo:
     return _known(find_named_zone(name, session), name)
 
 
-def whole_zone(name: str, session: str) -> tzinfo:
+def day_counting_zone(name: str, session: str) -> tzinfo:
     """The same for functions that count days."""
-    return _known(find_whole_zone(name, session), name)
+    return _known(find_calendar_zone(name, session), name)
 
 
 def _known(zone: tzinfo | None, name: str) -> tzinfo:
@@ -77,7 +77,7 @@ def zone_name(micros: int, name: str) -> str:
     return abbreviation_at_utc(session_zone(name), micros // _SECOND)
 
 
-def local_in(micros: int, zone: tzinfo) -> int:
+def local_time_in(micros: int, zone: tzinfo) -> int:
     """The local time in the zone at an instant."""
     return in_range(micros + offset_at_utc(zone, micros // _SECOND) * _SECOND)
 
@@ -90,7 +90,7 @@ def instant_in(local: int, zone: tzinfo) -> int:
 @implements("timezone(timestamptz)", "timestamptz::timestamp")
 def to_local(micros: int, session: str) -> int:
     """The local time in the session's zone at an instant."""
-    return local_in(micros, session_zone(session))
+    return local_time_in(micros, session_zone(session))
 
 
 @implements("timezone(timestamp)", "timestamp::timestamptz")
@@ -128,7 +128,7 @@ implements("timezone(text,timestamp)")(
     lambda zone, x, session: instant_in(x, named_zone(zone, session))
 )
 implements("timezone(text,timestamptz)")(
-    lambda zone, x, session: local_in(x, named_zone(zone, session))
+    lambda zone, x, session: local_time_in(x, named_zone(zone, session))
 )
 
 
@@ -170,14 +170,16 @@ def plus_interval_in(micros: int, span: Interval, zone: tzinfo) -> int:
     """
     if span.months:
         months = Interval(span.months, 0, 0)
-        micros = instant_in(_plus_days(local_in(micros, zone), months), zone)
+        micros = instant_in(_plus_days(local_time_in(micros, zone), months), zone)
     if span.days:
-        micros = instant_in(_plus_days(local_in(micros, zone), Interval(0, span.days, 0)), zone)
+        micros = instant_in(
+            _plus_days(local_time_in(micros, zone), Interval(0, span.days, 0)), zone
+        )
     return in_range(micros + span.micros)
 
 
 @implements("- interval")
-def negative(span: Interval) -> Interval:
+def interval_negate(span: Interval) -> Interval:
     """The interval with the sign of all three fields changed."""
     return _interval(-span.months, -span.days, -span.micros)
 
@@ -189,19 +191,19 @@ def _interval(months: int, days: int, micros: int) -> Interval:
 
 
 @implements("interval + interval")
-def plus(a: Interval, b: Interval) -> Interval:
+def interval_add(a: Interval, b: Interval) -> Interval:
     """The sum of two intervals, field by field."""
     return _interval(a.months + b.months, a.days + b.days, a.micros + b.micros)
 
 
 @implements("interval - interval")
-def minus(a: Interval, b: Interval) -> Interval:
+def interval_subtract(a: Interval, b: Interval) -> Interval:
     """The difference of two intervals, field by field."""
     return _interval(a.months - b.months, a.days - b.days, a.micros - b.micros)
 
 
 @implements("timestamp - timestamp", "timestamptz - timestamptz")
-def difference(a: int, b: int) -> Interval:
+def timestamp_subtract(a: int, b: int) -> Interval:
     """The interval between two timestamps: days and time, both with one sign."""
     micros = a - b
     days = abs(micros) // MICROS_PER_DAY * (-1 if micros < 0 else 1)
@@ -209,7 +211,7 @@ def difference(a: int, b: int) -> Interval:
     return Interval(0, days, micros - days * MICROS_PER_DAY)
 
 
-def length(span: Interval) -> int:
+def interval_length(span: Interval) -> int:
     """The length by which intervals compare: months of 30 days, days of 24 hours."""
     return (span.months * 30 + span.days) * MICROS_PER_DAY + span.micros
 
@@ -459,9 +461,7 @@ def _dated(type_: SqlType, shape: type[float] | type[Decimal]) -> Function:
 
 @implements("make_date(int4,int4,int4)")
 def make_date(year: int, month: int, day: int) -> int:
-    """A date from its fields; 22008 if there is no such day. Negative years are before the common
-    era.
-    """
+    """A date from its fields, a negative year being BC; 22008 if there is no such day."""
     civil = year if year > 0 else year + 1
     if year == 0 or not 1 <= month <= 12 or not 1 <= day <= 31:
         raise _no_such_date(year, month, day)

@@ -8,7 +8,7 @@ from sql.types.sql_type import Value
 
 
 @makes("enum_first(anyenum)", "enum_last(anyenum)")
-def bound(call: Call) -> Function:
+def enum_bound(call: Call) -> Function:
     """enum_first(), enum_last(): the first or last label of the argument's type, whatever its
     value.
     """
@@ -24,8 +24,8 @@ def bound(call: Call) -> Function:
 
 
 @makes("enum_range(anyenum,anyenum)")
-def span(call: Call) -> Function:
-    """enum_range(): all labels, or those between two; NULL is no bound."""
+def enum_range(call: Call) -> Function:
+    """All labels of an enum, or those between two; NULL is no bound."""
     labels = enum_of(call.type.name.removeprefix("_")).labels
 
     def run(first: Value = None, last: Value = None) -> Value:
@@ -37,14 +37,14 @@ def span(call: Call) -> Function:
 
 
 @makes("enum_range(anyenum)")
-def whole(call: Call) -> Function:
+def enum_range_all(call: Call) -> Function:
     """enum_range() of one argument, whose value is ignored."""
     labels = enum_of(call.type.name.removeprefix("_")).labels
     return lambda _value: labels
 
 
 @makes("checked(any,bool,text,text,text,text,text)")
-def checked(call: Call) -> Function:
+def check_domain_value(call: Call) -> Function:
     """A domain's value, or the error of its constraint if the check has failed."""
     texts = [arg.value for arg in call.args[2:] if isinstance(arg, Const)]
     sqlstate, message, schema, datatype, constraint = (

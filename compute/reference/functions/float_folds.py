@@ -23,14 +23,14 @@ from compute.reference.functions.float_sums import (
     DEVIATIONS,
     Deviation,
     RunningFold,
-    last,
+    final_value,
     running_fold,
 )
 from sql.plan.nodes import Aggregate, ColumnRef, WindowCall
 from sql.types.sql_type import Value
 
 Floats: TypeAlias = "npt.NDArray[np.floating[Any]]"
-Places: TypeAlias = "npt.NDArray[np.int64]"
+ValuePositions: TypeAlias = "npt.NDArray[np.int64]"
 _Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
 
 _MANY: Final = 32
@@ -52,7 +52,7 @@ class FloatFold:
             found = self._prefixes(values)[-1]
             if np.isfinite(found):
                 return float(found)
-        return last(self.running, values.tolist())
+        return final_value(self.running, values.tolist())
 
     def of_prefixes(self, values: Floats) -> list[Value]:
         """The aggregate of the first value, of the first two, and so on."""
@@ -120,8 +120,8 @@ class FloatFrames:
 
     values: Floats
     known: "npt.NDArray[np.bool_] | None"
-    ends: Places
-    sizes: "Places | None"
+    ends: ValuePositions
+    sizes: "ValuePositions | None"
 
 
 def float_frames(columns: Sequence[_Array], lists: _Array) -> Iterator[FloatFrames]:
@@ -132,7 +132,7 @@ def float_frames(columns: Sequence[_Array], lists: _Array) -> Iterator[FloatFram
         yield FloatFrames(found, known, _places(end), None if size is None else _places(size))
 
 
-def of_frames(fold: FloatFold, frames: FloatFrames) -> list[Value]:
+def fold_frames(fold: FloatFold, frames: FloatFrames) -> list[Value]:
     """The aggregate of each frame. If all frames begin at the first value, running sums give them
     all.
     """
@@ -149,7 +149,7 @@ def of_frames(fold: FloatFold, frames: FloatFrames) -> list[Value]:
     return [fold(values[start:end]) for start, end in pairs]
 
 
-def _places(found: Floats) -> Places:
+def _places(found: Floats) -> ValuePositions:
     return found.astype(np.int64)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from compute.reference.functions.floats import overflow
-from compute.reference.functions.floats import single as nearest_single
+from compute.reference.functions.floats import float_overflow
+from compute.reference.functions.floats import round_to_float32 as nearest_single
 
 RunningFold: TypeAlias = Callable[[Iterable[float]], Iterator[float | None]]
 """The aggregate's value over the first value, over the first two, and so on."""
@@ -56,7 +56,7 @@ def running_fold(name: str, source: str) -> RunningFold | None:
     return None if kind is None else _deviations(kind)
 
 
-def last(running: RunningFold, values: Iterable[float]) -> float | None:
+def final_value(running: RunningFold, values: Iterable[float]) -> float | None:
     """The aggregate's value over all values; there must be at least one."""
     return deque(running(values), maxlen=1).pop()
 
@@ -79,7 +79,7 @@ def _sums(values: Iterable[float], *, single: bool) -> Iterator[float]:
         before = total
         total = nearest_single(total + value) if single else total + value
         if math.isinf(total) and not math.isinf(before) and not math.isinf(value):
-            raise overflow()
+            raise float_overflow()
         yield total
 
 
@@ -94,7 +94,7 @@ def _spreads(values: Iterable[float]) -> Iterator[tuple[float, float]]:
             spread += distance * distance / (count * (count - 1))
             if math.isinf(total) or math.isinf(spread):
                 if not math.isinf(before) and not math.isinf(value):
-                    raise overflow()
+                    raise float_overflow()
                 spread = math.nan
         elif not math.isfinite(value):
             spread = math.nan

@@ -11,13 +11,13 @@ from decimal import Decimal
 from itertools import product
 from typing import Final
 
-from compute.reference.decimals import fit
+from compute.reference.decimals import fit_to_numeric_type
 from compute.reference.functions.numbers import in_range
 from compute.reference.registry import Function, Maker, implements, makes
-from sql.errors import SqlError, division_by_zero, not_held, out_of_range
+from sql.errors import SqlError, division_by_zero, out_of_engine_range, out_of_range
 from sql.plan.nodes import Call
 from sql.types.sql_type import DISPLAY_NAMES, Value
-from sql.types.text_input import parse_text, to_single
+from sql.types.text_input import parse_text, round_to_float4
 
 _RANDOM: Final = random.SystemRandom()
 _FLOATS: Final = ("float4", "float8")
@@ -35,7 +35,7 @@ def float_abs(x: float) -> float:
     return abs(x)
 
 
-def overflow() -> SqlError:
+def float_overflow() -> SqlError:
     """Of a float."""
     return SqlError("22003", "value out of range: overflow")
 
@@ -44,10 +44,10 @@ def _underflow() -> SqlError:
     return SqlError("22003", "value out of range: underflow")
 
 
-def single(value: float) -> float:
+def round_to_float32(value: float) -> float:
     """The nearest float4; infinity when it is too large."""
     try:
-        return to_single(value)
+        return round_to_float4(value)
     except OverflowError:
         return math.copysign(math.inf, value)
 
@@ -59,7 +59,7 @@ def float_operator(name: str) -> Maker:
     checked = name in "*/"
 
     def make(call: Call) -> Function:
-        shape = single if call.type.name == "float4" else float
+        shape = round_to_float32 if call.type.name == "float4" else float
 
         def run(a: float, b: float) -> float:
             if name == "/" and b == 0:
@@ -68,7 +68,7 @@ def float_operator(name: str) -> Maker:
                 raise division_by_zero()
             result = shape(plain(a, b))
             if math.isinf(result) and not (math.isinf(a) or (math.isinf(b) and name != "/")):
-                raise overflow()
+                raise float_overflow()
             if checked and result == 0 and a != 0 and not _expected_zero(name, b):
                 raise _underflow()
             return result
@@ -113,7 +113,7 @@ def exp(x: float) -> float:
     try:
         result = math.exp(x)
     except OverflowError:
-        raise overflow() from None
+        raise float_overflow() from None
     if result == 0 and not math.isinf(x):
         raise _underflow()
     return result
@@ -153,7 +153,7 @@ def power(x: float, y: float) -> float:
     try:
         result = math.pow(x, y)
     except OverflowError:
-        raise overflow() from None
+        raise float_overflow() from None
     if result == 0 and x != 0 and math.isfinite(x) and math.isfinite(y):
         raise _underflow()
     return result
@@ -167,7 +167,7 @@ def degrees(x: float) -> float:
     """PostgreSQL divides by this constant."""
     result = x / _DEGREE
     if math.isinf(result) and not math.isinf(x):
-        raise overflow()
+        raise float_overflow()
     return result
 
 
@@ -180,7 +180,7 @@ def radians(x: float) -> float:
     return result
 
 
-def circular(function: Callable[[float], float]) -> Function:
+def trigonometric(function: Callable[[float], float]) -> Function:
     """The sine and its kin: no infinity; asin, acos: -1 to 1."""
 
     def run(x: float) -> float:
@@ -198,7 +198,7 @@ def cbrt(x: float) -> float:
     return math.cbrt(x)
 
 
-def toward(function: Callable[[float], int]) -> Function:
+def float_rounding(function: Callable[[float], int]) -> Function:
     """ceil, floor, trunc and round of floats, with the sign of zero and without overflow."""
 
     def run(x: float) -> float:
@@ -215,15 +215,15 @@ def sign(x: float) -> float:
     return float((x > 0) - (x < 0))
 
 
-implements("ceil(float8)", "ceiling(float8)")(toward(math.ceil))
-implements("floor(float8)")(toward(math.floor))
-implements("trunc(float8)")(toward(math.trunc))
-implements("round(float8)")(toward(round))
-implements("sin(float8)")(circular(math.sin))
-implements("cos(float8)")(circular(math.cos))
-implements("tan(float8)")(circular(math.tan))
-implements("asin(float8)")(circular(math.asin))
-implements("acos(float8)")(circular(math.acos))
+implements("ceil(float8)", "ceiling(float8)")(float_rounding(math.ceil))
+implements("floor(float8)")(float_rounding(math.floor))
+implements("trunc(float8)")(float_rounding(math.trunc))
+implements("round(float8)")(float_rounding(round))
+implements("sin(float8)")(trigonometric(math.sin))
+implements("cos(float8)")(trigonometric(math.cos))
+implements("tan(float8)")(trigonometric(math.tan))
+implements("asin(float8)")(trigonometric(math.asin))
+implements("acos(float8)")(trigonometric(math.acos))
 implements("atan(float8)")(math.atan)
 implements("atan2(float8,float8)")(math.atan2)
 implements("pi()")(lambda: math.pi)
@@ -255,9 +255,9 @@ def to_float4(x: Value) -> Value:
 @implements("float8::float4")
 def float8_to_float4(x: float) -> float:
     """22003 when it is too large or too small."""
-    result = single(x)
+    result = round_to_float32(x)
     if math.isinf(result) and not math.isinf(x):
-        raise overflow()
+        raise float_overflow()
     if result == 0 and x != 0:
         raise _underflow()
     return result
@@ -270,8 +270,8 @@ def float_to_numeric(call: Call) -> Function:
 
     def run(x: float) -> Decimal:
         if not math.isfinite(x):
-            raise not_held("22003", "NaN and infinity are out of range for type numeric")
-        return fit(Decimal(f"{x:.{digits}e}"), call.type)
+            raise out_of_engine_range("22003", "NaN and infinity are out of range for type numeric")
+        return fit_to_numeric_type(Decimal(f"{x:.{digits}e}"), call.type)
 
     return run
 

@@ -15,24 +15,24 @@ from typing import Final, TypeAlias
 
 from compute.reference.decimals import EXACT
 from compute.reference.functions.datetime import (
-    length,
+    day_counting_zone,
+    interval_length,
     plus_interval,
     plus_interval_zoned,
-    whole_zone,
 )
 from compute.reference.functions.intervals import date_add
 from compute.reference.registry import Function, implements
-from sql.emit.series import NO_STEP
+from sql.emit.series import ZERO_STEP_MESSAGE
 from sql.errors import SqlError
 from sql.types.sql_type import Interval, Value
 
 Series: TypeAlias = Callable[..., Iterator[Value]]
 
-LISTED_MAX: Final = 1_000_000
+LISTED_SERIES_MAX: Final = 1_000_000
 """More: memory, some 100 bytes each. Fewer: long series are refused where they are no constants."""
 
 
-def numbers(
+def number_series(
     start: int | Decimal, stop: int | Decimal, step: int | Decimal = 1
 ) -> Iterator[int] | Iterator[Decimal]:
     """The numbers from `start` on, not beyond `stop`. Raises 22023 for a step of zero."""
@@ -51,13 +51,13 @@ def _decimals(start: Decimal, stop: Decimal, step: Decimal) -> Iterator[Decimal]
 
 
 def _no_step() -> SqlError:
-    return SqlError("22023", NO_STEP)
+    return SqlError("22023", ZERO_STEP_MESSAGE)
 
 
 def _times(
     add: Callable[..., int], start: int, stop: int, step: Interval, *zone: str
 ) -> Iterator[int]:
-    direction = length(step)
+    direction = interval_length(step)
     if not direction:
         raise _no_step()
     value = start
@@ -76,7 +76,7 @@ def _in_session(start: int, stop: int, step: Interval, session: str) -> Iterator
 
 def _in_zone(start: int, stop: int, step: Interval, name: str, session: str) -> Iterator[int]:
     # A name that nobody knows is an error, whatever the step is.
-    whole_zone(name, session)
+    day_counting_zone(name, session)
     return _times(date_add, start, stop, step, name, session)
 
 
@@ -85,18 +85,18 @@ SERIES: Final[dict[str, Series]] = {
     "timestamptz,timestamptz,interval": _in_session,
     "timestamptz,timestamptz,interval,text": _in_zone,
 }
-"""By the types of arguments; the session's zone is one more. `numbers` makes all others."""
+"""By the types of arguments; the session's zone is one more. `number_series` makes all others."""
 
 
 def _listed(series: Series) -> Function:
     def run(*args: Value) -> tuple[Value, ...]:
-        found = tuple(islice(series(*args), LISTED_MAX + 1))
-        if len(found) > LISTED_MAX:
-            raise SqlError("54000", f"a series of more than {LISTED_MAX} values is too long")
+        found = tuple(islice(series(*args), LISTED_SERIES_MAX + 1))
+        if len(found) > LISTED_SERIES_MAX:
+            raise SqlError("54000", f"a series of more than {LISTED_SERIES_MAX} values is too long")
         return found
 
     return run
 
 
 for _types in (*SERIES, "numeric,numeric", "numeric,numeric,numeric"):
-    implements(f"listed_series({_types})")(_listed(SERIES.get(_types, numbers)))
+    implements(f"listed_series({_types})")(_listed(SERIES.get(_types, number_series)))

@@ -5,24 +5,28 @@ from typing import Final
 
 from compute.reference.functions.datetime import (
     date_to_timestamp,
+    day_counting_zone,
     instant_in,
+    interval_negate,
     make_timestamp,
     named_zone,
-    negative,
     plus_interval,
     plus_interval_in,
     plus_interval_zoned,
     to_instant,
     to_local,
-    whole_zone,
     zone_name,
 )
 from compute.reference.functions.number_format import (
     float_to_char,
 )
-from compute.reference.functions.numbers import wrapped
-from compute.reference.functions.time_format import broken_interval, broken_timestamp, time_to_char
-from compute.reference.functions.to_timestamp import read_time, rounded_to
+from compute.reference.functions.numbers import wrap_signed
+from compute.reference.functions.time_format import (
+    break_down_interval,
+    break_down_timestamp,
+    time_to_char,
+)
+from compute.reference.functions.to_timestamp import parse_by_template, round_to_digits
 from compute.reference.registry import Function, implements
 from sql.errors import SqlError
 from sql.types.datetime.calendar import MICROS_PER_DAY, civil_from_days, days_in_month
@@ -60,25 +64,25 @@ def timestamptz_to_char(micros: int, template: str, zone: str) -> str | None:
     """to_char() of the zone's local time."""
     local = to_local(micros, zone)
     return time_to_char(
-        broken_timestamp(local, (local - micros) // _SECOND, zone_name(micros, zone)), template
+        break_down_timestamp(local, (local - micros) // _SECOND, zone_name(micros, zone)), template
     )
 
 
 @implements("to_date(text,text)")
 def to_date(text: str, template: str) -> int:
     """The day in a text."""
-    return read_time(text, template).local // MICROS_PER_DAY
+    return parse_by_template(text, template).local // MICROS_PER_DAY
 
 
 @implements("to_timestamp(text,text)")
 def to_timestamp(text: str, template: str, zone: str) -> int:
     """The instant in a text, in the zone's local time unless the text names an offset."""
-    read = read_time(text, template)
+    read = parse_by_template(text, template)
     if read.offset is None:
         instant = to_instant(read.local, zone)
     else:
         instant = read.local - read.offset * _SECOND
-    return _moment(rounded_to(instant, read.digits))
+    return _moment(round_to_digits(instant, read.digits))
 
 
 # --- times and intervals ------------------------------------------------------------------------
@@ -89,7 +93,7 @@ def _shifted(type_: str, *, back: bool = False, swapped: bool = False) -> Functi
 
     def run(a: Value, b: Value, zone: str = "UTC") -> Value:
         moment, span = (b, a) if swapped else (a, b)
-        span = negative(span) if back else span  # type: ignore[arg-type]
+        span = interval_negate(span) if back else span  # type: ignore[arg-type]
         if type_ == "date":
             moment = date_to_timestamp(moment)  # type: ignore[arg-type]
         if type_ == "timestamptz":
@@ -230,7 +234,7 @@ def zone_span(span: Interval) -> int:
 
 def _wrapped(offset: int) -> int:
     """An offset whose seconds PostgreSQL keeps in 32 bits, as C cuts them."""
-    return wrapped(offset // _SECOND, 32) * _SECOND
+    return wrap_signed(offset // _SECOND, 32) * _SECOND
 
 
 @implements("make_timestamptz(int4,int4,int4,int4,int4,float8)")
@@ -331,7 +335,7 @@ def justify_interval(span: Interval) -> Interval:
 
 
 @implements("interval * float8")
-def times(span: Interval, factor: float) -> Interval:
+def interval_multiply(span: Interval, factor: float) -> Interval:
     """An interval times a factor: fractions of months become days, those of days time
     (interval_mul).
     """
@@ -339,7 +343,7 @@ def times(span: Interval, factor: float) -> Interval:
 
 
 @implements("interval / float8")
-def divided_by(span: Interval, divisor: float) -> Interval:
+def interval_divide(span: Interval, divisor: float) -> Interval:
     """An interval divided by a number, by the same rules."""
     if divisor == 0:
         raise SqlError("22012", "division by zero")
@@ -370,16 +374,16 @@ def _rounded(value: float) -> float:
 @implements("date_add(timestamptz,interval,text)")
 def date_add(moment: int, span: Interval, zone: str, session: str) -> int:
     """An instant plus an interval in a zone's local time; the zone must exist in any case."""
-    return plus_interval_in(moment, span, whole_zone(zone, session))
+    return plus_interval_in(moment, span, day_counting_zone(zone, session))
 
 
 implements("date_subtract(timestamptz,interval,text)")(
-    lambda x, span, *zone: date_add(x, negative(span), *zone)
+    lambda x, span, *zone: date_add(x, interval_negate(span), *zone)
 )
-implements("to_char(timestamp,text)")(lambda x, f: time_to_char(broken_timestamp(x), f))
-implements("to_char(interval,text)")(lambda x, f: time_to_char(broken_interval(x), f))
+implements("to_char(timestamp,text)")(lambda x, f: time_to_char(break_down_timestamp(x), f))
+implements("to_char(interval,text)")(lambda x, f: time_to_char(break_down_interval(x), f))
 implements("to_char(float4,text)")(lambda x, f: float_to_char(x, f, 6))
 implements("to_char(float8,text)")(lambda x, f: float_to_char(x, f, 15))
 implements("timezone(interval,timestamp)")(lambda z, x: _moment(x - _wrapped(zone_span(z))))
 implements("timezone(interval,timestamptz)")(lambda z, x: _moment(x - _wrapped(-zone_span(z))))
-implements("float8 * interval")(lambda factor, span: times(span, factor))
+implements("float8 * interval")(lambda factor, span: interval_multiply(span, factor))

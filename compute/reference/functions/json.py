@@ -11,28 +11,28 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
-from compute.reference.decimals import fit
+from compute.reference.decimals import fit_to_numeric_type
 from compute.reference.functions.floats import to_float4
 from compute.reference.functions.json_escapes import checking_escapes
-from compute.reference.functions.json_modification import deleted_path, replaced
+from compute.reference.functions.json_modification import jsonb_delete_path, jsonb_set
 from compute.reference.functions.numbers import in_range
 from compute.reference.registry import Function, implements, makes
 from sql.errors import SqlError
 from sql.plan.nodes import Call
 from sql.types.json.parser import (
-    Tree,
-    canonical,
-    elements,
-    fields,
-    scalar_text,
-    tree,
-    unquoted,
+    JsonTree,
+    canonical_jsonb,
+    json_scalar_text,
+    parse_json_tree,
+    split_json_array,
+    split_json_object,
+    unquote_json,
 )
-from sql.types.json.sort_key import sort_key
-from sql.types.json.to_json import as_text, is_list, raw_as_text
-from sql.types.sql_type import SqlType, Value, display
+from sql.types.json.sort_key import jsonb_sort_key
+from sql.types.json.to_json import is_json_array, json_item_as_text, raw_json_item_as_text
+from sql.types.sql_type import SqlType, Value, format_type
 
-BLANKS: Final = " \t\n\r"
+JSON_WHITESPACE: Final = " \t\n\r"
 
 
 def _index(text: str) -> int | None:
@@ -48,8 +48,8 @@ def _index(text: str) -> int | None:
 # --- looking into ------------------------------------------------------------------------------
 
 
-def _field(text: str, key: str) -> Tree:
-    found = tree(text)
+def _field(text: str, key: str) -> JsonTree:
+    found = parse_json_tree(text)
     if isinstance(found, Mapping) and key in found:
         return found[key]
     return _MISSING  # type: ignore[return-value]
@@ -62,12 +62,12 @@ class _Missing:
 _MISSING: Final = _Missing()
 
 
-def _element(text: str, index: int) -> Tree:
-    found = tree(text)
+def _element(text: str, index: int) -> JsonTree:
+    found = parse_json_tree(text)
     if isinstance(found, Mapping):
         return _MISSING  # type: ignore[return-value]
     # A scalar is stored as an array of one.
-    items = found if is_list(found) else [found]
+    items = found if is_json_array(found) else [found]
     return items[index] if -len(items) <= index < len(items) else _MISSING  # type: ignore[return-value]
 
 
@@ -76,17 +76,17 @@ def _jsonb_get(look: Callable[[str, object], object], *, text: bool) -> Function
         found = look(value, key)
         if found is _MISSING:
             return None
-        return as_text(found) if text else canonical(found)  # type: ignore[arg-type]
+        return json_item_as_text(found) if text else canonical_jsonb(found)  # type: ignore[arg-type]
 
     return run
 
 
 def _raw_field(text: str, key: str) -> str | None:
-    return dict(fields(text) or ()).get(key)
+    return dict(split_json_object(text) or ()).get(key)
 
 
 def _raw_element(text: str, index: int) -> str | None:
-    parts = elements(text)
+    parts = split_json_array(text)
     if parts is None or not -len(parts) <= index < len(parts):
         return None
     return parts[index]
@@ -98,7 +98,7 @@ def _raw_path(text: str, path: Sequence[Value]) -> str | None:
         if found is None or step is None:
             return None
         name = str(step)
-        if found.lstrip(BLANKS)[:1] == "[":
+        if found.lstrip(JSON_WHITESPACE)[:1] == "[":
             index = _index(name)
             found = None if index is None else _raw_element(found, index)
         else:
@@ -108,31 +108,31 @@ def _raw_path(text: str, path: Sequence[Value]) -> str | None:
 
 def _whole(text: str) -> str:
     """All of a json: without the blanks around it, but for those before a scalar (get_scalar)."""
-    bare = text.strip(BLANKS)
-    return bare if bare[:1] in ("{", "[") else text.rstrip(BLANKS)
+    bare = text.strip(JSON_WHITESPACE)
+    return bare if bare[:1] in ("{", "[") else text.rstrip(JSON_WHITESPACE)
 
 
 def _raw_path_text(text: str, path: Sequence[Value]) -> str | None:
     found = _raw_path(text, path)
     if found is None or path:
-        return raw_as_text(found)
-    bare = found.lstrip(BLANKS)
-    return raw_as_text(bare) if bare == "null" or bare.startswith('"') else found
+        return raw_json_item_as_text(found)
+    bare = found.lstrip(JSON_WHITESPACE)
+    return raw_json_item_as_text(bare) if bare == "null" or bare.startswith('"') else found
 
 
 def _json_get(look: Callable[..., str | None], *, text: bool) -> Function:
     if text:
-        return lambda value, key: raw_as_text(look(value, key))
+        return lambda value, key: raw_json_item_as_text(look(value, key))
     return look
 
 
 def _path_get(*, text: bool) -> Function:
     def run(value: str, path: Sequence[Value]) -> Value:
-        found = tree(value)
+        found = parse_json_tree(value)
         for step in path:
             if step is None:
                 return None
-            if is_list(found):
+            if is_json_array(found):
                 index = _index(str(step))
                 if index is None or not -len(found) <= index < len(found):
                     return None
@@ -141,7 +141,7 @@ def _path_get(*, text: bool) -> Function:
                 found = found[str(step)]
             else:
                 return None
-        return as_text(found) if text else canonical(found)
+        return json_item_as_text(found) if text else canonical_jsonb(found)
 
     return run
 
@@ -154,28 +154,28 @@ def _spread(function: Function) -> Function:
 # --- containment -------------------------------------------------------------------------------
 
 
-def contains(whole: Tree, part: Tree) -> bool:
+def jsonb_contains(whole: JsonTree, part: JsonTree) -> bool:
     """`whole @> part` (JsonbContains): a top-level array also contains a scalar."""
-    if is_list(whole) and not is_list(part) and not isinstance(part, Mapping):
+    if is_json_array(whole) and not is_json_array(part) and not isinstance(part, Mapping):
         return _within(whole, part)
     return _deep(whole, part)
 
 
-def _deep(whole: Tree, part: Tree) -> bool:
+def _deep(whole: JsonTree, part: JsonTree) -> bool:
     if isinstance(part, Mapping):
         return isinstance(whole, Mapping) and all(
             key in whole and _deep(whole[key], value) for key, value in part.items()
         )
-    if is_list(part):
-        return is_list(whole) and all(_within(whole, item) for item in part)
+    if is_json_array(part):
+        return is_json_array(whole) and all(_within(whole, item) for item in part)
     return _same_scalar(whole, part)
 
 
-def _within(items: Sequence[Tree], part: Tree) -> bool:
+def _within(items: Sequence[JsonTree], part: JsonTree) -> bool:
     return any(_deep(item, part) for item in items)
 
 
-def _same_scalar(a: Tree, b: Tree) -> bool:
+def _same_scalar(a: JsonTree, b: JsonTree) -> bool:
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     return type(a) is type(b) and a == b
@@ -183,10 +183,10 @@ def _same_scalar(a: Tree, b: Tree) -> bool:
 
 @implements("jsonb ? text")
 def _has_key(text: str, key: Value) -> bool:
-    found = tree(text)
+    found = parse_json_tree(text)
     if isinstance(found, Mapping):
         return key in found
-    items = found if is_list(found) else [found]
+    items = found if is_json_array(found) else [found]
     return any(isinstance(item, str) and item == key for item in items)
 
 
@@ -195,32 +195,34 @@ def _has_key(text: str, key: Value) -> bool:
 
 @implements("jsonb || jsonb")
 def _joined(left: str, right: str) -> str:
-    a, b = tree(left), tree(right)
+    a, b = parse_json_tree(left), parse_json_tree(right)
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return canonical({**a, **b})
-    items = [*(a if is_list(a) else [a]), *(b if is_list(b) else [b])]
-    return canonical(items)
+        return canonical_jsonb({**a, **b})
+    items = [*(a if is_json_array(a) else [a]), *(b if is_json_array(b) else [b])]
+    return canonical_jsonb(items)
 
 
 @implements("jsonb - _text")
 def _without_keys(text: str, keys: Sequence[Value]) -> str:
-    found = tree(text)
+    found = parse_json_tree(text)
     if isinstance(found, Mapping):
-        return canonical({key: value for key, value in found.items() if key not in keys})
-    if is_list(found):
-        return canonical([item for item in found if not isinstance(item, str) or item not in keys])
+        return canonical_jsonb({key: value for key, value in found.items() if key not in keys})
+    if is_json_array(found):
+        return canonical_jsonb(
+            [item for item in found if not isinstance(item, str) or item not in keys]
+        )
     raise SqlError("22023", "cannot delete from scalar")
 
 
 @implements("jsonb - int4")
 def _without_index(text: str, index: int) -> str:
-    found = tree(text)
+    found = parse_json_tree(text)
     if isinstance(found, Mapping):
         raise SqlError("22023", "cannot delete from object using integer index")
-    if not is_list(found):
+    if not is_json_array(found):
         raise SqlError("22023", "cannot delete from scalar")
     at = index if index >= 0 else len(found) + index
-    return canonical([item for place, item in enumerate(found) if place != at])
+    return canonical_jsonb([item for place, item in enumerate(found) if place != at])
 
 
 @implements(
@@ -241,7 +243,7 @@ def _set_lax(
         raise SqlError("22023", 'null_value_treatment must be "delete_key", "return_target", '
                        '"use_json_null", or "raise_exception"')  # fmt: skip
     if value is not None:
-        return replaced(text, path, value, create)
+        return jsonb_set(text, path, value, create)
     match treatment:
         case "raise_exception":
             raise SqlError(
@@ -252,9 +254,9 @@ def _set_lax(
                 " SQL NULL is not passed.",
             )
         case "use_json_null":
-            return replaced(text, path, "null", create)
+            return jsonb_set(text, path, "null", create)
         case "delete_key":
-            return deleted_path(text, path)
+            return jsonb_delete_path(text, path)
         case "return_target":
             return text
         case _:
@@ -262,49 +264,52 @@ def _set_lax(
                            '"use_json_null", or "raise_exception"')  # fmt: skip
 
 
-def without_nulls(value: Tree, *, arrays: bool) -> Tree:
+def strip_nulls(value: JsonTree, *, arrays: bool) -> JsonTree:
     """The value without fields that are null; with `arrays` also without elements that are null."""
     if isinstance(value, Mapping):
         return {
-            key: without_nulls(item, arrays=arrays)
-            for key, item in value.items()
-            if item is not None
+            key: strip_nulls(item, arrays=arrays) for key, item in value.items() if item is not None
         }
-    if is_list(value):
+    if is_json_array(value):
         return [
-            without_nulls(item, arrays=arrays) for item in value if item is not None or not arrays
+            strip_nulls(item, arrays=arrays) for item in value if item is not None or not arrays
         ]
     return value
 
 
-def raw_without_nulls(text: str, arrays: bool = False) -> str:
+def strip_nulls_of_text(text: str, arrays: bool = False) -> str:
     """The same for a json text, whose number formats and duplicate keys stay."""
-    if (members := fields(text)) is not None:
+    if (members := split_json_object(text)) is not None:
         kept = [
-            f"{scalar_text(key)}:{raw_without_nulls(part, arrays)}"
+            f"{json_scalar_text(key)}:{strip_nulls_of_text(part, arrays)}"
             for key, part in members
             if part != "null"
         ]
         return f"{{{','.join(kept)}}}"
-    if (items := elements(text)) is not None:
-        shown = [raw_without_nulls(item, arrays) for item in items if item != "null" or not arrays]
+    if (items := split_json_array(text)) is not None:
+        shown = [
+            strip_nulls_of_text(item, arrays) for item in items if item != "null" or not arrays
+        ]
         return f"[{','.join(shown)}]"
     part = text.strip(" \t\n\r")
-    return scalar_text(unquoted(part)) if part.startswith('"') else part
+    return json_scalar_text(unquote_json(part)) if part.startswith('"') else part
 
 
-def pretty(value: Tree, depth: int = 0) -> str:
+def jsonb_pretty(value: JsonTree, depth: int = 0) -> str:
     """jsonb_pretty: indented by four spaces a level."""
     inside, outside = "    " * (depth + 1), "    " * depth
     if isinstance(value, Mapping):
-        ordered = tree(canonical(value))
+        ordered = parse_json_tree(canonical_jsonb(value))
         assert isinstance(ordered, Mapping), "it was an object"
-        lines = [f"{scalar_text(key)}: {pretty(item, depth + 1)}" for key, item in ordered.items()]
+        lines = [
+            f"{json_scalar_text(key)}: {jsonb_pretty(item, depth + 1)}"
+            for key, item in ordered.items()
+        ]
         marks = "{}"
-    elif is_list(value):
-        lines, marks = [pretty(item, depth + 1) for item in value], "[]"
+    elif is_json_array(value):
+        lines, marks = [jsonb_pretty(item, depth + 1) for item in value], "[]"
     else:
-        return scalar_text(value)
+        return json_scalar_text(value)
     body = "".join(f"\n{inside}{line}," for line in lines)[:-1]
     return f"{marks[0]}{body}\n{outside}{marks[1]}"
 
@@ -312,7 +317,7 @@ def pretty(value: Tree, depth: int = 0) -> str:
 # --- what it is --------------------------------------------------------------------------------
 
 
-def type_name(value: Tree) -> str:
+def json_typeof(value: JsonTree) -> str:
     """json_typeof."""
     match value:
         case None:
@@ -331,8 +336,8 @@ def type_name(value: Tree) -> str:
 
 @implements("json_array_length(json)", "jsonb_array_length(jsonb)")
 def _array_length(text: str) -> int:
-    found = tree(text)
-    if is_list(found):
+    found = parse_json_tree(text)
+    if is_json_array(found):
         return len(found)
     kind = "a non-array" if isinstance(found, Mapping) else "a scalar"
     raise SqlError("22023", f"cannot get array length of {kind}")
@@ -347,15 +352,15 @@ _SCALAR_NAMES: Final = {"number": "numeric"}
 def _to_scalar(call: Call) -> Function:
     """A cast of a jsonb scalar; null is NULL."""
     target, integers = call.type, {"int2", "int4", "int8"}
-    shown = display(SqlType(target.name))
+    shown = format_type(SqlType(target.name))
 
     def run(text: str) -> Value:
-        value = tree(text)
+        value = parse_json_tree(text)
         if value is None:
             return None
         wanted = isinstance(value, bool) if target.name == "bool" else isinstance(value, Decimal)
         if not wanted:
-            kind = type_name(value)
+            kind = json_typeof(value)
             what = _SCALAR_NAMES.get(kind, kind)
             raise SqlError("22023", f"cannot cast jsonb {what} to type {shown}")
         if isinstance(value, Decimal):
@@ -363,7 +368,7 @@ def _to_scalar(call: Call) -> Function:
                 return in_range(int(value.to_integral_value("ROUND_HALF_UP")), target.name)
             if target.name == "float4":
                 return to_float4(value)
-            return fit(value, target) if target.name == "numeric" else float(value)
+            return fit_to_numeric_type(value, target) if target.name == "numeric" else float(value)
         return bool(value)
 
     return run
@@ -387,25 +392,27 @@ implements("json #> _text")(checking_escapes(_raw_path))
 implements("json #>> _text")(checking_escapes(_raw_path_text))
 implements("json_extract_path(json,text)")(checking_escapes(_spread(_raw_path)))
 implements("json_extract_path_text(json,text)")(checking_escapes(_spread(_raw_path_text)))
-implements("sort_key(jsonb)")(sort_key)
-implements("jsonb @> jsonb")(lambda a, b: contains(tree(a), tree(b)))
-implements("jsonb <@ jsonb")(lambda a, b: contains(tree(b), tree(a)))
+implements("sort_key(jsonb)")(jsonb_sort_key)
+implements("jsonb @> jsonb")(lambda a, b: jsonb_contains(parse_json_tree(a), parse_json_tree(b)))
+implements("jsonb <@ jsonb")(lambda a, b: jsonb_contains(parse_json_tree(b), parse_json_tree(a)))
 implements("jsonb ?| _text")(lambda a, keys: any(_has_key(a, key) for key in keys))
 implements("jsonb ?& _text")(
     lambda a, keys: all(_has_key(a, key) for key in keys if key is not None)
 )
 implements("jsonb - text")(lambda text, key: _without_keys(text, (key,)))
-implements("jsonb_set(jsonb,_text,jsonb)")(lambda a, path, b: replaced(a, path, b, True))
+implements("jsonb_set(jsonb,_text,jsonb)")(lambda a, path, b: jsonb_set(a, path, b, True))
 implements("json_strip_nulls(json)", "json_strip_nulls(json,bool)")(
-    checking_escapes(raw_without_nulls)
+    checking_escapes(strip_nulls_of_text)
 )
 implements("jsonb_strip_nulls(jsonb)")(
-    lambda text: canonical(without_nulls(tree(text), arrays=False))
+    lambda text: canonical_jsonb(strip_nulls(parse_json_tree(text), arrays=False))
 )
 implements("jsonb_strip_nulls(jsonb,bool)")(
-    lambda text, arrays: canonical(without_nulls(tree(text), arrays=arrays))
+    lambda text, arrays: canonical_jsonb(strip_nulls(parse_json_tree(text), arrays=arrays))
 )
-implements("jsonb_pretty(jsonb)")(lambda text: pretty(tree(text)))
-implements("json_typeof(json)", "jsonb_typeof(jsonb)")(lambda text: type_name(tree(text)))
-implements("json::jsonb")(lambda text: canonical(tree(text)))
+implements("jsonb_pretty(jsonb)")(lambda text: jsonb_pretty(parse_json_tree(text)))
+implements("json_typeof(json)", "jsonb_typeof(jsonb)")(
+    lambda text: json_typeof(parse_json_tree(text))
+)
+implements("json::jsonb")(lambda text: canonical_jsonb(parse_json_tree(text)))
 implements("jsonb::json")(lambda text: text)

@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 from compute.reference.registry import Function, implements, makes
 from sql.errors import SqlError
 from sql.plan.nodes import Call
-from sql.types.json.parser import Tree, canonical, quoted
-from sql.types.json.to_json import json_text, json_tree, key_text
+from sql.types.json.parser import JsonTree, canonical_jsonb, quote_json
+from sql.types.json.to_json import value_to_json, value_to_json_key, value_to_json_tree
 from sql.types.sql_type import SqlType, Value
 
 
@@ -22,13 +22,13 @@ def _types(call: Call) -> list[SqlType]:
 @makes("to_json(anyelement)")
 def _to_json(call: Call) -> Function:
     type_ = call.args[0].type
-    return lambda value, zone: json_text(value, type_, zone)
+    return lambda value, zone: value_to_json(value, type_, zone)
 
 
 @makes("to_jsonb(anyelement)")
 def _to_jsonb(call: Call) -> Function:
     type_ = call.args[0].type
-    return lambda value, zone: canonical(json_tree(value, type_, zone))
+    return lambda value, zone: canonical_jsonb(value_to_json_tree(value, type_, zone))
 
 
 @makes("array_to_json(anyarray)", "array_to_json(anyarray,bool)")
@@ -36,13 +36,13 @@ def _array_to_json(call: Call) -> Function:
     type_ = call.args[0].type
 
     def run(value: Value, *rest: Value) -> str:
-        text = json_text(value, type_, str(rest[-1]))
+        text = value_to_json(value, type_, str(rest[-1]))
         if len(rest) < 2 or not rest[0]:
             return text
         assert isinstance(value, tuple), "an array"
         element = type_.element
         assert element is not None, "an array type"
-        items = [json_text(item, element, str(rest[-1])) for item in value]
+        items = [value_to_json(item, element, str(rest[-1])) for item in value]
         lines = ",\n ".join(items)
         return f"[{lines}]"
 
@@ -55,7 +55,7 @@ def _build_array(call: Call) -> Function:
 
     def run(*args: Value) -> str:
         zone = str(args[-1])
-        parts = [json_text(a, t, zone) for a, t in zip(args[:-1], types, strict=True)]
+        parts = [value_to_json(a, t, zone) for a, t in zip(args[:-1], types, strict=True)]
         return f"[{', '.join(parts)}]"
 
     return run
@@ -67,7 +67,9 @@ def _build_array_b(call: Call) -> Function:
 
     def run(*args: Value) -> str:
         zone = str(args[-1])
-        return canonical([json_tree(a, t, zone) for a, t in zip(args[:-1], types, strict=True)])
+        return canonical_jsonb(
+            [value_to_json_tree(a, t, zone) for a, t in zip(args[:-1], types, strict=True)]
+        )
 
     return run
 
@@ -93,8 +95,8 @@ def _build_object(call: Call) -> Function:
         values = args[:-1]
         _checked_pairs(values, "json_build_object")
         parts = [
-            f"{quoted(key_text(values[i], types[i], zone))}"
-            f" : {json_text(values[i + 1], types[i + 1], zone)}"
+            f"{quote_json(value_to_json_key(values[i], types[i], zone))}"
+            f" : {value_to_json(values[i + 1], types[i + 1], zone)}"
             for i in range(0, len(values), 2)
         ]
         return f"{{{', '.join(parts)}}}"
@@ -110,11 +112,13 @@ def _build_object_b(call: Call) -> Function:
         zone = str(args[-1])
         values = args[:-1]
         _checked_pairs(values, "jsonb_build_object")
-        found: dict[str, Tree] = {
-            key_text(values[i], types[i], zone): json_tree(values[i + 1], types[i + 1], zone)
+        found: dict[str, JsonTree] = {
+            value_to_json_key(values[i], types[i], zone): value_to_json_tree(
+                values[i + 1], types[i + 1], zone
+            )
             for i in range(0, len(values), 2)
         }
-        return canonical(found)
+        return canonical_jsonb(found)
 
     return run
 
@@ -135,7 +139,7 @@ def _pairs(keys: tuple[Value, ...], values: tuple[Value, ...] | None) -> list[tu
 @implements("json_object(_text)", "json_object(_text,_text)")
 def _object(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) -> str:
     parts = [
-        f"{quoted(key)} : {'null' if value is None else quoted(str(value))}"
+        f"{quote_json(key)} : {'null' if value is None else quote_json(str(value))}"
         for key, value in _pairs(keys, values)
     ]
     return f"{{{', '.join(parts)}}}"
@@ -143,10 +147,10 @@ def _object(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) ->
 
 @implements("jsonb_object(_text)", "jsonb_object(_text,_text)")
 def _object_b(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) -> str:
-    found: dict[str, Tree] = {
+    found: dict[str, JsonTree] = {
         key: None if value is None else str(value) for key, value in _pairs(keys, values)
     }
-    return canonical(found)
+    return canonical_jsonb(found)
 
 
 # --- aggregates --------------------------------------------------------------------------------
@@ -158,7 +162,7 @@ def json_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
     for value in values:
         own_line = type_.element is not None and value is not None
         joint = (", \n " if own_line else ", ") if shown else ""
-        shown.append(joint + json_text(value, type_, zone))
+        shown.append(joint + value_to_json(value, type_, zone))
     return f"[{''.join(shown)}]"
 
 
@@ -173,7 +177,7 @@ def json_agg_of_rows(values: Sequence[Value], _type: SqlType, _zone: str) -> str
 
 def jsonb_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
     """The same as jsonb."""
-    return canonical([json_tree(value, type_, zone) for value in values])
+    return canonical_jsonb([value_to_json_tree(value, type_, zone) for value in values])
 
 
 Pairs: TypeAlias = Sequence[tuple[Value, Value]]
@@ -193,12 +197,12 @@ def json_object_agg(
         skipped = strict and value is None
         if skipped and not unique:
             continue
-        text = key_text(key, types[0], zone)
+        text = value_to_json_key(key, types[0], zone)
         if unique and text in seen:
-            raise SqlError("22030", f"duplicate JSON object key value: {quoted(text)}")
+            raise SqlError("22030", f"duplicate JSON object key value: {quote_json(text)}")
         seen.add(text)
         if not skipped:
-            parts.append(f"{quoted(text)} : {json_text(value, types[1], zone)}")
+            parts.append(f"{quote_json(text)} : {value_to_json(value, types[1], zone)}")
     return f"{{ {', '.join(parts)} }}"
 
 
@@ -212,11 +216,12 @@ def jsonb_object_agg(
         raise SqlError("22023", "field name must not be null")
     kept = pairs if unique or not strict else [pair for pair in pairs if pair[1] is not None]
     trees = [
-        (key_text(key, types[0], zone), json_tree(value, types[1], zone)) for key, value in kept
+        (value_to_json_key(key, types[0], zone), value_to_json_tree(value, types[1], zone))
+        for key, value in kept
     ]
     if unique and len(dict(trees)) < len(trees):
         raise SqlError("22030", "duplicate JSON object key value")
-    return canonical({key: tree for key, tree in trees if not (strict and tree is None)})
+    return canonical_jsonb({key: tree for key, tree in trees if not (strict and tree is None)})
 
 
 @makes("json_row(_text,any)")
@@ -227,7 +232,7 @@ def _row(call: Call) -> Function:
     def run(names: tuple[str, ...], *args: Value) -> str:
         zone = str(args[-1])
         parts = [
-            f"{quoted(name)}:{json_text(value, type_, zone)}"
+            f"{quote_json(name)}:{value_to_json(value, type_, zone)}"
             for name, value, type_ in zip(names, args[:-1], types, strict=True)
         ]
         return f"{{{','.join(parts)}}}"

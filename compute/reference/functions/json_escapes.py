@@ -1,7 +1,7 @@
 """Check the escapes of a whole json document, as PostgreSQL's lexer does (makeJsonLexContext)."""
 
 from compute.reference.registry import Function
-from sql.types.json.parser import check_escapes
+from sql.types.json.parser import check_json_escapes
 from sql.types.sql_type import Value
 
 
@@ -10,7 +10,7 @@ def checking_escapes(function: Function) -> Function:
 
     def run(text: str, *args: Value) -> Value:
         if "\\u" in text:
-            check_escapes(text)
+            check_json_escapes(text)
         return function(text, *args)
 
     return run

@@ -5,17 +5,17 @@ from typing import TypeAlias
 
 from compute.reference.registry import implements
 from sql.errors import SqlError
-from sql.types.json.parser import Tree, canonical, tree
-from sql.types.json.to_json import is_list
+from sql.types.json.parser import JsonTree, canonical_jsonb, parse_json_tree
+from sql.types.json.to_json import is_json_array
 from sql.types.sql_type import Value
 
-_Items: TypeAlias = list[Tree]
+_Items: TypeAlias = list[JsonTree]
 
 
 class _Change:
     """The change at the end of a path: `replace`, `create`, `before`, `after` or `delete`."""
 
-    def __init__(self, kind: str, path: Sequence[Value], value: Tree = None) -> None:
+    def __init__(self, kind: str, path: Sequence[Value], value: JsonTree = None) -> None:
         self.kind = kind
         self.path = path
         self.value = value
@@ -39,52 +39,52 @@ class _Change:
 
 
 @implements("jsonb_set(jsonb,_text,jsonb,bool)")
-def replaced(text: str, path: Sequence[Value], value: str, create: bool) -> str:
-    """jsonb_set()."""
-    found = tree(text)
+def jsonb_set(text: str, path: Sequence[Value], value: str, create: bool) -> str:
+    """A jsonb with the value at a path replaced, or added."""
+    found = parse_json_tree(text)
     _check_container(found, "cannot set path in scalar")
     if not found and not create:
         return text
-    return _changed(text, _Change("create" if create else "replace", path, tree(value)))
+    return _changed(text, _Change("create" if create else "replace", path, parse_json_tree(value)))
 
 
 @implements("jsonb_insert(jsonb,_text,jsonb)", "jsonb_insert(jsonb,_text,jsonb,bool)")
-def inserted(text: str, path: Sequence[Value], value: str, after: bool = False) -> str:
-    """jsonb_insert()."""
-    _check_container(tree(text), "cannot set path in scalar")
-    return _changed(text, _Change("after" if after else "before", path, tree(value)))
+def jsonb_insert(text: str, path: Sequence[Value], value: str, after: bool = False) -> str:
+    """A jsonb with a value inserted at a path."""
+    _check_container(parse_json_tree(text), "cannot set path in scalar")
+    return _changed(text, _Change("after" if after else "before", path, parse_json_tree(value)))
 
 
 @implements("jsonb #- _text")
-def deleted_path(text: str, path: Sequence[Value]) -> str:
+def jsonb_delete_path(text: str, path: Sequence[Value]) -> str:
     """`jsonb #- path`."""
-    found = tree(text)
+    found = parse_json_tree(text)
     _check_container(found, "cannot delete path in scalar")
     return _changed(text, _Change("delete", path)) if found else text
 
 
-def _check_container(value: Tree, message: str) -> None:
-    if not is_list(value) and not isinstance(value, Mapping):
+def _check_container(value: JsonTree, message: str) -> None:
+    if not is_json_array(value) and not isinstance(value, Mapping):
         raise SqlError("22023", message)
 
 
 def _changed(text: str, change: _Change) -> str:
-    return canonical(_at(tree(text), change, 0)) if change.path else text
+    return canonical_jsonb(_at(parse_json_tree(text), change, 0)) if change.path else text
 
 
-def _at(value: Tree, change: _Change, level: int) -> Tree:
+def _at(value: JsonTree, change: _Change, level: int) -> JsonTree:
     if level >= len(change.path):
         return value
     if isinstance(value, Mapping):
         return _in_object(value, change, level)
-    if is_list(value):
+    if is_json_array(value):
         return _in_array(value, change, level)
     # Below a scalar there is nothing; the path is still looked at.
     change.step(level)
     return value
 
 
-def _in_object(value: Mapping[str, Tree], change: _Change, level: int) -> Tree:
+def _in_object(value: Mapping[str, JsonTree], change: _Change, level: int) -> JsonTree:
     key = change.step(level)
     found = dict(value)
     if not change.ends(level):
@@ -105,7 +105,7 @@ def _in_object(value: Mapping[str, Tree], change: _Change, level: int) -> Tree:
     return found
 
 
-def _in_array(value: Sequence[Tree], change: _Change, level: int) -> Tree:
+def _in_array(value: Sequence[JsonTree], change: _Change, level: int) -> JsonTree:
     step = change.step(level)
     index = _position(step, level, len(value))
     items: _Items = list(value)

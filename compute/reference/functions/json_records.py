@@ -14,8 +14,14 @@ from collections.abc import Mapping, Sequence
 from compute.reference.registry import Function, makes
 from sql.errors import SqlError
 from sql.plan.nodes import Call
-from sql.types.array_text import format_array, parse_array, several_dimensions
-from sql.types.json.parser import elements, fields, parse_jsonb, quoted, unquoted
+from sql.types.array_text import format_array, multidimensional_array, parse_array
+from sql.types.json.parser import (
+    parse_jsonb,
+    quote_json,
+    split_json_array,
+    split_json_object,
+    unquote_json,
+)
 from sql.types.sql_type import SqlType, Value
 from sql.types.text_input import apply_typmod, parse_text
 
@@ -40,14 +46,14 @@ def _objects(document: str | None, name: str) -> list[Mapping[str, str]]:
         # Every string of a json is read, also of what is no column: 22P05.
         parse_jsonb(document)
     if not many:
-        found = fields(document)
+        found = split_json_object(document)
         if found is None:
-            kind = "a scalar" if elements(document) is None else "an array"
+            kind = "a scalar" if split_json_array(document) is None else "an array"
             raise SqlError("22023", f"cannot call populate_composite on {kind}")
         return [dict(found)]
-    items = elements(document)
+    items = split_json_array(document)
     if items is None:
-        is_object = fields(document) is not None
+        is_object = split_json_object(document) is not None
         kind = (
             "a non-array" if name.startswith("jsonb") else "an object" if is_object else "a scalar"
         )
@@ -56,7 +62,7 @@ def _objects(document: str | None, name: str) -> list[Mapping[str, str]]:
 
 
 def _object(item: str, name: str) -> Mapping[str, str]:
-    found = fields(item)
+    found = split_json_object(item)
     if found is None:
         raise SqlError("22023", f"argument of {name} must be an array of objects")
     return dict(found)
@@ -79,16 +85,16 @@ def _text(part: str, type_: SqlType) -> str | None:
     if part == "null":
         return None
     if part.startswith('"'):
-        text = unquoted(part)
-        return quoted(text) if type_.name in ("json", "jsonb") else text
+        text = unquote_json(part)
+        return quote_json(text) if type_.name in ("json", "jsonb") else text
     element = type_.element
     if element is None:
         return part
-    items = elements(part)
+    items = split_json_array(part)
     if items is None:
         raise SqlError("22P02", "expected JSON array")
     if items and items[0].startswith("["):
-        raise several_dimensions()
+        raise multidimensional_array()
     return format_array(tuple([_text(item, element) for item in items]), str)
 
 

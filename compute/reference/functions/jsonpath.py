@@ -11,16 +11,23 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Final
 
 from compute.reference.decimals import EXACT
-from compute.reference.functions.json import type_name
-from compute.reference.functions.jsonpath_methods import PathFailure, method
+from compute.reference.functions.json import json_typeof
+from compute.reference.functions.jsonpath_methods import PathFailure, apply_item_method
 from compute.reference.functions.regexp import regexp_like
 from compute.reference.registry import implements
 from sql.errors import SqlError
-from sql.types.division_scale import GROUP, SIGNIFICANT, estimated_weight
-from sql.types.json.parser import Tree, canonical, tree
-from sql.types.json.path_parser import COMPARISONS, LAST, Path, Step, parse_path, regex_letters
-from sql.types.json.path_printer import text_of
-from sql.types.json.to_json import is_list
+from sql.types.division_scale import DIGITS_PER_GROUP, SIGNIFICANT_DIGITS, estimated_weight
+from sql.types.json.parser import JsonTree, canonical_jsonb, parse_json_tree
+from sql.types.json.path_parser import (
+    LAST_LEVEL,
+    PATH_COMPARISONS,
+    JsonPath,
+    PathStep,
+    parse_jsonpath,
+    regex_option_letters,
+)
+from sql.types.json.path_printer import canonical_path_text
+from sql.types.json.to_json import is_json_array
 from sql.types.sql_type import Value
 
 _INT4_MAX: Final = 2**31 - 1
@@ -31,15 +38,17 @@ _DECIMALS_MAX: Final = 1000
 class _Run:
     """One path over one document."""
 
-    def __init__(self, path: Path, document: Tree, variables: Mapping[str, Tree]) -> None:
+    def __init__(
+        self, path: JsonPath, document: JsonTree, variables: Mapping[str, JsonTree]
+    ) -> None:
         self._path = path
         self._document = document
         self._variables = variables
-        self._current: Tree = document
+        self._current: JsonTree = document
         self._size = 0
         self._ignores = not path.strict
 
-    def items(self) -> Iterator[Tree]:
+    def items(self) -> Iterator[JsonTree]:
         """Everything that the path finds (P1)."""
         return self._item(self._path.root, self._document, unwrap=not self._path.strict)
 
@@ -49,8 +58,8 @@ class _Run:
 
     # --- items ---------------------------------------------------------------------------------
 
-    def _item(self, step: Step, value: Tree, *, unwrap: bool) -> Iterator[Tree]:
-        if unwrap and is_list(value) and _is_element_wise(step):
+    def _item(self, step: PathStep, value: JsonTree, *, unwrap: bool) -> Iterator[JsonTree]:
+        if unwrap and is_json_array(value) and _is_element_wise(step):
             for element in value:
                 yield from self._item(step, element, unwrap=False)
             return
@@ -71,13 +80,13 @@ class _Run:
             case _:
                 yield from self._next(step, self._primary(step, value))
 
-    def _next(self, step: Step, value: Tree) -> Iterator[Tree]:
+    def _next(self, step: PathStep, value: JsonTree) -> Iterator[JsonTree]:
         if step.next is None:
             yield value
         else:
             yield from self._item(step.next, value, unwrap=not self._path.strict)
 
-    def _primary(self, step: Step, value: Tree) -> Tree:
+    def _primary(self, step: PathStep, value: JsonTree) -> JsonTree:
         match step.kind, step.value:
             case ("null", _):
                 return None
@@ -96,7 +105,7 @@ class _Run:
             case _:
                 return self._truth(step, value)
 
-    def _accessed(self, step: Step, value: Tree) -> Iterator[Tree]:
+    def _accessed(self, step: PathStep, value: JsonTree) -> Iterator[JsonTree]:
         match step.kind, step.value:
             case "key", str() as key:
                 if isinstance(value, Mapping):
@@ -115,7 +124,7 @@ class _Run:
                     message = "jsonpath wildcard member accessor can only be applied to an object"
                     raise PathFailure("2203C", message)
             case "elements", _:
-                if is_list(value):
+                if is_json_array(value):
                     yield from self._below(step, value, 1, 1, 1, ignores=False)
                 elif not self._path.strict:
                     yield from self._next(step, value)
@@ -124,9 +133,9 @@ class _Run:
                     raise PathFailure("22039", message)
             case _:
                 strict = self._path.strict and not self._ignores
-                yield from self._next(step, method(step, value, strict=strict))
+                yield from self._next(step, apply_item_method(step, value, strict=strict))
 
-    def _levels(self, step: Step, value: Tree) -> Iterator[Tree]:
+    def _levels(self, step: PathStep, value: JsonTree) -> Iterator[JsonTree]:
         """`.**`: the value and everything below it, as far as the levels go."""
         assert isinstance(step.value, tuple), "levels are two"
         first, last = int(step.value[0]), int(step.value[1])
@@ -136,33 +145,33 @@ class _Run:
                 yield from self._next(step, value)
             finally:
                 self._ignores = before
-        if last != 0 and (isinstance(value, Mapping) or is_list(value)):
+        if last != 0 and (isinstance(value, Mapping) or is_json_array(value)):
             yield from self._below(step, value, 1, first, last, ignores=True)
 
     def _below(
-        self, step: Step, value: Tree, level: int, first: int, last: int, *, ignores: bool
-    ) -> Iterator[Tree]:
+        self, step: PathStep, value: JsonTree, level: int, first: int, last: int, *, ignores: bool
+    ) -> Iterator[JsonTree]:
         children = _children(value)
         for child in children:
-            inner = isinstance(child, Mapping) or is_list(child)
-            leaf = first == LAST and last == LAST and not inner
-            if (first != LAST and level >= first) or leaf:
+            inner = isinstance(child, Mapping) or is_json_array(child)
+            leaf = first == LAST_LEVEL and last == LAST_LEVEL and not inner
+            if (first != LAST_LEVEL and level >= first) or leaf:
                 before, self._ignores = self._ignores, self._ignores or ignores
                 try:
                     yield from self._next(step, child)
                 finally:
                     self._ignores = before
-            if inner and (last == LAST or level < last):
+            if inner and (last == LAST_LEVEL or level < last):
                 yield from self._below(step, child, level + 1, first, last, ignores=ignores)
 
-    def _index(self, step: Step, value: Tree) -> Iterator[Tree]:
-        single = not is_list(value)
+    def _index(self, step: PathStep, value: JsonTree) -> Iterator[JsonTree]:
+        single = not is_json_array(value)
         if single and self._path.strict:
             if not self._ignores:
                 message = "jsonpath array accessor can only be applied to an array"
                 raise PathFailure("22039", message)
             return
-        elements: Sequence[Tree] = value if is_list(value) else [value]
+        elements: Sequence[JsonTree] = value if is_json_array(value) else [value]
         before, self._size = self._size, len(elements)
         try:
             for low, high in zip(step.args[::2], step.args[1::2], strict=True):
@@ -178,7 +187,7 @@ class _Run:
         finally:
             self._size = before
 
-    def _subscript(self, step: Step, value: Tree) -> int:
+    def _subscript(self, step: PathStep, value: JsonTree) -> int:
         found = list(self._item(step, value, unwrap=not self._path.strict))
         if len(found) != 1 or not isinstance(found[0], Decimal):
             message = "jsonpath array subscript is not a single numeric value"
@@ -190,15 +199,15 @@ class _Run:
 
     # --- numbers -------------------------------------------------------------------------------
 
-    def _unwrapped(self, step: Step, value: Tree) -> Iterator[Tree]:
+    def _unwrapped(self, step: PathStep, value: JsonTree) -> Iterator[JsonTree]:
         """The items, in lax mode with arrays as what they hold."""
         for item in self._item(step, value, unwrap=not self._path.strict):
-            if is_list(item) and not self._path.strict:
+            if is_json_array(item) and not self._path.strict:
                 yield from item
             else:
                 yield item
 
-    def _computed(self, step: Step, value: Tree) -> Tree:
+    def _computed(self, step: PathStep, value: JsonTree) -> JsonTree:
         operands: list[Decimal] = []
         sides = [list(self._unwrapped(arg, value)) for arg in step.args if arg is not None]
         for side, found in zip(("left", "right"), sides, strict=True):
@@ -223,7 +232,7 @@ class _Run:
             case _:
                 return _quotient(left, right)
 
-    def _signed(self, step: Step, value: Tree) -> Iterator[Tree]:
+    def _signed(self, step: PathStep, value: JsonTree) -> Iterator[JsonTree]:
         # The operator itself would round to the context's 28 digits.
         negated = step.kind == "-x"
         # All of its operand comes before the first sign, also where one item is enough.
@@ -237,14 +246,14 @@ class _Run:
 
     # --- predicates: true, false or None, which is unknown -------------------------------------
 
-    def _truth_at(self, step: Step, value: Tree) -> bool | None:
+    def _truth_at(self, step: PathStep, value: JsonTree) -> bool | None:
         before, self._current = self._current, value
         try:
             return self._truth(step, value)
         finally:
             self._current = before
 
-    def _truth(self, step: Step, value: Tree) -> bool | None:
+    def _truth(self, step: PathStep, value: JsonTree) -> bool | None:
         match step.kind:
             case "&&" | "||":
                 left, right = (arg for arg in step.args if arg is not None)
@@ -264,13 +273,13 @@ class _Run:
             case _:
                 return self._predicate(step, value)
 
-    def _exists(self, step: Step, value: Tree) -> bool | None:
+    def _exists(self, step: PathStep, value: JsonTree) -> bool | None:
         try:
             return self._finds(step, value)
         except PathFailure:
             return None
 
-    def _finds(self, step: Step, value: Tree) -> bool:
+    def _finds(self, step: PathStep, value: JsonTree) -> bool:
         """In lax mode the first item is enough, and one number of those that would get a sign
         (executeUnaryArithmExpr without a list).
         """
@@ -282,13 +291,13 @@ class _Run:
             return any(isinstance(item, Decimal) for item in found)
         return next(items, items) is not items
 
-    def _predicate(self, step: Step, value: Tree) -> bool | None:
+    def _predicate(self, step: PathStep, value: JsonTree) -> bool | None:
         """Whether it holds for a pair of items, one of each side (executePredicate)."""
         left, *others = (arg for arg in step.args if arg is not None)
-        rights: Sequence[Tree] = [None]
+        rights: Sequence[JsonTree] = [None]
         try:
             lefts = list(self._unwrapped(left, value))
-            if others and step.kind in COMPARISONS:
+            if others and step.kind in PATH_COMPARISONS:
                 rights = list(self._unwrapped(others[0], value))
             elif others:
                 rights = list(self._item(others[0], value, unwrap=not self._path.strict))
@@ -311,23 +320,23 @@ class _Run:
         return None if unknown else False
 
 
-def _is_element_wise(step: Step) -> bool:
+def _is_element_wise(step: PathStep) -> bool:
     """Whether in lax mode a step is applied to the elements of an array instead."""
     if step.kind == "method":
         return step.value not in ("type", "size")
     return step.kind in ("key", "any_key", "filter")
 
 
-def _only(step: Step) -> Step:
+def _only(step: PathStep) -> PathStep:
     (arg,) = step.args
     assert arg is not None, "it has an argument"
     return arg
 
 
-def _children(value: Tree) -> Sequence[Tree]:
+def _children(value: JsonTree) -> Sequence[JsonTree]:
     if isinstance(value, Mapping):
         return [value[key] for key in sorted(value, key=lambda k: (len(k.encode()), k.encode()))]
-    return value if is_list(value) else ()
+    return value if is_json_array(value) else ()
 
 
 def _quotient(left: Decimal, right: Decimal) -> Decimal:
@@ -336,12 +345,12 @@ def _quotient(left: Decimal, right: Decimal) -> Decimal:
     def scale(number: Decimal) -> int:
         return max(0, -int(number.as_tuple().exponent))
 
-    significant = SIGNIFICANT - GROUP * estimated_weight(left, right)
+    significant = SIGNIFICANT_DIGITS - DIGITS_PER_GROUP * estimated_weight(left, right)
     decimals = min(_DECIMALS_MAX, max(significant, scale(left), scale(right), 0))
     return EXACT.divide(left, right).quantize(Decimal(1).scaleb(-decimals), context=EXACT)
 
 
-def _holds(step: Step, a: Tree, b: Tree) -> bool | None:
+def _holds(step: PathStep, a: JsonTree, b: JsonTree) -> bool | None:
     if step.kind == "starts with":
         if not isinstance(a, str) or not isinstance(b, str):
             return None
@@ -349,14 +358,14 @@ def _holds(step: Step, a: Tree, b: Tree) -> bool | None:
     if step.kind == "like_regex":
         assert isinstance(step.value, tuple), "a pattern and its flags"
         pattern, flags = (str(part) for part in step.value)
-        return regexp_like(a, pattern, regex_letters(flags)) if isinstance(a, str) else None
+        return regexp_like(a, pattern, regex_option_letters(flags)) if isinstance(a, str) else None
     return _compared(step.kind, a, b)
 
 
-def _compared(sign: str, a: Tree, b: Tree) -> bool | None:
-    if type_name(a) != type_name(b):
+def _compared(sign: str, a: JsonTree, b: JsonTree) -> bool | None:
+    if json_typeof(a) != json_typeof(b):
         return sign == "!=" if a is None or b is None else None
-    if isinstance(a, Mapping) or is_list(a):
+    if isinstance(a, Mapping) or is_json_array(a):
         return None
     order = 0
     if isinstance(a, str) and isinstance(b, str):
@@ -372,23 +381,23 @@ def _compared(sign: str, a: Tree, b: Tree) -> bool | None:
 # --- functions ---------------------------------------------------------------------------------
 
 
-def _variables(text: str) -> Mapping[str, Tree]:
-    known = tree(text)
+def _variables(text: str) -> Mapping[str, JsonTree]:
+    known = parse_json_tree(text)
     if not isinstance(known, Mapping):
         detail = 'Jsonpath parameters should be encoded as key-value pairs of "vars" object.'
         raise SqlError("22023", '"vars" argument is not an object', detail=detail)
     return known
 
 
-def _items(text: str, path: str, variables: str, silent: bool) -> Iterator[Tree]:
+def _items(text: str, path: str, variables: str, silent: bool) -> Iterator[JsonTree]:
     try:
-        yield from _Run(parse_path(path), tree(text), _variables(variables)).items()
+        yield from _Run(parse_jsonpath(path), parse_json_tree(text), _variables(variables)).items()
     except PathFailure as failure:
         if not silent:
             raise failure.error from None
 
 
-def found_items(text: str, path: str, variables: str) -> Iterator[Tree]:
+def path_items(text: str, path: str, variables: str) -> Iterator[JsonTree]:
     """The items of a path; its errors are raised."""
     return _items(text, path, variables, False)
 
@@ -402,17 +411,17 @@ def path_exists(text: str, path: str, variables: str = "{}", silent: bool = Fals
     """jsonb_path_exists(): NULL for an error that is swallowed."""
     known = _variables(variables)
     try:
-        return _Run(parse_path(path), tree(text), known).exists()
+        return _Run(parse_jsonpath(path), parse_json_tree(text), known).exists()
     except PathFailure as failure:
         error = failure.error
     except SqlError as raised:
         error = raised
-    if silent and error.sqlstate in SWALLOWED:
+    if silent and error.sqlstate in SUPPRESSED_SQLSTATES:
         return None
     raise error
 
 
-SWALLOWED: Final = frozenset(
+SUPPRESSED_SQLSTATES: Final = frozenset(
     {"2203A", "2203B", "2203C", "22012", "22023", "22033", "22036", "22038", "22039"}
 )
 
@@ -439,7 +448,7 @@ def path_match(text: str, path: str, variables: str = "{}", silent: bool = False
 )
 def path_query(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
     """jsonb_path_query: the items, as an array."""
-    return tuple([canonical(item) for item in _items(text, path, variables, silent)])
+    return tuple([canonical_jsonb(item) for item in _items(text, path, variables, silent)])
 
 
 @implements(
@@ -449,7 +458,7 @@ def path_query(text: str, path: str, variables: str = "{}", silent: bool = False
 )
 def path_query_array(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
     """jsonb_path_query_array."""
-    return canonical(list(_items(text, path, variables, silent)))
+    return canonical_jsonb(list(_items(text, path, variables, silent)))
 
 
 @implements(
@@ -460,11 +469,11 @@ def path_query_array(text: str, path: str, variables: str = "{}", silent: bool =
 def path_query_first(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
     """jsonb_path_query_first(); it evaluates all items."""
     found = list(_items(text, path, variables, silent))
-    return canonical(found[0]) if found else None
+    return canonical_jsonb(found[0]) if found else None
 
 
 implements("jsonb @? jsonpath")(lambda text, path: path_exists(text, path, "{}", True))
 implements("jsonb @@ jsonpath")(lambda text, path: path_match(text, path, "{}", True))
 implements(*[f"{text}::jsonpath" for text in ("text", "varchar", "bpchar", "name")])(
-    lambda text: text_of(parse_path(text))
+    lambda text: canonical_path_text(parse_jsonpath(text))
 )

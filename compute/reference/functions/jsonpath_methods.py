@@ -10,11 +10,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from typing import Final
 
 from compute.reference.decimals import EXACT
-from compute.reference.functions.json import type_name
+from compute.reference.functions.json import json_typeof
 from sql.errors import SqlError
-from sql.types.json.parser import Tree
-from sql.types.json.path_parser import Step
-from sql.types.json.to_json import is_list
+from sql.types.json.parser import JsonTree
+from sql.types.json.path_parser import PathStep
+from sql.types.json.to_json import is_json_array
 from sql.types.text_input import parse_text
 
 _INT4_MAX: Final = 2**31 - 1
@@ -31,16 +31,16 @@ class PathFailure(Exception):
         self.error = SqlError(sqlstate, message)
 
 
-def method(step: Step, value: Tree, *, strict: bool) -> Tree:
+def apply_item_method(step: PathStep, value: JsonTree, *, strict: bool) -> JsonTree:
     """The result of a method of an item. `strict`: an array is refused, not unwrapped."""
     name = str(step.value)
     if name == "type":
-        return type_name(value)
+        return json_typeof(value)
     if name == "size":
-        if not is_list(value) and strict:
+        if not is_json_array(value) and strict:
             message = "jsonpath item method .size() can only be applied to an array"
             raise PathFailure("22039", message)
-        return Decimal(len(value) if is_list(value) else 1)
+        return Decimal(len(value) if is_json_array(value) else 1)
     if name in _CONVERTED:
         return _CONVERTED[name](step, value)
     if not isinstance(value, Decimal):
@@ -62,7 +62,7 @@ def _invalid(name: str, value: str | Decimal, type_: str) -> PathFailure:
     return PathFailure("22036", message)
 
 
-def _double(_step: Step, value: Tree) -> Tree:
+def _double(_step: PathStep, value: JsonTree) -> JsonTree:
     if isinstance(value, bool) or not isinstance(value, str | Decimal):
         raise _misapplied("double", "a string or numeric")
     try:
@@ -81,7 +81,7 @@ def _special(name: str) -> PathFailure:
     )
 
 
-def _integer(step: Step, value: Tree) -> Tree:
+def _integer(step: PathStep, value: JsonTree) -> JsonTree:
     name = str(step.value)
     type_, bits = _INTEGERS[name]
     match value:
@@ -101,7 +101,7 @@ def _integer(step: Step, value: Tree) -> Tree:
             raise _misapplied(name, "a string or numeric")
 
 
-def _boolean(_step: Step, value: Tree) -> Tree:
+def _boolean(_step: PathStep, value: JsonTree) -> JsonTree:
     if isinstance(value, bool):
         return value
     if not isinstance(value, str | Decimal):
@@ -115,7 +115,7 @@ def _boolean(_step: Step, value: Tree) -> Tree:
         raise _invalid("boolean", value, "boolean") from None
 
 
-def _string(_step: Step, value: Tree) -> Tree:
+def _string(_step: PathStep, value: JsonTree) -> JsonTree:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
@@ -125,7 +125,7 @@ def _string(_step: Step, value: Tree) -> Tree:
     return value
 
 
-def _number(step: Step, value: Tree) -> Tree:
+def _number(step: PathStep, value: JsonTree) -> JsonTree:
     name = str(step.value)
     if isinstance(value, bool) or not isinstance(value, str | Decimal):
         raise _misapplied(name, "a string or numeric")
@@ -139,7 +139,7 @@ def _number(step: Step, value: Tree) -> Tree:
     return _fitted(step, value, number) if step.args else number
 
 
-def _fitted(step: Step, value: str | Decimal, number: Decimal) -> Decimal:
+def _fitted(step: PathStep, value: str | Decimal, number: Decimal) -> Decimal:
     """The number with a precision and a scale."""
     precision, scale = (_modifier(step, place) for place in (0, 1))
     if not 1 <= precision <= _PRECISION_MAX:
@@ -155,7 +155,7 @@ def _fitted(step: Step, value: str | Decimal, number: Decimal) -> Decimal:
     raise _invalid("decimal", value, "numeric")
 
 
-def _modifier(step: Step, place: int) -> int:
+def _modifier(step: PathStep, place: int) -> int:
     given = step.args[place] if place < len(step.args) else None
     if given is None:
         return 0
@@ -167,7 +167,7 @@ def _modifier(step: Step, place: int) -> int:
     return int(given.value)
 
 
-_CONVERTED: Final[Mapping[str, Callable[[Step, Tree], Tree]]] = {
+_CONVERTED: Final[Mapping[str, Callable[[PathStep, JsonTree], JsonTree]]] = {
     "double": _double,
     "bigint": _integer,
     "integer": _integer,

@@ -1,8 +1,8 @@
 """to_char() of numbers: PostgreSQL's number templates (formatting.c), in the locale C.
 
 INVARIANTS
-  V1  a template is parsed once into actions and plain characters; its totals (`Counts`) are known
-      before a number is written or read.
+  V1  a template is parsed once into actions and plain characters; its totals
+      (`NumberTemplateTotals`) are known before a number is written or read.
   V2  writing and reading follow NUM_processor step by step, including its oddities; names are those
       of formatting.c unless there is a better one.
 """
@@ -14,8 +14,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
-from compute.reference.functions.floats import single
-from compute.reference.functions.numbers import in_range, wrapped
+from compute.reference.functions.floats import round_to_float32
+from compute.reference.functions.numbers import in_range, wrap_signed
 from compute.reference.registry import implements
 from sql.errors import SqlError, not_supported
 
@@ -29,7 +29,7 @@ _LOWER: Final = (
     "b", "c", "d", "eeee", "fm", "g", "l", "mi", "pl", "pr", "rn", "sg", "sp", "s", "th", "v",
 )  # fmt: skip
 _SAME: Final = frozenset({"RN", "rn", "TH", "th"})
-WIDE: Final = Context(prec=400, rounding=ROUND_HALF_UP)
+WIDE_TEMPLATE_KEYS: Final = Context(prec=400, rounding=ROUND_HALF_UP)
 _ROMAN: Final = (
     (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"),
     (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
@@ -41,7 +41,7 @@ DIGITS: Final = frozenset("0123456789")
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class NumberTemplateTotals:
     """The totals of a template. `zero_start`, `zero_end`: positions counted from 1, 0 for none."""
 
     pre: int = 0
@@ -67,7 +67,7 @@ def _problem(message: str) -> SqlError:
 
 
 @lru_cache(maxsize=_CACHED_MAX)
-def parsed(template: str) -> tuple[tuple[Node, ...], Counts]:
+def parse_number_template(template: str) -> tuple[tuple[Node, ...], NumberTemplateTotals]:
     """The keywords and characters of a template, and its totals (V1)."""
     nodes: list[Node] = []
     at = 0
@@ -82,7 +82,7 @@ def parsed(template: str) -> tuple[tuple[Node, ...], Counts]:
             at += template[at] == "\\" and template[at + 1 : at + 2] == '"'
             nodes.append((template[at], False))
             at += 1
-    counts = Counts()
+    counts = NumberTemplateTotals()
     for text, is_key in nodes:
         if is_key:
             counts = _counted(counts, text)
@@ -110,7 +110,7 @@ def _quoted(template: str, at: int, nodes: list[Node]) -> int:
 _TOGETHER: Final = {"+", "-", "<"}
 
 
-def _counted(counts: Counts, key: str) -> Counts:
+def _counted(counts: NumberTemplateTotals, key: str) -> NumberTemplateTotals:
     flags = counts.flags
     if "E" in flags and key != "EEEE":
         raise _problem('"EEEE" must be the last pattern used')
@@ -155,7 +155,7 @@ def _counted(counts: Counts, key: str) -> Counts:
             return counts
 
 
-def _digit(counts: Counts, key: str) -> Counts:
+def _digit(counts: NumberTemplateTotals, key: str) -> NumberTemplateTotals:
     flags = counts.flags
     if "<" in flags:
         raise _problem(f'"{key}" must be ahead of "PR"')
@@ -170,7 +170,7 @@ def _digit(counts: Counts, key: str) -> Counts:
     return replace(counts, zero_end=counts.pre + counts.post) if key == "0" else counts
 
 
-def _signed(counts: Counts) -> Counts:
+def _signed(counts: NumberTemplateTotals) -> NumberTemplateTotals:
     flags = counts.flags
     if "S" in flags:
         raise _problem('cannot use "S" twice')
@@ -187,25 +187,25 @@ def _signed(counts: Counts) -> Counts:
 @implements("to_char(numeric,text)")
 def decimal_to_char(value: Decimal, template: str) -> str:
     """to_char(numeric, text)."""
-    nodes, counts = parsed(template)
+    nodes, counts = parse_number_template(template)
     if "R" in counts.flags:
-        return _written(nodes, counts, _roman(rounded(value, 0)), 0, "+")
+        return _written(nodes, counts, _roman(round_half_away(value, 0)), 0, "+")
     if "E" in counts.flags:
         return _scientific(value, counts.post)
     if "V" in counts.flags:
-        value = WIDE.multiply(value, Decimal(10) ** counts.multi)
+        value = WIDE_TEMPLATE_KEYS.multiply(value, Decimal(10) ** counts.multi)
         counts = replace(counts, pre=counts.pre + counts.multi)
-    return _plain(nodes, counts, f"{rounded(value, counts.post):f}")
+    return _plain(nodes, counts, f"{round_half_away(value, counts.post):f}")
 
 
 @implements("to_char(int4,text)")
 def integer_to_char(value: int, template: str) -> str:
     """to_char(integer, text): V multiplies in 32 bits, by a power that C cuts."""
-    return _integer_to_char(value, template, lambda ten: wrapped(value * min(ten, _CUT), 32))
+    return _integer_to_char(value, template, lambda ten: wrap_signed(value * min(ten, _CUT), 32))
 
 
 def _integer_to_char(value: int, template: str, multiplied: Callable[[int], int]) -> str:
-    nodes, counts = parsed(template)
+    nodes, counts = parse_number_template(template)
     if "R" in counts.flags:
         return _written(nodes, counts, _roman(Decimal(value)), 0, "+")
     if "E" in counts.flags:
@@ -221,7 +221,7 @@ def bigint_to_char(value: int, template: str) -> str:
     """to_char(bigint, text). Scientific notation is that of numeric and exact, where an integer's
     is that of a double. V multiplies as `*` does.
     """
-    if "E" in parsed(template)[1].flags:
+    if "E" in parse_number_template(template)[1].flags:
         return decimal_to_char(Decimal(value), template)
 
     def multiplied(ten: int) -> int:
@@ -234,7 +234,7 @@ def float_to_char(value: float, template: str, digits: int) -> str:
     """to_char(double precision, text), to_char(real, text). `digits`: the significant digits of the
     type.
     """
-    nodes, counts = parsed(template)
+    nodes, counts = parse_number_template(template)
     if "R" in counts.flags:
         whole = round(value) if math.isfinite(value) else 0
         return _written(nodes, counts, _roman(Decimal(whole)), 0, "+")
@@ -247,7 +247,7 @@ def float_to_char(value: float, template: str, digits: int) -> str:
         value *= 10.0**counts.multi
         if digits == _FLOAT4_DIGITS:
             # The product is a real, too.
-            value = single(value)
+            value = round_to_float32(value)
         counts = replace(counts, pre=counts.pre + counts.multi)
     before = len(_fixed(abs(value), 0))
     post = 0 if before >= digits else min(counts.post, digits - before)
@@ -261,16 +261,16 @@ def _fixed(value: float, places: int) -> str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-def rounded(value: Decimal, places: int) -> Decimal:
+def round_half_away(value: Decimal, places: int) -> Decimal:
     """Round half away from zero; zero has no sign."""
-    result = value.quantize(Decimal(1).scaleb(-places), context=WIDE)
+    result = value.quantize(Decimal(1).scaleb(-places), context=WIDE_TEMPLATE_KEYS)
     return result if result else abs(result)
 
 
 def _scientific(value: Decimal, places: int) -> str:
     exponent = value.adjusted() if value else 0
     # Rounded up to 10 it stays so, as in PostgreSQL.
-    digits = rounded(value.scaleb(-exponent, WIDE), places)
+    digits = round_half_away(value.scaleb(-exponent, WIDE_TEMPLATE_KEYS), places)
     sign = "" if value < 0 else " "
     return f"{sign}{digits:f}e{'-' if exponent < 0 else '+'}{abs(exponent):02}"
 
@@ -285,7 +285,7 @@ def _roman(value: Decimal) -> str:
     return out
 
 
-def _plain(nodes: tuple[Node, ...], counts: Counts, text: str) -> str:
+def _plain(nodes: tuple[Node, ...], counts: NumberTemplateTotals, text: str) -> str:
     sign = "-" if text.startswith("-") else "+"
     number = text.lstrip("-")
     before = len(number.partition(".")[0])
@@ -294,9 +294,11 @@ def _plain(nodes: tuple[Node, ...], counts: Counts, text: str) -> str:
     return _written(nodes, counts, number, max(counts.pre - before, 0), sign)
 
 
-def _written(nodes: tuple[Node, ...], counts: Counts, number: str, blanks: int, sign: str) -> str:
+def _written(
+    nodes: tuple[Node, ...], counts: NumberTemplateTotals, number: str, blanks: int, sign: str
+) -> str:
     if "R" in counts.flags:
-        counts = Counts(flags=frozenset({"R"}) | (counts.flags & {"FM"}))
+        counts = NumberTemplateTotals(flags=frozenset({"R"}) | (counts.flags & {"FM"}))
         blanks = 0
     return _Writer(counts, number, blanks, sign).run(nodes)
 
@@ -305,7 +307,7 @@ def _written(nodes: tuple[Node, ...], counts: Counts, number: str, blanks: int, 
 class _Writer:
     """NUM_processor for to_char. `blanks`: places before the number's first digit."""
 
-    counts: Counts
+    counts: NumberTemplateTotals
     number: str
     blanks: int
     sign: str

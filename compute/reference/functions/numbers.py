@@ -8,19 +8,19 @@ from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decim
 from itertools import permutations, product
 from typing import Final
 
-from compute.reference.decimals import EXACT, fit
+from compute.reference.decimals import EXACT, fit_to_numeric_type
 from compute.reference.registry import Function, Maker, implements, makes
-from sql.emit.quotient_levels import shown
+from sql.emit.quotient_levels import without_widening_cast
 from sql.errors import SqlError, division_by_zero, out_of_range
 from sql.plan.nodes import Call
-from sql.types.division_scale import decimals
-from sql.types.internal_char import byte_of, character_of, of_integer
-from sql.types.numeric import of_cast
+from sql.types.division_scale import quotient_decimals
+from sql.types.internal_char import byte_of_char, char_as_text, char_of_integer
+from sql.types.numeric import numeric_cast_type
 from sql.types.sql_type import (
     DISPLAY_NAMES,
     NUMERIC,
     NUMERIC_PRECISION_MAX,
-    REGISTERED,
+    REG_TYPES,
     SqlType,
     computed_numeric,
 )
@@ -33,7 +33,7 @@ _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 
 def narrow(value: Decimal, type_: SqlType) -> Decimal:
     """The same number in another type, or 22003."""
-    fitted = fit(value, type_)
+    fitted = fit_to_numeric_type(value, type_)
     if fitted != value:
         raise SqlError("22003", "numeric value has too many digits after the decimal point")
     return fitted
@@ -43,7 +43,7 @@ def divide(left: Decimal, right: Decimal, types: tuple[SqlType, SqlType]) -> Dec
     """The quotient at the scale of `sql/types/division_scale.py`, rounded once, half from zero."""
     if not right:
         raise division_by_zero()
-    scale = decimals(left, right, types)
+    scale = quotient_decimals(left, right, types)
     a, b = int(left.scaleb(38, EXACT)), int(right.scaleb(38, EXACT))
     quotient, rest = divmod(abs(a) * 10**scale, abs(b))
     quotient += rest * 2 >= abs(b)
@@ -53,8 +53,8 @@ def divide(left: Decimal, right: Decimal, types: tuple[SqlType, SqlType]) -> Dec
 @makes("numeric / numeric")
 def make_divide(call: Call) -> Function:
     """`numeric / numeric`."""
-    types = (shown(call.args[0]).type, call.args[1].type)
-    return lambda a, b: fit(divide(a, b, types), call.type)
+    types = (without_widening_cast(call.args[0]).type, call.args[1].type)
+    return lambda a, b: fit_to_numeric_type(divide(a, b, types), call.type)
 
 
 @implements("numeric % numeric", "mod(numeric,numeric)")
@@ -66,7 +66,7 @@ def modulo(a: Decimal, b: Decimal) -> Decimal:
 
 
 @implements("div(numeric,numeric)")
-def whole_quotient(a: Decimal, b: Decimal) -> Decimal:
+def numeric_div(a: Decimal, b: Decimal) -> Decimal:
     """div(a, b): the quotient toward zero."""
     if not b:
         raise division_by_zero()
@@ -146,13 +146,13 @@ def int_invert(x: int) -> int:
     return ~x
 
 
-def wrapped(value: int, bits: int) -> int:
+def wrap_signed(value: int, bits: int) -> int:
     """The value modulo 2^bits, signed."""
     half = 1 << (bits - 1)
     return ((value + half) & ((1 << bits) - 1)) - half
 
 
-def whole_division(a: int, b: int) -> int:
+def integer_divide(a: int, b: int) -> int:
     """Integer division toward zero, as in C."""
     if b == 0:
         raise division_by_zero()
@@ -169,7 +169,7 @@ def remainder(a: int, b: int) -> int:
     return -rest if a < 0 else rest
 
 
-def ranged(function: Callable[..., int]) -> Maker:
+def checked_integer(function: Callable[..., int]) -> Maker:
     """Wrap an integer function whose result must fit its type."""
     return lambda call: lambda *args: in_range(function(*args), call.type.name)
 
@@ -179,7 +179,7 @@ def shift_left(call: Call) -> Function:
     """Wraps; the count is taken modulo the width of the machine's word."""
     name = call.type.name
     mask = 63 if name == "int8" else 31
-    return lambda a, n: wrapped(a << (n & mask), _BITS[name])
+    return lambda a, n: wrap_signed(a << (n & mask), _BITS[name])
 
 
 @makes("int2 >> int4", "int4 >> int4", "int8 >> int4")
@@ -199,15 +199,15 @@ _TWO_OF_A_TYPE: Final[dict[str, Callable[..., int]]] = {
     "{0} # {0}": operator.xor,
 }  # fmt: skip
 _TWO: Final[dict[str, Callable[..., int]]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": whole_division,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": integer_divide,
 }  # fmt: skip
 for _id, _function in {**_ONE, **_TWO_OF_A_TYPE}.items():
-    makes(*map(_id.format, _INTEGERS))(ranged(_function))
+    makes(*map(_id.format, _INTEGERS))(checked_integer(_function))
 for _sign, _function in _TWO.items():
     _pairs = product(_INTEGERS, repeat=2)
-    makes(*[f"{left} {_sign} {right}" for left, right in _pairs])(ranged(_function))
-makes("gcd(int4,int4)", "gcd(int8,int8)")(ranged(math.gcd))
-makes("lcm(int4,int4)", "lcm(int8,int8)")(ranged(math.lcm))
+    makes(*[f"{left} {_sign} {right}" for left, right in _pairs])(checked_integer(_function))
+makes("gcd(int4,int4)", "gcd(int8,int8)")(checked_integer(math.gcd))
+makes("lcm(int4,int4)", "lcm(int8,int8)")(checked_integer(math.lcm))
 
 
 # --- casts between numbers ---------------------------------------------------------------------
@@ -229,28 +229,30 @@ def _to_oid(value: int) -> int:
     return value
 
 
-makes(*[f"{source}::{target}" for source, target in permutations(_INTEGERS, 2)])(ranged(int_plus))
+makes(*[f"{source}::{target}" for source, target in permutations(_INTEGERS, 2)])(
+    checked_integer(int_plus)
+)
 implements("int2::numeric", "int4::numeric", "int8::numeric", "numeric::numeric")(
     EXACT.create_decimal
 )
 implements("bool::int4")(int)
 implements("int4::bool")(bool)
-implements("int4::char")(of_integer)
-implements("char::int4")(byte_of)
-implements("char::bpchar")(character_of)
+implements("int4::char")(char_of_integer)
+implements("char::int4")(byte_of_char)
+implements("char::bpchar")(char_as_text)
 
-_OIDS: Final = ("oid", *REGISTERED)
+_OIDS: Final = ("oid", *REG_TYPES)
 # PostgreSQL reads a negative smallint or integer as the oid with the same bits.
 implements(*[f"{small}::{oid}" for small in ("int2", "int4") for oid in _OIDS])(_unsigned)
 implements(*[f"int8::{oid}" for oid in _OIDS])(_to_oid)
 implements(
     *[f"{oid}::int8" for oid in _OIDS],
-    *[f"oid::{name}" for name in REGISTERED],
-    *[f"{name}::oid" for name in REGISTERED],
+    *[f"oid::{name}" for name in REG_TYPES],
+    *[f"{name}::oid" for name in REG_TYPES],
     "regproc::regprocedure",
     "regprocedure::regproc",
 )(int)
-implements("oid::int4")(lambda x: wrapped(x, 32))
+implements("oid::int4")(lambda x: wrap_signed(x, 32))
 
 
 # --- averages ----------------------------------------------------------------------------------
@@ -262,5 +264,5 @@ def average(values: list[Decimal], type_: SqlType) -> Decimal:
     for value in values:
         total = EXACT.add(total, value)
     count = computed_numeric(19, 0, trim=False)
-    source = replace(of_cast(type_), precision=NUMERIC_PRECISION_MAX)
-    return fit(divide(total, Decimal(len(values)), (source, count)), NUMERIC)
+    source = replace(numeric_cast_type(type_), precision=NUMERIC_PRECISION_MAX)
+    return fit_to_numeric_type(divide(total, Decimal(len(values)), (source, count)), NUMERIC)

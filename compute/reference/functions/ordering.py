@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from compute.reference.functions.datetime import length
+from compute.reference.functions.datetime import interval_length
 from sql.types.enums import enum_of, is_enum
-from sql.types.json.parser import Tree, key_order, tree
+from sql.types.json.parser import JsonTree, jsonb_key_order, parse_json_tree
 from sql.types.sql_type import Interval, SqlType, Value
 
 # A key of any comparable Python type: values of one column have keys of one type.
@@ -56,16 +56,16 @@ def _float_key(value: Value) -> Key:
 
 def _interval_key(value: Value) -> Key:
     assert isinstance(value, Interval), "an interval"
-    return length(value)
+    return interval_length(value)
 
 
 def _jsonb_key(value: Value) -> Key:
     assert isinstance(value, str), "a jsonb"
     # An empty array at the top is the least of all (compareJsonbContainers).
-    return (-1,) if value == "[]" else _tree_key(tree(value))
+    return (-1,) if value == "[]" else _tree_key(parse_json_tree(value))
 
 
-def _tree_key(value: Tree) -> Key:
+def _tree_key(value: JsonTree) -> Key:
     match value:
         case None:
             return (0,)
@@ -76,7 +76,7 @@ def _tree_key(value: Tree) -> Key:
         case Decimal():
             return (2, value)
         case Mapping():
-            keys = sorted(value, key=key_order)
+            keys = sorted(value, key=jsonb_key_order)
             pairs = [part for key in keys for part in (key.encode(), _tree_key(value[key]))]
             return (5, len(keys), tuple(pairs))
         case _:

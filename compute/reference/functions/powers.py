@@ -18,12 +18,12 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
-from compute.reference.decimals import fit
+from compute.reference.decimals import fit_to_numeric_type
 from compute.reference.functions.floats import check_logarithm
 from compute.reference.registry import Function, Maker, makes
 from sql.errors import SqlError, division_by_zero
 from sql.plan.nodes import Call
-from sql.types.division_scale import GROUP, SIGNIFICANT, weight_and_group
+from sql.types.division_scale import DIGITS_PER_GROUP, SIGNIFICANT_DIGITS, weight_and_group
 from sql.types.sql_type import NUMERIC_SCALE_DEFAULT, SqlType
 
 _EXACT: Final = Context(prec=80, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
@@ -32,11 +32,11 @@ _LN_10: Final = 2.302585092994046
 _INT4_MAX: Final = 2**31 - 1
 
 
-def rounded(value: Decimal, weight: int, shown: int) -> Decimal:
+def round_to_weight(value: Decimal, weight: int, shown: int) -> Decimal:
     """Round a value with `weight` digits before the point, of operands that show so many
     decimals.
     """
-    decimals = min(max(SIGNIFICANT - weight, shown, 0), NUMERIC_SCALE_DEFAULT)
+    decimals = min(max(SIGNIFICANT_DIGITS - weight, shown, 0), NUMERIC_SCALE_DEFAULT)
     return value.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
 
 
@@ -56,20 +56,20 @@ def sqrt(value: Decimal, shown: int) -> Decimal:
     if value < 0:
         raise SqlError("2201F", "cannot take square root of a negative number")
     weight, _ = weight_and_group(value)
-    return rounded(_EXACT.sqrt(value), weight * GROUP // 2 + 1, shown)
+    return round_to_weight(_EXACT.sqrt(value), weight * DIGITS_PER_GROUP // 2 + 1, shown)
 
 
 def _exp(value: Decimal, shown: int) -> Decimal:
     """22003 when 38 digits do not hold it."""
     if value > 100:
         raise SqlError("22003", "value overflows numeric format")
-    return rounded(_EXACT.exp(value), int(float(value) * _LOG10_E), shown)
+    return round_to_weight(_EXACT.exp(value), int(float(value) * _LOG10_E), shown)
 
 
 def _ln(value: Decimal, shown: int) -> Decimal:
     """2201E for what has no logarithm."""
     check_logarithm(value)
-    return rounded(_EXACT.ln(value), _weight_of_ln(value), shown)
+    return round_to_weight(_EXACT.ln(value), _weight_of_ln(value), shown)
 
 
 def _log10(value: Decimal, shown: int) -> Decimal:
@@ -85,7 +85,7 @@ def _log(base: Decimal, value: Decimal, shown: int) -> Decimal:
     if not divisor:
         raise division_by_zero()
     logarithm = _EXACT.log10(value) if base == 10 else _EXACT.divide(_EXACT.ln(value), divisor)
-    return rounded(logarithm, _weight_of_ln(value) - _weight_of_ln(base), shown)
+    return round_to_weight(logarithm, _weight_of_ln(value) - _weight_of_ln(base), shown)
 
 
 def _weight_of_ln(value: Decimal) -> int:
@@ -95,10 +95,10 @@ def _weight_of_ln(value: Decimal) -> int:
         if not distance:
             return 0
         weight, group = weight_and_group(distance)
-        return weight * GROUP + int(math.log10(group))
+        return weight * DIGITS_PER_GROUP + int(math.log10(group))
     weight, _ = weight_and_group(value)
-    leading = int(value.scaleb(GROUP * (1 - weight), _EXACT))
-    found = math.log(leading) + (weight - 1) * GROUP * _LN_10
+    leading = int(value.scaleb(DIGITS_PER_GROUP * (1 - weight), _EXACT))
+    found = math.log(leading) + (weight - 1) * DIGITS_PER_GROUP * _LN_10
     return int(math.log10(abs(found)))
 
 
@@ -118,7 +118,7 @@ def _power(base: Decimal, exponent: Decimal, shown: int) -> Decimal:
         raise SqlError("22003", "value overflows numeric format")
     if is_whole:
         exponent = exponent.to_integral_value()
-    return rounded(_EXACT.power(base, exponent), int(digits), shown)
+    return round_to_weight(_EXACT.power(base, exponent), int(digits), shown)
 
 
 def _made(function: Callable[..., Decimal]) -> Maker:
@@ -129,7 +129,7 @@ def _made(function: Callable[..., Decimal]) -> Maker:
 
         def run(*values: Decimal) -> Decimal:
             shown = max(map(shown_decimals, values, types))
-            return fit(function(*values, shown), call.type)
+            return fit_to_numeric_type(function(*values, shown), call.type)
 
         return run
 

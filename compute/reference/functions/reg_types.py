@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Any, Final
 
 from compute.reference.registry import implements
-from sql.binder.resolve.function_names import function_called, function_named
+from sql.binder.resolve.function_names import function_oid_by_name, function_oid_by_signature
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.qualified_names import folded, name_parts, relation_parts
-from sql.parser.type_names import check_type_name
+from sql.parser.qualified_names import fold_identifier, qualified_name_parts, relation_name_parts
+from sql.parser.type_names import check_type_syntax
 from sql.types.sql_type import quoted_name
 
 _OID_MAX: Final = (1 << 32) - 1
@@ -31,7 +31,7 @@ _MISSING: Final = {
 
 
 @implements("meridian_found(text,text,text)")
-def found(kind: str, text: str, names: str) -> int | None:
+def oid_or_null(kind: str, text: str, names: str) -> int | None:
     """to_regclass() and the like: NULL if there is no such object, or the text is no name."""
     number = _number(text)
     if number is not None:
@@ -47,7 +47,7 @@ def found(kind: str, text: str, names: str) -> int | None:
 
 
 @implements("meridian_oid(text,text,text)")
-def oid(kind: str, text: str, names: str) -> int:
+def oid_or_error(kind: str, text: str, names: str) -> int:
     """The same for a cast, which raises an error. A relation has no name that is a number
     (text_regclass).
     """
@@ -62,7 +62,7 @@ def oid(kind: str, text: str, names: str) -> int:
 
 
 @implements("meridian_plain(text,text,text)")
-def plain(kind: str, name: str, names: str) -> int:
+def oid_of_exact_name(kind: str, name: str, names: str) -> int:
     """The oid of exactly this name, as privilege functions take it: of a `role`, a `grantee` (which
     may be PUBLIC) or a `namespace`.
     """
@@ -99,10 +99,10 @@ def _looked_up(kind: str, text: str, known: dict[str, Any]) -> int | None:
     if kind == "type":
         return _type(text, known)
     if kind == "proc":
-        return function_named(text, None)
+        return function_oid_by_name(text, None)
     if kind == "procedure":
-        return function_called(text, None)
-    parts = _relation(text, known) if kind == "class" else name_parts(text, None)
+        return function_oid_by_signature(text, None)
+    parts = _relation(text, known) if kind == "class" else qualified_name_parts(text, None)
     if kind != "class" and len(parts) != 1:
         raise SqlError("42602", "invalid name syntax")
     answer: int | None = known["names"].get(".".join(map(quoted_name, parts)))
@@ -111,7 +111,7 @@ def _looked_up(kind: str, text: str, known: dict[str, Any]) -> int | None:
 
 def _relation(text: str, known: dict[str, Any]) -> list[str]:
     """Its schema and name; raises what RangeVarGetRelid does."""
-    parts = relation_parts(text, known["database"], None)
+    parts = relation_name_parts(text, known["database"], None)
     if len(parts) == 2:
         parts[0] = known["aliases"].get(parts[0], parts[0])
         if parts[0] not in known["schemas"]:
@@ -123,7 +123,7 @@ def _type(text: str, known: dict[str, Any]) -> int | None:
     if "(" in text:
         raise not_supported("a type with modifiers, as a value,", None)
     name = re.sub(r"\s+", " ", text.strip())
-    name = name if '"' in name else folded(name)
+    name = name if '"' in name else fold_identifier(name)
     for key in (name, name.removeprefix("pg_catalog.")):
         answer: int | None = known["names"].get(key)
         if answer is not None:
@@ -131,5 +131,5 @@ def _type(text: str, known: dict[str, Any]) -> int | None:
     if name in known["relations"]:
         raise not_supported("a table as a type", None)
     if text.strip():
-        check_type_name(text)
+        check_type_syntax(text)
     return None

@@ -17,18 +17,18 @@ from functools import lru_cache
 from typing import Final
 
 from sql.errors import not_supported
-from sql.regex.characters import Ranges, character_class, contains
+from sql.regex.characters import Ranges, character_class, contains_character
 from sql.regex.syntax import (
     Anchor,
     AnchorKind,
     BackReference,
+    CapturingGroup,
     Chain,
     Characters,
     Either,
-    Group,
-    Look,
-    Node,
+    Lookaround,
     Regex,
+    RegexNode,
     Repeat,
     has_back_references,
     sequence,
@@ -48,7 +48,7 @@ class _Table(dict[int, str]):
         self._ranges = ranges
 
     def __missing__(self, code: int) -> str:
-        found = "1" if contains(self._ranges, code) else "0"
+        found = "1" if contains_character(self._ranges, code) else "0"
         if len(self) < _TABLES_MAX:
             self[code] = found
         return found
@@ -59,7 +59,7 @@ def _table(ranges: Ranges) -> _Table:
     return _Table(ranges)
 
 
-class Subject:
+class SearchedText:
     """A text to search."""
 
     def __init__(self, text: str) -> None:
@@ -68,7 +68,7 @@ class Subject:
         self.everywhere = (1 << (len(text) + 1)) - 1
         self._reversed = text[::-1]
         self._masks: dict[Ranges, int] = {}
-        self._places: dict[Node, int] = {}
+        self._places: dict[RegexNode, int] = {}
 
     def mask(self, ranges: Ranges) -> int:
         """The positions before characters of a set."""
@@ -78,7 +78,7 @@ class Subject:
             self._masks[ranges] = found
         return found
 
-    def places(self, node: Anchor | Look) -> int:
+    def places(self, node: Anchor | Lookaround) -> int:
         """The positions where an anchor or a lookaround constraint holds."""
         found = self._places.get(node)
         if found is None:
@@ -113,19 +113,19 @@ class Subject:
             case _:
                 return self.everywhere & ~(starts | ends)
 
-    def _looked(self, node: Look) -> int:
+    def _looked(self, node: Lookaround) -> int:
         carry = self.ahead if node.behind else self.back
         found = carry(node.node, self.everywhere)
         return self.everywhere & ~found if node.negative else found
 
     # --- carrying sets through nodes ---
 
-    def ahead(self, node: Node, places: int) -> int:
+    def ahead(self, node: RegexNode, places: int) -> int:
         """The positions where the node ends if it begins at one of these."""
         match node:
             case Characters(ranges):
                 return (places & self.mask(ranges)) << 1
-            case Anchor() | Look():
+            case Anchor() | Lookaround():
                 return places & self.places(node)
             case Chain(items):
                 for item in items:
@@ -133,19 +133,19 @@ class Subject:
                 return places
             case Either(items):
                 return self._either([self.ahead(item, places) for item in items])
-            case Group(inner):
+            case CapturingGroup(inner):
                 return self.ahead(inner, places)
             case Repeat():
                 return self._repeated(node, places, forward=True)
             case BackReference():
                 raise not_supported("back-references where it matters what is matched")
 
-    def back(self, node: Node, places: int) -> int:
+    def back(self, node: RegexNode, places: int) -> int:
         """The positions where the node begins if it ends at one of these."""
         match node:
             case Characters(ranges):
                 return (places >> 1) & self.mask(ranges)
-            case Anchor() | Look():
+            case Anchor() | Lookaround():
                 return places & self.places(node)
             case Chain(items):
                 for item in reversed(items):
@@ -153,7 +153,7 @@ class Subject:
                 return places
             case Either(items):
                 return self._either([self.back(item, places) for item in items])
-            case Group(inner):
+            case CapturingGroup(inner):
                 return self.back(inner, places)
             case Repeat():
                 return self._repeated(node, places, forward=False)
@@ -208,7 +208,7 @@ class _Part:
     `repeated`: any of 0 to `most` repetitions; `number`: the capturing group.
     """
 
-    node: Node
+    node: RegexNode
     flags: int = 0
     left: "_Part | None" = None
     right: "_Part | None" = None
@@ -235,9 +235,9 @@ def _messy(flags: int) -> bool:
     return bool(flags & (_MIXED | _REMEMBERS))
 
 
-def _part(node: Node) -> _Part:
+def _part(node: RegexNode) -> _Part:
     match node:
-        case Group(inner, number):
+        case CapturingGroup(inner, number):
             below = _part(inner)
             return _Part(node, below.flags | _REMEMBERS, repeated=below, number=number)
         case Either(items):
@@ -254,7 +254,7 @@ def _part(node: Node) -> _Part:
             return _Part(node)
 
 
-def _branch(items: Sequence[Node]) -> _Part:
+def _branch(items: Sequence[RegexNode]) -> _Part:
     """The first stretch that is one part, the item that ends it, and the rest."""
     flags = 0
     for index, item in enumerate(items):
@@ -266,7 +266,7 @@ def _branch(items: Sequence[Node]) -> _Part:
             prefers = {None: 0, False: _LONGER, True: _SHORTER}[item.lazy]
         inner = _part(atom)
         together = flags | prefers | inner.flags
-        if not isinstance(atom, Group) and not _messy(_up(together)):
+        if not isinstance(atom, CapturingGroup) and not _messy(_up(together)):
             flags = together
             continue
         part = _quantified(item, inner, prefers)
@@ -282,7 +282,7 @@ def _joined(left: _Part, right: _Part) -> _Part:
     )
 
 
-def _quantified(item: Node, inner: _Part, prefers: int) -> _Part:
+def _quantified(item: RegexNode, inner: _Part, prefers: int) -> _Part:
     if not isinstance(item, Repeat):
         return inner
     flags = _combined(prefers, inner.flags)
@@ -311,15 +311,15 @@ class Matcher:
         self._node = regex.node
         self._part = _part(regex.node)
 
-    def occurs(self, subject: Subject) -> bool:
+    def occurs(self, subject: SearchedText) -> bool:
         """Whether it matches anywhere."""
         return bool(subject.back(self._node, subject.everywhere))
 
-    def starts(self, subject: Subject) -> int:
+    def starts(self, subject: SearchedText) -> int:
         """The set of positions where a match begins."""
         return subject.back(self._node, subject.everywhere)
 
-    def match_at(self, subject: Subject, start: int) -> list[Span | None]:
+    def match_at(self, subject: SearchedText, start: int) -> list[Span | None]:
         """The match that begins there: its span, then those of the groups."""
         ends = subject.ahead(self._node, 1 << start)
         end = _lowest(ends) if self._part.shorter else ends.bit_length() - 1
@@ -330,7 +330,7 @@ class Matcher:
 
 
 @lru_cache(maxsize=_CACHED_MAX)
-def matcher(regex: Regex) -> Matcher:
+def compile_matcher(regex: Regex) -> Matcher:
     """The compiled pattern of a tree (cached); 0A000 for back-references."""
     if has_back_references(regex.node):
         raise not_supported("back-references where it matters what is matched")
@@ -345,7 +345,9 @@ def _chosen(part: _Part, places: int) -> int:
     return _lowest(places) if part.shorter else places.bit_length() - 1
 
 
-def _tell(subject: Subject, part: _Part, start: int, end: int, spans: list[Span | None]) -> None:
+def _tell(
+    subject: SearchedText, part: _Part, start: int, end: int, spans: list[Span | None]
+) -> None:
     """Find what the groups of a part match, given that the part matches from start to end."""
     if part.left is not None and part.right is not None:
         ends = subject.ahead(part.left.node, 1 << start)
@@ -371,7 +373,7 @@ def _tell(subject: Subject, part: _Part, start: int, end: int, spans: list[Span 
         _tell(subject, part.repeated, last, end, spans)
 
 
-def _last_repetition(subject: Subject, part: _Part, inner: _Part, start: int, end: int) -> int:
+def _last_repetition(subject: SearchedText, part: _Part, inner: _Part, start: int, end: int) -> int:
     """Where the last of several repetitions begins, none of which is empty."""
     # reaching[r]: from where r repetitions or fewer come to the end.
     reaching = [1 << end]

@@ -11,16 +11,16 @@ from typing import Final
 
 import regex as backtracking
 
-from compute.reference.functions.regex_match import Matcher, Span, Subject, matcher
-from compute.reference.functions.text import make_pattern, negated
+from compute.reference.functions.regex_match import Matcher, SearchedText, Span, compile_matcher
+from compute.reference.functions.text import make_pattern, negate_match
 from compute.reference.registry import Function, implements, makes
 from sql.emit.patterns import python_regex
 from sql.errors import SqlError, not_supported
-from sql.regex.like import similar_regex, with_backslash
+from sql.regex.like import similar_regex, with_default_escape
 from sql.regex.parser import parse_regex
-from sql.regex.syntax import Flags, has_back_references, with_letters
+from sql.regex.syntax import Flags, has_back_references, with_option_letters
 from sql.types.array_text import format_array
-from sql.types.limits import check_text, joined
+from sql.types.limits import check_text_length, join_within_limit
 
 _CACHED_MAX: Final = 1024
 
@@ -30,21 +30,23 @@ SECONDS_MAX: Final = 1.0
 Match = list[Span | None]
 
 
-def read_flags(letters: str) -> tuple[Flags, bool]:
+def parse_flags(letters: str) -> tuple[Flags, bool]:
     """Parse the flags of a call; and whether `g` is among them."""
     flags = Flags()
     for letter in letters:
         if letter != "g":
-            found = with_letters(flags, letter, embedded=False)
+            found = with_option_letters(flags, letter, embedded=False)
             if found is None:
                 raise SqlError("22023", f'invalid regular expression option: "{letter}"')
             flags = found
     return flags, "g" in letters
 
 
-def matches(text: str, regex: Matcher, start: int = 0, *, every: bool = True) -> Iterator[Match]:
+def find_matches(
+    text: str, regex: Matcher, start: int = 0, *, every: bool = True
+) -> Iterator[Match]:
     """The matches from a position on, from left to right, without overlaps (B1)."""
-    subject = Subject(text)
+    subject = SearchedText(text)
     starts = regex.starts(subject) >> start << start
     while starts:
         first = (starts & -starts).bit_length() - 1
@@ -59,7 +61,7 @@ def matches(text: str, regex: Matcher, start: int = 0, *, every: bool = True) ->
 
 
 def _matcher(pattern: str, flags: Flags) -> Matcher:
-    return matcher(parse_regex(pattern, flags))
+    return compile_matcher(parse_regex(pattern, flags))
 
 
 # --- does it match -----------------------------------------------------------------------------
@@ -79,14 +81,14 @@ def _searcher(pattern: str, flags: Flags) -> Matcher | backtracking.Pattern[str]
 def _occurs(text: str, pattern: str, flags: Flags) -> bool:
     found = _searcher(pattern, flags)
     if isinstance(found, Matcher):
-        return found.occurs(Subject(text))
+        return found.occurs(SearchedText(text))
     try:
         return found.search(text, concurrent=True, timeout=SECONDS_MAX) is not None
     except TimeoutError:
         raise SqlError("54000", "regular expression with back-references is too complex") from None
 
 
-def search(*, ignore_case: bool) -> Function:
+def regex_operator(*, ignore_case: bool) -> Function:
     """The operators `~` and `~*`."""
     flags = Flags(ignore_case=ignore_case)
     return lambda text, pattern: _occurs(text, pattern, flags)
@@ -99,7 +101,7 @@ def regexp_like(text: str, pattern: str, letters: str = "") -> bool:
 
 
 def _without_global(letters: str, name: str) -> Flags:
-    flags, every = read_flags(letters)
+    flags, every = parse_flags(letters)
     if every:
         raise SqlError("22023", f'{name} does not support the "global" option')
     return flags
@@ -121,7 +123,7 @@ def regexp_count(text: str, pattern: str, start: int = 1, letters: str = "") -> 
     """The number of matches."""
     first = _at_least(1, "start", start) - 1
     flags = _without_global(letters, "regexp_count()")
-    return sum(1 for _ in matches(text, _matcher(pattern, flags), first))
+    return sum(1 for _ in find_matches(text, _matcher(pattern, flags), first))
 
 
 @implements(
@@ -158,7 +160,7 @@ def _nth_span(text: str, regex: Matcher, first: int, nth: int, group: int) -> Sp
         group = 0
     if group > regex.groups:
         return None
-    for index, match in enumerate(matches(text, regex, first), 1):
+    for index, match in enumerate(find_matches(text, regex, first), 1):
         if index == nth:
             return match[group]
     return None
@@ -187,7 +189,7 @@ def regexp_substr(
 def regexp_match(text: str, pattern: str, letters: str = "") -> tuple[str | None, ...] | None:
     """The groups of the first match, or the match itself if there are none."""
     regex = _matcher(pattern, _without_global(letters, "regexp_match()"))
-    match = next(matches(text, regex, every=False), None)
+    match = next(find_matches(text, regex, every=False), None)
     if match is None:
         return None
     spans = match[1:] or match
@@ -197,7 +199,7 @@ def regexp_match(text: str, pattern: str, letters: str = "") -> tuple[str | None
 @implements("meridian_regexp_matches(text,text)", "meridian_regexp_matches(text,text,text)")
 def regexp_matches(text: str, pattern: str, letters: str = "") -> tuple[str, ...]:
     """The groups of the first match, or with `g` of each, as texts of arrays."""
-    flags, every = read_flags(letters)
+    flags, every = parse_flags(letters)
     return tuple(
         format_array(
             tuple(
@@ -205,7 +207,7 @@ def regexp_matches(text: str, pattern: str, letters: str = "") -> tuple[str, ...
             ),
             str,
         )
-        for match in matches(text, _matcher(pattern, flags), every=every)
+        for match in find_matches(text, _matcher(pattern, flags), every=every)
     )
 
 
@@ -215,7 +217,7 @@ def regexp_split(text: str, pattern: str, letters: str = "") -> tuple[str, ...]:
     regex = _matcher(pattern, _without_global(letters, "regexp_split_to_array()"))
     parts: list[str] = []
     done = before = 0
-    for match in matches(text, regex):
+    for match in find_matches(text, regex):
         span = match[0]
         assert span is not None, "the whole is always matched"
         start, end = span
@@ -247,7 +249,7 @@ def regexp_replace(text: str, pattern: str, replacement: str, letters: str = "")
         )
         message = f'invalid regular expression option: "{letters[0]}"'
         raise SqlError("22023", message, hint=hint)
-    flags, every = read_flags(letters)
+    flags, every = parse_flags(letters)
     return _replaced(text, _matcher(pattern, flags), replacement, 0, 0 if every else 1)
 
 
@@ -266,7 +268,7 @@ def regexp_replace_from(
     first = _at_least(1, "start", start) - 1
     if nth is not None:
         _at_least(0, "n", nth)
-    flags, every = read_flags(letters)
+    flags, every = parse_flags(letters)
     wanted = nth if nth is not None else 0 if every else 1
     return _replaced(text, _matcher(pattern, flags), replacement, first, wanted)
 
@@ -280,7 +282,7 @@ def regexp_replace_first(text: str, pattern: str, replacement: str, start: int) 
 def _replaced(text: str, regex: Matcher, replacement: str, start: int, nth: int) -> str:
     pieces, done, length = _pieces(replacement), 0, 0
     out: list[str] = []
-    for index, match in enumerate(matches(text, regex, start, every=nth != 1), 1):
+    for index, match in enumerate(find_matches(text, regex, start, every=nth != 1), 1):
         if nth and index != nth:
             continue
         whole = match[0]
@@ -295,8 +297,8 @@ def _replaced(text: str, regex: Matcher, replacement: str, start: int, nth: int)
         if nth:
             break
         length += len(replacement)
-        check_text(length)
-    return joined([*out, text[done:]])
+        check_text_length(length)
+    return join_within_limit([*out, text[done:]])
 
 
 @lru_cache(maxsize=_CACHED_MAX)
@@ -328,14 +330,16 @@ def similar_escape(pattern: str | None, escape: str | None) -> str | None:
     return similar_regex(pattern, "\\" if escape is None else escape)
 
 
-implements("like_escape(text,text)")(with_backslash)
+implements("like_escape(text,text)")(with_default_escape)
 implements("similar_to_escape(text)", "similar_to_escape(text,text)")(similar_regex)
 implements("substring(text,text,text)")(lambda x, p, e: substring(x, similar_regex(p, e)))
 
 
-_SEARCH: Final = search(ignore_case=False)
-_SEARCH_CASELESS: Final = search(ignore_case=True)
+_SEARCH: Final = regex_operator(ignore_case=False)
+_SEARCH_CASELESS: Final = regex_operator(ignore_case=True)
 makes("text ~ text", "bpchar ~ text", "name ~ text")(make_pattern(_SEARCH))
-makes("text !~ text", "bpchar !~ text", "name !~ text")(make_pattern(negated(_SEARCH)))
+makes("text !~ text", "bpchar !~ text", "name !~ text")(make_pattern(negate_match(_SEARCH)))
 makes("text ~* text", "bpchar ~* text", "name ~* text")(make_pattern(_SEARCH_CASELESS))
-makes("text !~* text", "bpchar !~* text", "name !~* text")(make_pattern(negated(_SEARCH_CASELESS)))
+makes("text !~* text", "bpchar !~* text", "name !~* text")(
+    make_pattern(negate_match(_SEARCH_CASELESS))
+)

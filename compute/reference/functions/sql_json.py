@@ -9,24 +9,37 @@ from decimal import Decimal
 from itertools import count
 from typing import Final
 
-from compute.reference.functions.jsonpath import SWALLOWED, found_items, path_exists
+from compute.reference.functions.jsonpath import SUPPRESSED_SQLSTATES, path_exists, path_items
 from compute.reference.registry import Function, Maker, implements, makes
-from sql.errors import NotHeld, SqlError
+from sql.errors import OutOfEngineRange, SqlError
 from sql.plan.nodes import Call
 from sql.types.json.parser import (
-    Tree,
-    canonical,
+    JsonTree,
+    canonical_jsonb,
     has_unique_keys,
-    number_text,
+    json_number_text,
     parse_json,
-    quoted,
-    tree,
+    parse_json_tree,
+    quote_json,
 )
-from sql.types.json.to_json import is_list, json_text, json_tree, key_text
+from sql.types.json.to_json import (
+    is_json_array,
+    value_to_json,
+    value_to_json_key,
+    value_to_json_tree,
+)
 from sql.types.sql_type import SqlType, Value
 from sql.types.text_input import apply_typmod, parse_text
 
-_OF_DATA: Final = SWALLOWED | {"22034", "2203F", "22P02", "22003", "22001", "22007", "22008"}
+_OF_DATA: Final = SUPPRESSED_SQLSTATES | {
+    "22034",
+    "2203F",
+    "22P02",
+    "22003",
+    "22001",
+    "22007",
+    "22008",
+}
 
 
 # --- constructors ------------------------------------------------------------------------------
@@ -46,14 +59,16 @@ def _object(*, binary: bool) -> Maker:
                 # The keys of what is left out are looked at, but for json's that may come twice.
                 if binary or unique or not (absent and value is None)
             ]
-            check_unique([key for key, _, _ in pairs] if unique else (), binary=binary)
+            check_unique_keys([key for key, _, _ in pairs] if unique else (), binary=binary)
             kept = [pair for pair in pairs if not (absent and pair[1] is None)]
             if binary:
                 # What is JSON's own null is left out, too.
-                trees = {key: json_tree(value, t, zone) for key, value, t in kept}
+                trees = {key: value_to_json_tree(value, t, zone) for key, value, t in kept}
                 found = {key: tree for key, tree in trees.items() if not (absent and tree is None)}
-                return canonical(found)
-            shown = [f"{quoted(key)} : {json_text(value, t, zone)}" for key, value, t in kept]
+                return canonical_jsonb(found)
+            shown = [
+                f"{quote_json(key)} : {value_to_json(value, t, zone)}" for key, value, t in kept
+            ]
             return f"{{{', '.join(shown)}}}"
 
         return run
@@ -73,8 +88,10 @@ def _array(*, binary: bool) -> Maker:
                 if not (absent and value is None)
             ]
             if binary:
-                return canonical([json_tree(value, type_, zone) for value, type_ in kept])
-            return f"[{', '.join(json_text(value, type_, zone) for value, type_ in kept)}]"
+                return canonical_jsonb(
+                    [value_to_json_tree(value, type_, zone) for value, type_ in kept]
+                )
+            return f"[{', '.join(value_to_json(value, type_, zone) for value, type_ in kept)}]"
 
         return run
 
@@ -87,15 +104,15 @@ def _key(key: Value, type_: SqlType, zone: str, argument: int | None) -> str:
         raise SqlError("22023", f"argument {argument}: key must not be null")
     if key is None:
         raise SqlError("22004", "null value not allowed for object key")
-    return key_text(key, type_, zone)
+    return value_to_json_key(key, type_, zone)
 
 
-def check_unique(keys: Sequence[str], *, binary: bool) -> None:
+def check_unique_keys(keys: Sequence[str], *, binary: bool) -> None:
     """Raises 22030 for a duplicate key."""
     seen: set[str] = set()
     for key in keys:
         if key in seen:
-            named = "" if binary else f": {quoted(key)}"
+            named = "" if binary else f": {quote_json(key)}"
             raise SqlError("22030", f"duplicate JSON object key value{named}")
         seen.add(key)
 
@@ -131,7 +148,7 @@ def _exists(text: str, path: str, variables: str, on_error: str) -> Value:
     try:
         return path_exists(text, path, variables)
     except SqlError as error:
-        if on_error == "error" or error.sqlstate not in SWALLOWED:
+        if on_error == "error" or error.sqlstate not in SUPPRESSED_SQLSTATES:
             raise
         return {"true": True, "false": False}.get(on_error)
 
@@ -140,14 +157,14 @@ def _exists(text: str, path: str, variables: str, on_error: str) -> Value:
 def _items(text: str, path: str, variables: str, on_error: str) -> Value:
     """The rows of JSON_TABLE; none of a path that fails, unless that is said."""
     try:
-        return tuple([canonical(item) for item in found_items(text, path, variables)])
+        return tuple([canonical_jsonb(item) for item in path_items(text, path, variables)])
     except SqlError as error:
-        if on_error == "error" or error.sqlstate not in SWALLOWED:
+        if on_error == "error" or error.sqlstate not in SUPPRESSED_SQLSTATES:
             raise
         return ()
 
 
-_Reading = Callable[[Sequence[Tree], str], Value]
+_Reading = Callable[[Sequence[JsonTree], str], Value]
 
 
 def _answering(read: _Reading) -> Callable[..., Value]:
@@ -164,13 +181,13 @@ def _answering(read: _Reading) -> Callable[..., Value]:
         if None in given:
             return None
         try:
-            items = list(found_items(*map(str, given)))
+            items = list(path_items(*map(str, given)))
             if items:
                 return read(items, zone)
         except SqlError as error:
             if on_error == "error" or error.sqlstate not in _OF_DATA:
                 raise
-            if isinstance(error, NotHeld):
+            if isinstance(error, OutOfEngineRange):
                 raise
             return if_error
         if on_empty == "error":
@@ -184,12 +201,12 @@ def _answering(read: _Reading) -> Callable[..., Value]:
 def _value(call: Call) -> Function:
     type_ = call.type
 
-    def read(items: Sequence[Tree], zone: str) -> Value:
+    def read(items: Sequence[JsonTree], zone: str) -> Value:
         message = "JSON path expression in JSON_VALUE must return single scalar item"
         if len(items) > 1:
             raise SqlError("22034", message)
         (item,) = items
-        if isinstance(item, Mapping) or is_list(item):
+        if isinstance(item, Mapping) or is_json_array(item):
             raise SqlError("2203F", message)
         return None if item is None else _converted(item, type_, zone)
 
@@ -197,14 +214,14 @@ def _value(call: Call) -> Function:
     return lambda text, path, variables, *rest: answer((text, path, variables), *rest)
 
 
-def _converted(item: Tree, type_: SqlType, zone: str) -> Value:
+def _converted(item: JsonTree, type_: SqlType, zone: str) -> Value:
     if type_.name in ("json", "jsonb"):
-        return canonical(item)
+        return canonical_jsonb(item)
     match item:
         case bool():
             text = "t" if item else "f"
         case Decimal():
-            text = number_text(item)
+            text = json_number_text(item)
         case _:
             text = str(item)
     return apply_typmod(parse_text(type_.name, text, timezone=zone), type_, explicit=False)
@@ -215,9 +232,9 @@ def _query(call: Call) -> Function:
     type_ = call.type
 
     def reading(wrapper: str, omits: bool) -> _Reading:
-        def read(items: Sequence[Tree], _zone: str) -> Value:
+        def read(items: Sequence[JsonTree], _zone: str) -> Value:
             if wrapper == "always" or (wrapper == "several" and len(items) > 1):
-                return canonical(list(items))
+                return canonical_jsonb(list(items))
             if len(items) > 1:
                 message = (
                     "JSON path expression in JSON_QUERY must return single item when no wrapper"
@@ -226,8 +243,10 @@ def _query(call: Call) -> Function:
                 raise SqlError("22034", message)
             (item,) = items
             if not omits or not isinstance(item, str):
-                return canonical(item)
-            return item if type_.name == "text" else canonical(tree(parse_json(item)))
+                return canonical_jsonb(item)
+            return (
+                item if type_.name == "text" else canonical_jsonb(parse_json_tree(parse_json(item)))
+            )
 
         return read
 

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from compute.reference.functions.datetime import minus, plus
-from compute.reference.functions.intervals import divided_by, times
+from compute.reference.functions.datetime import interval_add, interval_subtract
+from compute.reference.functions.intervals import interval_divide, interval_multiply
 from compute.reference.functions.ordering import ordering_key
-from compute.reference.registry import Folder, FolderMaker, Rows, folds
+from compute.reference.registry import AggregateFold, FolderMaker, Rows, folds
 from sql.errors import SqlError
 from sql.plan.nodes import Aggregate
 from sql.types.sql_type import Interval, Value
@@ -88,7 +88,7 @@ def _r2(sums: _Sums) -> float | None:
 
 
 @folds("regr_count(float8,float8)")
-def _count(_call: Aggregate) -> Folder:
+def _count(_call: Aggregate) -> AggregateFold:
     return lambda rows: sum(1 for row in rows if None not in row)
 
 
@@ -126,7 +126,7 @@ def _continuous(rows: Rows, fraction: float) -> Value:
         return low
     share = place - first
     if isinstance(low, Interval) and isinstance(high, Interval):
-        return plus(low, times(minus(high, low), share))
+        return interval_add(low, interval_multiply(interval_subtract(high, low), share))
     assert isinstance(low, float), "floats or intervals"
     assert isinstance(high, float), "floats or intervals"
     return low + share * (high - low)
@@ -138,7 +138,7 @@ def _discrete(rows: Rows, fraction: float) -> Value:
 
 
 @folds("mode(anyelement)")
-def _mode(call: Aggregate) -> Folder:
+def _mode(call: Aggregate) -> AggregateFold:
     """The most frequent, the first of several."""
     key = ordering_key(call.args[0].type)
 
@@ -160,7 +160,7 @@ def _mode(call: Aggregate) -> Folder:
 
 
 @folds("any_value(anyelement)")
-def _any_value(_call: Aggregate) -> Folder:
+def _any_value(_call: Aggregate) -> AggregateFold:
     return lambda rows: rows[0][0] if rows else None
 
 
@@ -168,17 +168,17 @@ def _interval_total(rows: Rows) -> Interval:
     total = Interval()
     for value, *_ in rows:
         assert isinstance(value, Interval), "intervals"
-        total = plus(total, value)
+        total = interval_add(total, value)
     return total
 
 
 @folds("sum(interval)", "avg(interval)")
-def _intervals(call: Aggregate) -> Folder:
+def _intervals(call: Aggregate) -> AggregateFold:
     def run(rows: Rows) -> Value:
         if not rows:
             return None
         total = _interval_total(rows)
-        return total if call.function.name == "sum" else divided_by(total, float(len(rows)))
+        return total if call.function.name == "sum" else interval_divide(total, float(len(rows)))
 
     return run
 

@@ -9,7 +9,7 @@ from compute.reference.functions.text import cast_text, quote_literal
 from compute.reference.registry import Function, implements, makes
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import Call
-from sql.types.limits import check_text, joined
+from sql.types.limits import check_text_length, join_within_limit
 from sql.types.sql_type import SqlType, Value, quoted_name
 from sql.types.text_output import format_text
 
@@ -134,7 +134,7 @@ class _Format:
             else:
                 out.append(self._formatted(self._specifier()))
             self._at += 1
-        return joined(out)
+        return join_within_limit(out)
 
     def _advance(self) -> None:
         self._at += 1
@@ -205,7 +205,7 @@ class _Format:
         width = self._width(found)
         value, type_ = self._argument(found.position)
         text = self._converted(found.kind, value, type_)
-        check_text(abs(width))
+        check_text_length(abs(width))
         if width < 0 or found.left:
             return text.ljust(abs(width))
         return text.rjust(width)

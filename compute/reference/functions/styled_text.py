@@ -2,22 +2,24 @@
 
 from compute.reference.registry import Function, makes
 from sql.plan.nodes import Call
-from sql.types.records import encoded
+from sql.types.records import encode_record
 from sql.types.sql_type import Value
 from sql.types.styled_output import styled_text
-from sql.types.styles import Styles, unpacked
+from sql.types.styles import Styles, unpack_styles
 
 
 @makes("row(any)")
 def _row_value(call: Call) -> Function:
     types = [arg.type for arg in call.args[:-1]]
-    return lambda *args: encoded(args[:-1], types, str(args[-1]))
+    return lambda *args: encode_record(args[:-1], types, str(args[-1]))
 
 
 @makes("styled_row(any)")
 def _styled_row_value(call: Call) -> Function:
     types = [arg.type for arg in call.args[:-2]]
-    return lambda *args: encoded(args[:-2], types, str(args[-1]), unpacked(str(args[-2])))
+    return lambda *args: encode_record(
+        args[:-2], types, str(args[-1]), unpack_styles(str(args[-2]))
+    )
 
 
 @makes("styled(any)")
@@ -29,7 +31,7 @@ def _styled(call: Call) -> Function:
         return None if value is None else styled_text(value, shown, styles, timezone=timezone)
 
     def styled(value: Value, how: Value, timezone: Value) -> Value:
-        styles, zone = unpacked(str(how)), str(timezone)
+        styles, zone = unpack_styles(str(how)), str(timezone)
         if type_.element is None:
             return text(value, styles, zone)
         assert isinstance(value, tuple), "an array is a tuple"

@@ -6,9 +6,16 @@ from itertools import count
 from typing import Final
 
 from compute.reference.decimals import EXACT
-from compute.reference.registry import FUNCTIONS, Function, Maker, implements, makes, plain
-from sql.emit.templates import failure
-from sql.errors import NotHeld, SqlError
+from compute.reference.registry import (
+    FUNCTIONS,
+    Function,
+    Maker,
+    implements,
+    makes,
+    type_independent,
+)
+from sql.emit.templates import template_failure
+from sql.errors import OutOfEngineRange, SqlError
 from sql.functions.table import Function as Row
 from sql.plan.nodes import Call
 from sql.types.sql_type import Value
@@ -87,7 +94,7 @@ _OPTIONS: Final = (" with grant option", " with admin option")
 
 
 @implements("meridian_privilege(text,text)")
-def privilege(kind: str, text: str) -> bool:
+def check_privilege_names(kind: str, text: str) -> bool:
     """Check a list of privilege names: an unknown one is 22023 (convert_any_priv_string)."""
     known = _PRIVILEGES[kind].split()
     for part in text.split(","):
@@ -108,7 +115,7 @@ _LETTERS: Final = {
 
 
 @implements("meridian_may(text,text,text)")
-def may(grants: str, roles: str, wanted: str) -> bool:
+def has_privilege(grants: str, roles: str, wanted: str) -> bool:
     """Whether one of `roles` has one of the privileges. `grants`: ACL items as `oid=letters/letters
     WITH GRANT OPTION`. `roles`: oids, first those whose privileges are inherited; `*` for a
     superuser.
@@ -134,7 +141,7 @@ _KINDS: Final[tuple[str, ...]] = ("usage", "member", "set", "admin")
 
 
 @implements("meridian_member(text,oid,text)")
-def member(roles: str, target: int, wanted: str) -> bool:
+def has_role(roles: str, target: int, wanted: str) -> bool:
     """pg_has_role(). `roles`: usage|member|set|admin, each a list of oids that begins with the
     role's own; `*`: every role.
     """
@@ -161,7 +168,7 @@ def _valid_input(call: Call) -> Function:
         try:
             apply_typmod(parse_text(type_.name, text, timezone=zone), type_, explicit=False)
         except SqlError as error:
-            if isinstance(error, NotHeld) or error.sqlstate in ("0A000", "54001"):
+            if isinstance(error, OutOfEngineRange) or error.sqlstate in ("0A000", "54001"):
                 raise
             return False
         return True
@@ -171,14 +178,14 @@ def _valid_input(call: Call) -> Function:
 
 def _failing(row: Row) -> Maker:
     """The error that the row's template raises on engines."""
-    found = failure(row.duckdb or "")
+    found = template_failure(row.duckdb or "")
     assert found is not None, f"{row.id} is an error"
     sqlstate, message = found
 
     def fail() -> Value:
         raise SqlError(sqlstate, message)
 
-    return plain(fail)
+    return type_independent(fail)
 
 
 FUNCTIONS.register(

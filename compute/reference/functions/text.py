@@ -13,8 +13,8 @@ from sql.errors import SqlError, not_supported
 from sql.plan.nodes import Call
 from sql.regex.characters import is_alphanumeric, lower, upper
 from sql.regex.like import like_ends_with_escape, like_escape_at_end, like_regex, parse_like
-from sql.types.limits import check_text, joined
-from sql.types.sql_type import REGISTERED, SqlType, Value
+from sql.types.limits import check_text_length, join_within_limit
+from sql.types.sql_type import REG_TYPES, SqlType, Value
 from sql.types.text_input import apply_typmod, parse_text
 from sql.types.text_output import format_text
 
@@ -106,7 +106,7 @@ def replace(text: str, old: str, new: str) -> str:
     if not old:
         return text
     if len(new) > len(old):
-        check_text(len(text) + text.count(old) * (len(new) - len(old)))
+        check_text_length(len(text) + text.count(old) * (len(new) - len(old)))
     return text.replace(old, new)
 
 
@@ -139,7 +139,7 @@ def overlay(text: str, new: str, start: int, length: int | None = None) -> str:
     count = len(new) if length is None else length
     if start + count > _INT4_MAX:
         raise SqlError("22003", "integer out of range")
-    return joined([substr(text, 1, start - 1), new, substr(text, start + count)])
+    return join_within_limit([substr(text, 1, start - 1), new, substr(text, start + count)])
 
 
 @implements("ascii(text)")
@@ -263,17 +263,17 @@ def _over_ascii(function: Function) -> Function:
     return run
 
 
-def negated(function: Function) -> Function:
+def negate_match(function: Function) -> Function:
     """The opposite."""
     return lambda *args: not function(*args)
 
 
 makes("text ~~ text", "bpchar ~~ text", "name ~~ text")(make_pattern(like))
-makes("text !~~ text", "bpchar !~~ text", "name !~~ text")(make_pattern(negated(like)))
+makes("text !~~ text", "bpchar !~~ text", "name !~~ text")(make_pattern(negate_match(like)))
 makes("text ~~* text", "bpchar ~~* text", "name ~~* text")(make_pattern(ilike))
-makes("text !~~* text", "bpchar !~~* text", "name !~~* text")(make_pattern(negated(ilike)))
-implements("notlike(text,text)")(negated(like))
-implements("bytea !~~ bytea")(negated(bytes_like))
+makes("text !~~* text", "bpchar !~~* text", "name !~~* text")(make_pattern(negate_match(ilike)))
+implements("notlike(text,text)")(negate_match(like))
+implements("bytea !~~ bytea")(negate_match(bytes_like))
 
 
 # --- casts -------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ _TEXTS: Final = ("text", "varchar", "bpchar", "name")
 _READ: Final = (
     "char", "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "date",
     "timestamp", "timestamptz", "time", "timetz", "interval", "bytea", "uuid", "json", "jsonb",
-    "anyarray", "enum", *REGISTERED,
+    "anyarray", "enum", *REG_TYPES,
 )  # fmt: skip
 """Types that a cast reads from a text."""
 _WRITTEN: Final = (*_READ, "record", "jsonpath")
@@ -391,7 +391,7 @@ def _outputs(call: Call, skipped: int) -> list[Callable[[Value], str]]:
 def make_concat(call: Call) -> Function:
     """concat(): NULLs are left out."""
     outputs = _outputs(call, 0)
-    return lambda *args: joined(
+    return lambda *args: join_within_limit(
         [output(value) for output, value in zip(outputs, args, strict=True) if value is not None]
     )
 
@@ -407,6 +407,6 @@ def make_concat_ws(call: Call) -> Function:
         shown = [
             output(value) for output, value in zip(outputs, args, strict=True) if value is not None
         ]
-        return joined(shown, separator)
+        return join_within_limit(shown, separator)
 
     return run

@@ -15,10 +15,17 @@ from sql.errors import SqlError, not_supported
 from sql.plan.nodes import Call
 from sql.types.datetime.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
 from sql.types.datetime.extract_fields import canonical_field
-from sql.types.datetime.timetz import clock_of, in_utc, offset_of, packed
+from sql.types.datetime.timetz import encode_timetz, timetz_in_utc, timetz_local_time, timetz_offset
 from sql.types.datetime.timezones import find_zone, fixed_offset
-from sql.types.datetime.typmods import fitted_time
-from sql.types.sql_type import TIMED, TIMETZ, Interval, SqlType, Value, display
+from sql.types.datetime.typmods import apply_time_typmod
+from sql.types.sql_type import (
+    SECONDS_PRECISION_TYPES,
+    TIMETZ,
+    Interval,
+    SqlType,
+    Value,
+    format_type,
+)
 from storage.clock import SystemClock
 
 _CLOCK: Final = SystemClock()
@@ -27,10 +34,10 @@ _MINUTE: Final = 60 * MICROS_PER_SECOND
 _HOUR: Final = 60 * _MINUTE
 
 
-@makes(*[f"{name}::{name}" for name in TIMED])
+@makes(*[f"{name}::{name}" for name in SECONDS_PRECISION_TYPES])
 def _fitted(call: Call) -> Function:
     """With the digits and the fields of the call's modifier."""
-    return lambda value: fitted_time(value, call.type)
+    return lambda value: apply_time_typmod(value, call.type)
 
 
 @implements("time + interval")
@@ -108,7 +115,7 @@ def _float_seconds(field: str, time: int) -> float | None:
 
 
 def _not_of(text: str, type_: SqlType) -> SqlError:
-    return SqlError("0A000", f'unit "{text.lower()}" not supported for type {display(type_)}')
+    return SqlError("0A000", f'unit "{text.lower()}" not supported for type {format_type(type_)}')
 
 
 def _clock_field(field: str, time: int) -> Decimal | None:
@@ -137,17 +144,17 @@ def _extract_zoned(call: Call) -> Function:
 def _float_zoned_field(text: str, value: int) -> float:
     field = canonical_field(text, TIMETZ)
     if field == "epoch":
-        return clock_of(value) / 1_000_000.0 - offset_of(value)
-    found = _float_seconds(field, clock_of(value))
+        return timetz_local_time(value) / 1_000_000.0 - timetz_offset(value)
+    found = _float_seconds(field, timetz_local_time(value))
     return float(_zoned_field(text, value)) if found is None else found
 
 
 def _zoned_field(text: str, value: int) -> Decimal:
-    field, offset = canonical_field(text, TIMETZ), offset_of(value)
+    field, offset = canonical_field(text, TIMETZ), timetz_offset(value)
     sign = -1 if offset < 0 else 1
     match field:
         case "epoch":
-            return Decimal(in_utc(value)).scaleb(-6)
+            return Decimal(timetz_in_utc(value)).scaleb(-6)
         case "timezone":
             return Decimal(offset)
         case "timezone_hour":
@@ -155,7 +162,7 @@ def _zoned_field(text: str, value: int) -> Decimal:
         case "timezone_minute":
             return Decimal(sign * (abs(offset) // 60 % 60))
         case _:
-            found = _clock_field(field, clock_of(value))
+            found = _clock_field(field, timetz_local_time(value))
     if found is None:
         raise _not_of(text, TIMETZ)
     return found
@@ -167,20 +174,22 @@ def _zoned_field(text: str, value: int) -> Decimal:
 @implements("timetz + interval")
 def _moved(value: int, span: Interval, sign: int = 1) -> int:
     """Later by the interval's time, on the same clock."""
-    clock = _on_clock(clock_of(value) + sign * span.micros)
-    return packed(clock, offset_of(value))
+    clock = _on_clock(timetz_local_time(value) + sign * span.micros)
+    return encode_timetz(clock, timetz_offset(value))
 
 
 @implements("timezone(interval,timetz)")
 def _shown_at(span: Interval, value: int) -> int:
     """The same time of day on a clock that is so far east."""
     offset = zone_span(span)
-    return packed((in_utc(value) + offset) % MICROS_PER_DAY, offset // MICROS_PER_SECOND)
+    return encode_timetz(
+        (timetz_in_utc(value) + offset) % MICROS_PER_DAY, offset // MICROS_PER_SECOND
+    )
 
 
 @implements("date + timetz")
 def _zoned_instant(days: int, value: int) -> int:
-    return in_range(days * MICROS_PER_DAY + in_utc(value))
+    return in_range(days * MICROS_PER_DAY + timetz_in_utc(value))
 
 
 @implements("time::timetz")
@@ -190,13 +199,13 @@ def _of_clock(time: int, zone: str) -> int:
     offset = None if found is None else fixed_offset(found)
     if offset is None:
         raise not_supported(f'a time as a time with time zone in "{zone}"')
-    return packed(time, offset)
+    return encode_timetz(time, offset)
 
 
 @implements("timestamptz::timetz")
 def _of_instant(micros: int, zone: str) -> int:
     local = to_local(micros, zone)
-    return packed(local % MICROS_PER_DAY, (local - micros) // MICROS_PER_SECOND)
+    return encode_timetz(local % MICROS_PER_DAY, (local - micros) // MICROS_PER_SECOND)
 
 
 def _end(start: int | None, end: int | Interval | None) -> int | None:
@@ -224,7 +233,7 @@ implements("time + date")(lambda time, days: _on_day(days, time))
 implements("timetz - interval")(lambda value, span: _moved(value, span, -1))
 implements("interval + timetz")(lambda span, value: _moved(value, span))
 implements("timetz + date")(lambda value, days: _zoned_instant(days, value))
-implements("timetz::time")(clock_of)
+implements("timetz::time")(timetz_local_time)
 implements("time::interval")(lambda time: Interval(micros=time))
 implements("interval::time")(lambda span: span.micros % MICROS_PER_DAY)
 implements("timestamp::time")(lambda micros: micros % MICROS_PER_DAY)

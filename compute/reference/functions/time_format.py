@@ -10,11 +10,11 @@ from compute.reference.functions.number_format import ordinal
 from sql.errors import SqlError, not_supported
 from sql.types.datetime.calendar import MICROS_PER_DAY, civil_from_days, days_from_civil
 from sql.types.datetime.format_templates import (
-    DAYS,
-    MONTHS,
+    DAY_NAMES,
+    MONTH_NAMES,
     ROMAN_MONTHS,
-    Field,
-    Literal,
+    TemplateField,
+    TemplateLiteral,
     parse_template,
 )
 from sql.types.sql_type import Interval
@@ -29,7 +29,7 @@ _ZONES: Final = frozenset({"OF", "TZH", "TZM", "FX"})
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenDownTime:
     """A timestamp or interval broken down to its fields. `year`: astronomical."""
 
     year: int
@@ -46,19 +46,19 @@ class Broken:
     zone: str | None = None
 
 
-def broken_timestamp(local: int, offset: int = 0, zone: str | None = None) -> Broken:
+def break_down_timestamp(local: int, offset: int = 0, zone: str | None = None) -> BrokenDownTime:
     """The fields of a local timestamp, with its zone's offset and abbreviation."""
     days, within = divmod(local, MICROS_PER_DAY)
     year, month, day = civil_from_days(days)
     seconds, micros = divmod(within, _SECOND)
     of_year = days - days_from_civil(year, 1, 1) + 1
     hour, rest = divmod(seconds, 3600)
-    return Broken(
+    return BrokenDownTime(
         year, month, day, hour, rest // 60, rest % 60, micros, of_year, days, offset, zone
     )
 
 
-def broken_interval(span: Interval) -> Broken:
+def break_down_interval(span: Interval) -> BrokenDownTime:
     """The fields of an interval; each has the sign of its part."""
     sign = -1 if span.months < 0 else 1
     years, months = sign * (abs(span.months) // 12), sign * (abs(span.months) % 12)
@@ -66,7 +66,7 @@ def broken_interval(span: Interval) -> Broken:
     seconds, micros = divmod(abs(span.micros), _SECOND)
     hour, rest = divmod(seconds, 3600)
     of_year = (years * 12 + months) * 30 + span.days
-    return Broken(
+    return BrokenDownTime(
         years, months, span.days, sign * hour, sign * (rest // 60), sign * (rest % 60),
         sign * micros, of_year,
     )  # fmt: skip
@@ -75,13 +75,13 @@ def broken_interval(span: Interval) -> Broken:
 # --- writing -------------------------------------------------------------------------------------
 
 
-def time_to_char(value: Broken, template: str) -> str | None:
+def time_to_char(value: BrokenDownTime, template: str) -> str | None:
     """to_char(); NULL for an empty template."""
     if not template:
         return None
     out: list[str] = []
     for node in parse_template(template):
-        if isinstance(node, Literal):
+        if isinstance(node, TemplateLiteral):
             out.append(node.character)
             continue
         if node.localized and node.name not in ("MONTH", "MON", "DAY", "DY"):
@@ -93,33 +93,33 @@ def time_to_char(value: Broken, template: str) -> str | None:
     return "".join(out)
 
 
-def _dated(value: Broken) -> int:
+def _dated(value: BrokenDownTime) -> int:
     if value.days is None:
         hint = "Intervals are not tied to specific calendar dates."
         raise SqlError("22007", "invalid format specification for an interval value", hint=hint)
     return value.days
 
 
-def _calendar(value: Broken) -> int:
+def _calendar(value: BrokenDownTime) -> int:
     """For fields of the calendar, which PostgreSQL makes up for intervals."""
     if value.days is None:
         raise not_supported("this field of an interval in to_char()")
     return value.days
 
 
-def _word(value: Broken, node: Field) -> str:
+def _word(value: BrokenDownTime, node: TemplateField) -> str:
     width = 0 if node.fill or node.localized else 9
     match node.name:
         case "DAY":
-            return node.cased(DAYS[_weekday(value)]).ljust(width)
+            return node.cased(DAY_NAMES[_weekday(value)]).ljust(width)
         case "DY":
-            return node.cased(DAYS[_weekday(value)][:3])
+            return node.cased(DAY_NAMES[_weekday(value)][:3])
         case "MONTH":
             _dated(value)
-            return node.cased(MONTHS[value.month - 1]).ljust(width)
+            return node.cased(MONTH_NAMES[value.month - 1]).ljust(width)
         case "MON":
             _dated(value)
-            return node.cased(MONTHS[value.month - 1][:3])
+            return node.cased(MONTH_NAMES[value.month - 1][:3])
         case "RM":
             return _roman_month(value, node)
         case "TZ":
@@ -135,7 +135,7 @@ def _word(value: Broken, node: Field) -> str:
     return node.cased(f"{letters[0]}.{letters[1]}." if dotted else letters)
 
 
-def _roman_month(value: Broken, node: Field) -> str:
+def _roman_month(value: BrokenDownTime, node: TemplateField) -> str:
     if not value.month and not value.year:
         return ""
     if value.month == 0:
@@ -147,7 +147,7 @@ def _roman_month(value: Broken, node: Field) -> str:
     return node.cased(ROMAN_MONTHS[index]).ljust(0 if node.fill else 4)
 
 
-def _weekday(value: Broken) -> int:
+def _weekday(value: BrokenDownTime) -> int:
     return (_dated(value) + 4) % 7
 
 
@@ -161,14 +161,14 @@ def _c_quotient(a: int, b: int) -> int:
     return -quotient if a < 0 else quotient
 
 
-def _padded(number: int, width: int, node: Field, *, signed: bool = True) -> str:
+def _padded(number: int, width: int, node: TemplateField, *, signed: bool = True) -> str:
     """With zeros to the width, one more for a sign."""
     if node.fill:
         return str(number)
     return f"{number:0{width + (signed and number < 0)}d}"
 
 
-def _number(value: Broken, node: Field) -> str:
+def _number(value: BrokenDownTime, node: TemplateField) -> str:
     name = node.name
     clock = _clock(value, node)
     if clock is not None:
@@ -207,7 +207,7 @@ def _number(value: Broken, node: Field) -> str:
             return _zone(value, node)
 
 
-def _clock(value: Broken, node: Field) -> str | None:
+def _clock(value: BrokenDownTime, node: TemplateField) -> str | None:
     match node.name:
         case "HH" | "HH12":
             hour = _c_remainder(value.hour, 12)
@@ -237,7 +237,7 @@ _YEARS: Final = {
 }  # fmt: skip
 
 
-def _year(value: Broken, node: Field) -> str:
+def _year(value: BrokenDownTime, node: TemplateField) -> str:
     year = value.year
     if node.name.startswith("I"):
         year = iso_week(_calendar(value))[0]
@@ -255,7 +255,7 @@ def _year(value: Broken, node: Field) -> str:
     return f"{shown:0{width + (year < 0)}d}"
 
 
-def _century(value: Broken, node: Field) -> str:
+def _century(value: BrokenDownTime, node: TemplateField) -> str:
     if value.days is None:
         century = _c_quotient(value.year, 100)
     elif value.year > 0:
@@ -265,7 +265,7 @@ def _century(value: Broken, node: Field) -> str:
     return _padded(century, 2, node) if -99 <= century <= 99 else str(century)
 
 
-def _zone(value: Broken, node: Field) -> str:
+def _zone(value: BrokenDownTime, node: TemplateField) -> str:
     _dated(value)
     sign, offset = "-" if value.offset < 0 else "+", abs(value.offset)
     match node.name:

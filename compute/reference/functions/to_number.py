@@ -4,9 +4,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from compute.reference.functions.number_format import DIGITS, WIDE, Counts, Node, parsed, rounded
+from compute.reference.functions.number_format import (
+    DIGITS,
+    WIDE_TEMPLATE_KEYS,
+    Node,
+    NumberTemplateTotals,
+    parse_number_template,
+    round_half_away,
+)
 from compute.reference.registry import implements
-from sql.errors import SqlError, not_held, not_supported
+from sql.errors import SqlError, not_supported, out_of_engine_range
 
 _DATA: Final = frozenset("0123456789.,+-")
 
@@ -19,7 +26,7 @@ def to_number(text: str, template: str) -> Decimal | None:
     """The number in a text; NULL for an empty template."""
     if not template:
         return None
-    nodes, counts = parsed(template)
+    nodes, counts = parse_number_template(template)
     if counts.flags & {"R", "E"}:
         raise not_supported("to_number() with RN or EEEE")
     # PostgreSQL goes on byte by byte where a template asks for a digit.
@@ -30,11 +37,11 @@ def to_number(text: str, template: str) -> Decimal | None:
         raise SqlError("22P02", f'invalid input syntax for type numeric: "{reader.sign}{digits}"')
     value = Decimal((reader.sign + digits).strip())
     if value.adjusted() >= _DIGITS_MAX:
-        raise not_held("22003", "value overflows numeric format")
-    value = rounded(value, reader.behind)
+        raise out_of_engine_range("22003", "value overflows numeric format")
+    value = round_half_away(value, reader.behind)
     if value and value.adjusted() >= counts.pre + counts.multi:
         raise SqlError("22003", "numeric field overflow")
-    return value.scaleb(-counts.multi, WIDE) if "V" in counts.flags else value
+    return value.scaleb(-counts.multi, WIDE_TEMPLATE_KEYS) if "V" in counts.flags else value
 
 
 @dataclass(slots=True)
@@ -43,7 +50,7 @@ class _Reader:
     read.
     """
 
-    counts: Counts
+    counts: NumberTemplateTotals
     text: str
     at: int = 0
     sign: str = " "

@@ -11,11 +11,11 @@ from typing import Final
 from sql.errors import SqlError, not_supported
 from sql.types.datetime.calendar import MICROS_PER_DAY, days_from_civil, days_in_month
 from sql.types.datetime.format_templates import (
-    DAYS,
-    MONTHS,
+    DAY_NAMES,
+    MONTH_NAMES,
     ROMAN_MONTHS,
-    Field,
-    Literal,
+    TemplateField,
+    TemplateLiteral,
     parse_template,
 )
 
@@ -44,7 +44,7 @@ _SLOTS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ParsedTimestamp:
     """The result: a local timestamp, and the offset if the text has one. `digits`: of FFn."""
 
     local: int
@@ -52,7 +52,7 @@ class Read:
     digits: int | None
 
 
-def read_time(text: str, template: str) -> Read:
+def parse_by_template(text: str, template: str) -> ParsedTimestamp:
     """Parse a text by a template."""
     reader = _Reader(text, parse_template(template))
     reader.run()
@@ -68,7 +68,7 @@ class _Reader:
     """`skipped`: blanks and separators that were passed and that the template does not have."""
 
     text: str
-    nodes: tuple[Field | Literal, ...]
+    nodes: tuple[TemplateField | TemplateLiteral, ...]
     at: int = 0
     skipped: int = 0
     exact: bool = False
@@ -80,9 +80,9 @@ class _Reader:
         for index, node in enumerate(self.nodes):
             if self.at >= len(self.text):
                 return
-            if not self.exact and (isinstance(node, Field) or not index):
+            if not self.exact and (isinstance(node, TemplateField) or not index):
                 self._pass_blanks()
-            if isinstance(node, Literal):
+            if isinstance(node, TemplateLiteral):
                 self._literal(node)
                 continue
             self._field(node, index)
@@ -95,7 +95,7 @@ class _Reader:
             self.at += 1
             self.skipped += 1
 
-    def _literal(self, node: Literal) -> None:
+    def _literal(self, node: TemplateLiteral) -> None:
         current = self.text[self.at : self.at + 1]
         separator = not node.quoted and (_is_separator(node.character) or node.character in _BLANKS)
         if self.exact:
@@ -112,7 +112,7 @@ class _Reader:
 
     # --- fields ---
 
-    def _field(self, node: Field, index: int) -> None:
+    def _field(self, node: TemplateField, index: int) -> None:
         name = node.name
         if node.localized:
             raise not_supported("the modifier TM in to_timestamp() and to_date()")
@@ -127,10 +127,10 @@ class _Reader:
                 words = ("a.d.", "b.c.") if "." in name else ("ad", "bc")
                 self._set("bc", self._word(node, words), node)
             case "MONTH" | "MON":
-                names = MONTHS if name == "MONTH" else [month[:3] for month in MONTHS]
+                names = MONTH_NAMES if name == "MONTH" else [month[:3] for month in MONTH_NAMES]
                 self._set("month", self._word(node, names) + 1, node)
             case "DAY" | "DY":
-                days = DAYS if name == "DAY" else [day[:3] for day in DAYS]
+                days = DAY_NAMES if name == "DAY" else [day[:3] for day in DAY_NAMES]
                 self._set("weekday", self._word(node, days) + 1, node)
             case "RM":
                 # The longer ones first: VIII before VII before VI.
@@ -142,7 +142,7 @@ class _Reader:
             case _:
                 self._numeric(node, index)
 
-    def _word(self, node: Field, words: Sequence[str]) -> int:
+    def _word(self, node: TemplateField, words: Sequence[str]) -> int:
         rest = self.text[self.at :].lower()
         for position, word in enumerate(words):
             if rest.startswith(word.lower()):
@@ -151,7 +151,7 @@ class _Reader:
         value = re.split(r"\s", self.text[self.at :], maxsplit=1)[0]
         raise _wrong(value, node, "The given value did not match any of the allowed values")
 
-    def _numeric(self, node: Field, index: int) -> None:
+    def _numeric(self, node: TemplateField, index: int) -> None:
         length = _LENGTHS.get(node.name)
         if length is None:
             raise not_supported(f'the field "{node.text}" in to_timestamp() and to_date()')
@@ -177,7 +177,7 @@ class _Reader:
         if node.ordinal:
             self.at += 2
 
-    def _zone_hour(self, node: Field, index: int) -> None:
+    def _zone_hour(self, node: TemplateField, index: int) -> None:
         current = self.text[self.at : self.at + 1]
         if current and current in "+- ":
             self.zone_sign = -1 if current == "-" else 1
@@ -188,7 +188,7 @@ class _Reader:
         value, _ = self._number(node, index, 2)
         self._set("zone_hour", value, node)
 
-    def _number(self, node: Field, index: int, length: int) -> tuple[int, int]:
+    def _number(self, node: TemplateField, index: int, length: int) -> tuple[int, int]:
         """A number and how many characters it took (from_char_parse_int_len)."""
         start = self.at
         while self.at < len(self.text) and self.text[self.at] in _BLANKS:
@@ -215,16 +215,16 @@ class _Reader:
             raise SqlError("22008", f'value for "{node.text}" in source string is out of range')
         return value, self.at - start
 
-    def _ends(self, node: Field, index: int) -> bool:
+    def _ends(self, node: TemplateField, index: int) -> bool:
         """Whether what follows in the template is no digit."""
         if node.ordinal or index + 1 >= len(self.nodes):
             return True
         following = self.nodes[index + 1]
-        if isinstance(following, Field):
+        if isinstance(following, TemplateField):
             return following.name in _LETTERS_ONLY
         return not ("0" <= following.character <= "9")
 
-    def _set(self, slot: str, value: int, node: Field) -> None:
+    def _set(self, slot: str, value: int, node: TemplateField) -> None:
         before = self.found.get(slot, 0)
         if before and before != value:
             message = f'conflicting values for "{node.text}" field in formatting string'
@@ -233,7 +233,7 @@ class _Reader:
 
     # --- the whole ---
 
-    def result(self) -> Read:
+    def result(self) -> ParsedTimestamp:
         """The fields put together and checked (do_to_timestamp)."""
         get = self.found.get
         of_day = get("of_day", 0)
@@ -248,7 +248,7 @@ class _Reader:
         if not good:
             raise self._overflow()
         within = ((hour * 60 + minute) * 60 + second) * _SECOND + micros
-        return Read(days * MICROS_PER_DAY + within, self._offset(), self.digits)
+        return ParsedTimestamp(days * MICROS_PER_DAY + within, self._offset(), self.digits)
 
     def _overflow(self) -> SqlError:
         return SqlError("22008", f'date/time field value out of range: "{self.text}"')
@@ -311,11 +311,11 @@ def _near_2020(year: int) -> int:
     return year + 1000 if year < 1000 else year
 
 
-def _wrong(value: str, node: Field, detail: str) -> SqlError:
+def _wrong(value: str, node: TemplateField, detail: str) -> SqlError:
     return SqlError("22007", f'invalid value "{value}" for "{node.text}"', detail=detail)
 
 
-def rounded_to(micros: int, digits: int | None) -> int:
+def round_to_digits(micros: int, digits: int | None) -> int:
     """A timestamp rounded to so many digits of a second."""
     if digits is None or digits >= 6:
         return micros

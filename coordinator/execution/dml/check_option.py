@@ -9,8 +9,12 @@ INVARIANTS
 import pyarrow as pa
 
 from coordinator.execution.context import Execution
-from coordinator.execution.dml.statement_work import StatementWork
-from coordinator.execution.dml.transient_relations import made_table, made_view, run_over
+from coordinator.execution.dml.statement_work import StatementEffects
+from coordinator.execution.dml.transient_relations import (
+    run_over_transient,
+    transient_table,
+    transient_view,
+)
 from coordinator.execution.row_text import failing_row
 from sql.binder.stored.column_expressions import NEW_ROWS
 from sql.errors import SqlError
@@ -18,10 +22,10 @@ from sql.plan.nodes import RelationId
 from sql.statements.bound import Modify
 
 
-class ViewRules:
+class ViewCheckOptions:
     """The views that one part of a statement writes through."""
 
-    def __init__(self, execution: Execution, modify: Modify, work: StatementWork) -> None:
+    def __init__(self, execution: Execution, modify: Modify, work: StatementEffects) -> None:
         self._execution = execution
         self._table = modify.table
         self._checks = modify.view_checks
@@ -35,9 +39,9 @@ class ViewRules:
         inputs = self._work.inputs(checks.tables)
         places = pa.array(range(batch.num_rows), pa.int64())
         new = RelationId(NEW_ROWS)
-        inputs[new] = made_view(new, made_table([*batch.columns, places]))
+        inputs[new] = transient_view(new, transient_table([*batch.columns, places]))
         broken: list[tuple[int, int]] = []
-        async for verdicts in run_over(self._execution, checks.plan, inputs):
+        async for verdicts in run_over_transient(self._execution, checks.plan, inputs):
             rows: list[int] = verdicts.column(0).to_numpy().tolist()
             for number, column in enumerate(verdicts.columns[1:]):
                 answers = zip(rows, column.to_pylist(), strict=True)

@@ -20,10 +20,10 @@ _FEW: Final = 10
 """Rows that are claimed one by one: what numpy and Arrow ask for a start is dearer."""
 
 
-class Claims:
+class ClaimedRows:
     """See the module. `before`: those of earlier parts of the statement on the same table."""
 
-    def __init__(self, before: "Sequence[Claims]" = ()) -> None:
+    def __init__(self, before: "Sequence[ClaimedRows]" = ()) -> None:
         self.rows: dict[Source, BitMap64] = {}
         self._before = tuple(before)
 

@@ -17,13 +17,13 @@ from typing import assert_never
 import pyarrow as pa
 
 from compute.access.key_predicates import NewKeys
-from compute.access.located_rows import fetch
+from compute.access.located_rows import fetch_located_rows
 from compute.access.row_keys import row_keys
 from coordinator.execution.context import Done, Execution
 from coordinator.execution.dml.foreign_keys import check_children, check_parents
 from coordinator.execution.dml.unique_keys import duplicate_key
 from coordinator.pgwire.messages import Severity
-from coordinator.transaction.deferral import Pending, Side
+from coordinator.transaction.deferral import PendingCheck, PendingCheckKind
 from sql.catalog.catalog import ForeignKey, Key, Table
 from sql.errors import SqlError
 from sql.statements.session import SetConstraints
@@ -43,7 +43,7 @@ async def execute_set_constraints(execution: Execution, statement: SetConstraint
     return Done("SET CONSTRAINTS")
 
 
-async def check_deferred(execution: Execution, due: Sequence[Pending]) -> None:
+async def check_deferred(execution: Execution, due: Sequence[PendingCheck]) -> None:
     """Raises 23503, 23505 (J1)."""
     try:
         for pending in _together(due):
@@ -57,7 +57,7 @@ async def check_deferred(execution: Execution, due: Sequence[Pending]) -> None:
     execution.transaction.deferral.settle(due)
 
 
-def check_unused(execution: Execution, tables: Sequence[Table], command: str) -> None:
+def check_no_pending_checks(execution: Execution, tables: Sequence[Table], command: str) -> None:
     """Raises 55006 for a table with pending checks: they were bound to its present definition."""
     for table in tables:
         if execution.transaction.deferral.is_waiting_on(table.oid):
@@ -65,13 +65,13 @@ def check_unused(execution: Execution, tables: Sequence[Table], command: str) ->
             raise SqlError("55006", message)
 
 
-def _together(due: Sequence[Pending]) -> Sequence[Pending]:
+def _together(due: Sequence[PendingCheck]) -> Sequence[PendingCheck]:
     """One check for all rows of a constraint and side."""
-    found: dict[tuple[Side, int, int, str], list[Pending]] = {}
+    found: dict[tuple[PendingCheckKind, int, int, str], list[PendingCheck]] = {}
     for pending in due:
         name = (pending.side, pending.table, pending.owner, pending.constraint.name)
         found.setdefault(name, []).append(pending)
-    joined: list[Pending] = []
+    joined: list[PendingCheck] = []
     for same in found.values():
         first = same[0]
         rows = [pending.rows for pending in same if pending.rows is not None]
@@ -79,11 +79,13 @@ def _together(due: Sequence[Pending]) -> Sequence[Pending]:
             # A column may have got another name since.
             names = rows[0].column_names
             every = pa.concat_tables([part.rename_columns(names) for part in rows])
-            joined.append(Pending(first.side, first.table, first.owner, first.constraint, every))
+            joined.append(
+                PendingCheck(first.side, first.table, first.owner, first.constraint, every)
+            )
     return joined
 
 
-async def _check(execution: Execution, pending: Pending) -> None:
+async def _check(execution: Execution, pending: PendingCheck) -> None:
     owner = execution.catalog().by_oid(pending.owner)
     rows, constraint = pending.rows, pending.constraint
     if owner is None or rows is None:
@@ -97,7 +99,7 @@ async def _check(execution: Execution, pending: Pending) -> None:
             foreign = _foreign_now(owner, constraint)
             if foreign is None:
                 return
-            if pending.side is Side.CHILD:
+            if pending.side is PendingCheckKind.CHILD:
                 await check_children(execution, owner, foreign, rows)
             else:
                 await check_parents(execution, owner, foreign, rows)
@@ -131,7 +133,7 @@ async def _check_key(execution: Execution, table: Table, key: Key, rows: pa.Tabl
     (view,) = await services.coordination.scan(transaction.id, ts, [table], [new.predicate()])
     index = services.key_index
     places = await asyncio.to_thread(index.locate_all, view, new)
-    located = await asyncio.to_thread(fetch, view, places, index.read_rows)
+    located = await asyncio.to_thread(fetch_located_rows, view, places, index.read_rows)
     there = Counter(row_keys(key, located.rows.select(list(key.columns))))
     for values in row_keys(key, rows):
         if values is not None and there[values] > 1:

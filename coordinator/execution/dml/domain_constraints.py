@@ -12,16 +12,21 @@ from functools import partial
 import pyarrow as pa
 
 from sql.binder.state import Binding
-from sql.binder.stored.domain_checks import check_violation, null_violation, rules_of, rules_plan
+from sql.binder.stored.domain_checks import (
+    check_violation,
+    domain_check_plan,
+    domain_checks_of,
+    null_violation,
+)
 from sql.catalog.catalog import Table
 from sql.errors import SqlError
 from sql.plan.nodes import Plan
 
-Found = tuple[int, SqlError]
+FirstViolation = tuple[int, SqlError]
 """The row that breaks a rule, and what it breaks."""
 
 
-class DomainRules:
+class DomainConstraints:
     """The domains of one table."""
 
     def __init__(self, table: Table) -> None:
@@ -31,7 +36,7 @@ class DomainRules:
             for ordinal, column in enumerate(table.columns)
             if column.domain is not None and column.domain.not_null
         ]
-        self._checks = list(rules_of(table))
+        self._checks = list(domain_checks_of(table))
         self._plan: Plan | None = None
 
     @property
@@ -44,7 +49,7 @@ class DomainRules:
         batch: pa.RecordBatch,
         stored: Callable[[Hashable, Callable[[Binding], Plan]], Plan],
         run: Callable[[Plan, pa.RecordBatch], Awaitable[pa.Table]],
-    ) -> Found | None:
+    ) -> FirstViolation | None:
         """The first row that violates a domain, and the first constraint that it violates (D3)."""
         found: list[tuple[int, int, int, SqlError]] = []
         for ordinal, domain in self._required:
@@ -54,7 +59,7 @@ class DomainRules:
                 found.append((row, ordinal, 0, null_violation(domain)))
         if self._checks and batch.num_rows:
             if self._plan is None:
-                self._plan = stored("domains", partial(rules_plan, table=self._table))
+                self._plan = stored("domains", partial(domain_check_plan, table=self._table))
             verdicts = await run(self._plan, batch)
             for number, (ordinal, domain, name, _) in enumerate(self._checks, 1):
                 row = verdicts.column(number - 1).index(pa.scalar(False)).as_py()

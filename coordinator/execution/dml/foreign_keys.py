@@ -22,29 +22,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from compute.access.key_index import Place
-from compute.access.key_predicates import NewKeys, key_text
-from compute.access.located_rows import fetch
-from compute.access.required_keys import RequiredKeys
+from compute.access.foreign_key_probe import ForeignKeyProbe
+from compute.access.key_index import RowIdentity
+from compute.access.key_predicates import NewKeys, key_violation_text
+from compute.access.located_rows import fetch_located_rows
 from compute.access.row_keys import RowKey, row_keys
 from compute.arrow import table_schema
 from coordinator.execution.context import Execution
 from coordinator.execution.dml.referential_actions import (
-    Acted,
-    Referring,
-    changed,
-    check_fits,
-    delete_rows,
-    follow,
-    own_columns,
+    ActionResult,
+    ReferringRows,
+    action_columns,
+    cascade_delete,
+    cascade_update,
+    changed_keys,
+    check_key_fits,
     set_default,
     set_null,
 )
 from coordinator.execution.dml.row_sink import Mask
-from coordinator.execution.dml.updated_keys import Moved
-from coordinator.transaction.deferral import Pending, Side
+from coordinator.execution.dml.updated_keys import UpdatedKeys
+from coordinator.transaction.deferral import PendingCheck, PendingCheckKind
 from sql.catalog.catalog import ForeignKey, Key, Table
-from sql.catalog.foreign_keys import children
+from sql.catalog.foreign_keys import referencing_keys
 from sql.catalog.objects import INT_BOUNDS
 from sql.errors import SqlError
 from storage.batch import Deletes, ShardView
@@ -55,7 +55,7 @@ UPDATED: Final = "update"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowChange:
     """The effect of a statement on a table. `keyed`: the key columns of its new rows; `view`: the
     view whose rows `deletes` identifies. `kind`: whether its old rows were deleted or updated.
     `moved`: the keys of the updated ones. `assigned`: the columns that an action has changed; None:
@@ -67,13 +67,13 @@ class Change:
     deletes: Deletes
     view: ShardView | None
     kind: str
-    moved: Moved | None = None
+    moved: UpdatedKeys | None = None
     assigned: tuple[int, ...] | None = None
     same: Mapping[str, Mask] = field(default_factory=dict[str, Mask])
     """By name of NOT VALID foreign keys: which rows of `keyed` have kept theirs."""
 
 
-async def check_references(execution: Execution, changes: Sequence[Change]) -> None:
+async def check_foreign_keys(execution: Execution, changes: Sequence[RowChange]) -> None:
     """Check foreign keys and run CASCADE, SET NULL and SET DEFAULT (R1). Raises 23503."""
     waiting = list(changes)
     while waiting:
@@ -86,7 +86,7 @@ async def check_references(execution: Execution, changes: Sequence[Change]) -> N
 # --- the child's side --------------------------------------------------------------------------
 
 
-async def _check_new(execution: Execution, change: Change) -> None:
+async def _check_new(execution: Execution, change: RowChange) -> None:
     keyed, table = change.keyed, change.table
     if keyed is None or not keyed.num_rows:
         return
@@ -107,7 +107,9 @@ async def _check_new(execution: Execution, change: Change) -> None:
             continue
         waiting = rows.take(pa.array([at for at, _ in unmet], pa.int64())) if unmet else None
         if waiting is not None or not change.deletes:
-            deferral.add(Pending(Side.CHILD, table.oid, table.oid, foreign, waiting))
+            deferral.add(
+                PendingCheck(PendingCheckKind.CHILD, table.oid, table.oid, foreign, waiting)
+            )
 
 
 def _check_full(table: Table, foreign: ForeignKey, rows: pa.Table) -> None:
@@ -187,7 +189,7 @@ async def _check_left(
 
 
 def _absent(table: Table, parent: Table, foreign: ForeignKey, values: RowKey) -> SqlError:
-    shown = key_text(table, Key(foreign.name, foreign.columns), values, named=str)
+    shown = key_violation_text(table, Key(foreign.name, foreign.columns), values, named=str)
     return SqlError(
         "23503",
         f'insert or update on table "{table.name}" violates foreign key constraint '
@@ -202,15 +204,15 @@ def _absent(table: Table, parent: Table, foreign: ForeignKey, values: RowKey) ->
 # --- the parent's side -------------------------------------------------------------------------
 
 
-async def _parents_lost(execution: Execution, change: Change) -> list[Change]:
+async def _parents_lost(execution: Execution, change: RowChange) -> list[RowChange]:
     """Look after the children of rows that went; what that does to them."""
     if change.view is None or not any(change.deletes.values()):
         return []
-    found = children(execution.catalog(), change.table.oid)
+    found = referencing_keys(execution.catalog(), change.table.oid)
     if not found:
         return []
     old = await _old_rows(execution, change)
-    done: list[Change] = []
+    done: list[RowChange] = []
     for child, foreign in found:
         more = await _child_of(execution, change, child, foreign, old)
         if more is not None:
@@ -218,17 +220,17 @@ async def _parents_lost(execution: Execution, change: Change) -> list[Change]:
     return done
 
 
-async def _old_rows(execution: Execution, change: Change) -> pa.Table:
+async def _old_rows(execution: Execution, change: RowChange) -> pa.Table:
     assert change.view is not None, "rows that were deleted were seen"
     places = [(source, row) for source, rows in change.deletes.items() for row in rows]
     read = execution.services.key_index.read_rows
-    found = await asyncio.to_thread(fetch, change.view, places, read)
+    found = await asyncio.to_thread(fetch_located_rows, change.view, places, read)
     return found.rows
 
 
 async def _child_of(
-    execution: Execution, change: Change, child: Table, foreign: ForeignKey, old: pa.Table
-) -> Change | None:
+    execution: Execution, change: RowChange, child: Table, foreign: ForeignKey, old: pa.Table
+) -> RowChange | None:
     parent = change.table
     key = _referenced(parent, foreign)
     fields = [parent.columns[ordinal].field for ordinal in key.columns]
@@ -241,7 +243,7 @@ async def _child_of(
     elif change.kind == UPDATED:
         if change.moved is None:
             return None
-        moved = changed(change.moved, key, fields)
+        moved = changed_keys(change.moved, key, fields)
         lost, after = moved.before, moved.after
     if lost is None or not lost.num_rows:
         return None
@@ -249,7 +251,7 @@ async def _child_of(
     view, places = await _referring(execution, child, own, lost)
     if action == "no action" and execution.transaction.deferral.defers(child.oid, foreign):
         waiting = lost if places else None
-        pending = Pending(Side.PARENT, parent.oid, child.oid, foreign, waiting)
+        pending = PendingCheck(PendingCheckKind.PARENT, parent.oid, child.oid, foreign, waiting)
         execution.transaction.deferral.add(pending)
         return None
     if not places:
@@ -257,24 +259,24 @@ async def _child_of(
     if action in ("no action", "restrict"):
         values = await _first_key(execution, own, view, places)
         raise _referred_to(parent, child, foreign, key, values, action)
-    referring = Referring(child, foreign, view, places)
+    referring = ReferringRows(child, foreign, view, places)
     acted = await _act(execution, parent, referring, action, lost, after)
     kind = UPDATED if acted.assigned else DELETED
-    return Change(child, acted.keyed, acted.deletes, view, kind, acted.moved, acted.assigned)
+    return RowChange(child, acted.keyed, acted.deletes, view, kind, acted.moved, acted.assigned)
 
 
 async def _act(
     execution: Execution,
     parent: Table,
-    referring: Referring,
+    referring: ReferringRows,
     action: str,
     lost: pa.Table,
     after: pa.Table | None,
-) -> Acted:
+) -> ActionResult:
     """Do what the foreign key wants. `after`: the keys as they are now, of rows that are left."""
     child, foreign = referring.child, referring.foreign
     own = Key(foreign.name, foreign.columns)
-    columns = own_columns(foreign, deleted=after is None)
+    columns = action_columns(foreign, deleted=after is None)
     if action == "set null":
         return await set_null(execution, referring, columns)
     if action == "set default":
@@ -282,14 +284,14 @@ async def _act(
         await _check_default(execution, parent, referring, lost, now)
         return acted
     if after is None:
-        return await delete_rows(execution, referring)
+        return await cascade_delete(execution, referring)
     fitted = _cast(after, child, own)
-    check_fits(child, foreign, parent, fitted, after)
-    return await follow(execution, referring, _cast(lost, child, own), fitted)
+    check_key_fits(child, foreign, parent, fitted, after)
+    return await cascade_update(execution, referring, _cast(lost, child, own), fitted)
 
 
 async def _check_default(
-    execution: Execution, parent: Table, referring: Referring, lost: pa.Table, now: pa.Table
+    execution: Execution, parent: Table, referring: ReferringRows, lost: pa.Table, now: pa.Table
 ) -> None:
     """23503 of the parent if the default is the very key that is lost."""
     key = _referenced(parent, referring.foreign)
@@ -321,7 +323,7 @@ async def check_parents(
 
 async def _referring(
     execution: Execution, child: Table, own: Key, gone: pa.Table
-) -> tuple[ShardView, Sequence[Place]]:
+) -> tuple[ShardView, Sequence[RowIdentity]]:
     """The rows of the child that have one of the keys that went, and the view they are named in."""
     wanted = NewKeys(child, own, _cast(gone, child, own))
     view = await _look(execution, child, wanted)
@@ -330,10 +332,10 @@ async def _referring(
 
 
 async def _first_key(
-    execution: Execution, own: Key, view: ShardView, places: Sequence[Place]
+    execution: Execution, own: Key, view: ShardView, places: Sequence[RowIdentity]
 ) -> RowKey:
     index = execution.services.key_index
-    located = await asyncio.to_thread(fetch, view, places[:1], index.read_rows)
+    located = await asyncio.to_thread(fetch_located_rows, view, places[:1], index.read_rows)
     (values,) = row_keys(own, located.rows.select(list(own.columns)))
     assert values is not None, "a row that refers to a key has one"
     return values
@@ -342,7 +344,7 @@ async def _first_key(
 def _referred_to(
     parent: Table, child: Table, foreign: ForeignKey, key: Key, values: RowKey, action: str
 ) -> SqlError:
-    shown = key_text(parent, key, values, named=str)
+    shown = key_violation_text(parent, key, values, named=str)
     strict = action == "restrict"
     setting = "RESTRICT setting of " if strict else ""
     still = "is referenced" if strict else "is still referenced"
@@ -417,7 +419,7 @@ async def _look(execution: Execution, table: Table, keys: NewKeys) -> ShardView:
     """The table as the transaction sees it now; the commit looks for these keys again (R2)."""
     ts = await execution.transaction.timestamp([table])
     coordination = execution.services.coordination
-    predicate = RequiredKeys(keys.predicate())
+    predicate = ForeignKeyProbe(keys.predicate())
     (view,) = await coordination.scan(execution.transaction.id, ts, [table], [predicate])
     return view
 

@@ -16,20 +16,24 @@ from typing import Final
 import pyarrow as pa
 
 from compute.arrow import batch_schema
-from coordinator.execution.context import Execution, held
-from coordinator.execution.dml.check_option import ViewRules
-from coordinator.execution.dml.claimed_rows import Claims
-from coordinator.execution.dml.old_rows import OldRowsInMemory
-from coordinator.execution.dml.on_conflict import Upserts
+from coordinator.execution.context import Execution, stream_table
+from coordinator.execution.dml.check_option import ViewCheckOptions
+from coordinator.execution.dml.claimed_rows import ClaimedRows
+from coordinator.execution.dml.old_rows import OldRowsCollector
+from coordinator.execution.dml.on_conflict import Upserter
 from coordinator.execution.dml.row_sink import stored_schema
-from coordinator.execution.dml.statement_work import Reading, StatementWork
-from coordinator.execution.dml.transient_relations import made_batch, made_view, run_over
-from coordinator.execution.dml.updated_keys import MovedKeys
-from coordinator.execution.keyed_access import point_access
+from coordinator.execution.dml.statement_work import PlanRead, StatementEffects
+from coordinator.execution.dml.transient_relations import (
+    run_over_transient,
+    transient_batch,
+    transient_view,
+)
+from coordinator.execution.dml.updated_keys import UpdatedKeysCollector
+from coordinator.execution.keyed_access import plan_keyed_access
 from coordinator.execution.run_plan import run_plan
-from coordinator.execution.sequence_calls import with_calls
+from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.pgwire.kernels import Column
-from coordinator.streams import ending
+from coordinator.streams import closing_batches
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId, output_columns
 from sql.statements.bound import MergeAction, Modify, ModifyKind
@@ -38,64 +42,64 @@ NEW: Final = RelationId("new")
 
 
 @dataclass(frozen=True, slots=True)
-class Modified:
+class ModifyResult:
     """The result of a part. `returned`: the rows of RETURNING, if it has one."""
 
     affected: int
     returned: pa.Table | None
 
 
-def readings(modify: Modify) -> Sequence[Reading]:
+def reads_of(modify: Modify) -> Sequence[PlanRead]:
     """The plans of a part that scan tables."""
-    found = [Reading(modify.source, modify.tables)]
+    found = [PlanRead(modify.source, modify.tables)]
     if modify.returning is not None:
-        found.append(Reading(modify.returning, modify.returning_tables))
+        found.append(PlanRead(modify.returning, modify.returning_tables))
     if modify.conflict is not None and modify.conflict.update is not None:
-        found.append(Reading(modify.conflict.update, modify.conflict.tables))
+        found.append(PlanRead(modify.conflict.update, modify.conflict.tables))
     if modify.view_checks is not None:
-        found.append(Reading(modify.view_checks.plan, modify.view_checks.tables))
+        found.append(PlanRead(modify.view_checks.plan, modify.view_checks.tables))
     return found
 
 
-async def run_modify(execution: Execution, modify: Modify, work: StatementWork) -> Modified:
+async def run_modify(execution: Execution, modify: Modify, work: StatementEffects) -> ModifyResult:
     """Run a part; its writes are then in `work`, and not yet in the transaction."""
     part = _Part(execution, modify, work)
     rows = await _source(execution, modify, work)
-    async with ending(with_calls(execution, rows, modify.calls)) as called:
+    async with closing_batches(evaluate_row_calls(execution, rows, modify.calls)) as called:
         async for batch in called:
             await part.take(batch)
     return await part.finish()
 
 
 async def _source(
-    execution: Execution, modify: Modify, work: StatementWork
+    execution: Execution, modify: Modify, work: StatementEffects
 ) -> AsyncIterator[pa.RecordBatch]:
     inputs = work.inputs(modify.tables)
-    access = await point_access(execution, modify.source, modify.tables, inputs)
+    access = await plan_keyed_access(execution, modify.source, modify.tables, inputs)
     if access is not None:
-        return held(pa.Table.from_batches([await access.answer(execution, inputs)]))
+        return stream_table(pa.Table.from_batches([await access.answer(execution, inputs)]))
     in_process = execution.services.in_process
     if in_process.refusal(modify.source, inputs) is None:
         is_new = modify.kind is ModifyKind.INSERT and modify.calls is None
         schema = stored_schema(modify.table) if is_new else None
-        return held(await in_process.answer(execution.run(modify.source, {}), schema))
-    run = run_over if work.made else run_plan
+        return stream_table(await in_process.answer(execution.run(modify.source, {}), schema))
+    run = run_over_transient if work.made else run_plan
     return run(execution, modify.source, inputs)
 
 
 class _Part:
     """What one run of a source plan adds up to."""
 
-    def __init__(self, execution: Execution, modify: Modify, work: StatementWork) -> None:
+    def __init__(self, execution: Execution, modify: Modify, work: StatementEffects) -> None:
         self._execution = execution
         self._modify = modify
         self._work = work
         self._sink = work.sink(modify.table)
         self._claims = work.claims(modify.table)
         self._shown = _Shown(modify, execution.services.limits.returning_bytes_max)
-        self._old = OldRowsInMemory(execution.services.limits)
+        self._old = OldRowsCollector(execution.services.limits)
         self._affected = 0
-        self._deleted = Claims()
+        self._deleted = ClaimedRows()
         assigned: Collection[int] = range(len(modify.table.columns))
         if modify.kind is ModifyKind.UPDATE:
             assigned = modify.old
@@ -103,12 +107,12 @@ class _Part:
             assigned = modify.conflict.assigned
         elif modify.kind is not ModifyKind.MERGE:
             assigned = ()
-        self._moved = MovedKeys(execution, modify.table, assigned)
+        self._moved = UpdatedKeysCollector(execution, modify.table, assigned)
         self._width = len(modify.table.columns)
-        self._upserts: Upserts | None = None
+        self._upserts: Upserter | None = None
         if modify.conflict is not None:
-            self._upserts = Upserts(execution, modify.table, modify.conflict, work)
-        self._views = ViewRules(execution, modify, work)
+            self._upserts = Upserter(execution, modify.table, modify.conflict, work)
+        self._views = ViewCheckOptions(execution, modify, work)
 
     async def take(self, batch: pa.RecordBatch) -> None:
         """Take a batch of the source plan's output, shaped as `sql/statements/bound.py` says."""
@@ -129,7 +133,7 @@ class _Part:
             case ModifyKind.MERGE:
                 await self._merge(batch)
 
-    async def _upsert(self, upserts: Upserts, batch: pa.RecordBatch) -> None:
+    async def _upsert(self, upserts: Upserter, batch: pa.RecordBatch) -> None:
         done = await upserts.take(batch, self._claims)
         if not done.rows.num_rows:
             return
@@ -204,7 +208,7 @@ class _Part:
         old = old if self._modify.returning_old else []
         self._shown.keep([*now.columns, *old, *_extras(part, self._modify)], part.num_rows)
 
-    async def finish(self) -> Modified:
+    async def finish(self) -> ModifyResult:
         """Check keys, hand over what was written, run RETURNING."""
         modify, old = self._modify, self._old.rows(self._claims.rows)
         every = range(len(modify.table.columns))
@@ -222,16 +226,16 @@ class _Part:
             decided,
         )
         if modify.returning is None:
-            return Modified(self._affected, None)
-        return Modified(self._affected, await self._returned(modify.returning))
+            return ModifyResult(self._affected, None)
+        return ModifyResult(self._affected, await self._returned(modify.returning))
 
     async def _returned(self, plan: Plan) -> pa.Table:
         schema = batch_schema(output_columns(plan))
         if not self._shown.batches:
             return schema.empty_table()
         inputs = self._work.inputs(self._modify.returning_tables)
-        inputs[NEW] = made_view(NEW, pa.Table.from_batches(self._shown.batches))
-        batches = [batch async for batch in run_over(self._execution, plan, inputs)]
+        inputs[NEW] = transient_view(NEW, pa.Table.from_batches(self._shown.batches))
+        batches = [batch async for batch in run_over_transient(self._execution, plan, inputs)]
         return pa.Table.from_batches(batches) if batches else schema.empty_table()
 
 
@@ -253,7 +257,7 @@ class _Shown:
         """More rows, in the order in which they were changed."""
         if not self._wanted or not rows:
             return
-        batch = made_batch(columns, rows)
+        batch = transient_batch(columns, rows)
         self.batches.append(batch)
         self._bytes += batch.nbytes
         if self._bytes > self._bytes_max:

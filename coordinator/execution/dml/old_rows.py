@@ -15,7 +15,7 @@ from storage.batch import Deletes
 from storage.known_rows import KnownRows, OldRows
 
 
-class OldRowsInMemory:
+class OldRowsCollector:
     """Collects the old values of the first rows that a statement deletes (W4)."""
 
     def __init__(self, limits: ExecutionLimits) -> None:

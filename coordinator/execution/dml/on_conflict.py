@@ -23,26 +23,26 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from compute.access.key_index import Place
+from compute.access.key_index import RowIdentity
 from compute.access.key_predicates import KeyPredicate, NewKeys
-from compute.access.located_rows import fetch, is_warm
+from compute.access.located_rows import are_rows_in_memory, fetch_located_rows
 from compute.access.row_keys import RowKey, row_keys
 from coordinator.execution.context import Execution
-from coordinator.execution.dml.claimed_rows import Claims
-from coordinator.execution.dml.row_constraints import RowRules
+from coordinator.execution.dml.claimed_rows import ClaimedRows
+from coordinator.execution.dml.row_constraints import RowConstraints
 from coordinator.execution.dml.row_sink import stored_schema
-from coordinator.execution.dml.statement_work import StatementWork
+from coordinator.execution.dml.statement_work import StatementEffects
 from coordinator.execution.dml.transient_relations import (
-    made_batch,
-    made_table,
-    made_view,
-    run_over,
+    run_over_transient,
+    transient_batch,
+    transient_table,
+    transient_view,
 )
 from coordinator.pgwire.kernels import Column
 from sql.catalog.catalog import Key, Table
 from sql.errors import SqlError
 from sql.plan.nodes import RelationId
-from sql.statements.bound import Conflict
+from sql.statements.bound import OnConflict
 from storage.batch import ShardView
 
 CONFLICTS = RelationId("conflicts")
@@ -52,7 +52,7 @@ ON_LOOP_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Upserted:
+class UpsertResult:
     """The result of a batch. `old`: for each of `rows` its previous version, or NULLs; `replaced`:
     the previous versions of those that existed.
     """
@@ -80,9 +80,9 @@ class _Batch:
 
     rows: pa.Table
     keys: Sequence[Sequence[RowKey | None]]
-    there: Sequence[Mapping[RowKey, Place]]
+    there: Sequence[Mapping[RowKey, RowIdentity]]
     old: pa.Table
-    old_row: Mapping[Place, int]
+    old_row: Mapping[RowIdentity, int]
     inserted: list[int] = field(default_factory=list[int])
     updated: list[int] = field(default_factory=list[int])
     replaced: list[int] = field(default_factory=list[int])
@@ -93,10 +93,10 @@ class _Batch:
 class _Waiting:
     """Rows to be updated, by the proposed row, that no other row depends on yet."""
 
-    rows: dict[int, Place] = field(default_factory=dict[int, Place])
-    places: set[Place] = field(default_factory=set[Place])
+    rows: dict[int, RowIdentity] = field(default_factory=dict[int, RowIdentity])
+    places: set[RowIdentity] = field(default_factory=set[RowIdentity])
 
-    def add(self, row: int, place: Place) -> None:
+    def add(self, row: int, place: RowIdentity) -> None:
         """One more."""
         self.rows[row] = place
         self.places.add(place)
@@ -117,17 +117,17 @@ def _refuse_deferrable(table: Table, key: Key) -> None:
         raise SqlError("55000", message, schema=table.schema, table=table.name, constraint=key.name)
 
 
-class Upserts:
+class Upserter:
     """The rows of one INSERT .. ON CONFLICT."""
 
     def __init__(
-        self, execution: Execution, table: Table, conflict: Conflict, work: StatementWork
+        self, execution: Execution, table: Table, conflict: OnConflict, work: StatementEffects
     ) -> None:
         self._execution = execution
         self._table = table
         self._conflict = conflict
         self._work = work
-        self._rules = RowRules(execution, table)
+        self._rules = RowConstraints(execution, table)
         self._arbiters = [_Arbiter(table.keys[place]) for place in conflict.arbiters]
         ordinals = {at for arbiter in self._arbiters for at in arbiter.key.columns}
         self._moves_keys = not ordinals.isdisjoint(conflict.assigned)
@@ -137,7 +137,7 @@ class Upserts:
         """Keys that need no further check: no new row repeats one or finds one that exists."""
         return () if self._moves_keys else [arbiter.key for arbiter in self._arbiters]
 
-    async def take(self, proposed: pa.RecordBatch, claims: Claims) -> Upserted:
+    async def take(self, proposed: pa.RecordBatch, claims: ClaimedRows) -> UpsertResult:
         """Decide about the rows of a batch."""
         schema = stored_schema(self._table)
         rows = pa.RecordBatch.from_arrays(proposed.columns, schema=schema)
@@ -172,12 +172,12 @@ class Upserts:
 
     async def _located(
         self, rows: pa.Table, view: ShardView, new: Sequence[NewKeys]
-    ) -> tuple[Sequence[Mapping[RowKey, Place]], Sequence[Place], pa.Table]:
+    ) -> tuple[Sequence[Mapping[RowKey, RowIdentity]], Sequence[RowIdentity], pa.Table]:
         """By arbiter, the places of rows with one of the keys; all places; the rows there, if any
         may be updated.
         """
         index, gone = self._execution.services.key_index, self._work.gone(self._table)
-        there: list[Mapping[RowKey, Place]] = []
+        there: list[Mapping[RowKey, RowIdentity]] = []
         for one in new:
             files = index.files(view, one)
             locate = partial(index.locate, view, one, gone, files)
@@ -189,8 +189,8 @@ class Upserts:
             places = []
         found = rows.slice(0, 0)
         if places:
-            read = partial(fetch, view, places, index.read_rows)
-            warm = is_warm(view, places, index)
+            read = partial(fetch_located_rows, view, places, index.read_rows)
+            warm = are_rows_in_memory(view, places, index)
             found = (read() if warm else await asyncio.to_thread(read)).rows
         return there, places, found
 
@@ -205,11 +205,11 @@ class Upserts:
             # A cut may have come since the first look: the same rows, by other names.
             self._work.views.setdefault(RelationId(table.shard), views[0])
         view = self._work.view_of(table)
-        return view or made_view(CONFLICTS, stored_schema(table).empty_table())
+        return view or transient_view(CONFLICTS, stored_schema(table).empty_table())
 
     # --- deciding -------------------------------------------------------------------------------
 
-    def _decide(self, batch: _Batch, row: int, waiting: _Waiting, claims: Claims) -> bool:
+    def _decide(self, batch: _Batch, row: int, waiting: _Waiting, claims: ClaimedRows) -> bool:
         """Decide about a row; False: it depends on updates that wait."""
         keys = [keys[row] for keys in batch.keys]
         updates = self._conflict.update is not None
@@ -241,7 +241,7 @@ class Upserts:
             if key is not None:
                 arbiter.made.add(key)
 
-    async def _update(self, batch: _Batch, waiting: _Waiting, claims: Claims) -> None:
+    async def _update(self, batch: _Batch, waiting: _Waiting, claims: ClaimedRows) -> None:
         """Run the update for all rows that wait for it."""
         plan = self._conflict.update
         if not waiting.rows or plan is None:
@@ -249,10 +249,10 @@ class Upserts:
         rows = list(waiting.rows)
         old = batch.old.take(pa.array([batch.old_row[place] for place in waiting.rows.values()]))
         proposed = batch.rows.take(pa.array(rows))
-        pairs = made_table([pa.array(rows, pa.int64()), *old.columns, *proposed.columns])
+        pairs = transient_table([pa.array(rows, pa.int64()), *old.columns, *proposed.columns])
         inputs = self._work.inputs(self._conflict.tables)
-        inputs[CONFLICTS] = made_view(CONFLICTS, pairs)
-        batches = [part async for part in run_over(self._execution, plan, inputs)]
+        inputs[CONFLICTS] = transient_view(CONFLICTS, pairs)
+        batches = [part async for part in run_over_transient(self._execution, plan, inputs)]
         if batches:
             answer = pa.Table.from_batches(batches)
             done = answer.take(pc.sort_indices(answer.column(0)))
@@ -260,7 +260,7 @@ class Upserts:
         waiting.clear()
 
     async def _updated(
-        self, batch: _Batch, done: pa.Table, waiting: _Waiting, claims: Claims
+        self, batch: _Batch, done: pa.Table, waiting: _Waiting, claims: ClaimedRows
     ) -> None:
         schema = stored_schema(self._table)
         columns = [column.combine_chunks() for column in done.columns[1:]]
@@ -279,25 +279,29 @@ class Upserts:
             self._made([column[row] for column in keys])
 
 
-def _result(batch: _Batch) -> Upserted:
+def _result(batch: _Batch) -> UpsertResult:
     if not batch.updated:
         return _inserted(batch)
     order = np.argsort(np.array([*batch.inserted, *batch.updated], dtype=np.int64))
     inserted = batch.rows.take(pa.array(batch.inserted, pa.int64()))
     replaced = batch.old.take(pa.array(batch.replaced, pa.int64()))
     rows = _joined([inserted, *batch.updates], order)
-    nothing = made_table([_nulls(inserted.num_rows, type_) for type_ in batch.rows.schema.types])
-    return Upserted(rows, _joined([nothing, replaced], order), _joined([replaced], None))
+    nothing = transient_table(
+        [_nulls(inserted.num_rows, type_) for type_ in batch.rows.schema.types]
+    )
+    return UpsertResult(rows, _joined([nothing, replaced], order), _joined([replaced], None))
 
 
-def _inserted(batch: _Batch) -> Upserted:
+def _inserted(batch: _Batch) -> UpsertResult:
     """No row was there, or all that were there stay as they are."""
     rows = batch.rows
     if len(batch.inserted) < rows.num_rows:
         rows = rows.take(pa.array(batch.inserted, pa.int64()))
     nothing = [_nulls(rows.num_rows, type_) for type_ in rows.schema.types]
     empty = [_nulls(0, type_) for type_ in rows.schema.types]
-    return Upserted(_joined([rows], None), made_batch(nothing, rows.num_rows), made_batch(empty, 0))
+    return UpsertResult(
+        _joined([rows], None), transient_batch(nothing, rows.num_rows), transient_batch(empty, 0)
+    )
 
 
 def _joined(parts: Sequence[pa.Table], order: npt.NDArray[np.int64] | None) -> pa.RecordBatch:
@@ -307,7 +311,7 @@ def _joined(parts: Sequence[pa.Table], order: npt.NDArray[np.int64] | None) -> p
         chunks = [chunk for piece in pieces for chunk in piece.chunks]
         column: Column = pa.concat_arrays(chunks) if chunks else _nulls(0, pieces[0].type)
         columns.append(column if order is None else column.take(order))
-    return made_batch(columns, sum(part.num_rows for part in parts))
+    return transient_batch(columns, sum(part.num_rows for part in parts))
 
 
 def _nulls(count: int, type_: pa.DataType) -> Column:

@@ -16,49 +16,49 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
-from compute.access.key_index import Place
-from compute.access.located_rows import fetch
+from compute.access.key_index import RowIdentity
+from compute.access.located_rows import fetch_located_rows
 from compute.access.row_keys import RowKey, row_keys
 from compute.arrow import batch_schema
 from coordinator.execution.context import Execution
 from coordinator.execution.dml.row_sink import RowSink, stored_schema
-from coordinator.execution.dml.unique_keys import Going, check_keys
-from coordinator.execution.dml.updated_keys import Moved, MovedKeys
+from coordinator.execution.dml.unique_keys import ReplacedRows, check_keys_free
+from coordinator.execution.dml.updated_keys import UpdatedKeys, UpdatedKeysCollector
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.spill import buffer_rows
 from coordinator.pgwire.kernels import Column
 from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import default_value
-from sql.binder.stored.table_changes import with_computed
+from sql.binder.stored.table_changes import with_generated_columns
 from sql.catalog.catalog import ForeignKey, Key, Table
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import Plan, Values, output_columns
 from sql.plan.traverse import is_volatile_expression
-from sql.types.sql_type import display
+from sql.types.sql_type import format_type
 from storage.batch import Deletes, ShardView, WriteBatch
 from storage.types import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class ActionResult:
     """The effect of an action on the child. `assigned`: its columns with new values; none: rows
     were deleted.
     """
 
     keyed: pa.Table | None
     deletes: Deletes
-    moved: Moved | None = None
+    moved: UpdatedKeys | None = None
     assigned: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Referring:
+class ReferringRows:
     """The rows of the child that have one of the keys, in the child's columns `foreign`."""
 
     child: Table
     foreign: ForeignKey
     view: ShardView
-    places: Sequence[Place]
+    places: Sequence[RowIdentity]
 
     @property
     def deletes(self) -> dict[Source, BitMap64]:
@@ -71,17 +71,21 @@ class Referring:
     async def rows(self, execution: Execution) -> pa.Table:
         """The rows' contents."""
         index = execution.services.key_index
-        return (await asyncio.to_thread(fetch, self.view, self.places, index.read_rows)).rows
+        return (
+            await asyncio.to_thread(fetch_located_rows, self.view, self.places, index.read_rows)
+        ).rows
 
 
-async def delete_rows(execution: Execution, referring: Referring) -> Acted:
+async def cascade_delete(execution: Execution, referring: ReferringRows) -> ActionResult:
     """ON DELETE CASCADE."""
     deletes = referring.deletes
     buffer_rows(execution, referring.child, WriteBatch(deletes=deletes))
-    return Acted(None, deletes)
+    return ActionResult(None, deletes)
 
 
-async def set_null(execution: Execution, referring: Referring, columns: Sequence[int]) -> Acted:
+async def set_null(
+    execution: Execution, referring: ReferringRows, columns: Sequence[int]
+) -> ActionResult:
     """SET NULL of some columns of the foreign key, or all of them."""
     schema = stored_schema(referring.child)
     count = len(referring.places)
@@ -90,8 +94,8 @@ async def set_null(execution: Execution, referring: Referring, columns: Sequence
 
 
 async def set_default(
-    execution: Execution, referring: Referring, columns: Sequence[int]
-) -> tuple[Acted, pa.Table]:
+    execution: Execution, referring: ReferringRows, columns: Sequence[int]
+) -> tuple[ActionResult, pa.Table]:
     """SET DEFAULT, likewise; also the foreign keys that the rows have now."""
     rows = await referring.rows(execution)
     defaults = await _defaults(execution, referring.child, columns)
@@ -106,9 +110,9 @@ async def set_default(
     return acted, acted.keyed.select(own)
 
 
-async def follow(
-    execution: Execution, referring: Referring, before: pa.Table, after: pa.Table
-) -> Acted:
+async def cascade_update(
+    execution: Execution, referring: ReferringRows, before: pa.Table, after: pa.Table
+) -> ActionResult:
     """ON UPDATE CASCADE. `before` and `after`: keys as the child stores them."""
     own = Key(referring.foreign.name, referring.foreign.columns)
     rows = await referring.rows(execution)
@@ -124,8 +128,8 @@ async def follow(
 
 
 async def _replaced(
-    execution: Execution, referring: Referring, rows: pa.Table, made: dict[int, Column]
-) -> Acted:
+    execution: Execution, referring: ReferringRows, rows: pa.Table, made: dict[int, Column]
+) -> ActionResult:
     """The rows with new values in some columns (J2)."""
     child = referring.child
     schema = stored_schema(child)
@@ -136,12 +140,14 @@ async def _replaced(
     columns = [made.get(ordinal, column) for ordinal, column in old.items()]
     sink = RowSink.of(execution, child)
     new = await sink.take(pa.RecordBatch.from_arrays(columns, schema=schema))
-    deletes, assigned = referring.deletes, with_computed(child, made)
-    await check_keys(execution, child, sink.keyed, Going(referring.view, deletes, assigned))
-    moved = MovedKeys(execution, child, assigned)
+    deletes, assigned = referring.deletes, with_generated_columns(child, made)
+    await check_keys_free(
+        execution, child, sink.keyed, ReplacedRows(referring.view, deletes, assigned)
+    )
+    moved = UpdatedKeysCollector(execution, child, assigned)
     moved.keep(old, new.columns)
     buffer_rows(execution, child, await sink.finish(deletes))
-    return Acted(sink.keyed, deletes, moved.moved, assigned)
+    return ActionResult(sink.keyed, deletes, moved.moved, assigned)
 
 
 async def _defaults(execution: Execution, child: Table, columns: Sequence[int]) -> Sequence[Column]:
@@ -162,7 +168,7 @@ async def _defaults(execution: Execution, child: Table, columns: Sequence[int]) 
     return [column.combine_chunks() for column in table.columns]
 
 
-def check_fits(
+def check_key_fits(
     child: Table, foreign: ForeignKey, parent: Table, cast: pa.Table, keys: pa.Table
 ) -> None:
     """Raises 22003 for a key that does not fit the child's columns."""
@@ -171,18 +177,18 @@ def check_fits(
         own = child.columns[ordinal].type
         theirs = parent.columns[parent.ordinal_of(number)].type
         if fitted.null_count != given.null_count:
-            raise SqlError("22003", f"{display(own)} out of range")
+            raise SqlError("22003", f"{format_type(own)} out of range")
         if own.typmod not in (-1, theirs.typmod) and pc.any(pc.is_valid(fitted)).as_py():
-            raise not_supported(f"ON UPDATE CASCADE into a {display(own)}")
+            raise not_supported(f"ON UPDATE CASCADE into a {format_type(own)}")
 
 
-def own_columns(foreign: ForeignKey, *, deleted: bool) -> Sequence[int]:
+def action_columns(foreign: ForeignKey, *, deleted: bool) -> Sequence[int]:
     """The columns that SET NULL and SET DEFAULT change."""
     chosen = foreign.set_columns if deleted else ()
     return [foreign.columns[place] for place in chosen] or foreign.columns
 
 
-def changed(moved: Moved, key: Key, fields: Sequence[str]) -> Moved:
+def changed_keys(moved: UpdatedKeys, key: Key, fields: Sequence[str]) -> UpdatedKeys:
     """The rows whose key has changed, with the columns of the key only, by field."""
     before, after = moved.before.select(list(fields)), moved.after.select(list(fields))
     pairs = zip(row_keys(key, before), row_keys(key, after), strict=True)

@@ -20,18 +20,18 @@ from pyroaring import BitMap64
 
 from compute.executor import Executor, Run
 from coordinator.execution.context import Execution
-from coordinator.execution.dml.domain_constraints import DomainRules, Found
+from coordinator.execution.dml.domain_constraints import DomainConstraints, FirstViolation
 from coordinator.execution.row_text import failing_row
 from coordinator.pgwire.kernels import Column
 from sql.binder.ddl.generated import generated_plan
 from sql.binder.state import Binding
-from sql.binder.stored.column_expressions import NEW_ROWS, check_plan, filled_plan
-from sql.catalog.catalog import Check, Table
+from sql.binder.stored.column_expressions import NEW_ROWS, check_plan, sequence_default_plan
+from sql.catalog.catalog import CheckConstraint, Table
 from sql.catalog.catalog import Column as TableColumn
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import SqlError, out_of_range
 from sql.plan.nodes import Plan, RelationId
-from sql.types.sql_type import display
+from sql.types.sql_type import format_type
 from storage.batch import InlineSlice, ShardView
 from storage.types import OWN, ShardId
 
@@ -55,7 +55,7 @@ def _not_null_violation(table: Table, column: TableColumn, shown: str) -> SqlErr
     )
 
 
-def _check_violation(table: Table, check: Check, shown: str) -> SqlError:
+def _check_violation(table: Table, check: CheckConstraint, shown: str) -> SqlError:
     """23514, likewise."""
     return SqlError(
         "23514",
@@ -67,12 +67,12 @@ def _check_violation(table: Table, check: Check, shown: str) -> SqlError:
     )
 
 
-class RowRules:
+class RowConstraints:
     """The constraints of one table, for one statement."""
 
     def __init__(self, execution: Execution, table: Table, *, checked: bool = True) -> None:
         self._checked = checked
-        self._domains = DomainRules(table)
+        self._domains = DomainConstraints(table)
         self._filled = execution.filled.get(table.oid, {})
         self._generated: Plan | None = None
         self._makes_own = any(column.generated is not None for column in table.columns)
@@ -103,13 +103,15 @@ class RowRules:
         try:
             column: Column = pa.array(values, schema.field(ordinal).type)
         except pa.ArrowInvalid:
-            raise out_of_range(display(self._table.columns[ordinal].type)) from None
+            raise out_of_range(format_type(self._table.columns[ordinal].type)) from None
         return column
 
     async def _default(self, ordinal: int, text: str, taken: Sequence[Sequence[int]]) -> Column:
         column, calls = self._table.columns[ordinal], len(taken)
         part = "default", ordinal, text, calls
-        plan = self._stored(part, lambda binding: filled_plan(binding, column, text, calls))
+        plan = self._stored(
+            part, lambda binding: sequence_default_plan(binding, column, text, calls)
+        )
         arrays = [pa.array(values, pa.int64()) for values in taken]
         values = pa.RecordBatch.from_arrays(arrays, [f"value{at}" for at in range(calls)])
         return (await self._run_pieces(plan, values)).column(0).combine_chunks()
@@ -155,7 +157,7 @@ class RowRules:
         """Raises 23502 or 23514 for the first row that violates a constraint (L2)."""
         if not self._checked:
             return
-        broken: Found | None = None
+        broken: FirstViolation | None = None
         if self._domains.exist:
             broken = await self._domains.first(batch, self._stored, self._run_pieces)
             batch = batch if broken is None else batch.slice(0, broken[0])
@@ -209,7 +211,7 @@ class RowRules:
                 raise _check_violation(self._table, found[0], shown)
             await asyncio.sleep(0)
 
-    async def _first(self, plan: Plan, piece: pa.RecordBatch) -> tuple[Check, int] | None:
+    async def _first(self, plan: Plan, piece: pa.RecordBatch) -> tuple[CheckConstraint, int] | None:
         """The first constraint that the first bad row breaks, and its row."""
         verdicts = await self._run(plan, piece)
         broken = [

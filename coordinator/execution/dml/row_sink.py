@@ -21,7 +21,7 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from coordinator.execution.context import Execution, Spooler
-from coordinator.execution.dml.row_constraints import RowRules
+from coordinator.execution.dml.row_constraints import RowConstraints
 from coordinator.pgwire.kernels import Column
 from sql.catalog.catalog import Table
 from sql.errors import SqlError
@@ -68,7 +68,7 @@ class RowSink:
         spool: Callable[[ShardId, pa.Schema], Spooler],
         *,
         inline_bytes_max: int,
-        rules: RowRules,
+        rules: RowConstraints,
     ) -> None:
         self._table = table
         self._rules = rules
@@ -96,7 +96,7 @@ class RowSink:
             table,
             services.spool,
             inline_bytes_max=services.limits.inline_bytes_max,
-            rules=RowRules(execution, table, checked=checked),
+            rules=RowConstraints(execution, table, checked=checked),
         )
 
     @property

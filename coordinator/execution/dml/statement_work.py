@@ -20,22 +20,22 @@ from pyroaring import BitMap64
 
 from coordinator.core.own_writes import merge_deletes
 from coordinator.execution.context import Execution
-from coordinator.execution.dml.claimed_rows import Claims
-from coordinator.execution.dml.foreign_keys import DELETED, UPDATED, Change, check_references
+from coordinator.execution.dml.claimed_rows import ClaimedRows
+from coordinator.execution.dml.foreign_keys import DELETED, UPDATED, RowChange, check_foreign_keys
 from coordinator.execution.dml.row_sink import RowSink
-from coordinator.execution.dml.unique_keys import Going, check_keys
-from coordinator.execution.dml.updated_keys import Moved
+from coordinator.execution.dml.unique_keys import ReplacedRows, check_keys_free
+from coordinator.execution.dml.updated_keys import UpdatedKeys
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.spill import buffer_rows, spill_if_large
 from sql.catalog.catalog import Key, Table
-from sql.catalog.meridian_schema import is_system
+from sql.catalog.meridian_schema import is_server_state
 from sql.plan.nodes import Plan, RelationId
 from storage.batch import Deletes, ShardView, WriteBatch
 from storage.known_rows import OldRows
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PlanRead:
     """A plan, and the tables that it scans."""
 
     plan: Plan
@@ -46,7 +46,7 @@ class Reading:
 class _Shard:
     """What happens to one table: what its parts claim, and the keys of their new rows."""
 
-    claims: list[Claims] = field(default_factory=list[Claims])
+    claims: list[ClaimedRows] = field(default_factory=list[ClaimedRows])
     keyed: list[pa.Table] = field(default_factory=list[pa.Table])
 
     @property
@@ -63,7 +63,7 @@ class _Written:
     table: Table
     batch: WriteBatch
     old: OldRows | None
-    changes: Sequence[Change]
+    changes: Sequence[RowChange]
 
 
 def _changes(
@@ -72,18 +72,18 @@ def _changes(
     rows: Deletes,
     view: ShardView | None,
     deleted: Deletes,
-    moved: Moved | None,
-) -> list[Change]:
+    moved: UpdatedKeys | None,
+) -> list[RowChange]:
     """What happened to the table, for foreign keys: rows that went, and rows that were replaced."""
     nothing = BitMap64()
     replaced = {source: of - deleted.get(source, nothing) for source, of in rows.items()}
-    changes = [Change(table, sink.keyed, replaced, view, UPDATED, moved, same=sink.same)]
+    changes = [RowChange(table, sink.keyed, replaced, view, UPDATED, moved, same=sink.same)]
     if any(deleted.values()):
-        changes.append(Change(table, None, deleted, view, DELETED))
+        changes.append(RowChange(table, None, deleted, view, DELETED))
     return changes
 
 
-class StatementWork:
+class StatementEffects:
     """See the module."""
 
     def __init__(self, execution: Execution) -> None:
@@ -95,18 +95,20 @@ class StatementWork:
         self.made: dict[RelationId, ShardView] = {}
         """Rows that parts have returned, for those after them."""
 
-    async def look_at(self, readings: Sequence[Reading]) -> None:
+    async def look_at(self, readings: Sequence[PlanRead]) -> None:
         """Pin views of all tables that these plans scan, of one moment (U1); they enter the read
         set.
         """
         execution = self._execution
-        system = [table for reading in readings for table in reading.tables if is_system(table)]
+        system = [
+            table for reading in readings for table in reading.tables if is_server_state(table)
+        ]
         if system:
             self.views.update(await execution.views(list(dict.fromkeys(system))))
         pairs = [
             (table, predicate)
             for reading in readings
-            for tables in [[table for table in reading.tables if not is_system(table)]]
+            for tables in [[table for table in reading.tables if not is_server_state(table)]]
             if tables
             for table, predicate in zip(
                 tables, read_predicates(reading.plan, tables, execution.parameters), strict=True
@@ -132,10 +134,10 @@ class StatementWork:
         """The view of a table that the statement reads."""
         return self.views.get(RelationId(table.shard))
 
-    def claims(self, table: Table) -> Claims:
+    def claims(self, table: Table) -> ClaimedRows:
         """The claims of the next part, which respect those of the parts before it."""
         known = self._shard(table).claims
-        known.append(Claims(known))
+        known.append(ClaimedRows(known))
         return known[-1]
 
     def gone(self, table: Table) -> Deletes:
@@ -155,11 +157,11 @@ class StatementWork:
         self,
         table: Table,
         sink: RowSink,
-        claims: Claims,
+        claims: ClaimedRows,
         old: OldRows | None,
         assigned: Sequence[int],
         deleted: Deletes | None = None,
-        moved: Moved | None = None,
+        moved: UpdatedKeys | None = None,
         decided: Collection[Key] = (),
     ) -> None:
         """Record the effect of a part on its table. Raises 23505 (U3). `assigned`: columns with new
@@ -177,10 +179,10 @@ class StatementWork:
             if any(gone.values()):
                 assert view is not None, "U1: who deletes rows has looked at them"
                 every = range(len(table.columns))
-                going = Going(view, gone, every if others else assigned)
+                going = ReplacedRows(view, gone, every if others else assigned)
             keyed = pa.concat_tables(shard.keyed)
             but = () if others else decided
-            await check_keys(self._execution, table, keyed, going, but=but)
+            await check_keys_free(self._execution, table, keyed, going, but=but)
         if sink.rows or any(claims.rows.values()):
             changes = _changes(table, sink, claims.rows, self.view_of(table), deleted or {}, moved)
             self._written.append(_Written(table, batch, old, changes))
@@ -190,7 +192,7 @@ class StatementWork:
         # Moving rows into files gives them other names: not before the last part is written.
         for done in self._written:
             buffer_rows(self._execution, done.table, done.batch, done.old)
-        await check_references(
+        await check_foreign_keys(
             self._execution, [change for done in self._written for change in done.changes]
         )
         await spill_if_large(self._execution)

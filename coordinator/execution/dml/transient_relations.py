@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.reference.support import RowsAllowed
-from coordinator.execution.context import Execution, held
+from coordinator.execution.context import Execution, stream_table
 from coordinator.execution.run_plan import run_plan
 from coordinator.pgwire.kernels import Column
 from sql.plan.nodes import Plan, RelationId
@@ -30,7 +30,7 @@ JOINED_ROWS_MAX: Final = 200
 _ALLOWED: Final = RowsAllowed(JOINED_ROWS_MAX, linear=IN_PROCESS_ROWS_MAX)
 
 
-def made_batch(columns: Sequence[Column], rows: int) -> pa.RecordBatch:
+def transient_batch(columns: Sequence[Column], rows: int) -> pa.RecordBatch:
     """Columns as a batch; their names say nothing."""
     if not columns:
         # A batch of no columns still has rows.
@@ -39,22 +39,22 @@ def made_batch(columns: Sequence[Column], rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(list(columns), names=names)
 
 
-def made_table(columns: "Sequence[Column | ChunkedColumn]") -> pa.Table:
+def transient_table(columns: "Sequence[Column | ChunkedColumn]") -> pa.Table:
     """Columns as a table; their names say nothing."""
     return pa.table(list(columns), names=[f"f{place}" for place in range(len(columns))])
 
 
-def made_view(relation: RelationId, rows: pa.Table) -> ShardView:
+def transient_view(relation: RelationId, rows: pa.Table) -> ShardView:
     """Rows as an input."""
     piece = (InlineSlice(OWN, rows, BitMap64()),) if rows.num_rows else ()
     return ShardView(ShardId(relation), rows.schema, str(relation), (), piece)
 
 
-def run_over(
+def run_over_transient(
     execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run a plan of which at least one input is a transient relation."""
     in_process = execution.services.in_process
     if in_process.refusal(plan, inputs, _ALLOWED) is None:
-        return held(in_process.evaluate(execution.run(plan, inputs)))
+        return stream_table(in_process.evaluate(execution.run(plan, inputs)))
     return run_plan(execution, plan, inputs)

@@ -18,9 +18,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from compute.access.key_predicates import KeyValues, NewKeys, key_text
+from compute.access.key_predicates import KeyValues, NewKeys, key_violation_text
 from coordinator.execution.context import Execution
-from coordinator.transaction.deferral import Pending, Side
+from coordinator.transaction.deferral import PendingCheck, PendingCheckKind
 from sql.catalog.catalog import Key, Table
 from sql.errors import SqlError
 from storage.batch import Deletes, ShardView
@@ -37,7 +37,7 @@ class DuplicateKey(SqlError):
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class ReplacedRows:
     """Rows that an UPDATE replaces, as `view` names them; `assigned`: ordinals of its columns."""
 
     view: ShardView
@@ -45,11 +45,11 @@ class Going:
     assigned: Collection[int]
 
 
-async def check_keys(
+async def check_keys_free(
     execution: Execution,
     table: Table,
     keyed: pa.Table | None,
-    going: Going | None = None,
+    going: ReplacedRows | None = None,
     *,
     but: Collection[Key] = (),
 ) -> None:
@@ -84,7 +84,7 @@ async def check_keys(
         if check in strict:
             raise await _first(execution, strict)
         key, rows = check.new.key, check.new.given
-        deferral.add(Pending(Side.KEY, table.oid, table.oid, key, rows))
+        deferral.add(PendingCheck(PendingCheckKind.KEY, table.oid, table.oid, key, rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def duplicate_key(new: NewKeys, values: KeyValues, *, row: int = 0) -> Duplicate
     error = DuplicateKey(
         "23505",
         f'duplicate key value violates unique constraint "{key.name}"',
-        detail=f"Key {key_text(table, key, values)} already exists.",
+        detail=f"Key {key_violation_text(table, key, values)} already exists.",
         schema=table.schema,
         table=table.name,
         constraint=key.name,

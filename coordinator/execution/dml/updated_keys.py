@@ -14,22 +14,22 @@ import pyarrow as pa
 from coordinator.execution.context import Execution
 from coordinator.pgwire.kernels import Column
 from sql.catalog.catalog import Table
-from sql.catalog.foreign_keys import children
+from sql.catalog.foreign_keys import referencing_keys
 from sql.errors import SqlError
 from storage.batch import bytes_of
 
-MOVED_BYTES_MAX: Final = 128 << 20
+UPDATED_KEYS_BYTES_MAX: Final = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class UpdatedKeys:
     """Columns of replaced rows, row by row, as they were and as they are."""
 
     before: pa.Table
     after: pa.Table
 
 
-class MovedKeys:
+class UpdatedKeysCollector:
     """Collects the old and new keys of the rows that a part of a statement replaces."""
 
     def __init__(self, execution: Execution, table: Table, assigned: Collection[int]) -> None:
@@ -42,7 +42,7 @@ class MovedKeys:
             return
         found = {
             table.ordinal_of(number)
-            for _, foreign in children(execution.catalog(), table.oid)
+            for _, foreign in referencing_keys(execution.catalog(), table.oid)
             if foreign.on_update != "no action"
             for number in foreign.references
         }
@@ -61,7 +61,7 @@ class MovedKeys:
         now = [after[ordinal] for ordinal in self._ordinals]
         self._after.append(pa.RecordBatch.from_arrays(now, names=names))
         self._bytes += bytes_of(self._before[-1]) + bytes_of(self._after[-1])
-        if self._bytes > MOVED_BYTES_MAX:
+        if self._bytes > UPDATED_KEYS_BYTES_MAX:
             raise SqlError(
                 "54000",
                 "the keys that one statement changes are too large",
@@ -69,8 +69,8 @@ class MovedKeys:
             )
 
     @property
-    def moved(self) -> Moved | None:
+    def moved(self) -> UpdatedKeys | None:
         """All recorded rows; None if no foreign key needs them."""
         if not self._ordinals or not self._before:
             return None
-        return Moved(pa.Table.from_batches(self._before), pa.Table.from_batches(self._after))
+        return UpdatedKeys(pa.Table.from_batches(self._before), pa.Table.from_batches(self._after))

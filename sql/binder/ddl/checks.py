@@ -11,20 +11,20 @@ from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import (
     bound_check,
     check_scope,
-    column_names,
-    placeless,
-    text_of,
+    referenced_column_names,
+    stored_text_of,
+    without_position,
 )
-from sql.binder.stored.table_changes import unqualified
-from sql.catalog.catalog import Catalog, Check, Table
-from sql.catalog.constraint_names import constraint_names, joined_name
+from sql.binder.stored.table_changes import without_qualifiers
+from sql.catalog.catalog import Catalog, CheckConstraint, Table
+from sql.catalog.constraint_names import constraint_names, make_object_name
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 
 
 def bind_checks(
     binding: Binding, table: Table, nodes: Sequence[Node], *, altered: bool = False
-) -> tuple[Check, ...]:
+) -> tuple[CheckConstraint, ...]:
     """Additional checks of a table that has its columns, keys and older checks.
 
     `altered`: by ALTER TABLE, for which PostgreSQL reports no position in a condition.
@@ -34,7 +34,7 @@ def bind_checks(
     elsewhere = {*_constraints(binding.context.catalog, table)}
     own = {*constraint_names(table)}
     new: set[str] = set()
-    checks: list[Check] = []
+    checks: list[CheckConstraint] = []
     for node in nodes:
         name = node.conname
         if name in new:
@@ -50,27 +50,27 @@ def bind_checks(
 
 def _check(
     binding: Binding, table: Table, node: Node, taken: Collection[str], *, altered: bool
-) -> Check:
+) -> CheckConstraint:
     for used, what in (
         (node.is_no_inherit, "NO INHERIT"),
         (node.is_enforced is False, "NOT ENFORCED"),
     ):
         if used:
-            raise not_supported(what, at(node.location))
+            raise not_supported(what, offset_to_position(node.location))
     _, scope = check_scope(binding, table)
     bound = partial(bound_check, binding, scope, node.raw_expr)
-    placeless(bound) if altered else bound()
+    without_position(bound) if altered else bound()
     name = node.conname
     if name is None:
         # One alone gives it its name, wherever it stands.
-        used_columns = column_names(node.raw_expr)
+        used_columns = referenced_column_names(node.raw_expr)
         name = _free_name(table.name, used_columns[0] if len(used_columns) == 1 else "", taken)
-    return Check(name, unqualified(text_of(binding, node.raw_expr)))
+    return CheckConstraint(name, without_qualifiers(stored_text_of(binding, node.raw_expr)))
 
 
 def _free_name(table: str, column: str, taken: Collection[str]) -> str:
     number = 0
-    while (name := joined_name(table, column, f"check{number or ''}")) in taken:
+    while (name := make_object_name(table, column, f"check{number or ''}")) in taken:
         number += 1
     return name
 

@@ -13,24 +13,24 @@ from pglast.enums import ObjectType
 
 from sql.binder.resolve.catalog_lookup import (
     Relation,
-    kind_of,
-    look_up,
+    look_up_table,
     named_relation,
     refuse_system_change,
+    relation_kind,
     relation_name,
     schema_exists,
 )
 from sql.binder.resolve.role_names import role_named, roles_of
 from sql.binder.state import Binding
-from sql.binder.stored.type_users import found_domain, found_type
-from sql.catalog.catalog import Catalog, LookUp, Table
+from sql.binder.stored.type_users import find_domain, find_type
+from sql.catalog.catalog import Catalog, NameDependency, Table
 from sql.catalog.constraint_names import constraint_names
 from sql.catalog.objects import Comment, DomainDefinition, Subject, ViewDefinition
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
-from sql.parser.statement_names import object_words
-from sql.parser.syntax import Node, strings
-from sql.parser.type_names import is_builtin
+from sql.parser.statement_names import object_type_name
+from sql.parser.syntax import Node, string_values
+from sql.parser.type_names import is_builtin_type
 from sql.statements.ddl import ChangeObjects
 
 _KINDS: Final = {
@@ -55,11 +55,11 @@ def comment(binding: Binding, node: Node) -> ChangeObjects:
 def _subject(binding: Binding, node: Node) -> Subject:
     match node.objtype:
         case kind if kind in _KINDS:
-            return _relation(binding, strings(node.object), _KINDS[kind])
+            return _relation(binding, string_values(node.object), _KINDS[kind])
         case ObjectType.OBJECT_COLUMN:
-            return _column(binding, strings(node.object))
+            return _column(binding, string_values(node.object))
         case ObjectType.OBJECT_TABCONSTRAINT:
-            return _constraint(binding, strings(node.object))
+            return _constraint(binding, string_values(node.object))
         case ObjectType.OBJECT_DOMCONSTRAINT:
             return _domain_constraint(binding, node)
         case ObjectType.OBJECT_SCHEMA:
@@ -73,12 +73,12 @@ def _subject(binding: Binding, node: Node) -> Subject:
         case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
             return _type(binding, node)
         case kind:
-            raise not_supported(f"COMMENT ON {object_words(kind)}")
+            raise not_supported(f"COMMENT ON {object_type_name(kind)}")
 
 
 def _relation(binding: Binding, names: Sequence[str], kind: str) -> Subject:
-    found = found_relation(binding, names)
-    if kind_of(found) != kind:
+    found = find_relation(binding, names)
+    if relation_kind(found) != kind:
         raise SqlError("42809", f'"{names[-1]}" is not {_ARTICLES.get(kind, f"a {kind}")}')
     if isinstance(found, tuple):
         table, key = found
@@ -89,10 +89,10 @@ def _relation(binding: Binding, names: Sequence[str], kind: str) -> Subject:
 def _type(binding: Binding, node: Node) -> Subject:
     if node.object.arrayBounds:
         raise not_supported("COMMENT ON an array type")
-    names = strings(node.object.names)
-    if names[0] == "pg_catalog" or (len(names) == 1 and is_builtin(names[0])):
+    names = string_values(node.object.names)
+    if names[0] == "pg_catalog" or (len(names) == 1 and is_builtin_type(names[0])):
         raise not_supported("COMMENT ON a built-in type")
-    found = found_type(binding, names)
+    found = find_type(binding, names)
     if node.objtype == ObjectType.OBJECT_DOMAIN and not isinstance(found, DomainDefinition):
         raise SqlError("42809", f'"{names[-1]}" is not a domain')
     return Subject("type", found.oid)
@@ -102,7 +102,7 @@ def _column(binding: Binding, names: Sequence[str]) -> Subject:
     *relation, name = names
     if not relation:
         raise SqlError("42601", "column name must be qualified")
-    found = found_relation(binding, relation)
+    found = find_relation(binding, relation)
     if isinstance(found, Table):
         places = {column.name: found.number_of(at) for at, column in enumerate(found.columns)}
     elif isinstance(found, ViewDefinition):
@@ -118,7 +118,7 @@ def _column(binding: Binding, names: Sequence[str]) -> Subject:
 
 def _constraint(binding: Binding, names: Sequence[str]) -> Subject:
     *relation, name = names
-    found = found_relation(binding, relation)
+    found = find_relation(binding, relation)
     table = found if isinstance(found, Table) else None
     if table is None or name not in _constraints(table):
         message = f'constraint "{name}" for table "{relation[-1]}" does not exist'
@@ -128,7 +128,7 @@ def _constraint(binding: Binding, names: Sequence[str]) -> Subject:
 
 def _domain_constraint(binding: Binding, node: Node) -> Subject:
     type_, name = node.object
-    found = found_domain(binding, strings(type_.names))
+    found = find_domain(binding, string_values(type_.names))
     if name.sval not in found.rules:
         message = f'constraint "{name.sval}" for domain {found.name} does not exist'
         raise SqlError("42704", message)
@@ -140,7 +140,7 @@ def _constraints(table: Table) -> Iterator[str]:
     return (name for name in constraint_names(table) if name not in indexes)
 
 
-def found_relation(binding: Binding, names: Sequence[str], *, of_system: bool = False) -> Relation:
+def find_relation(binding: Binding, names: Sequence[str], *, of_system: bool = False) -> Relation:
     """The relation of that name, of any kind, or 42P01.
 
     A system relation raises 42501, unless `of_system` allows it.
@@ -152,10 +152,10 @@ def found_relation(binding: Binding, names: Sequence[str], *, of_system: bool = 
     for candidate in binding.context.search_path if schema is None else (schema,):
         found = named_relation(binding.context.catalog, candidate, name)
         oid = found.oid if found is not None and not isinstance(found, tuple) else None
-        binding.look_ups.add(LookUp(candidate, name, oid))
+        binding.look_ups.add(NameDependency(candidate, name, oid))
         if found is not None:
             return found
-    system = look_up(binding, name, schema=schema)
+    system = look_up_table(binding, name, schema=schema)
     if system is not None:
         if not of_system:
             refuse_system_change(system)
@@ -166,13 +166,13 @@ def found_relation(binding: Binding, names: Sequence[str], *, of_system: bool = 
 # --- what is known by its name -----------------------------------------------------------------
 
 
-def schema_renamed(catalog: Catalog, old: str, new: str) -> tuple[Comment, ...]:
+def comments_of_renamed_schema(catalog: Catalog, old: str, new: str) -> tuple[Comment, ...]:
     """The comment of a schema, moved to its new name."""
     text = catalog.comments.get(Subject("schema", old))
     return () if text is None else (Comment(Subject("schema", new), text),)
 
 
-def constraint_renamed(
+def comments_of_renamed_constraint(
     catalog: Catalog, of: Table | DomainDefinition, old: str, new: str
 ) -> tuple[Comment, ...]:
     """The comments of a constraint and of its index, moved to the new name."""

@@ -8,30 +8,30 @@ from pglast import ast
 from pglast.enums import ConstrType, OnCommitAction
 
 from sql.binder.ddl.checks import bind_checks
-from sql.binder.ddl.columns import CONSTRAINTS, Parts, column_of
-from sql.binder.ddl.delta_invariants import with_invariants
-from sql.binder.ddl.foreign_keys import ForeignNode, bind_foreign_keys
+from sql.binder.ddl.columns import UNSUPPORTED_CONSTRAINTS, TableParts, bind_column
+from sql.binder.ddl.delta_invariants import with_delta_invariants
+from sql.binder.ddl.foreign_keys import ForeignKeyNode, bind_foreign_keys
 from sql.binder.ddl.generated import with_generated
 from sql.binder.ddl.keys import KEY_KINDS, KeyNode, bind_keys, relation_names
-from sql.binder.ddl.like import Copied, like, with_copied
+from sql.binder.ddl.like import CopiedParts, like_columns, with_copied_parts
 from sql.binder.ddl.schema_elements import schema_elements
 from sql.binder.ddl.schemas import creation_schema
 from sql.binder.ddl.storage_options import (
     partition_key,
     storage_options,
-    with_options,
+    with_storage_options,
     without_oids,
 )
-from sql.binder.resolve.catalog_lookup import refuse_type_name, relation_exists, schema_exists
+from sql.binder.resolve.catalog_lookup import refuse_row_type_clash, relation_exists, schema_exists
 from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
-from sql.binder.resolve.role_names import role_of, roles_of, spec_name
+from sql.binder.resolve.role_names import resolve_role, role_spec_name, roles_of
 from sql.binder.state import Binding
 from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, duplicate_table, not_supported
-from sql.parser.syntax import Node, at, is_a, strings
+from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 from sql.statements.bound import CreateSchema, CreateTable
-from sql.types.limits import check_columns
+from sql.types.limits import check_column_count
 
 # --- CREATE ------------------------------------------------------------------------------------
 
@@ -53,20 +53,20 @@ def create_table(
     if exists and not node.if_not_exists:
         raise duplicate_table(relation.relname)
     if not exists:
-        refuse_type_name(binding, schema, relation.relname)
+        refuse_row_type_clash(binding, schema, relation.relname)
     columns = list(columns)
-    parts, copied = Parts(schema, relation.relname), Copied()
+    parts, copied = TableParts(schema, relation.relname), CopiedParts()
     for element in node.tableElts or ():
         if is_a(element, ast.Constraint):
             _table_constraint(element, parts)
             continue
         if is_a(element, ast.TableLikeClause):
-            columns += like(binding, element, parts, copied)
+            columns += like_columns(binding, element, parts, copied)
             continue
-        columns.append(column_of(binding, element, parts))
+        columns.append(bind_column(binding, element, parts))
     if not columns:
         # Neither Parquet nor Arrow's stream can say how many rows of nothing there are.
-        raise not_supported("a table without columns", at(relation.location))
+        raise not_supported("a table without columns", offset_to_position(relation.location))
     _check_names(columns)
     columns = _with_not_nulls(relation.relname, columns, parts.not_nulls)
     _check_not_null_names(relation.relname, columns)
@@ -78,9 +78,9 @@ def create_table(
     checked = replace(checked, timeline=timeline, on_commit=on_commit)
     if key is not None:
         options = replace(options, cluster_by=key)
-    checked = with_options(checked, options)
-    whole, indexes, comments = with_copied(binding, checked, copied)
-    whole = with_invariants(binding, whole)
+    checked = with_storage_options(checked, options)
+    whole, indexes, comments = with_copied_parts(binding, checked, copied)
+    whole = with_delta_invariants(binding, whole)
     foreign, parents = bind_foreign_keys(binding, whole, parts.foreign)
     places = {column.name: place for place, column in enumerate(bare.columns)}
     return CreateTable(
@@ -102,7 +102,7 @@ def create_table(
     )
 
 
-def _table_constraint(element: Node, parts: Parts) -> None:
+def _table_constraint(element: Node, parts: TableParts) -> None:
     """A constraint that stands beside the columns."""
     match element.contype:
         case kind if kind in KEY_KINDS:
@@ -110,21 +110,24 @@ def _table_constraint(element: Node, parts: Parts) -> None:
         case ConstrType.CONSTR_CHECK:
             parts.checks.append(element)
         case ConstrType.CONSTR_FOREIGN:
-            parts.foreign.append(ForeignNode(element))
+            parts.foreign.append(ForeignKeyNode(element))
         case ConstrType.CONSTR_NOTNULL:
             if element.skip_validation or element.is_no_inherit:
                 what = "NOT VALID" if element.skip_validation else "NO INHERIT"
-                raise not_supported(f"NOT NULL .. {what}", at(element.location))
+                raise not_supported(f"NOT NULL .. {what}", offset_to_position(element.location))
             parts.not_nulls.append(element)
         case kind:
-            raise not_supported(CONSTRAINTS.get(kind, "this constraint"), at(element.location))
+            raise not_supported(
+                UNSUPPORTED_CONSTRAINTS.get(kind, "this constraint"),
+                offset_to_position(element.location),
+            )
 
 
 def _with_not_nulls(table: str, columns: Sequence[Column], nodes: Sequence[Node]) -> list[Column]:
     """The columns, NOT NULL where a constraint of the table says so, and with the name it gives."""
     by_name = {column.name: column for column in columns}
     for node in nodes:
-        (name,) = strings(node.keys)
+        (name,) = string_values(node.keys)
         if name not in by_name:
             raise SqlError("42703", f'column "{name}" of relation "{table}" does not exist')
         known, given = by_name[name].not_null_name, node.conname or ""
@@ -136,7 +139,7 @@ def _with_not_nulls(table: str, columns: Sequence[Column], nodes: Sequence[Node]
 
 
 def _refuse_table_forms(node: Node) -> None:
-    place = at(node.relation.location)
+    place = offset_to_position(node.relation.location)
     refused = (
         (node.relation.relpersistence == "u", "UNLOGGED"),
         (node.inhRelations and not node.partbound, "INHERITS"),
@@ -165,7 +168,7 @@ def _on_commit(binding: Binding, node: Node, schema: str) -> str:
 
 
 def _check_names(columns: Sequence[Column]) -> None:
-    check_columns(len(columns))
+    check_column_count(len(columns))
     seen: set[str] = set()
     for column in columns:
         if column.name in seen:
@@ -189,8 +192,8 @@ def create_schema(binding: Binding, node: Node) -> CreateSchema:
     owner: int | None = None
     name: str = node.schemaname
     if node.authrole is not None:
-        role = role_of(binding, roles_of(binding.context), node.authrole)
-        owner, name = role.oid, name or spec_name(binding, node.authrole)
+        role = resolve_role(binding, roles_of(binding.context), node.authrole)
+        owner, name = role.oid, name or role_spec_name(binding, node.authrole)
     check_schema_name(name)
     exists = name in SYSTEM_SCHEMAS or schema_exists(binding, name)
     if exists and not node.if_not_exists:

@@ -6,18 +6,18 @@ from pglast import ast
 from pglast.enums import ObjectType, SetOperation
 
 from sql.binder.ddl.create import create_table
-from sql.binder.dml.returning import tables_read
+from sql.binder.dml.returning import scanned_tables
 from sql.binder.queries.select import bind_query
-from sql.binder.resolve.coercion import stored
-from sql.binder.resolve.collations import shown_collation
-from sql.binder.resolve.query_result import settle
+from sql.binder.resolve.coercion import coerce_to_storage
+from sql.binder.resolve.collations import collation_to_store
+from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.resolve.type_names import refuse_pseudo_type
 from sql.binder.state import Binding, SelectResult
 from sql.catalog.catalog import Column
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, changed, is_a, strings
+from sql.parser.syntax import Node, copy_node, is_a, offset_to_position, string_values
 from sql.plan.nodes import ColumnRef, Plan, Project
-from sql.plan.traverse import pruned
+from sql.plan.traverse import prune_columns
 from sql.statements.bound import CreateTableAs
 from sql.types.bpchar import column_type
 from sql.types.sql_type import NUMERIC, NUMERIC_PRECISION_MAX, SqlType
@@ -26,9 +26,9 @@ from sql.types.sql_type import NUMERIC, NUMERIC_PRECISION_MAX, SqlType
 def create_table_as(binding: Binding, node: Node) -> CreateTableAs:
     """CREATE TABLE .. AS query [WITH NO DATA]."""
     if node.objtype != ObjectType.OBJECT_TABLE:
-        raise not_supported("CREATE MATERIALIZED VIEW", at(node.into.rel.location))
+        raise not_supported("CREATE MATERIALIZED VIEW", offset_to_position(node.into.rel.location))
     if not is_a(node.query, ast.SelectStmt):
-        raise not_supported("CREATE TABLE AS EXECUTE", at(node.into.rel.location))
+        raise not_supported("CREATE TABLE AS EXECUTE", offset_to_position(node.into.rel.location))
     return _create(binding, node.into, node.query, exists_ok=bool(node.if_not_exists))
 
 
@@ -42,16 +42,16 @@ def _without_into(node: Node) -> tuple[Node, Node]:
     """The INTO clause of the leftmost SELECT, and the query without it."""
     if node.op != SetOperation.SETOP_NONE:
         into, left = _without_into(node.larg)
-        return (None, node) if into is None else (into, changed(node, larg=left))
+        return (None, node) if into is None else (into, copy_node(node, larg=left))
     if node.intoClause is None:
         return None, node
-    return node.intoClause, changed(node, intoClause=None)
+    return node.intoClause, copy_node(node, intoClause=None)
 
 
 def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> CreateTableAs:
     binding.acts_in = query
     result = bind_query(binding, query, None)
-    settle(binding, result)
+    resolve_unknown_columns(binding, result)
     columns = _columns(binding, result, into)
     definition = ast.CreateStmt(
         relation=into.rel,
@@ -68,12 +68,12 @@ def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> Cr
         # PostgreSQL defines the table when it executes the statement, and knows no places then.
         error.position = None
         raise
-    source = pruned(_stored(binding, result, columns))
-    return CreateTableAs(created, source, tables_read(binding, source), not into.skipData)
+    source = prune_columns(_stored(binding, result, columns))
+    return CreateTableAs(created, source, scanned_tables(binding, source), not into.skipData)
 
 
 def _columns(binding: Binding, result: SelectResult, into: Node) -> list[Column]:
-    names = strings(into.colNames)
+    names = string_values(into.colNames)
     if len(names) > len(result.columns):
         raise SqlError("42601", "too many column names were specified")
     kept = [column.name for column in result.columns[len(names) :]]
@@ -83,7 +83,7 @@ def _columns(binding: Binding, result: SelectResult, into: Node) -> list[Column]
             name,
             _stored_type(name, column.type),
             domain=binding.domain(column.id),
-            collation=shown_collation(binding, column),
+            collation=collation_to_store(binding, column),
         )
         for name, column in zip([*names, *kept], result.columns, strict=True)
     ]
@@ -107,7 +107,7 @@ def _stored(binding: Binding, result: SelectResult, columns: list[Column]) -> Pl
     made = tuple([binding.new_column(column.name, column.type) for column in columns])
     exprs = tuple(
         [
-            stored(binding, ColumnRef(column.id, column.type), target.type)
+            coerce_to_storage(binding, ColumnRef(column.id, column.type), target.type)
             for column, target in zip(result.columns, columns, strict=True)
         ]
     )

@@ -14,7 +14,7 @@ from sql.binder.resolve.catalog_lookup import check_database, schema_exists
 from sql.binder.state import Binding
 from sql.catalog.catalog import ForeignKey, Key, Table
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 from sql.statements.session import SetConstraints
 
 _DEFERRABLE: Final = ConstrType.CONSTR_ATTR_DEFERRABLE
@@ -34,39 +34,39 @@ _MAY_BE_IDLE: Final = frozenset({ConstrType.CONSTR_CHECK, ConstrType.CONSTR_FORE
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class Deferrability:
     """Whether a constraint may be deferred to the commit, and whether it is by default."""
 
     deferrable: bool = False
     deferred: bool = False
 
 
-def timed(nodes: Sequence[Node]) -> list[tuple[Node, When]]:
+def constraints_with_deferrability(nodes: Sequence[Node]) -> list[tuple[Node, Deferrability]]:
     """The constraints at a column, each with the clauses that follow it.
 
     Raises 42601, and 0A000 for NOT ENFORCED.
     """
-    found: list[tuple[Node, When]] = []
+    found: list[tuple[Node, Deferrability]] = []
     said: list[list[ConstrType]] = []
     for node in nodes:
         if node.contype not in _CLAUSES:
-            found.append((node, When()))
+            found.append((node, Deferrability()))
             said.append([])
             continue
         clause = _CLAUSES[node.contype]
         fitting = _MAY_BE_IDLE if clause.endswith("ENFORCED") else _MAY_WAIT
         if not found or found[-1][0].contype not in fitting:
-            raise SqlError("42601", f"misplaced {clause} clause", at(node.location))
+            raise SqlError("42601", f"misplaced {clause} clause", offset_to_position(node.location))
         said[-1].append(node.contype)
         found[-1] = (found[-1][0], _when(said[-1], node))
     for node in nodes:
         if node.contype == ConstrType.CONSTR_ATTR_NOT_ENFORCED:
-            raise not_supported("NOT ENFORCED", at(node.location))
+            raise not_supported("NOT ENFORCED", offset_to_position(node.location))
     return found
 
 
-def _when(said: Sequence[ConstrType], last: Node) -> When:
-    place = at(last.location)
+def _when(said: Sequence[ConstrType], last: Node) -> Deferrability:
+    place = offset_to_position(last.location)
     whether = [kind for kind in said if "DEFERRABLE" in _CLAUSES[kind]]
     initially = [kind for kind in said if "INITIALLY" in _CLAUSES[kind]]
     enforced = [kind for kind in said if "ENFORCED" in _CLAUSES[kind]]
@@ -81,7 +81,7 @@ def _when(said: Sequence[ConstrType], last: Node) -> When:
     if deferred and whether and _DEFERRABLE not in whether:
         message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE"
         raise SqlError("42601", message, place)
-    return When(deferred or _DEFERRABLE in whether, deferred)
+    return Deferrability(deferred or _DEFERRABLE in whether, deferred)
 
 
 # --- SET CONSTRAINTS ---------------------------------------------------------------------------

@@ -23,10 +23,15 @@ from functools import partial
 from typing import Final
 
 from sql.binder.state import Binding, Scope
-from sql.binder.stored.column_expressions import bound_check, check_scope, expression_of, unplaced
-from sql.catalog.catalog import Check, Column, Table
+from sql.binder.stored.column_expressions import (
+    bind_stored,
+    bound_check,
+    check_scope,
+    parse_stored_expression,
+)
+from sql.catalog.catalog import CheckConstraint, Column, Table
 from sql.errors import SqlError
-from sql.functions.table import COMPARISONS, CastContext, Function, FunctionKind
+from sql.functions.table import COMPARISON_OPERATORS, CastContext, Function, FunctionKind
 from sql.plan.nodes import BoolOp, Call, ColumnId, ColumnRef, Const, Expr, InList, IsTest, Logical
 from sql.plan.traverse import column_ids
 from sql.types.sql_type import SqlType, Value
@@ -44,7 +49,7 @@ class _Untold(Exception):
     """Delta has no words for it (J1)."""
 
 
-def with_invariants(binding: Binding, table: Table) -> Table:
+def with_delta_invariants(binding: Binding, table: Table) -> Table:
     """The table, whose columns carry its CHECKs as Delta invariants (J2)."""
     told = _invariants(binding, table) if table.checks else {}
     columns = [
@@ -73,9 +78,11 @@ def _invariants(binding: Binding, table: Table) -> Mapping[int, Sequence[str]]:
     return found
 
 
-def _bound(binding: Binding, scope: Scope, check: Check) -> Expr:
+def _bound(binding: Binding, scope: Scope, check: CheckConstraint) -> Expr:
     """The condition, as every statement that writes binds it."""
-    return unplaced(binding, partial(bound_check, binding, scope, expression_of(check.expression)))
+    return bind_stored(
+        binding, partial(bound_check, binding, scope, parse_stored_expression(check.expression))
+    )
 
 
 class _Writing:
@@ -113,7 +120,7 @@ class _Writing:
         if type_.name not in _TYPES or any(not _is_told(arg) for arg in args):
             raise _Untold
         texts = [self._operand(arg) for arg in args]
-        if function.kind is FunctionKind.OPERATOR and function.name in COMPARISONS:
+        if function.kind is FunctionKind.OPERATOR and function.name in COMPARISON_OPERATORS:
             return f"{texts[0]} {function.name} {texts[1]}"
         if function.kind is FunctionKind.FUNCTION and function.name in _LENGTHS:
             return f"length({texts[0]})"

@@ -11,30 +11,35 @@ from typing import Final
 
 from pglast.enums import ConstrType
 
-from sql.binder.ddl.comments import constraint_renamed
-from sql.binder.ddl.row_validations import first_row
+from sql.binder.ddl.comments import comments_of_renamed_constraint
+from sql.binder.ddl.row_validations import first_violation
 from sql.binder.resolve.catalog_lookup import row_type_exists
-from sql.binder.resolve.relations import scan
-from sql.binder.resolve.type_names import type_named, user_type
+from sql.binder.resolve.relations import table_scan
+from sql.binder.resolve.type_names import find_user_type, resolve_type
 from sql.binder.state import Binding
-from sql.binder.stored.column_expressions import bound_check, checked_default, placeless, text_of
+from sql.binder.stored.column_expressions import (
+    bound_check,
+    checked_default,
+    stored_text_of,
+    without_position,
+)
 from sql.binder.stored.domain_checks import (
-    bound_rule,
+    bound_domain_check,
     check_violation,
     null_violation,
     ordered_checks,
     value_scope,
-    with_default,
+    with_domain_default,
 )
-from sql.binder.stored.type_users import creation_place, found_domain, tables_with
+from sql.binder.stored.type_users import find_domain, tables_with, type_creation_schema
 from sql.catalog.catalog import Column, Table
 from sql.catalog.objects import DomainDefinition
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, strings
+from sql.parser.syntax import Node, offset_to_position, string_values
 from sql.plan.nodes import ColumnRef, Const, Expr, Filter, IsTest, Plan, Test
 from sql.statements.ddl import ChangeObjects, CreateObject, Redefinition, Validation
 from sql.types.enums import is_enum
-from sql.types.sql_type import BOOL, REGISTERED
+from sql.types.sql_type import BOOL, REG_TYPES
 
 _TAG: Final = "ALTER DOMAIN"
 
@@ -44,17 +49,17 @@ _TAG: Final = "ALTER DOMAIN"
 
 def create_domain(binding: Binding, node: Node) -> CreateObject:
     """CREATE DOMAIN."""
-    *qualifier, name = strings(node.domainname)
-    schema = creation_place(binding, qualifier, name)
+    *qualifier, name = string_values(node.domainname)
+    schema = type_creation_schema(binding, qualifier, name)
     if row_type_exists(binding, schema, name):
         raise SqlError("42710", f'type "{name}" already exists')
     if node.collClause is not None:
-        raise not_supported("COLLATE", at(node.collClause.location))
-    place = at(node.typeName.location)
-    if isinstance(user_type(binding, node.typeName), DomainDefinition):
+        raise not_supported("COLLATE", offset_to_position(node.collClause.location))
+    place = offset_to_position(node.typeName.location)
+    if isinstance(find_user_type(binding, node.typeName), DomainDefinition):
         raise not_supported("a domain over a domain", place)
-    base = type_named(binding, node.typeName)
-    if is_enum(base.name.removeprefix("_")) or base.name in ("void", *REGISTERED):
+    base = resolve_type(binding, node.typeName)
+    if is_enum(base.name.removeprefix("_")) or base.name in ("void", *REG_TYPES):
         raise not_supported(f"a domain over {base.name.partition('[')[0]}", place)
     shape = (base.name, base.typmod, base.precision, base.scale, base.trim)
     made = DomainDefinition(0, schema, name, shape)
@@ -67,7 +72,7 @@ def create_domain(binding: Binding, node: Node) -> CreateObject:
 def _constrained(
     binding: Binding, made: DomainDefinition, node: Node, nulls: list[bool]
 ) -> DomainDefinition:
-    place = at(node.location)
+    place = offset_to_position(node.location)
     match node.contype:
         case ConstrType.CONSTR_DEFAULT:
             if made.default:
@@ -100,7 +105,7 @@ def _default(binding: Binding, made: DomainDefinition, node: Node) -> str:
     bound = checked_default(binding, Column(made.name, made.type), node)
     # DEFAULT NULL is none.
     none = isinstance(bound, Const) and bound.value is None
-    return "" if none else text_of(binding, node)
+    return "" if none else stored_text_of(binding, node)
 
 
 def _not_null(made: DomainDefinition, name: str | None) -> DomainDefinition:
@@ -119,10 +124,10 @@ def _not_null(made: DomainDefinition, name: str | None) -> DomainDefinition:
 def _with_check(binding: Binding, made: DomainDefinition, node: Node) -> DomainDefinition:
     # ALTER DOMAIN .. NO INHERIT means nothing in PostgreSQL either.
     if node.skip_validation:
-        raise not_supported("NOT VALID", at(node.location))
+        raise not_supported("NOT VALID", offset_to_position(node.location))
     column = binding.new_column("value", made.type)
     scope = value_scope(ColumnRef(column.id, column.type))
-    placeless(lambda: bound_check(binding, scope, node.raw_expr))
+    without_position(lambda: bound_check(binding, scope, node.raw_expr))
     taken = made.rules
     name, number = node.conname or f"{made.name}_check", 0
     if node.conname in taken:
@@ -130,7 +135,7 @@ def _with_check(binding: Binding, made: DomainDefinition, node: Node) -> DomainD
     while name in taken:
         number += 1
         name = f"{made.name}_check{number}"
-    return replace(made, checks=(*made.checks, (name, text_of(binding, node.raw_expr))))
+    return replace(made, checks=(*made.checks, (name, stored_text_of(binding, node.raw_expr))))
 
 
 # --- ALTER -------------------------------------------------------------------------------------
@@ -138,7 +143,7 @@ def _with_check(binding: Binding, made: DomainDefinition, node: Node) -> DomainD
 
 def alter_domain(binding: Binding, node: Node) -> ChangeObjects:
     """ALTER DOMAIN, except RENAME and SET SCHEMA."""
-    found = found_domain(binding, strings(node.typeName))
+    found = find_domain(binding, string_values(node.typeName))
     match node.subtype:
         case "T":
             text = "" if node.def_ is None else _default(binding, found, node.def_)
@@ -169,9 +174,9 @@ def _without_check(binding: Binding, found: DomainDefinition, node: Node) -> Cha
     return ChangeObjects(_TAG, notices=(("00000", f"{message}, skipping", None),))
 
 
-def rename_constraint(binding: Binding, node: Node) -> ChangeObjects:
+def rename_domain_constraint(binding: Binding, node: Node) -> ChangeObjects:
     """ALTER DOMAIN .. RENAME CONSTRAINT."""
-    found = found_domain(binding, strings(node.object))
+    found = find_domain(binding, string_values(node.object))
     names = found.rules
     if node.subname not in names:
         message = f'constraint "{node.subname}" for domain {found.name} does not exist'
@@ -185,11 +190,15 @@ def rename_constraint(binding: Binding, node: Node) -> ChangeObjects:
     after = replace(found, checks=checks)
     if found.not_null and node.subname == found.not_null_name:
         after = replace(found, null_rule=node.newname)
-    said = constraint_renamed(binding.context.catalog, found, node.subname, node.newname)
-    return replace(redefined(binding, found, after), comments=said)
+    said = comments_of_renamed_constraint(
+        binding.context.catalog, found, node.subname, node.newname
+    )
+    return replace(redefined_domain(binding, found, after), comments=said)
 
 
-def redefined(binding: Binding, old: DomainDefinition, new: DomainDefinition) -> ChangeObjects:
+def redefined_domain(
+    binding: Binding, old: DomainDefinition, new: DomainDefinition
+) -> ChangeObjects:
     """A new definition of the domain, and of all columns of it."""
     made = replace(new, version=old.version + 1)
     return ChangeObjects(
@@ -212,13 +221,13 @@ def _with_domain(binding: Binding, table: Table, made: DomainDefinition) -> Tabl
             column = replace(  # noqa: PLW2901
                 column, has_default=False, default=None, expression=None, default_of_domain=False
             )
-        columns.append(with_default(binding, replace(column, domain=made.domain)))
+        columns.append(with_domain_default(binding, replace(column, domain=made.domain)))
     return replace(table, columns=tuple(columns), version=table.version + 1)
 
 
 def _redefined(binding: Binding, old: DomainDefinition, new: DomainDefinition) -> ChangeObjects:
     """The same, with rows looked at for what is new."""
-    changed = redefined(binding, old, new)
+    changed = redefined_domain(binding, old, new)
     more = [check for check in new.checks if check not in old.checks]
     looked: list[tuple[Table, Validation]] = []
     for change in changed.tables:
@@ -257,7 +266,7 @@ def _broken(binding: Binding, table: Table, ordinal: int, text: str) -> Validati
         ordinal,
         "23514",
         message,
-        lambda ref: IsTest(Test.IS_FALSE, bound_rule(binding, ref, text), BOOL),
+        lambda ref: IsTest(Test.IS_FALSE, bound_domain_check(binding, ref, text), BOOL),
     )
 
 
@@ -269,14 +278,14 @@ def _validation(
     message: str,
     broken: Callable[[Expr], Expr],
 ) -> Validation:
-    rows = scan(binding, table)
+    rows = table_scan(binding, table)
     column = rows.columns[ordinal]
     plan: Plan = Filter(rows, broken(ColumnRef(column.id, column.type)))
-    found = first_row(binding, plan)
+    found = first_violation(binding, plan)
     return Validation(found, sqlstate, message, column=table.columns[ordinal].name)
 
 
-def column_validations(binding: Binding, table: Table, ordinal: int) -> list[Validation]:
+def domain_validations(binding: Binding, table: Table, ordinal: int) -> list[Validation]:
     """Validate the existing rows of a column against the domain that it now has."""
     domain = table.columns[ordinal].domain
     if domain is None:

@@ -6,14 +6,14 @@ from pglast.enums import DropBehavior, ObjectType
 
 from sql.binder.ddl.drop_absent import drop_absent
 from sql.binder.ddl.drop_sequences import drop_sequences
-from sql.binder.ddl.dropped_domains import domains_going
-from sql.binder.ddl.foreign_keys import without_keys
+from sql.binder.ddl.dropped_domains import domains_dropped_with
+from sql.binder.ddl.foreign_keys import without_foreign_keys
 from sql.binder.ddl.indexes import drop_indexes
-from sql.binder.ddl.user_types import columns_of_dropped, drop_types, told_columns
+from sql.binder.ddl.user_types import column_dependency_details, drop_columns_of_types, drop_types
 from sql.binder.ddl.views import drop_views
 from sql.binder.resolve.catalog_lookup import (
-    look_up,
-    not_there,
+    look_up_table,
+    missing_object_notice,
     refuse_system_change,
     relation_name,
     schema_exists,
@@ -21,18 +21,18 @@ from sql.binder.resolve.catalog_lookup import (
 )
 from sql.binder.state import Binding
 from sql.binder.stored.relation_users import (
-    cascaded_uses,
-    still_used,
-    told_name,
-    told_uses,
-    uses_elsewhere,
-    uses_of,
-    with_owned,
+    cascade_notices,
+    dependent_objects_still_exist,
+    outside_uses_of,
+    relation_display_name,
+    stored_uses_of,
+    use_dependency_details,
+    with_owned_sequences,
     without_defaults,
 )
-from sql.binder.stored.views import told_views, views_over
+from sql.binder.stored.views import view_dependency_details, views_over
 from sql.catalog.catalog import ForeignKey, Table
-from sql.catalog.foreign_keys import dependents
+from sql.catalog.foreign_keys import dependent_foreign_keys
 from sql.catalog.objects import (
     CatalogObject,
     DomainDefinition,
@@ -40,12 +40,12 @@ from sql.catalog.objects import (
     IndexDefinition,
     SequenceDefinition,
     ViewDefinition,
-    word_for,
+    object_kind_name,
 )
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
-from sql.catalog.temporary import is_temporary
+from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.syntax import Node, strings
+from sql.parser.syntax import Node, string_values
 from sql.statements.bound import DropSchema, DropTable
 from sql.statements.ddl import ChangeObjects
 
@@ -57,7 +57,7 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
     tables: list[Table] = []
     for item in node.objects:
         name = item.sval
-        if is_temporary(name):
+        if is_temporary_schema(name):
             raise SqlError("42501", f"permission denied for schema {name}")
         if name in SYSTEM_SCHEMAS:
             message = f"cannot drop schema {name} because it is required by the database system"
@@ -78,21 +78,26 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
         if thing.schema in names and _stands_alone(thing, oids)
     )
     visible = binding.context.search_path
-    gone = with_owned(catalog, oids) | {thing.oid for thing in objects}
-    used = [use for use in uses_of(catalog, gone, visible) if use.kept.of.schema not in names]
+    gone = with_owned_sequences(catalog, oids) | {thing.oid for thing in objects}
+    used = [
+        use for use in stored_uses_of(catalog, gone, visible) if use.kept.of.schema not in names
+    ]
     types = [thing for thing in objects if isinstance(thing, EnumDefinition | DomainDefinition)]
     if (tables or objects) and node.behavior != DropBehavior.DROP_CASCADE:
-        along = domains_going(catalog, used).told
-        told_ = [*told_uses(used, along), *told_columns(catalog, types, oids)]
+        along = domains_dropped_with(catalog, used).told
+        told_ = [
+            *use_dependency_details(used, along),
+            *column_dependency_details(catalog, types, oids),
+        ]
         inside: list[tuple[str, Table | CatalogObject]] = [("table", table) for table in tables]
-        inside += [(word_for(thing), thing) for thing in objects]
+        inside += [(object_kind_name(thing), thing) for thing in objects]
         raise _not_empty(binding, names, inside, told_)
     outside = [view for view in views_over(catalog, gone) if view.schema not in names]
     if outside:
         raise not_supported("DROP SCHEMA of what views of other schemas use")
-    lost, columns = columns_of_dropped(binding, types, oids, objects, "DROP SCHEMA")
-    told = (*cascaded_uses(used), *columns)
-    keys = without_keys(dependents(catalog, oids))
+    lost, columns = drop_columns_of_types(binding, types, oids, objects, "DROP SCHEMA")
+    told = (*cascade_notices(used), *columns)
+    keys = without_foreign_keys(dependent_foreign_keys(catalog, oids))
     if {change.before.oid for change in keys} & {change.before.oid for change in lost.tables}:
         raise not_supported("DROP SCHEMA of tables and types that one table of another schema uses")
     changed = without_defaults(catalog, gone, (*keys, *lost.tables))
@@ -106,27 +111,32 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
     found: dict[int, Table] = {}
     missing: list[str] = []
     for names in node.objects:
-        schema, name = relation_name(binding, strings(names))
-        table = look_up(binding, name, schema=schema)
+        schema, name = relation_name(binding, string_values(names))
+        table = look_up_table(binding, name, schema=schema)
         if table is not None:
             refuse_system_change(table)
             found[table.oid] = table
         elif (kind := _other_kind(binding, schema, name)) is not None:
             raise wrong_kind(name, "table", kind)
         else:
-            missing.append(not_there(binding, "table", schema, name, missing_ok=node.missing_ok))
-    keys = dependents(context.catalog, found)
-    gone = with_owned(context.catalog, found)
+            missing.append(
+                missing_object_notice(binding, "table", schema, name, missing_ok=node.missing_ok)
+            )
+    keys = dependent_foreign_keys(context.catalog, found)
+    gone = with_owned_sequences(context.catalog, found)
     views = views_over(context.catalog, gone)
-    used = uses_elsewhere(context.catalog, found)
-    domains = domains_going(context.catalog, used)
+    used = outside_uses_of(context.catalog, found)
+    domains = domains_dropped_with(context.catalog, used)
     if (keys or views or used) and node.behavior != DropBehavior.DROP_CASCADE:
-        told_ = [*told_uses(used, domains.told), *told_views(context.catalog, views, gone)]
+        told_ = [
+            *use_dependency_details(used, domains.told),
+            *view_dependency_details(context.catalog, views, gone),
+        ]
         raise _referred_to(keys, [*found.values()], told_)
     told = [f"drop cascades to constraint {k.name} on table {c.shown}" for c, k, _ in keys]
-    told += cascaded_uses(used)
+    told += cascade_notices(used)
     told += [f"drop cascades to view {view.shown}" for view in views]
-    changed = without_defaults(context.catalog, gone, without_keys(keys))
+    changed = without_defaults(context.catalog, gone, without_foreign_keys(keys))
     changed = tuple(change for change in changed if change.before.oid not in found)
     return DropTable(tuple(found.values()), tuple(missing), changed, tuple(told), tuple(views))
 
@@ -139,7 +149,7 @@ def _not_empty(
 ) -> SqlError:
     visible = binding.context.search_path
     detail = [
-        f"{kind} {told_name(thing, visible)} depends on schema {thing.schema}"
+        f"{kind} {relation_display_name(thing, visible)} depends on schema {thing.schema}"
         for kind, thing in sorted(inside, key=lambda entry: entry[1].oid)
     ]
     message = f"cannot drop schema {', '.join(names)} because other objects depend on it"
@@ -165,7 +175,9 @@ def _referred_to(
         f"constraint {key.name} on table {child.shown} depends on table {parent.shown}"
         for child, key, parent in keys
     ]
-    return still_used([f"table {table.shown}" for table in dropped], [*told, *views])
+    return dependent_objects_still_exist(
+        [f"table {table.shown}" for table in dropped], [*told, *views]
+    )
 
 
 def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:

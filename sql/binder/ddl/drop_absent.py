@@ -10,23 +10,23 @@ from typing import Final
 from pglast.enums import ObjectType
 
 from sql.binder.resolve.catalog_lookup import (
-    kind_of,
-    look_up,
+    look_up_table,
+    missing_object_notice,
     named_relation,
-    not_there,
+    relation_kind,
     relation_name,
     schema_exists,
     wrong_kind,
 )
-from sql.binder.resolve.type_names import declared
+from sql.binder.resolve.type_names import declared_type
 from sql.binder.state import Binding
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported
 from sql.functions.table import functions
-from sql.parser.statement_names import object_words
-from sql.parser.syntax import Node, strings
+from sql.parser.statement_names import object_type_name
+from sql.parser.syntax import Node, string_values
 from sql.statements.ddl import ChangeObjects
-from sql.types.sql_type import display
+from sql.types.sql_type import format_type
 
 _O: Final = ObjectType
 
@@ -78,7 +78,7 @@ _BROUGHT: Final[dict[ObjectType, frozenset[str]]] = {
 def drop_absent(binding: Binding, node: Node) -> ChangeObjects:
     """DROP [IF EXISTS]. Raises 42704, 42883, 42P01, 3F000; 0A000 for other kinds."""
     kind = node.removeType
-    what = object_words(kind)
+    what = object_type_name(kind)
     told = next((told for kinds, told in _KINDS if kind in kinds), None)
     if told is None:
         raise not_supported(f"DROP {what}", None)
@@ -92,10 +92,10 @@ def _plain(binding: Binding, node: Node, name: Node) -> str:
 
 
 def _in_schema(binding: Binding, node: Node, names: Sequence[Node]) -> str:
-    schema, name = relation_name(binding, strings(names))
+    schema, name = relation_name(binding, string_values(names))
     if (gone := _without_schema(binding, node, schema)) is not None:
         return gone
-    shown = ".".join(strings(names))
+    shown = ".".join(string_values(names))
     encoded = ' for encoding "UTF8"' if node.removeType == _O.OBJECT_COLLATION else ""
     encoded = "" if node.missing_ok else encoded
     return _absent(node, f'{_IN_SCHEMAS[node.removeType]} "{shown}"{encoded}', name)
@@ -103,22 +103,22 @@ def _in_schema(binding: Binding, node: Node, names: Sequence[Node]) -> str:
 
 def _relation(binding: Binding, node: Node, names: Sequence[Node]) -> str:
     kind = _RELATIONS[node.removeType]
-    schema, name = relation_name(binding, strings(names))
+    schema, name = relation_name(binding, string_values(names))
     path = binding.context.search_path if schema is None else (schema,)
     for place in path:
         found = named_relation(binding.context.catalog, place, name)
         if found is not None:
-            raise wrong_kind(name, kind, kind_of(found))
-    return not_there(binding, kind, schema, name, missing_ok=node.missing_ok)
+            raise wrong_kind(name, kind, relation_kind(found))
+    return missing_object_notice(binding, kind, schema, name, missing_ok=node.missing_ok)
 
 
 def _of_relation(binding: Binding, node: Node, names: Sequence[Node]) -> str:
-    *qualified, name = strings(names)
+    *qualified, name = string_values(names)
     schema, relation = relation_name(binding, qualified)
     if (gone := _without_schema(binding, node, schema)) is not None:
         return gone
     kind = _OF_RELATIONS[node.removeType]
-    if look_up(binding, relation, schema=schema) is None:
+    if look_up_table(binding, relation, schema=schema) is None:
         shown = ".".join(qualified)
         if not node.missing_ok:
             raise SqlError("42P01", f'relation "{shown}" does not exist')
@@ -129,7 +129,7 @@ def _of_relation(binding: Binding, node: Node, names: Sequence[Node]) -> str:
 
 
 def _routine(binding: Binding, node: Node, routine: Node) -> str:
-    kind, names = _ROUTINES[node.removeType], strings(routine.objname)
+    kind, names = _ROUTINES[node.removeType], string_values(routine.objname)
     schema, name = relation_name(binding, names)
     if (gone := _without_schema(binding, node, schema)) is not None:
         return gone
@@ -139,14 +139,14 @@ def _routine(binding: Binding, node: Node, routine: Node) -> str:
     if routine.args_unspecified and not node.missing_ok:
         raise SqlError("42883", f'could not find a {kind} named "{shown}"')
     try:
-        named = ", ".join(display(declared(binding, type_)[0]) for type_ in types)
+        named = ", ".join(format_type(declared_type(binding, type_)[0]) for type_ in types)
     except SqlError as error:
         if not node.missing_ok:
             error.position = None
             raise
         return f"{error.message}, skipping"
     if node.missing_ok:
-        written = ",".join(".".join(strings(type_.names)) for type_ in types)
+        written = ",".join(".".join(string_values(type_.names)) for type_ in types)
         return f"{kind} {shown}({written}) does not exist, skipping"
     raise SqlError("42883", f"{kind} {shown}({named}) does not exist")
 

@@ -5,27 +5,27 @@ from dataclasses import replace
 
 from pglast.enums import DropBehavior
 
-from sql.binder.ddl.dropped_domains import Domains, domains_going
-from sql.binder.ddl.user_types import Lost, columns_of_dropped
-from sql.binder.resolve.catalog_lookup import look_up_sequence, not_there, relation_name
+from sql.binder.ddl.dropped_domains import DroppedDomains, domains_dropped_with
+from sql.binder.ddl.user_types import DroppedTypeColumns, drop_columns_of_types
+from sql.binder.resolve.catalog_lookup import look_up_sequence, missing_object_notice, relation_name
 from sql.binder.state import Binding
 from sql.binder.stored.relation_users import (
-    Use,
-    cascaded_uses,
-    still_used,
-    told_name,
-    told_uses,
-    users_of,
-    uses_of,
-    views_without,
+    StoredUse,
+    cascade_notices,
+    columns_fed_by,
+    dependent_objects_still_exist,
+    relation_display_name,
+    stored_uses_of,
+    use_dependency_details,
+    views_without_defaults,
     without_defaults,
 )
-from sql.binder.stored.views import told_views, views_over
+from sql.binder.stored.views import view_dependency_details, views_over
 from sql.catalog.catalog import Catalog
 from sql.catalog.objects import CatalogObject, SequenceDefinition
 from sql.errors import SqlError
-from sql.parser.syntax import Node, strings
-from sql.statements.ddl import ChangeObjects, cascades
+from sql.parser.syntax import Node, string_values
+from sql.statements.ddl import ChangeObjects, drop_cascade_notices
 
 
 def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
@@ -34,12 +34,14 @@ def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
     dropped: list[SequenceDefinition] = []
     notices: list[tuple[str, str, str | None]] = []
     for names in node.objects:
-        schema, name = relation_name(binding, strings(names))
+        schema, name = relation_name(binding, string_values(names))
         found = look_up_sequence(binding, name, schema=schema)
         if found is not None:
             dropped.append(found)
             continue
-        missing = not_there(binding, "sequence", schema, name, missing_ok=node.missing_ok)
+        missing = missing_object_notice(
+            binding, "sequence", schema, name, missing_ok=node.missing_ok
+        )
         notices.append(("00000", missing, None))
     dropped = list(dict.fromkeys(dropped))
     for sequence in dropped:
@@ -48,22 +50,25 @@ def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
     gone = {sequence.oid for sequence in dropped}
     path = binding.context.search_path
     used = _uses_in_order(catalog, dropped, path)
-    domains = domains_going(catalog, used)
+    domains = domains_dropped_with(catalog, used)
     views = views_over(catalog, gone)
     if (used or views) and node.behavior != DropBehavior.DROP_CASCADE:
-        raise still_used(
-            [f"sequence {told_name(sequence, path)}" for sequence in dropped],
-            [*told_uses(used, domains.told), *told_views(catalog, views, gone)],
+        raise dependent_objects_still_exist(
+            [f"sequence {relation_display_name(sequence, path)}" for sequence in dropped],
+            [
+                *use_dependency_details(used, domains.told),
+                *view_dependency_details(catalog, views, gone),
+            ],
         )
     told = [
-        *cascaded_uses(used, views=True, along=domains.told),
+        *cascade_notices(used, views=True, along=domains.told),
         *(f"drop cascades to view {view.shown}" for view in views),
     ]
-    notices += cascades(list(dict.fromkeys(told)))
+    notices += drop_cascade_notices(list(dict.fromkeys(told)))
     leaving: list[CatalogObject] = [*dropped, *views]
     lost = _lost(binding, domains, gone, leaving)
     leaving += [*domains.types, *lost.dropped]
-    others = views_without(catalog, {thing.oid for thing in leaving})
+    others = views_without_defaults(catalog, {thing.oid for thing in leaving})
     return ChangeObjects(
         "DROP SEQUENCE",
         dropped=tuple(leaving),
@@ -74,29 +79,32 @@ def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
 
 
 def _lost(
-    binding: Binding, domains: Domains, gone: Collection[int], dropped: Sequence[CatalogObject]
-) -> Lost:
+    binding: Binding,
+    domains: DroppedDomains,
+    gone: Collection[int],
+    dropped: Sequence[CatalogObject],
+) -> DroppedTypeColumns:
     """What tables lose: the columns of these domains, and the defaults that name what is gone."""
-    lost, _ = columns_of_dropped(binding, domains.types, gone, dropped, "DROP SEQUENCE")
+    lost, _ = drop_columns_of_types(binding, domains.types, gone, dropped, "DROP SEQUENCE")
     changed = without_defaults(binding.context.catalog, gone, lost.tables)
     return replace(lost, tables=changed)
 
 
 def _uses_in_order(
     catalog: Catalog, dropped: Sequence[SequenceDefinition], path: Sequence[str]
-) -> list[Use]:
+) -> list[StoredUse]:
     """Who uses these sequences, each once, in PostgreSQL's order."""
     told: set[str] = set()
-    used: list[Use] = []
+    used: list[StoredUse] = []
     for sequence in dropped:
-        own = [u for u in uses_of(catalog, {sequence.oid}, path) if u.kept.what not in told]
+        own = [u for u in stored_uses_of(catalog, {sequence.oid}, path) if u.kept.what not in told]
         told.update(use.kept.what for use in own)
         used = [*own, *used]
     return used
 
 
 def _needed_by_identity(catalog: Catalog, sequence: SequenceDefinition) -> SqlError:
-    ((table, column), *_) = users_of(catalog, sequence)
+    ((table, column), *_) = columns_fed_by(catalog, sequence)
     message = (
         f"cannot drop sequence {sequence.shown} because column {column.name} of table "
         f"{table.shown} requires it"

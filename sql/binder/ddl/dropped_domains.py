@@ -6,16 +6,16 @@ PostgreSQL does the same: a domain depends on the objects that its default depen
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sql.binder.stored.relation_users import Use
-from sql.binder.stored.type_users import columns_of
-from sql.binder.stored.views import views_over, views_reading
+from sql.binder.stored.relation_users import StoredUse
+from sql.binder.stored.type_users import columns_of_type
+from sql.binder.stored.views import views_over, views_reading_column
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.catalog.objects import DomainDefinition
 from sql.types.sql_type import user_type_name
 
 
 @dataclass(frozen=True, slots=True)
-class Domains:
+class DroppedDomains:
     """The dropped domains. `told`, by oid: the objects dropped with each, and what they depend
     on.
     """
@@ -24,7 +24,7 @@ class Domains:
     told: Mapping[int, Sequence[tuple[str, str]]]
 
 
-def domains_going(catalog: Catalog, used: Sequence[Use]) -> Domains:
+def domains_dropped_with(catalog: Catalog, used: Sequence[StoredUse]) -> DroppedDomains:
     """The domains whose default is one of these uses."""
     found: dict[int, DomainDefinition] = {}
     for use in used:
@@ -32,12 +32,12 @@ def domains_going(catalog: Catalog, used: Sequence[Use]) -> Domains:
         if isinstance(of, DomainDefinition) and use.kept.text == of.default:
             found[of.oid] = of
     told = {oid: _told(catalog, domain) for oid, domain in found.items()}
-    return Domains(tuple(found.values()), told)
+    return DroppedDomains(tuple(found.values()), told)
 
 
 def _told(catalog: Catalog, domain: DomainDefinition) -> list[tuple[str, str]]:
     told: list[tuple[str, str]] = []
-    for table, column in columns_of(catalog, domain):
+    for table, column in columns_of_type(catalog, domain):
         where = f"column {column.name} of table {table.shown}"
         told.append((where, f"type {user_type_name(domain.schema, domain.name)}"))
         told += _told_views(catalog, table, column, where)
@@ -48,7 +48,7 @@ def _told_views(
     catalog: Catalog, table: Table, column: Column, where: str
 ) -> list[tuple[str, str]]:
     number = table.number_of(table.columns.index(column))
-    reading = sorted(views_reading(catalog, table.oid, number), key=lambda view: view.oid)
+    reading = sorted(views_reading_column(catalog, table.oid, number), key=lambda view: view.oid)
     told: list[tuple[str, str]] = []
     for view in reading:
         told.append((f"view {view.shown}", where))

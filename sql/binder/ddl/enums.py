@@ -16,18 +16,23 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sql.binder.resolve.catalog_lookup import row_type_exists
-from sql.binder.resolve.relations import scan
+from sql.binder.resolve.relations import table_scan
 from sql.binder.state import Binding
-from sql.binder.stored.stored_texts import quoting
-from sql.binder.stored.table_changes import with_definition, with_other_values
-from sql.binder.stored.type_users import creation_place, found_type, is_of, tables_with
+from sql.binder.stored.stored_texts import texts_quoting
+from sql.binder.stored.table_changes import with_column_definition, with_rewritten_column
+from sql.binder.stored.type_users import (
+    find_type,
+    is_column_of_type,
+    tables_with,
+    type_creation_schema,
+)
 from sql.catalog.catalog import Column, Table
 from sql.catalog.objects import EnumDefinition
 from sql.errors import SqlError, not_supported
 from sql.functions.table import function_by_id
-from sql.parser.syntax import Node, strings
+from sql.parser.syntax import Node, string_values
 from sql.plan.nodes import Call, Case, ColumnRef, Const, Expr, Project, Scan
-from sql.statements.ddl import ChangeObjects, CreateObject, Redefinition, Rewriting
+from sql.statements.ddl import ChangeObjects, CreateObject, Redefinition, TableRewrite
 from sql.types.sql_type import BOOL, SqlType, array_of
 
 _LABEL_BYTES_MAX: Final = 63
@@ -40,11 +45,11 @@ _TAG: Final = "ALTER TYPE"
 
 def create_enum(binding: Binding, node: Node) -> CreateObject:
     """CREATE TYPE .. AS ENUM."""
-    *qualifier, name = strings(node.typeName)
-    schema = creation_place(binding, qualifier, name)
+    *qualifier, name = string_values(node.typeName)
+    schema = type_creation_schema(binding, qualifier, name)
     if row_type_exists(binding, schema, name):
         raise SqlError("42710", f'type "{name}" already exists')
-    labels = strings(node.vals)
+    labels = string_values(node.vals)
     for place, label in enumerate(labels):
         _check_label(label)
         if label in labels[:place]:
@@ -69,7 +74,7 @@ def _check_label(label: str) -> None:
 
 def alter_enum(binding: Binding, node: Node) -> ChangeObjects:
     """ALTER TYPE .. ADD VALUE and RENAME VALUE."""
-    found = found_type(binding, strings(node.typeName), "an enum")
+    found = find_type(binding, string_values(node.typeName), "an enum")
     if not isinstance(found, EnumDefinition):
         raise SqlError("42809", f"{found.name} is not an enum")
     return _renamed_value(binding, found, node) if node.oldVal else _added(binding, found, node)
@@ -87,7 +92,7 @@ def _added(binding: Binding, found: EnumDefinition, node: Node) -> ChangeObjects
     if node.newValNeighbor is not None:
         place = _place(found, node.newValNeighbor) + bool(node.newValIsAfter)
     labels = (*found.labels[:place], label, *found.labels[place:])
-    return redefined(binding, found, replace(found, labels=labels))
+    return redefined_enum(binding, found, replace(found, labels=labels))
 
 
 def _place(found: EnumDefinition, label: str) -> int:
@@ -96,13 +101,13 @@ def _place(found: EnumDefinition, label: str) -> int:
     return found.labels.index(label)
 
 
-def redefined(binding: Binding, old: EnumDefinition, new: EnumDefinition) -> ChangeObjects:
+def redefined_enum(binding: Binding, old: EnumDefinition, new: EnumDefinition) -> ChangeObjects:
     """A new definition of the enum that leaves stored values unchanged."""
     tables: list[Redefinition] = []
     for table in tables_with(binding.context.catalog, old):
         after = replace(table, version=table.version + 1)
         for ordinal, column in enumerate(table.columns):
-            after = with_definition(after, ordinal, _retyped(column, old, new))
+            after = with_column_definition(after, ordinal, _retyped(column, old, new))
         tables.append(Redefinition(table, after))
     made = replace(new, version=old.version + 1)
     return ChangeObjects(_TAG, objects=(made,), tables=tuple(tables))
@@ -120,7 +125,7 @@ def _renamed_value(binding: Binding, found: EnumDefinition, node: Node) -> Chang
     place = _place(found, old)
     if new in found.labels:
         raise SqlError("42710", f'enum label "{new}" already exists')
-    kept = quoting(binding.context.catalog, old)
+    kept = texts_quoting(binding.context.catalog, old)
     if kept:
         raise not_supported(f'renaming a label that stands in the definition of "{kept[0]}"')
     labels = (*found.labels[:place], new, *found.labels[place + 1 :])
@@ -140,20 +145,20 @@ class _Relabelling:
     old: str
     new: str
 
-    def of(self, table: Table) -> Rewriting:
+    def of(self, table: Table) -> TableRewrite:
         """A table with the new definition, and its rows."""
-        source = scan(self.binding, table, identity=True)
+        source = table_scan(self.binding, table, identity=True)
         changed = replace(table, version=table.version + 1)
         values: list[Expr] = []
         for ordinal, column in enumerate(table.columns):
             value: Expr = ColumnRef(source.columns[ordinal].id, column.type)
-            if is_of(column, self.before):
+            if is_column_of_type(column, self.before):
                 column = _retyped(column, self.before, self.after)  # noqa: PLW2901
                 column = self._with_default(column)  # noqa: PLW2901
-                changed = with_other_values(changed, ordinal, column)
+                changed = with_rewritten_column(changed, ordinal, column)
                 value = self._relabelled(value, column.type)
             values.append(value)
-        return Rewriting(Redefinition(table, changed), self._plan(source, values, changed))
+        return TableRewrite(Redefinition(table, changed), self._plan(source, values, changed))
 
     def _plan(self, source: Scan, values: Sequence[Expr], after: Table) -> Project:
         assert source.identity is not None, "the table is scanned with its rows' identities"

@@ -11,23 +11,23 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sql.binder.ddl.deferral import When
+from sql.binder.ddl.deferral import Deferrability
 from sql.binder.expressions.calls import operator
 from sql.binder.resolve.catalog_lookup import (
     check_database,
-    look_up,
+    look_up_table,
     refuse_system_change,
     undefined_relation,
 )
-from sql.binder.resolve.relations import scan
+from sql.binder.resolve.relations import table_scan
 from sql.binder.state import Binding
 from sql.catalog.catalog import Catalog, ForeignKey, Table
-from sql.catalog.constraint_names import constraint_names, joined_name
-from sql.catalog.foreign_keys import children, refers_to
-from sql.catalog.temporary import is_temporary
+from sql.catalog.constraint_names import constraint_names, make_object_name
+from sql.catalog.foreign_keys import is_reference_to_key, referencing_keys
+from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, strings
-from sql.plan.conditions import all_of
+from sql.parser.syntax import Node, offset_to_position, string_values
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
     BoolOp,
     ColumnRef,
@@ -44,9 +44,9 @@ from sql.plan.nodes import (
     Scan,
     Test,
 )
-from sql.plan.traverse import pruned
+from sql.plan.traverse import prune_columns
 from sql.statements.ddl import Redefinition, Validation
-from sql.types.sql_type import BOOL, INT8, SqlType, display
+from sql.types.sql_type import BOOL, INT8, SqlType, format_type
 
 _ACTIONS: Final = {
     "a": "no action",
@@ -60,17 +60,17 @@ _TEXTS: Final = frozenset({"text", "varchar"})
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignNode:
+class ForeignKeyNode:
     """A foreign key in the statement; `column`: the column whose definition contains it."""
 
     node: Node
     column: str | None = None
-    when: When | None = None
+    when: Deferrability | None = None
     """The deferral clauses that follow it in a column definition."""
 
 
 def bind_foreign_keys(
-    binding: Binding, table: Table, nodes: Sequence[ForeignNode]
+    binding: Binding, table: Table, nodes: Sequence[ForeignKeyNode]
 ) -> tuple[tuple[ForeignKey, ...], tuple[Table, ...]]:
     """Additional foreign keys of a table that is otherwise complete, and the tables they refer
     to.
@@ -93,13 +93,13 @@ def _parent(binding: Binding, table: Table, node: Node) -> Table:
     check_database(binding, relation, placed=False)
     name, schema = relation.relname, relation.schemaname
     itself = schema in (None, table.schema) and name == table.name
-    found = table if itself else look_up(binding, name, schema=schema)
+    found = table if itself else look_up_table(binding, name, schema=schema)
     if found is None:
         raise undefined_relation(binding, relation)
     if not itself:
         refuse_system_change(found)
-    if is_temporary(found.schema) != is_temporary(table.schema):
-        which = "temporary" if is_temporary(table.schema) else "permanent"
+    if is_temporary_schema(found.schema) != is_temporary_schema(table.schema):
+        which = "temporary" if is_temporary_schema(table.schema) else "permanent"
         message = f"constraints on {which} tables may reference only {which} tables"
         raise SqlError("42P16", message)
     if found.on_commit != table.on_commit:
@@ -111,15 +111,15 @@ def _parent(binding: Binding, table: Table, node: Node) -> Table:
         )
         raise SqlError("0A000", message, detail=detail)
     if found.timeline != table.timeline:
-        raise not_supported("a foreign key between timelines", at(node.location))
+        raise not_supported("a foreign key between timelines", offset_to_position(node.location))
     return found
 
 
 def _foreign_key(
-    table: Table, parent: Table, foreign: ForeignNode, taken: Collection[str]
+    table: Table, parent: Table, foreign: ForeignKeyNode, taken: Collection[str]
 ) -> ForeignKey:
     node = foreign.node
-    place = at(node.location)
+    place = offset_to_position(node.location)
     for used, what in (
         (node.fk_matchtype == "f" and node.deferrable, "MATCH FULL of a deferrable foreign key"),
         (node.fk_with_period, "PERIOD"),
@@ -129,7 +129,7 @@ def _foreign_key(
             raise not_supported(what, place)
     if node.fk_matchtype == "p":
         raise SqlError("0A000", "MATCH PARTIAL not yet implemented", place)
-    names = [foreign.column] if foreign.column is not None else strings(node.fk_attrs)
+    names = [foreign.column] if foreign.column is not None else string_values(node.fk_attrs)
     columns = _ordinals(table, names)
     references = _references(parent, node)
     _check_actions(table, columns, node)
@@ -141,8 +141,8 @@ def _foreign_key(
         message = f'constraint "{name}" for relation "{table.name}" already exists'
         raise SqlError("42710", message)
     numbers = tuple(parent.number_of(at_) for at_ in references)
-    check_types(table, parent, name, columns, numbers)
-    when = foreign.when or When(bool(node.deferrable), bool(node.initdeferred))
+    check_foreign_key_types(table, parent, name, columns, numbers)
+    when = foreign.when or Deferrability(bool(node.deferrable), bool(node.initdeferred))
     return ForeignKey(
         name,
         columns,
@@ -174,7 +174,7 @@ def _check_actions(table: Table, columns: Sequence[int], node: Node) -> None:
 
 def _set_columns(table: Table, columns: Sequence[int], node: Node) -> tuple[int, ...]:
     """The places of the columns that ON DELETE SET .. names."""
-    names = strings(node.fk_del_set_cols)
+    names = string_values(node.fk_del_set_cols)
     places: list[int] = []
     for name, ordinal in zip(names, _ordinals(table, names), strict=True):
         if ordinal not in columns:
@@ -188,7 +188,7 @@ def _set_columns(table: Table, columns: Sequence[int], node: Node) -> tuple[int,
 
 def _made_name(table: str, columns: str, taken: Collection[str]) -> str:
     number = 0
-    while (name := joined_name(table, columns, f"fkey{number or ''}")) in taken:
+    while (name := make_object_name(table, columns, f"fkey{number or ''}")) in taken:
         number += 1
     return name
 
@@ -204,7 +204,7 @@ def _ordinals(table: Table, names: Sequence[str]) -> tuple[int, ...]:
 
 def _references(parent: Table, node: Node) -> tuple[int, ...]:
     """The columns referred to (F1)."""
-    names = strings(node.pk_attrs)
+    names = string_values(node.pk_attrs)
     if not names:
         primary = [key for key in parent.keys if key.primary]
         if not primary:
@@ -231,7 +231,7 @@ def _deferrable(what: str, parent: Table) -> SqlError:
     return SqlError("55000", message)
 
 
-def check_types(
+def check_foreign_key_types(
     table: Table, parent: Table, name: str, columns: Sequence[int], references: Sequence[int]
 ) -> None:
     """42804 if the types of these columns do not compare with the referenced ones (F1)."""
@@ -242,10 +242,10 @@ def check_types(
         if _same_family(one.type, two.type):
             continue
         message = f'foreign key constraint "{name}" cannot be implemented'
+        ours, theirs = (format_type(SqlType(column.type.name)) for column in (one, two))
         detail = (
             f'Key columns "{one.name}" of the referencing table and "{two.name}" of the '
-            f"referenced table are of incompatible types: {display(SqlType(one.type.name))} and "
-            f"{display(SqlType(two.type.name))}."
+            f"referenced table are of incompatible types: {ours} and {theirs}."
         )
         raise SqlError("42804", message, detail=detail)
 
@@ -259,7 +259,9 @@ def _same_family(one: SqlType, two: SqlType) -> bool:
 # --- what depends on it ------------------------------------------------------------------------
 
 
-def without_keys(found: Sequence[tuple[Table, ForeignKey, Table]]) -> tuple[Redefinition, ...]:
+def without_foreign_keys(
+    found: Sequence[tuple[Table, ForeignKey, Table]],
+) -> tuple[Redefinition, ...]:
     """The referencing tables without these foreign keys."""
     gone: dict[int, tuple[Table, set[str]]] = {}
     for child, key, _ in found:
@@ -277,7 +279,7 @@ def without_keys(found: Sequence[tuple[Table, ForeignKey, Table]]) -> tuple[Rede
     )
 
 
-def losing(
+def dangling_foreign_keys(
     catalog: Catalog, parent: Table, now: Mapping[int, Table]
 ) -> list[tuple[Table, ForeignKey]]:
     """The foreign keys to `parent` that no key of it supports any more.
@@ -285,30 +287,32 @@ def losing(
     `now`: tables as the statement has changed them so far, by oid.
     """
     found: list[tuple[Table, ForeignKey]] = []
-    for oid in dict.fromkeys(child.oid for child, _ in children(catalog, parent.oid)):
+    for oid in dict.fromkeys(child.oid for child, _ in referencing_keys(catalog, parent.oid)):
         child = now[oid] if oid in now else catalog.by_oid(oid)
         assert child is not None, "it was found in the catalog"
         for key in child.foreign_keys:
-            rests = any(refers_to(parent, key, other) for other in parent.keys)
+            rests = any(is_reference_to_key(parent, key, other) for other in parent.keys)
             if key.table == parent.oid and not rests:
                 found.append((child, key))
     return found
 
 
-def without_key(table: Table, foreign: ForeignKey) -> Table:
+def without_foreign_key(table: Table, foreign: ForeignKey) -> Table:
     """The table without this foreign key."""
     left = tuple(key for key in table.foreign_keys if key != foreign)
     return replace(table, foreign_keys=left)
 
 
-def told_keys(rest: str, lost: Sequence[tuple[Table, ForeignKey]]) -> list[str]:
+def foreign_key_dependency_details(
+    rest: str, lost: Sequence[tuple[Table, ForeignKey]]
+) -> list[str]:
     """Lines of the detail of 2BP01, for foreign keys that depend on an object."""
     return [
         f"constraint {key.name} on table {child.shown} depends on {rest}" for child, key in lost
     ]
 
 
-def lost_notices(lost: Sequence[tuple[Table, ForeignKey]]) -> list[str]:
+def dropped_foreign_key_notices(lost: Sequence[tuple[Table, ForeignKey]]) -> list[str]:
     """The notices of CASCADE for these foreign keys."""
     return [f"drop cascades to constraint {key.name} on table {child.shown}" for child, key in lost]
 
@@ -316,19 +320,19 @@ def lost_notices(lost: Sequence[tuple[Table, ForeignKey]]) -> list[str]:
 # --- validation --------------------------------------------------------------------------------
 
 
-def foreign_validation(
+def foreign_key_validation(
     binding: Binding, table: Table, parent: Table, key: ForeignKey
 ) -> Validation:
     """Find rows whose key is missing in the other table."""
-    child, other = scan(binding, table), scan(binding, parent)
+    child, other = table_scan(binding, table), table_scan(binding, parent)
     own = _refs(child, key.columns)
     theirs = _refs(other, [parent.ordinal_of(number) for number in key.references])
     pairs = zip(own, theirs, strict=True)
     equal = [operator(binding, "=", pair, [None, None], None) for pair in pairs]
-    join = Join(JoinKind.LEFT, child, other, all_of(equal))
+    join = Join(JoinKind.LEFT, child, other, conjunction(equal))
     absent = [IsTest(Test.IS_NULL, theirs[0], BOOL)]
     present = [IsTest(Test.IS_NOT_NULL, ref, BOOL) for ref in own]
-    plan: Plan = Filter(join, all_of([*absent, *present]))
+    plan: Plan = Filter(join, conjunction([*absent, *present]))
     shown = tuple(
         [
             binding.new_column(table.columns[at_].name, table.columns[at_].type)
@@ -340,15 +344,20 @@ def foreign_validation(
         f'insert or update on table "{table.name}" violates foreign key constraint "{key.name}"'
     )
     return Validation(
-        pruned(plan), "23503", message, constraint=key.name, foreign=(key.columns, parent), of=table
+        prune_columns(plan),
+        "23503",
+        message,
+        constraint=key.name,
+        foreign=(key.columns, parent),
+        of=table,
     )
 
 
-def full_validation(binding: Binding, table: Table, key: ForeignKey) -> list[Validation]:
+def match_full_validations(binding: Binding, table: Table, key: ForeignKey) -> list[Validation]:
     """Find rows whose key is partly NULL, for MATCH FULL."""
     if not key.match_full or len(key.columns) == 1:
         return []
-    child = scan(binding, table)
+    child = table_scan(binding, table)
     own = _refs(child, key.columns)
     some = Logical(BoolOp.OR, tuple([IsTest(Test.IS_NULL, ref, BOOL) for ref in own]), BOOL)
     other = Logical(BoolOp.OR, tuple([IsTest(Test.IS_NOT_NULL, ref, BOOL) for ref in own]), BOOL)
@@ -359,7 +368,7 @@ def full_validation(binding: Binding, table: Table, key: ForeignKey) -> list[Val
         ]
     )
     plan = Limit(
-        Project(Filter(child, all_of([some, other])), shown, tuple(own)), Const(1, INT8), None
+        Project(Filter(child, conjunction([some, other])), shown, tuple(own)), Const(1, INT8), None
     )
     message = (
         f'insert or update on table "{table.name}" violates foreign key constraint "{key.name}"'
@@ -368,7 +377,7 @@ def full_validation(binding: Binding, table: Table, key: ForeignKey) -> list[Val
     error = SqlError(
         "23503", message, detail=detail, schema=table.schema, table=table.name, constraint=key.name
     )
-    return [Validation(pruned(plan), "23503", message, error=error, of=table)]
+    return [Validation(prune_columns(plan), "23503", message, error=error, of=table)]
 
 
 def _refs(scanned: Scan, ordinals: Sequence[int]) -> list[Expr]:

@@ -12,24 +12,24 @@ from typing import Final
 
 from pglast import ast
 
-from sql.binder.resolve.coercion import ASSIGNMENT, coerce, stored
+from sql.binder.resolve.coercion import ASSIGNMENT, coerce, coerce_to_storage
 from sql.binder.state import Binding, Scope
 from sql.binder.stored.column_expressions import (
+    bind_stored,
     check_scope,
-    column_names,
-    expression_of,
+    parse_stored_expression,
+    referenced_column_names,
     refuse_subqueries,
-    text_of,
-    unplaced,
+    stored_text_of,
 )
-from sql.binder.stored.table_changes import unqualified
+from sql.binder.stored.table_changes import without_qualifiers
 from sql.catalog.catalog import Column, Table
-from sql.errors import SqlError, mismatch
-from sql.parser.syntax import Node, at, is_a, parts, position
+from sql.errors import SqlError, datatype_mismatch
+from sql.parser.syntax import Node, is_a, node_position, offset_to_position, tree_nodes
 from sql.plan.nodes import Call, ColumnRef, Expr, Plan, Project
-from sql.plan.traverse import children
+from sql.plan.traverse import child_expressions
 from sql.types.enums import is_enum
-from sql.types.sql_type import SqlType, display
+from sql.types.sql_type import SqlType, format_type
 
 _PLAIN: Final = frozenset(
     {"text", "varchar", "bpchar", "bool", "int2", "int4", "int8", "numeric", "uuid"}
@@ -48,22 +48,22 @@ def with_generated(binding: Binding, table: Table, nodes: Mapping[str, Node]) ->
             continue
         _refuse_whole_rows(node)
         known = {other.name for other in table.columns if other.generated is not None}
-        for name in column_names(node):
+        for name in referenced_column_names(node):
             if name in nodes or name in known:
                 message = f'cannot use generated column "{name}" in column generation expression'
                 detail = "A generated column cannot reference another generated column."
-                raise SqlError("42P17", message, position(node), detail=detail)
+                raise SqlError("42P17", message, node_position(node), detail=detail)
         _check(binding, table, column, node)
-        made.append(replace(column, generated=unqualified(text_of(binding, node))))
+        made.append(replace(column, generated=without_qualifiers(stored_text_of(binding, node))))
     return tuple(made)
 
 
 def _refuse_whole_rows(node: Node) -> None:
-    for part in parts(node):
+    for part in tree_nodes(node):
         if is_a(part, ast.ColumnRef) and is_a(part.fields[-1], ast.A_Star):
             message = "cannot use whole-row variable in column generation expression"
             detail = "This would cause the generated column to depend on its own value."
-            raise SqlError("42P17", message, at(part.location), detail=detail)
+            raise SqlError("42P17", message, offset_to_position(part.location), detail=detail)
 
 
 def _check(binding: Binding, table: Table, column: Column, node: Node) -> None:
@@ -71,10 +71,10 @@ def _check(binding: Binding, table: Table, column: Column, node: Node) -> None:
     _, scope = check_scope(binding, table)
     scope.clause = "column generation expressions"
     bind = partial(_value, binding, scope, column, node)
-    immutable(binding, bind, "generation expression is not immutable")
+    bind_immutable(binding, bind, "generation expression is not immutable")
 
 
-def immutable(binding: Binding, bind: Callable[[], Expr], message: str) -> Expr:
+def bind_immutable(binding: Binding, bind: Callable[[], Expr], message: str) -> Expr:
     """Run a binding step whose result must depend on no setting and no time, or raise 42P17."""
     moved = binding.uses_now, binding.uses_session
     binding.uses_now = binding.uses_session = False
@@ -90,12 +90,12 @@ def _value(binding: Binding, scope: Scope, column: Column, node: Node) -> Expr:
     expr = binding.expression(scope, node)
     done = coerce(binding, expr, node, column.type, ASSIGNMENT)
     if done is None:
-        shown, wanted = (display(SqlType(name)) for name in (expr.type.name, column.type.name))
+        shown, wanted = (format_type(SqlType(name)) for name in (expr.type.name, column.type.name))
         message = (
             f'column "{column.name}" is of type {wanted} but default expression is of type {shown}'
         )
-        raise mismatch(message, hint="You will need to rewrite or cast the expression.")
-    return stored(binding, done, column.type)
+        raise datatype_mismatch(message, hint="You will need to rewrite or cast the expression.")
+    return coerce_to_storage(binding, done, column.type)
 
 
 def _is_mutable(expr: Expr) -> bool:
@@ -106,7 +106,7 @@ def _is_mutable(expr: Expr) -> bool:
             return True
         if expr.function.context is not None and _is_of_labels(expr):
             return True
-    return any(_is_mutable(part) for part in children(expr))
+    return any(_is_mutable(part) for part in child_expressions(expr))
 
 
 def _is_of_labels(cast: Call) -> bool:
@@ -122,7 +122,7 @@ def generated_plan(binding: Binding, table: Table) -> Plan:
         if column.generated is None:
             exprs.append(ColumnRef(made.id, made.type))
         else:
-            node = expression_of(column.generated)
-            exprs.append(unplaced(binding, partial(_value, binding, scope, column, node)))
+            node = parse_stored_expression(column.generated)
+            exprs.append(bind_stored(binding, partial(_value, binding, scope, column, node)))
     new = tuple([binding.table_column(column) for column in table.columns])
     return Project(scanned, new, tuple(exprs))

@@ -11,40 +11,49 @@ from typing import Final
 from pglast import ast
 from pglast.enums import ConstrType, DropBehavior, SortByDir, SortByNulls
 
-from sql.binder.ddl.foreign_keys import losing, lost_notices, told_keys, without_key
-from sql.binder.ddl.generated import immutable
+from sql.binder.ddl.foreign_keys import (
+    dangling_foreign_keys,
+    dropped_foreign_key_notices,
+    foreign_key_dependency_details,
+    without_foreign_key,
+)
+from sql.binder.ddl.generated import bind_immutable
 from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
-from sql.binder.ddl.row_validations import validations
+from sql.binder.ddl.row_validations import row_validations
 from sql.binder.resolve.catalog_lookup import (
-    not_there,
+    missing_object_notice,
     refuse_system_change,
     relation_exists,
     relation_name,
     wrong_kind,
 )
 from sql.binder.resolve.coercion import to_boolean
-from sql.binder.resolve.operator_classes import CLASSLESS, is_own_class, no_class
+from sql.binder.resolve.operator_classes import (
+    TYPES_WITHOUT_OPERATOR_CLASS,
+    is_default_class,
+    no_operator_class,
+)
 from sql.binder.resolve.relations import find_table
 from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import (
     check_scope,
-    expression_of,
-    placeless,
+    parse_stored_expression,
     refuse_subqueries,
-    text_of,
+    stored_text_of,
+    without_position,
 )
-from sql.binder.stored.relation_users import still_used
-from sql.binder.stored.table_changes import unqualified
+from sql.binder.stored.relation_users import dependent_objects_still_exist
+from sql.binder.stored.table_changes import without_qualifiers
 from sql.catalog.catalog import Table
-from sql.catalog.constraint_names import NAME_BYTES_MAX, cut, joined_name
-from sql.catalog.objects import TEXT_CLASSES, IndexDefinition
+from sql.catalog.constraint_names import IDENTIFIER_BYTES_MAX, make_object_name, truncate_identifier
+from sql.catalog.objects import TEXT_OPERATOR_CLASSES, IndexDefinition
 from sql.errors import SqlError, duplicate_table, not_supported
-from sql.parser.syntax import Node, at, column_name, strings
+from sql.parser.syntax import Node, column_name, offset_to_position, string_values
 from sql.plan.nodes import Plan, Project
 from sql.statements.bound import AlterTable
-from sql.statements.ddl import ChangeObjects, CreateObject, Redefinition, cascades
-from sql.types.limits import check_key_columns
-from sql.types.sql_type import SqlType, display, quoted_name
+from sql.statements.ddl import ChangeObjects, CreateObject, Redefinition, drop_cascade_notices
+from sql.types.limits import check_key_column_count
+from sql.types.sql_type import SqlType, format_type, quoted_name
 
 _METHODS: Final = frozenset({"btree", "hash"})
 
@@ -56,10 +65,10 @@ def _not_a_table(name: str, kind: str) -> SqlError:
 
 def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     """CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS]."""
-    check_key_columns(len((*node.indexParams, *(node.indexIncludingParams or ()))))
-    table = placeless(partial(find_table, binding, node.relation, _not_a_table))
+    check_key_column_count(len((*node.indexParams, *(node.indexIncludingParams or ()))))
+    table = without_position(partial(find_table, binding, node.relation, _not_a_table))
     refuse_system_change(table)
-    place = at(node.relation.location)
+    place = offset_to_position(node.relation.location)
     for used, what in (
         (node.tableSpace, "TABLESPACE"),
         (node.options, "WITH in CREATE INDEX"),
@@ -74,7 +83,7 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     name = node.idxname or index_name(
         table.name,
         [
-            element.name or element_name(element.expr)
+            element.name or index_element_name(element.expr)
             for element in (*node.indexParams, *(node.indexIncludingParams or ()))
         ],
         relation_names(binding.context.catalog, table.schema),
@@ -103,7 +112,7 @@ def index_name(table: str, elements: Sequence[str], taken: set[str], label: str 
     number, names = 0, list[str]()
     for element in elements:
         names.append(_other_than(names, element))
-    while (name := joined_name(table, "_".join(names), f"{label}{number or ''}")) in taken:
+    while (name := make_object_name(table, "_".join(names), f"{label}{number or ''}")) in taken:
         number += 1
     taken.add(name)
     return name
@@ -114,11 +123,11 @@ def _other_than(names: Sequence[str], name: str) -> str:
     number, other = 0, name
     while other in names:
         number += 1
-        other = f"{cut(name, NAME_BYTES_MAX - len(str(number)))}{number}"
+        other = f"{truncate_identifier(name, IDENTIFIER_BYTES_MAX - len(str(number)))}{number}"
     return other
 
 
-def element_name(node: Node) -> str:
+def index_element_name(node: Node) -> str:
     """The name of an index column or expression."""
     shown = column_name(node)
     return "expr" if shown == "?column?" else shown
@@ -153,7 +162,7 @@ def _column(binding: Binding, table: Table, name: str) -> tuple[str, SqlType]:
     column = table.column(name)
     if column is None:
         raise SqlError("42703", f'column "{name}" does not exist')
-    return text_of(binding, ast.ColumnRef(fields=(ast.String(sval=name),))), column.type
+    return stored_text_of(binding, ast.ColumnRef(fields=(ast.String(sval=name),))), column.type
 
 
 def _included(binding: Binding, table: Table, elements: Sequence[Node]) -> tuple[str, ...]:
@@ -203,9 +212,9 @@ def _check_hash(node: Node) -> None:
 
 def _operator_class(binding: Binding, element: Node, type_: SqlType, method: str) -> Iterator[str]:
     """The operator class, if it is not the type's own. Strings are ordered by bytes anyway."""
-    names = strings(element.opclass)
+    names = string_values(element.opclass)
     _check_class(binding, names, type_, method)
-    if type_.name in ("text", "varchar") and names and names[-1] in TEXT_CLASSES:
+    if type_.name in ("text", "varchar") and names and names[-1] in TEXT_OPERATOR_CLASSES:
         yield names[-1]
 
 
@@ -214,24 +223,26 @@ def _check_class(binding: Binding, names: Sequence[str], type_: SqlType, method:
     the type's own.
     """
     if not names:
-        if type_.name in CLASSLESS:
-            raise no_class(type_, method)
+        if type_.name in TYPES_WITHOUT_OPERATOR_CLASS:
+            raise no_operator_class(type_, method)
         return
-    own = is_own_class(binding, names, type_)
-    if not own and (type_.name not in ("text", "varchar") or names[-1] not in TEXT_CLASSES):
-        message = f'operator class "{names[-1]}" does not accept data type {display(type_)}'
+    own = is_default_class(binding, names, type_)
+    if not own and (
+        type_.name not in ("text", "varchar") or names[-1] not in TEXT_OPERATOR_CLASSES
+    ):
+        message = f'operator class "{names[-1]}" does not accept data type {format_type(type_)}'
         raise SqlError("42804", message)
 
 
 def recheck_index(binding: Binding, table: Table, index: IndexDefinition) -> None:
     """Bind an index again after columns of its table changed their types."""
     for place, text in enumerate(index.elements):
-        _, plan = _expression(binding, table, expression_of(text))
+        _, plan = _expression(binding, table, parse_stored_expression(text))
         said = index.options[place].split() if index.options else []
-        names = [word for word in said if word in TEXT_CLASSES]
+        names = [word for word in said if word in TEXT_OPERATOR_CLASSES]
         _check_class(binding, names, plan.columns[0].type, index.method)
     if index.predicate:
-        _expression(binding, table, expression_of(index.predicate), "predicate")
+        _expression(binding, table, parse_stored_expression(index.predicate), "predicate")
 
 
 def _expression(
@@ -241,11 +252,11 @@ def _expression(
     scanned, scope = check_scope(binding, table)
     scope.clause = f"index {what}s"
     message = f"functions in index {what} must be marked IMMUTABLE"
-    bound = immutable(binding, partial(binding.expression, scope, node), message)
+    bound = bind_immutable(binding, partial(binding.expression, scope, node), message)
     if what == "predicate":
         bound = to_boolean(binding, bound, node, "WHERE")
     made = binding.new_column(what, bound.type)
-    return unqualified(text_of(binding, node)), Project(scanned, (made,), (bound,))
+    return without_qualifiers(stored_text_of(binding, node)), Project(scanned, (made,), (bound,))
 
 
 def _unique(
@@ -266,7 +277,7 @@ def _unique(
     columns, (key,) = bind_keys(taken, table.name, table.columns, [KeyNode(constraint)])
     key = replace(key, index=True, orders=orders)
     after = replace(table, columns=columns, keys=(*table.keys, key), version=table.version + 1)
-    checked = validations(binding, after, (), (), (key,))
+    checked = row_validations(binding, after, (), (), (key,))
     return AlterTable(
         (Redefinition(table, after),),
         tag="CREATE INDEX",
@@ -285,7 +296,7 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
     told: list[str] = []
     cascade = node.behavior == DropBehavior.DROP_CASCADE
     for names in node.objects:
-        schema, name = relation_name(binding, strings(names))
+        schema, name = relation_name(binding, string_values(names))
         path = binding.context.search_path if schema is None else (schema,)
         found = next((o for s in path if (o := catalog.relation(s, name)) is not None), None)
         if isinstance(found, IndexDefinition):
@@ -308,7 +319,7 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
             continue
         if any((place, name) in catalog.tables for place in path) or found is not None:
             raise wrong_kind(name, "index", "table" if found is None else found.kind)
-        missing = not_there(binding, "index", schema, name, missing_ok=node.missing_ok)
+        missing = missing_object_notice(binding, "index", schema, name, missing_ok=node.missing_ok)
         notices.append(("00000", missing, None))
     by_oid = {table.oid: table for table in catalog.tables.values()}
     return ChangeObjects(
@@ -318,7 +329,7 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
             Redefinition(by_oid[oid], replace(table, version=table.version + 1))
             for oid, table in changed.items()
         ),
-        notices=(*notices, *cascades(told)),
+        notices=(*notices, *drop_cascade_notices(told)),
     )
 
 
@@ -335,13 +346,13 @@ def _let_go(
     binding: Binding, changed: dict[int, Table], oid: int, name: str, *, cascade: bool
 ) -> list[str]:
     """Foreign keys that rest on a unique index go along, or forbid that it goes."""
-    lost = losing(binding.context.catalog, changed[oid], changed)
+    lost = dangling_foreign_keys(binding.context.catalog, changed[oid], changed)
     if lost and not cascade:
         index = f"index {quoted_name(name)}"
-        raise still_used([index], told_keys(index, lost))
+        raise dependent_objects_still_exist([index], foreign_key_dependency_details(index, lost))
     for child, key in lost:
-        changed[child.oid] = without_key(changed.get(child.oid, child), key)
-    return lost_notices(lost)
+        changed[child.oid] = without_foreign_key(changed.get(child.oid, child), key)
+    return dropped_foreign_key_notices(lost)
 
 
 def _owner(binding: Binding, path: Sequence[str], name: str) -> Table | None:

@@ -11,13 +11,13 @@ from typing import Final
 
 from pglast.enums import ConstrType
 
-from sql.binder.ddl.deferral import When
+from sql.binder.ddl.deferral import Deferrability
 from sql.binder.resolve.operator_classes import check_key_type
 from sql.catalog.catalog import Catalog, Column, Key
-from sql.catalog.constraint_names import NAME_BYTES_MAX, cut, joined_name
+from sql.catalog.constraint_names import IDENTIFIER_BYTES_MAX, make_object_name, truncate_identifier
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, strings
-from sql.types.limits import check_key_columns
+from sql.parser.syntax import Node, offset_to_position, string_values
+from sql.types.limits import check_key_column_count
 
 KEY_KINDS: Final = frozenset({ConstrType.CONSTR_PRIMARY, ConstrType.CONSTR_UNIQUE})
 """The kinds of constraints that this module binds."""
@@ -29,7 +29,7 @@ class KeyNode:
 
     node: Node
     column: str | None = None
-    when: When | None = None
+    when: Deferrability | None = None
     """The deferral clauses that follow it in a column definition."""
 
     @property
@@ -47,7 +47,7 @@ def bind_keys(
     """
     ordered = sorted(nodes, key=lambda node: not node.primary)
     if sum(node.primary for node in nodes) > 1:
-        place = at([node for node in nodes if node.primary][1].node.location)
+        place = offset_to_position([node for node in nodes if node.primary][1].node.location)
         message = f'multiple primary keys for table "{table}" are not allowed'
         raise SqlError("42P16", message, place)
     taken = {table, *names}
@@ -89,7 +89,7 @@ def relation_names(catalog: Catalog, schema: str) -> set[str]:
 
 
 def _key(columns: Sequence[Column], key: KeyNode) -> Key:
-    node, place = key.node, at(key.node.location)
+    node, place = key.node, offset_to_position(key.node.location)
     for used, what in (
         (node.including, "INCLUDE"),
         (node.indexname, "USING INDEX"),
@@ -99,7 +99,7 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
     ):
         if used:
             raise not_supported(what, place)
-    names = [key.column] if key.column is not None else strings(node.keys)
+    names = [key.column] if key.column is not None else string_values(node.keys)
     by_name = {column.name: ordinal for ordinal, column in enumerate(columns)}
     ordinals: list[int] = []
     for name in names:
@@ -112,8 +112,8 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
             raise SqlError("42701", message, place)
         check_key_type(columns[ordinal].type, place)
         ordinals.append(ordinal)
-    check_key_columns(len(ordinals))
-    when = key.when or When(bool(node.deferrable), bool(node.initdeferred))
+    check_key_column_count(len(ordinals))
+    when = key.when or Deferrability(bool(node.deferrable), bool(node.initdeferred))
     return Key(
         node.conname or "",
         tuple(ordinals),
@@ -134,10 +134,10 @@ def _made_name(table: str, columns: Sequence[Column], key: Key, taken: Collectio
         middle, label = "", "pkey"
     else:
         middle, label = "_".join(columns[ordinal].name for ordinal in key.columns), "key"
-        middle = cut(middle, NAME_BYTES_MAX)
+        middle = truncate_identifier(middle, IDENTIFIER_BYTES_MAX)
     number = 0
     while True:
-        name = joined_name(table, middle, f"{label}{number or ''}")
+        name = make_object_name(table, middle, f"{label}{number or ''}")
         if name not in taken:
             return name
         number += 1

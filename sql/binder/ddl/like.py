@@ -19,32 +19,37 @@ from pglast import ast
 from pglast.enums import ConstrType, TableLikeOption
 
 from sql.binder.ddl.checks import bind_checks
-from sql.binder.ddl.columns import Parts, sequence_name
-from sql.binder.ddl.indexes import element_name, index_name
+from sql.binder.ddl.columns import TableParts, sequence_name
+from sql.binder.ddl.indexes import index_element_name, index_name
 from sql.binder.ddl.keys import relation_names
-from sql.binder.resolve.catalog_lookup import check_database, kind_of, named_relation, schema_exists
-from sql.binder.resolve.collations import shown_collation
+from sql.binder.resolve.catalog_lookup import (
+    check_database,
+    named_relation,
+    relation_kind,
+    schema_exists,
+)
+from sql.binder.resolve.collations import collation_to_store
 from sql.binder.resolve.relations import find_table, find_view
 from sql.binder.state import Binding
-from sql.binder.stored.column_expressions import expression_of
-from sql.binder.stored.domain_checks import with_default
-from sql.binder.stored.views import view_rows
-from sql.catalog.catalog import Check, Column, Key, Table
+from sql.binder.stored.column_expressions import parse_stored_expression
+from sql.binder.stored.domain_checks import with_domain_default
+from sql.binder.stored.views import view_plan
+from sql.catalog.catalog import CheckConstraint, Column, Key, Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.meridian_schema import is_system
+from sql.catalog.meridian_schema import is_server_state
 from sql.catalog.objects import Comment, IndexDefinition, Subject, ViewDefinition
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 
 _PLURALS: Final = {"index": "indexes", "sequence": "sequences"}
 
 
 @dataclass(slots=True)
-class Copied:
+class CopiedParts:
     """The parts that LIKE copies besides columns. `indexes`: each with its comment."""
 
-    checks: list[Check] = field(default_factory=list[Check])
+    checks: list[CheckConstraint] = field(default_factory=list[CheckConstraint])
     keys: list[tuple[Key, tuple[str, ...], str | None]] = field(
         default_factory=list[tuple[Key, tuple[str, ...], str | None]]
     )
@@ -76,7 +81,9 @@ class Copied:
         return tuple(Comment(subject, text) for subject, text in said)
 
 
-def like(binding: Binding, node: Node, parts: Parts, copied: Copied) -> list[Column]:
+def like_columns(
+    binding: Binding, node: Node, parts: TableParts, copied: CopiedParts
+) -> list[Column]:
     """The columns of a LIKE clause; its other copies are added to `parts` and `copied`."""
     source = _source(binding, node.relation)
     if isinstance(source, ViewDefinition):
@@ -101,7 +108,7 @@ def _has(options: int, option: TableLikeOption) -> bool:
 
 
 def _source(binding: Binding, relation: Node) -> Table | ViewDefinition:
-    place = at(relation.location)
+    place = offset_to_position(relation.location)
     check_database(binding, relation)
     schema: str | None = relation.schemaname
     if schema is not None and schema not in SYSTEM_SCHEMAS and not schema_exists(binding, schema):
@@ -111,38 +118,40 @@ def _source(binding: Binding, relation: Node) -> Table | ViewDefinition:
         if isinstance(found, Table | ViewDefinition):
             break
         if found is not None:
-            detail = f"This operation is not supported for {_PLURALS[kind_of(found)]}."
+            detail = f"This operation is not supported for {_PLURALS[relation_kind(found)]}."
             message = f'relation "{relation.relname}" is invalid in LIKE clause'
             raise SqlError("42809", message, place, detail=detail)
     source = find_view(binding, relation) or find_table(binding, relation)
-    if isinstance(source, Table) and is_system(source):
+    if isinstance(source, Table) and is_server_state(source):
         raise not_supported("LIKE of a system relation", place)
     return source
 
 
 def _view_columns(binding: Binding, view: ViewDefinition) -> list[Column]:
-    _, columns = view_rows(binding, view)
+    _, columns = view_plan(binding, view)
     named = zip(view.columns, columns, strict=True)
     return [
         Column(
             name,
             column.type,
             domain=binding.domain(column.id),
-            collation=shown_collation(binding, column),
+            collation=collation_to_store(binding, column),
         )
         for name, column in named
     ]
 
 
-def _column(binding: Binding, source: Table, column: Column, options: int, parts: Parts) -> Column:
+def _column(
+    binding: Binding, source: Table, column: Column, options: int, parts: TableParts
+) -> Column:
     made = Column(column.name, column.type, domain=column.domain, collation=column.collation)
     if column.not_null:
         made = replace(made, not_null=True, not_null_name=not_null_name(source, column))
     if column.default_of_domain:
-        return with_default(binding, made)
+        return with_domain_default(binding, made)
     if column.generated is not None:
         if _has(options, TableLikeOption.CREATE_TABLE_LIKE_GENERATED):
-            parts.generated[column.name] = expression_of(column.generated)
+            parts.generated[column.name] = parse_stored_expression(column.generated)
         return made
     if column.identity:
         if not _has(options, TableLikeOption.CREATE_TABLE_LIKE_IDENTITY):
@@ -166,7 +175,7 @@ def _column(binding: Binding, source: Table, column: Column, options: int, parts
     )
 
 
-def _copy_rules(binding: Binding, source: Table, options: int, copied: Copied) -> None:
+def _copy_rules(binding: Binding, source: Table, options: int, copied: CopiedParts) -> None:
     said = binding.context.catalog.comments
     commented = _has(options, TableLikeOption.CREATE_TABLE_LIKE_COMMENTS)
 
@@ -192,8 +201,8 @@ def _copy_rules(binding: Binding, source: Table, options: int, copied: Copied) -
 # --- once the table has what it says itself ----------------------------------------------------
 
 
-def with_copied(
-    binding: Binding, table: Table, copied: Copied
+def with_copied_parts(
+    binding: Binding, table: Table, copied: CopiedParts
 ) -> tuple[Table, tuple[IndexDefinition, ...], tuple[Comment, ...]]:
     """The table with copied checks and keys, its other indexes, and the comments on all of it."""
     checks = [*table.checks, *_checks(binding, table, copied.checks)]
@@ -205,7 +214,10 @@ def with_copied(
         raise SqlError("42P16", message)
     indexes: list[IndexDefinition] = []
     for index, _ in copied.indexes:
-        elements = [element_name(expression_of(text)) for text in (*index.elements, *index.include)]
+        elements = [
+            index_element_name(parse_stored_expression(text))
+            for text in (*index.elements, *index.include)
+        ]
         name = index_name(table.name, elements, taken)
         indexes.append(replace(index, oid=0, schema=table.schema, name=name, table=0, version=0))
     ordered = sorted([*table.keys, *keys], key=lambda key: not key.primary)
@@ -220,13 +232,15 @@ def _key(table: Table, names: Sequence[str], source: Key, taken: set[str]) -> Ke
     return replace(source, name=made, columns=tuple(places[name] for name in names))
 
 
-def _checks(binding: Binding, table: Table, checks: Sequence[Check]) -> tuple[Check, ...]:
+def _checks(
+    binding: Binding, table: Table, checks: Sequence[CheckConstraint]
+) -> tuple[CheckConstraint, ...]:
     """The checks by their own names, of a table that has its own."""
     nodes = [
         ast.Constraint(
             contype=ConstrType.CONSTR_CHECK,
             conname=check.name,
-            raw_expr=expression_of(check.expression),
+            raw_expr=parse_stored_expression(check.expression),
         )
         for check in checks
     ]

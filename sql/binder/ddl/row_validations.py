@@ -7,12 +7,12 @@ a key      keys that several rows have      23505
 
 from collections.abc import Sequence
 
-from sql.binder.resolve.relations import scan
+from sql.binder.resolve.relations import table_scan
 from sql.binder.state import Binding
-from sql.binder.stored.column_expressions import bound_check, check_scope, expression_of
+from sql.binder.stored.column_expressions import bound_check, check_scope, parse_stored_expression
 from sql.catalog.catalog import Key, Table
 from sql.functions.table import functions, operators
-from sql.plan.conditions import all_of
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
     Aggregate,
     Call,
@@ -27,12 +27,12 @@ from sql.plan.nodes import (
     Project,
     Test,
 )
-from sql.plan.traverse import pruned
+from sql.plan.traverse import prune_columns
 from sql.statements.ddl import Validation
 from sql.types.sql_type import BOOL, INT4, INT8
 
 
-def validations(
+def row_validations(
     binding: Binding,
     table: Table,
     required: Sequence[str],
@@ -47,11 +47,11 @@ def validations(
 
 
 def _first(plan: Plan) -> Plan:
-    return pruned(Limit(plan, Const(1, INT8), None))
+    return prune_columns(Limit(plan, Const(1, INT8), None))
 
 
 def _not_null(binding: Binding, table: Table, name: str) -> Validation:
-    rows = scan(binding, table)
+    rows = table_scan(binding, table)
     (column,) = [
         made
         for made, column in zip(rows.columns, table.columns, strict=True)
@@ -63,7 +63,7 @@ def _not_null(binding: Binding, table: Table, name: str) -> Validation:
     return Validation(_first(_one(binding, plan)), "23502", message, column=name)
 
 
-def first_row(binding: Binding, plan: Plan) -> Plan:
+def first_violation(binding: Binding, plan: Plan) -> Plan:
     """One of the plan's rows, if there are any."""
     return _first(_one(binding, plan))
 
@@ -75,21 +75,21 @@ def _one(binding: Binding, plan: Plan) -> Plan:
 def _check(binding: Binding, table: Table, name: str) -> Validation:
     (check,) = [check for check in table.checks if check.name == name]
     rows, scope = check_scope(binding, table, relation=None)
-    holds = bound_check(binding, scope, expression_of(check.expression))
+    holds = bound_check(binding, scope, parse_stored_expression(check.expression))
     plan = Filter(rows, IsTest(Test.IS_FALSE, holds, BOOL))
     message = f'check constraint "{name}" of relation "{table.name}" is violated by some row'
     return Validation(_first(_one(binding, plan)), "23514", message, constraint=name)
 
 
 def _key(binding: Binding, table: Table, key: Key) -> Validation:
-    rows = scan(binding, table)
+    rows = table_scan(binding, table)
     refs: list[Expr] = [
         ColumnRef(rows.columns[ordinal].id, rows.columns[ordinal].type) for ordinal in key.columns
     ]
     plan: Plan = rows
     if key.nulls_distinct:
         present = [IsTest(Test.IS_NOT_NULL, ref, BOOL) for ref in refs]
-        plan = Filter(rows, all_of(present))
+        plan = Filter(rows, conjunction(present))
     made = tuple(
         [binding.new_column(table.columns[at].name, table.columns[at].type) for at in key.columns]
     )

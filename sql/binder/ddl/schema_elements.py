@@ -10,7 +10,7 @@ from typing import Final
 from pglast import ast
 
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, changed
+from sql.parser.syntax import Node, copy_node
 
 _NAMES: Final[dict[type, str]] = {
     ast.CreateSeqStmt: "sequence",
@@ -42,4 +42,4 @@ def _inside(schema: str, node: Node) -> Node:
             f"different from the one being created ({schema})"
         )
         raise SqlError("42P15", message)
-    return changed(node, **{name: changed(relation, schemaname=schema)})
+    return copy_node(node, **{name: copy_node(relation, schemaname=schema)})

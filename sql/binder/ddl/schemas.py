@@ -8,12 +8,12 @@ from sql.binder.resolve.catalog_lookup import (
 )
 from sql.binder.state import Binding
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 
 
 def creation_schema(binding: Binding, relation: Node) -> str:
     """The schema of a new relation. Raises 3F000, 42501."""
-    context, place = binding.context, at(relation.location)
+    context, place = binding.context, offset_to_position(relation.location)
     check_database(binding, relation)
     schema: str | None = relation.schemaname
     temporary = relation.relpersistence == "t"

@@ -6,23 +6,23 @@ from typing import Final
 
 from pglast import ast
 
-from sql.binder.expressions.sequence_calls import uncast
+from sql.binder.expressions.sequence_calls import without_regclass_casts
 from sql.binder.resolve.catalog_lookup import (
-    kind_of,
-    look_up,
+    look_up_table,
     named_relation,
+    relation_kind,
     relation_name,
     schema_exists,
 )
-from sql.binder.resolve.reg_literals import registered
+from sql.binder.resolve.reg_literals import reg_literal
 from sql.binder.resolve.role_names import current_role, owner_of
 from sql.binder.state import Binding
-from sql.binder.stored.sequence_values import REGCLASS, constant_sequence, unsupported
+from sql.binder.stored.sequence_values import REGCLASS, constant_sequence, unsupported_kind_detail
 from sql.catalog.objects import INT_BOUNDS, SequenceDefinition, Subject, ViewDefinition
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.parser.option_values import options_by_name
-from sql.parser.syntax import Node, at, is_a, position, strings
-from sql.parser.type_names import type_of
+from sql.parser.syntax import Node, is_a, node_position, offset_to_position, string_values
+from sql.parser.type_names import resolve_type_name
 from sql.types.text_input import parse_text
 
 _OPTIONS: Final = frozenset(
@@ -50,7 +50,7 @@ def _check_options(options: Iterable[Node], *, of_identity: bool) -> None:
     and its type from the column.
     """
     for option in options:
-        name, place = option.defname, at(option.location)
+        name, place = option.defname, offset_to_position(option.location)
         if name == "sequence_name":
             if not of_identity:
                 raise SqlError("42601", "invalid sequence option SEQUENCE NAME", place)
@@ -77,7 +77,7 @@ def _no_owner(binding: Binding, name: str, schema: str | None) -> SqlError:
             return not_supported("a sequence that belongs to a column of a view")
         if found is not None:
             message = f'sequence cannot be owned by relation "{name}"'
-            return SqlError("42809", message, detail=unsupported(kind_of(found)))
+            return SqlError("42809", message, detail=unsupported_kind_detail(relation_kind(found)))
     shown = name if schema is None else f"{schema}.{name}"
     return SqlError("42P01", f'relation "{shown}" does not exist')
 
@@ -90,7 +90,7 @@ def _number(given: Mapping[str, Node], name: str, default: int) -> int:
 
 
 def _owned(binding: Binding, sequence: SequenceDefinition, option: Node) -> SequenceDefinition:
-    names = strings(option.arg)
+    names = string_values(option.arg)
     if names == ("none",):
         _check_not_identity(binding, sequence)
         return replace(sequence, owner=0, owner_field="")
@@ -98,7 +98,7 @@ def _owned(binding: Binding, sequence: SequenceDefinition, option: Node) -> Sequ
         hint = "Specify OWNED BY table.column or OWNED BY NONE."
         raise SqlError("42601", "invalid OWNED BY option", hint=hint)
     schema, name = relation_name(binding, names[:-1])
-    table = look_up(binding, name, schema=schema)
+    table = look_up_table(binding, name, schema=schema)
     if table is None:
         raise _no_owner(binding, name, schema)
     binding.uses_session = True
@@ -140,19 +140,19 @@ def integer_of(option: Node) -> int:
 
 def plain_nextval(binding: Binding, node: Node) -> SequenceDefinition | None:
     """The sequence, if an expression is just nextval() of it."""
-    if not is_a(node, ast.FuncCall) or strings(node.funcname)[-1] != "nextval":
+    if not is_a(node, ast.FuncCall) or string_values(node.funcname)[-1] != "nextval":
         return None
     if len(node.args or ()) != 1:
         return None
-    named = uncast(node.args[0])
+    named = without_regclass_casts(node.args[0])
     if not is_a(named, ast.A_Const) or not is_a(named.val, ast.String):
         return None
     return constant_sequence(
-        binding, registered(binding, named.val.sval, REGCLASS, position(named))
+        binding, reg_literal(binding, named.val.sval, REGCLASS, node_position(named))
     )
 
 
-def restart_of(made: SequenceDefinition, options: Iterable[Node]) -> int | None:
+def restart_value(made: SequenceDefinition, options: Iterable[Node]) -> int | None:
     """The value of RESTART, if given. Raises 22023."""
     for option in options:
         if option.defname != "restart":
@@ -163,7 +163,7 @@ def restart_of(made: SequenceDefinition, options: Iterable[Node]) -> int | None:
     return None
 
 
-def sequence_of(
+def sequence_with_options(
     binding: Binding, bare: SequenceDefinition, options: Sequence[Node], *, created: bool
 ) -> SequenceDefinition:
     """The definition with these options, and PostgreSQL's defaults for the others (init_params)."""
@@ -171,7 +171,7 @@ def sequence_of(
     _check_options(options, of_identity=created and bare.identity)
     type_ = bare.type
     if "as" in given:
-        type_ = type_of(given["as"].arg).name
+        type_ = resolve_type_name(given["as"].arg).name
         if type_ not in INT_BOUNDS:
             raise SqlError("22023", "sequence type must be smallint, integer, or bigint")
     increment = _number(given, "increment", bare.increment)
@@ -212,7 +212,7 @@ def sequence_of(
         bare, type=type_, start=start, increment=increment, least=least, greatest=greatest,
         cache=cache, cycle=cycle,
     )  # fmt: skip
-    restart = restart_of(made, options) if created else None
+    restart = restart_value(made, options) if created else None
     if restart not in (None, made.start):
         made = replace(made, first=restart)
     return _owned(binding, made, given["owned_by"]) if "owned_by" in given else made

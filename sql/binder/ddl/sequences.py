@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sql.binder.ddl.schemas import creation_schema
-from sql.binder.ddl.sequence_options import restart_of, sequence_of
+from sql.binder.ddl.sequence_options import restart_value, sequence_with_options
 from sql.binder.resolve.catalog_lookup import (
-    kind_of,
+    find_relation_named,
     look_up_sequence,
-    named,
     relation_exists,
+    relation_kind,
     undefined_relation,
 )
 from sql.binder.state import Binding
-from sql.binder.stored.sequence_values import not_opened
+from sql.binder.stored.sequence_values import cannot_open_relation
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import duplicate_table, not_supported
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 from sql.statements.bound import AlterTable
 from sql.statements.ddl import ChangeObjects, CreateSequence
 
@@ -25,22 +25,22 @@ def create_sequence(binding: Binding, node: Node) -> CreateSequence:
     """CREATE SEQUENCE [IF NOT EXISTS]."""
     relation = node.sequence
     if relation.relpersistence == "u":
-        raise not_supported("UNLOGGED", at(relation.location))
+        raise not_supported("UNLOGGED", offset_to_position(relation.location))
     schema = creation_schema(binding, relation)
     exists = relation_exists(binding, schema, relation.relname)
     if exists and not node.if_not_exists:
         raise duplicate_table(relation.relname)
     bare = SequenceDefinition(0, schema, relation.relname, "")
-    made = sequence_of(binding, bare, node.options or (), created=True)
+    made = sequence_with_options(binding, bare, node.options or (), created=True)
     return CreateSequence(made, exists)
 
 
 def alter_sequence(binding: Binding, node: Node) -> ChangeObjects | AlterTable:
     """ALTER SEQUENCE [IF EXISTS] with options."""
     relation = node.sequence
-    other = named(binding, relation)
+    other = find_relation_named(binding, relation)
     if other is not None and not isinstance(other, SequenceDefinition):
-        raise not_opened(relation.relname, kind_of(other))
+        raise cannot_open_relation(relation.relname, relation_kind(other))
     found = look_up_sequence(binding, relation.relname, schema=relation.schemaname)
     if found is None:
         if node.missing_ok:
@@ -54,11 +54,11 @@ def altered_sequence(
     binding: Binding, found: SequenceDefinition, options: Sequence[Node]
 ) -> tuple[SequenceDefinition, frozenset[int]]:
     """A sequence with other options, and its oid if it restarts."""
-    made = sequence_of(binding, found, options, created=False)
+    made = sequence_with_options(binding, found, options, created=False)
     fresh: frozenset[int] = frozenset()
     if made.start != found.start and found.first is None:
         made = replace(made, first=found.start)
-    value = restart_of(made, options)
+    value = restart_value(made, options)
     if value is not None:
         # Where it stands is named anew: its first value is the one given, START stays.
         made = replace(made, state=f"@{value}")

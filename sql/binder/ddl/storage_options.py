@@ -24,8 +24,8 @@ from sql.binder.dml.clustering import CLUSTERING_TYPES
 from sql.catalog.catalog import Column, Table
 from sql.errors import SqlError, not_supported
 from sql.parser.option_values import option_boolean
-from sql.parser.qualified_names import folded
-from sql.parser.syntax import Node, at, is_a
+from sql.parser.qualified_names import fold_identifier
+from sql.parser.syntax import Node, is_a, offset_to_position
 from sql.types.datetime.interval_input import parse_interval
 from sql.types.sql_type import INTERVAL, Interval, quoted_name
 from sql.types.text_output import format_text
@@ -50,7 +50,7 @@ _HINT: Final = (
 )
 
 
-Named = tuple[str, int | None]
+NamedColumn = tuple[str, int | None]
 """The name of a column, and its position in the statement."""
 
 
@@ -59,7 +59,7 @@ class StorageOptions:
     """A parsed list of storage parameters; None for those not given."""
 
     history_us: int | None = None
-    cluster_by: tuple[Named, ...] | None = None
+    cluster_by: tuple[NamedColumn, ...] | None = None
 
 
 def storage_options(options: Sequence[Node]) -> StorageOptions:
@@ -91,7 +91,7 @@ def _is_oids(option: Node) -> bool:
     return option.defnamespace is None and option.defname == "oids"
 
 
-def reset_options(table: Table, options: Sequence[Node]) -> Table:
+def reset_storage_options(table: Table, options: Sequence[Node]) -> Table:
     """ALTER TABLE .. RESET (..)."""
     for option in options:
         if option.arg is not None:
@@ -104,7 +104,7 @@ def reset_options(table: Table, options: Sequence[Node]) -> Table:
     return table
 
 
-def with_options(table: Table, options: StorageOptions) -> Table:
+def with_storage_options(table: Table, options: StorageOptions) -> Table:
     """The table with these parameters set."""
     if options.history_us is not None:
         table = replace(table, history_us=options.history_us)
@@ -113,7 +113,7 @@ def with_options(table: Table, options: StorageOptions) -> Table:
     return table
 
 
-def shown_options(table: Table) -> tuple[str, ...] | None:
+def storage_option_texts(table: Table) -> tuple[str, ...] | None:
     """The parameters as pg_class and psql show them, and as WITH accepts them."""
     shown: list[str] = []
     if table.history_us is not None:
@@ -131,9 +131,13 @@ def _check_name(option: Node) -> None:
         if option.defnamespace != "toast":
             message = f'unrecognized parameter namespace "{option.defnamespace}"'
             raise SqlError("22023", message)
-        raise not_supported(f"the storage parameter toast.{option.defname}", at(option.location))
+        raise not_supported(
+            f"the storage parameter toast.{option.defname}", offset_to_position(option.location)
+        )
     if _OF_POSTGRESQL.fullmatch(option.defname):
-        raise not_supported(f"the storage parameter {option.defname}", at(option.location))
+        raise not_supported(
+            f"the storage parameter {option.defname}", offset_to_position(option.location)
+        )
     if option.defname not in ("history", "cluster_by"):
         raise SqlError("22023", f'unrecognized parameter "{option.defname}"')
 
@@ -148,7 +152,7 @@ def _text(option: Node) -> str:
     if is_a(value, ast.String, ast.Float):
         return str(value.sval if is_a(value, ast.String) else value.fval)
     message = f'invalid value for parameter "{option.defname}"'
-    raise SqlError("22023", message, at(option.location))
+    raise SqlError("22023", message, offset_to_position(option.location))
 
 
 def _history(option: Node) -> int:
@@ -158,31 +162,37 @@ def _history(option: Node) -> int:
     micros = days * _DAY_US + interval.micros
     if not 0 <= micros <= _HISTORY_US_MAX:
         message = f'value "{text}" out of bounds for parameter "history"'
-        raise SqlError("22023", message, at(option.location))
+        raise SqlError("22023", message, offset_to_position(option.location))
     return micros
 
 
 # --- clustering --------------------------------------------------------------------------------
 
 
-def partition_key(node: Node) -> tuple[Named, ...] | None:
+def partition_key(node: Node) -> tuple[NamedColumn, ...] | None:
     """The columns of PARTITION BY RANGE or LIST, or None. Raises for unsupported forms."""
     if node.partbound is not None:
-        raise not_supported("PARTITION OF", at(node.relation.location), hint=_HINT)
+        raise not_supported("PARTITION OF", offset_to_position(node.relation.location), hint=_HINT)
     spec = node.partspec
     if spec is None:
         return None
     if spec.strategy.value == "h":
-        raise not_supported("PARTITION BY HASH", at(spec.location), hint=_HINT)
+        raise not_supported("PARTITION BY HASH", offset_to_position(spec.location), hint=_HINT)
     if spec.strategy.value == "l" and len(spec.partParams) > 1:
         message = 'cannot use "list" partition strategy with more than one column'
         raise SqlError("42P17", message)
     for element in spec.partParams:
         if element.expr is not None:
-            raise not_supported("an expression in a partition key", at(element.location))
+            raise not_supported(
+                "an expression in a partition key", offset_to_position(element.location)
+            )
         if element.collation or element.opclass:
-            raise not_supported("COLLATE or an operator class here", at(element.location))
-    return tuple([(element.name, at(element.location)) for element in spec.partParams])
+            raise not_supported(
+                "COLLATE or an operator class here", offset_to_position(element.location)
+            )
+    return tuple(
+        [(element.name, offset_to_position(element.location)) for element in spec.partParams]
+    )
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -193,12 +203,12 @@ def _names(text: str) -> tuple[str, ...]:
         match = _NAME.match(text, place)
         if match is None:
             raise SqlError("22023", 'invalid value for parameter "cluster_by"')
-        names.append(folded(match[2]) if match[1] is None else match[1].replace('""', '"'))
+        names.append(fold_identifier(match[2]) if match[1] is None else match[1].replace('""', '"'))
         place, more = match.end(), match[3] == ","
     return tuple(names)
 
 
-def _clustered(table: Table, names: Sequence[Named]) -> tuple[int, ...]:
+def _clustered(table: Table, names: Sequence[NamedColumn]) -> tuple[int, ...]:
     """The numbers of the columns (O1)."""
     if len(names) > CLUSTERED_MAX:
         raise SqlError("54011", f"cannot partition using more than {CLUSTERED_MAX} columns")
@@ -221,7 +231,9 @@ def _check_column(column: Column, place: int | None) -> None:
         raise not_supported(f"clustering by a column of type {column.type.name}", place)
 
 
-def refuse_clustered(table: Table, ordinal: int, what: str, place: int | None = None) -> None:
+def refuse_clustering_column(
+    table: Table, ordinal: int, what: str, place: int | None = None
+) -> None:
     """Refuse to drop or retype a clustering column."""
     if table.number_of(ordinal) in table.clustered:
         name = table.columns[ordinal].name

@@ -12,24 +12,24 @@ from sql.binder.ddl import enums as bind_enums
 from sql.binder.ddl.alter.actions import alter_columns
 from sql.binder.resolve.catalog_lookup import (
     check_qualified,
-    kind_of,
     look_up_type,
+    relation_kind,
     row_type,
     row_type_exists,
     schema_exists,
 )
 from sql.binder.state import Binding
-from sql.binder.stored.relation_users import told_name
-from sql.binder.stored.stored_texts import naming
-from sql.binder.stored.type_users import columns_of, found_domain, found_type
+from sql.binder.stored.relation_users import relation_display_name
+from sql.binder.stored.stored_texts import texts_naming_type
+from sql.binder.stored.type_users import columns_of_type, find_domain, find_type
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.catalog.objects import CatalogObject, DomainDefinition, UserType, ViewDefinition
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.syntax import Node, strings
-from sql.parser.type_names import is_builtin
-from sql.statements.ddl import ChangeObjects, Redefinition, cascades
-from sql.types.sql_type import SqlType, display, is_type, user_type_name
+from sql.parser.syntax import Node, string_values
+from sql.parser.type_names import is_builtin_type
+from sql.statements.ddl import ChangeObjects, Redefinition, drop_cascade_notices
+from sql.types.sql_type import SqlType, format_type, is_type, user_type_name
 
 _HINT: Final = "Use DROP ... CASCADE to drop the dependent objects too."
 _TAG: Final = "ALTER TYPE"
@@ -42,16 +42,16 @@ def _redefined(binding: Binding, old: UserType, new: UserType) -> ChangeObjects:
     """Another name or schema; values stay."""
     if isinstance(old, DomainDefinition):
         assert isinstance(new, DomainDefinition), "a domain stays one"
-        return bind_domains.redefined(binding, old, new)
+        return bind_domains.redefined_domain(binding, old, new)
     assert not isinstance(new, DomainDefinition), "an enum stays one"
-    return bind_enums.redefined(binding, old, new)
+    return bind_enums.redefined_enum(binding, old, new)
 
 
 def _altered(binding: Binding, names: Sequence[str], *, domain: bool) -> tuple[UserType, str]:
     """What ALTER TYPE or ALTER DOMAIN alters, and its tag."""
     if domain:
-        return found_domain(binding, names), "ALTER DOMAIN"
-    return found_type(binding, names), _TAG
+        return find_domain(binding, names), "ALTER DOMAIN"
+    return find_type(binding, names), _TAG
 
 
 def rename_type(
@@ -88,7 +88,7 @@ def move_type(
 
 
 def _refuse_named(binding: Binding, found: UserType, what: str) -> None:
-    named = naming(binding.context.catalog, found)
+    named = texts_naming_type(binding.context.catalog, found)
     if named:
         raise not_supported(f'{what} of a type that the definition of "{named[0]}" names')
 
@@ -102,25 +102,25 @@ def drop_types(binding: Binding, node: Node) -> ChangeObjects:
     domains = node.removeType == ObjectType.OBJECT_DOMAIN
     dropped: dict[int, UserType] = {}
     for item in node.objects:
-        found = _to_drop(binding, strings(item.names), node, notices, bool(item.arrayBounds))
+        found = _to_drop(binding, string_values(item.names), node, notices, bool(item.arrayBounds))
         if found is not None and domains and not isinstance(found, DomainDefinition):
             raise SqlError("42809", f'"{found.name}" is not a domain')
         if found is not None:
             dropped[found.oid] = found
     catalog, types = binding.context.catalog, [*dropped.values()]
-    using = [(table, column, of) for of in types for table, column in columns_of(catalog, of)]
-    named = [(where, of) for of in types for where in naming(catalog, of)]
+    using = [(table, column, of) for of in types for table, column in columns_of_type(catalog, of)]
+    named = [(where, of) for of in types for where in texts_naming_type(catalog, of)]
     if (using or named) and node.behavior != DropBehavior.DROP_CASCADE:
-        told = told_columns(catalog, types, ())
-        told += [f"{where} depends on type {shown(of)}" for where, of in named]
+        told = column_dependency_details(catalog, types, ())
+        told += [f"{where} depends on type {type_display_name(of)}" for where, of in named]
         raise _needed(types, told)
     lost = _without_columns(binding, using)
-    others = [where for of in types for where in naming(lost.left, of)]
+    others = [where for of in types for where in texts_naming_type(lost.left, of)]
     if others:
         raise not_supported(f'DROP TYPE .. CASCADE while the definition of "{others[0]}" names it')
     told = [f"drop cascades to column {c.name} of table {t.shown}" for t, c, _ in using]
     told += _told_views(lost.dropped)
-    notices += cascades(told)
+    notices += drop_cascade_notices(told)
     return ChangeObjects(
         "DROP DOMAIN" if domains else "DROP TYPE",
         dropped=(*types, *lost.dropped),
@@ -134,18 +134,20 @@ def _told_views(dropped: Sequence[CatalogObject]) -> list[str]:
     return [f"drop cascades to view {o.shown}" for o in dropped if isinstance(o, ViewDefinition)]
 
 
-def told_columns(catalog: Catalog, types: Sequence[UserType], tables: Collection[int]) -> list[str]:
+def column_dependency_details(
+    catalog: Catalog, types: Sequence[UserType], tables: Collection[int]
+) -> list[str]:
     """Lines of the detail of 2BP01, for columns of these types outside `tables`."""
     return [
         f"column {c.name} of table {t.shown} depends on type {_named_of(c, of)}"
         for of in types
-        for t, c in columns_of(catalog, of)
+        for t, c in columns_of_type(catalog, of)
         if t.oid not in tables
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class DroppedTypeColumns:
     """The consequences of dropped types for other objects.
 
     `tables`: without the columns of these types; `dropped`: objects of those columns; `objects`:
@@ -158,13 +160,13 @@ class Lost:
     left: Catalog
 
 
-def columns_of_dropped(
+def drop_columns_of_types(
     binding: Binding,
     types: Sequence[UserType],
     tables: Collection[int],
     objects: Sequence[CatalogObject],
     what: str,
-) -> tuple[Lost, list[str]]:
+) -> tuple[DroppedTypeColumns, list[str]]:
     """Drop the columns of dropped types from the remaining tables, and return the notices.
 
     The types are dropped together with `tables` and `objects`. `what`: the statement.
@@ -173,7 +175,7 @@ def columns_of_dropped(
     using = [
         (table, column, of)
         for of in types
-        for table, column in columns_of(catalog, of)
+        for table, column in columns_of_type(catalog, of)
         if table.oid not in tables
     ]
     lost = _without_columns(binding, using)
@@ -182,13 +184,14 @@ def columns_of_dropped(
     left = _left(lost.left, (), (*types, *objects))
     there = {key: table for key, table in left.tables.items() if table.oid not in tables}
     left = replace(left, tables=there)
-    others = [where for of in types for where in naming(left, of)]
+    others = [where for of in types for where in texts_naming_type(left, of)]
     if others:
         told = f'{what} .. CASCADE while the definition of "{others[0]}" names a type that goes'
         raise not_supported(told)
     path = binding.context.search_path
     columns = [
-        f"drop cascades to column {c.name} of table {told_name(t, path)}" for t, c, _ in using
+        f"drop cascades to column {c.name} of table {relation_display_name(t, path)}"
+        for t, c, _ in using
     ]
     return replace(lost, dropped=gone), [*columns, *_told_views(gone)]
 
@@ -215,22 +218,22 @@ def _to_drop(
     schema = qualifier[-1] if qualifier else None
     found = look_up_type(binding, name, schema=schema)
     if found is not None and array:
-        raise _required(f"{shown(found)}[]", f"type {shown(found)}")
+        raise _required(f"{type_display_name(found)}[]", f"type {type_display_name(found)}")
     if found is not None:
         return found
     relation = row_type(binding, name, schema=schema)
     domains = node.removeType == ObjectType.OBJECT_DOMAIN
-    is_own = schema == "pg_catalog" or (schema is None and is_builtin(name))
+    is_own = schema == "pg_catalog" or (schema is None and is_builtin_type(name))
     if domains and (relation is not None or is_own):
         raise SqlError("42809", f'"{name}" is not a domain')
     if is_own:
-        known = display(SqlType(name)) if is_type(name) else name
+        known = format_type(SqlType(name)) if is_type(name) else name
         known += "[]" if array else ""
         message = f"cannot drop type {known} because it is required by the database system"
         raise SqlError("2BP01", message)
     if relation is not None:
-        name = told_name(relation, binding.context.search_path)
-        kind = kind_of(relation)
+        name = relation_display_name(relation, binding.context.search_path)
+        kind = relation_kind(relation)
         raise _required(f"{name}[]", f"type {name}") if array else _required(name, f"{kind} {name}")
     gone = schema is not None and schema not in binding.context.catalog.schemas
     what = f'schema "{schema}"' if gone else f'type "{".".join(names)}"'
@@ -247,13 +250,15 @@ def _required(name: str, by: str) -> SqlError:
 
 
 def _needed(types: Sequence[UserType], told: Sequence[str]) -> SqlError:
-    message = f"cannot drop type {shown(types[0])} because other objects depend on it"
+    message = f"cannot drop type {type_display_name(types[0])} because other objects depend on it"
     if len(types) > 1:
         message = "cannot drop desired object(s) because other objects depend on them"
     return SqlError("2BP01", message, detail="\n".join(told), hint=_HINT)
 
 
-def _without_columns(binding: Binding, using: Sequence[tuple[Table, Column, UserType]]) -> Lost:
+def _without_columns(
+    binding: Binding, using: Sequence[tuple[Table, Column, UserType]]
+) -> DroppedTypeColumns:
     """The tables without these columns, one after the other: a foreign key may be lost with the
     column of either side.
     """
@@ -288,7 +293,7 @@ def _without_columns(binding: Binding, using: Sequence[tuple[Table, Column, User
         for old in (_table(before, after.oid),)
     ]
     kept = tuple(thing for thing in objects.values() if thing.oid not in dropped)
-    return Lost(tuple(tables), tuple(dropped.values()), kept, left)
+    return DroppedTypeColumns(tuple(tables), tuple(dropped.values()), kept, left)
 
 
 def _table(catalog: Catalog, oid: int) -> Table:
@@ -297,10 +302,10 @@ def _table(catalog: Catalog, oid: int) -> Table:
     return found
 
 
-def shown(found: UserType) -> str:
+def type_display_name(found: UserType) -> str:
     """A type's name as messages show it."""
     return user_type_name(found.schema, found.name)
 
 
 def _named_of(column: Column, found: UserType) -> str:
-    return shown(found) if column.domain is not None else display(column.type)
+    return type_display_name(found) if column.domain is not None else format_type(column.type)

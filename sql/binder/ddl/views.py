@@ -19,35 +19,35 @@ from pglast.stream import RawStream
 from sql.binder.ddl.schemas import creation_schema, temporary_schema
 from sql.binder.dml.updatable_views import check_option
 from sql.binder.resolve.catalog_lookup import (
-    not_there,
-    refuse_type_name,
+    missing_object_notice,
+    refuse_row_type_clash,
     relation_exists,
     relation_name,
     wrong_kind,
 )
-from sql.binder.resolve.query_result import settle
+from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.resolve.type_names import refuse_pseudo_type
 from sql.binder.state import Binding
-from sql.binder.stored.column_expressions import placeless
+from sql.binder.stored.column_expressions import without_position
 from sql.binder.stored.relation_users import (
-    cascaded_uses,
-    still_used,
-    told_uses,
-    uses_of,
+    cascade_notices,
+    dependent_objects_still_exist,
+    stored_uses_of,
+    use_dependency_details,
     without_defaults,
 )
-from sql.binder.stored.stored_names import for_everybody, named_relations
-from sql.binder.stored.views import told_views, view_rows, view_tree, views_over
+from sql.binder.stored.stored_names import canonical_text, named_relations
+from sql.binder.stored.views import parse_view_query, view_dependency_details, view_plan, views_over
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ViewDefinition
-from sql.catalog.temporary import is_temporary
+from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, duplicate_table, not_supported
-from sql.parser.syntax import Node, is_a, refuse_parameters, strings
+from sql.parser.syntax import Node, is_a, refuse_parameters, string_values
 from sql.plan.nodes import Plan, PlanColumn, RelationId
-from sql.plan.traverse import pruned, scans
-from sql.statements.ddl import ChangeObjects, CreateObject, cascades
-from sql.types.limits import check_columns
-from sql.types.sql_type import display
+from sql.plan.traverse import prune_columns, scans
+from sql.statements.ddl import ChangeObjects, CreateObject, drop_cascade_notices
+from sql.types.limits import check_column_count
+from sql.types.sql_type import format_type
 
 # --- in queries --------------------------------------------------------------------------------
 
@@ -62,14 +62,14 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     refuse_parameters(node.query)
     binding.recorded = {}
     result = binding.bind_query(binding, node.query, None)
-    settle(binding, result)
+    resolve_unknown_columns(binding, result)
     recorded, binding.recorded = binding.recorded, None
     # It is defined, and locks nothing.
     binding.locked.clear()
     used = {oid for oid, _, _ in recorded.values()}
-    schema, notices = placeless(lambda: _schema(binding, relation, used))
+    schema, notices = without_position(lambda: _schema(binding, relation, used))
     names = _names(node, [column.name for column in result.columns])
-    check_columns(len(names))
+    check_column_count(len(names))
     for name, column in zip(names, result.columns, strict=True):
         refuse_pseudo_type(name, column.type)
     text = _text(binding, node.query)
@@ -83,14 +83,14 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
         names,
         tuple((schema_ or "", name, *found) for (schema_, name), found in recorded.items()),
         (
-            *_columns_used(binding, pruned(result.plan)),
+            *_columns_used(binding, prune_columns(result.plan)),
             *((oid, 0) for oid in named_relations(text)),
         ),
         check_option(node, has_columns=any(c.id in binding.origins for c in result.columns)),
     )
     known = binding.context.catalog.relation(schema, relation.relname)
     if not relation_exists(binding, schema, relation.relname):
-        refuse_type_name(binding, schema, relation.relname)
+        refuse_row_type_clash(binding, schema, relation.relname)
         return CreateObject(made, "CREATE VIEW", notices=notices)
     if not node.replace:
         raise duplicate_table(relation.relname)
@@ -127,8 +127,10 @@ def _refuse_forms(node: Node) -> None:
 def _schema(binding: Binding, relation: Node, used: set[int]) -> tuple[str, tuple[str, ...]]:
     """Where the view comes to be: what shows something temporary is so itself, with a notice."""
     context = binding.context
-    own = {table.oid for table in context.catalog.tables.values() if is_temporary(table.schema)}
-    own |= {view.oid for view in context.catalog.views() if is_temporary(view.schema)}
+    own = {
+        table.oid for table in context.catalog.tables.values() if is_temporary_schema(table.schema)
+    }
+    own |= {view.oid for view in context.catalog.views() if is_temporary_schema(view.schema)}
     if relation.relpersistence == "t" or own.isdisjoint(used):
         return creation_schema(binding, relation), ()
     notice = f'view "{relation.relname}" will be a temporary view'
@@ -140,16 +142,16 @@ def _schema(binding: Binding, relation: Node, used: set[int]) -> tuple[str, tupl
 def _text(binding: Binding, query: Node) -> str:
     text = str(RawStream()(query))
     try:
-        same = view_tree(text) == query
+        same = parse_view_query(text) == query
     except parser.ParseError:
         same = False
     if not same:
         raise not_supported("keeping this query in a view")
-    return for_everybody(binding, text, query, view_tree)
+    return canonical_text(binding, text, query, parse_view_query)
 
 
 def _names(node: Node, found: list[str]) -> tuple[str, ...]:
-    given = strings(node.aliases)
+    given = string_values(node.aliases)
     if len(given) > len(found):
         raise SqlError("42601", "CREATE VIEW specifies more column names than columns")
     names = [*given, *found[len(given) :]]
@@ -176,7 +178,7 @@ def _check_replaced(
     binding: Binding, old: ViewDefinition, new: ViewDefinition, columns: Sequence[PlanColumn]
 ) -> None:
     """What CREATE OR REPLACE may not change (checkViewColumns)."""
-    _, before = view_rows(binding, old)
+    _, before = view_plan(binding, old)
     if len(new.columns) < len(old.columns):
         raise SqlError("42P16", "cannot drop columns from view")
     for name, was, column, known in zip(new.columns, old.columns, columns, before, strict=False):
@@ -194,7 +196,7 @@ def _check_replaced(
 
 def _shown_type(binding: Binding, column: PlanColumn) -> str:
     domain = binding.domain(column.id)
-    return display(column.type) if domain is None else domain.shown
+    return format_type(column.type) if domain is None else domain.shown
 
 
 # --- DROP, and what depends on what ------------------------------------------------------------
@@ -206,7 +208,7 @@ def drop_views(binding: Binding, node: Node) -> ChangeObjects:
     dropped: dict[int, ViewDefinition] = {}
     notices: list[tuple[str, str, str | None]] = []
     for names in node.objects:
-        schema, name = relation_name(binding, strings(names))
+        schema, name = relation_name(binding, string_values(names))
         path = binding.context.search_path if schema is None else (schema,)
         found = _found(binding, path, name)
         if isinstance(found, ViewDefinition):
@@ -214,18 +216,18 @@ def drop_views(binding: Binding, node: Node) -> ChangeObjects:
         elif found is not None:
             raise wrong_kind(name, "view", "table" if isinstance(found, Table) else found)
         else:
-            told = not_there(binding, "view", schema, name, missing_ok=node.missing_ok)
+            told = missing_object_notice(binding, "view", schema, name, missing_ok=node.missing_ok)
             notices.append(("00000", told, None))
     others = [view for view in views_over(catalog, dropped) if view.oid not in dropped]
     gone = {*dropped, *(view.oid for view in others)}
-    used = uses_of(catalog, gone)
+    used = stored_uses_of(catalog, gone)
     if (others or used) and node.behavior != DropBehavior.DROP_CASCADE:
-        raise still_used(
+        raise dependent_objects_still_exist(
             [f"view {view.shown}" for view in dropped.values()],
-            [*told_uses(used), *told_views(catalog, others, dropped)],
+            [*use_dependency_details(used), *view_dependency_details(catalog, others, dropped)],
         )
-    along = [*cascaded_uses(used), *(f"drop cascades to view {view.shown}" for view in others)]
-    notices += cascades(along)
+    along = [*cascade_notices(used), *(f"drop cascades to view {view.shown}" for view in others)]
+    notices += drop_cascade_notices(along)
     return ChangeObjects(
         "DROP VIEW",
         dropped=(*dropped.values(), *others),

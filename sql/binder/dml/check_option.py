@@ -5,18 +5,18 @@ INVARIANTS
       Conditions of lower views are checked first.
 """
 
-from sql.binder.dml.returning import NEW_ROWS, tables_read
-from sql.binder.dml.target_relation import Written
+from sql.binder.dml.returning import NEW_ROWS_RELATION, scanned_tables
+from sql.binder.dml.target_relation import TargetRelation
 from sql.binder.dml.updatable_views import CASCADED
-from sql.binder.resolve.relations import scan
+from sql.binder.resolve.relations import table_scan
 from sql.binder.state import Binding
 from sql.plan.nodes import ColumnRef, Expr, Project, Scan
-from sql.plan.traverse import pruned
+from sql.plan.traverse import prune_columns
 from sql.statements.view_checks import ViewChecks
 from sql.types.sql_type import BOOL, INT8
 
 
-def view_checks(binding: Binding, written: Written) -> ViewChecks | None:
+def view_checks(binding: Binding, written: TargetRelation) -> ViewChecks | None:
     """The conditions of the views that a statement writes through (H1)."""
     numbers: list[int] = []
     cascaded = False
@@ -26,15 +26,15 @@ def view_checks(binding: Binding, written: Written) -> ViewChecks | None:
             numbers.insert(0, number)
     if not numbers:
         return None
-    columns = scan(binding, written.table).columns
+    columns = table_scan(binding, written.table).columns
     place = binding.new_column("place", INT8)
     every = (*columns, place)
-    rows = Scan(NEW_ROWS, written.table.name, every, tuple(range(len(every))))
+    rows = Scan(NEW_ROWS_RELATION, written.table.name, every, tuple(range(len(every))))
     conditions = written.conditions(columns)
     exprs: list[Expr] = [ColumnRef(place.id, INT8)]
     exprs += [asked for asked in map(conditions.__getitem__, numbers) if asked is not None]
     names = tuple([written.levels[number].view.name for number in numbers])
     made = tuple([binding.new_column(name, BOOL) for name in names])
     project = Project(rows, (binding.new_column("place", INT8), *made), tuple(exprs))
-    plan = pruned(project)
-    return ViewChecks(plan, names, tables_read(binding, plan))
+    plan = prune_columns(project)
+    return ViewChecks(plan, names, scanned_tables(binding, plan))

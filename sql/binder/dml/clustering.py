@@ -12,7 +12,7 @@ CLUSTERING_TYPES: Final = frozenset(
 """Types to cluster by (O2)."""
 
 
-def in_order(table: Table, plan: Project) -> Plan:
+def sorted_by_clustering(table: Table, plan: Project) -> Plan:
     """The rows of a query in the order of the table's clustering, unless the query has its own
     order.
     """

@@ -9,17 +9,17 @@ from pglast import ast
 from sql.binder.expressions.expression import condition
 from sql.binder.queries.select import bind_query
 from sql.binder.resolve.catalog_lookup import refuse_system_write
-from sql.binder.resolve.query_result import settle
-from sql.binder.resolve.relations import find_table, scan, table_item
+from sql.binder.resolve.query_result import resolve_unknown_columns
+from sql.binder.resolve.relations import find_table, table_item, table_scan
 from sql.binder.state import Binding, Scope
-from sql.binder.stored.column_expressions import NEW_ROWS, row_default
+from sql.binder.stored.column_expressions import NEW_ROWS, per_row_default
 from sql.catalog.catalog import Table
 from sql.errors import SqlError, not_supported
 from sql.parser.option_values import option_boolean, option_text
-from sql.parser.syntax import Node, at, is_a, parts, strings
+from sql.parser.syntax import Node, is_a, offset_to_position, string_values, tree_nodes
 from sql.plan.nodes import ColumnRef, Filter, Plan, Project, Values
-from sql.plan.traverse import column_ids, pruned
-from sql.statements.bound import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
+from sql.plan.traverse import column_ids, prune_columns
+from sql.statements.bound import BoundQuery, CopyIn, CopyOptions, CopyOut, OutputColumn
 from sql.types.text_input import parse_text
 
 _REFUSED: Final = frozenset({"default"})
@@ -86,11 +86,11 @@ def _where(binding: Binding, table: Table, node: Node) -> Plan | None:
     """The rows of `new` that COPY FROM .. WHERE keeps."""
     if node.whereClause is None:
         return None
-    for part in parts(node.whereClause):
+    for part in tree_nodes(node.whereClause):
         if is_a(part, ast.SubLink):
             message = "cannot use subquery in COPY FROM WHERE condition"
-            raise SqlError("0A000", message, at(part.location))
-    rows = scan(binding, table, relation=NEW_ROWS)
+            raise SqlError("0A000", message, offset_to_position(part.location))
+    rows = table_scan(binding, table, relation=NEW_ROWS)
     scope = Scope(None, [table_item(rows, table, None)], clause="COPY FROM WHERE conditions")
     scope.ids.update([column.id for column in rows.columns])
     where = condition(binding, scope, node.whereClause, "WHERE")
@@ -124,7 +124,7 @@ def _ordinals(table: Table, node: Node) -> tuple[int, ...]:
         return tuple(at for at, column in enumerate(table.columns) if column.generated is None)
     by_name = {column.name: index for index, column in enumerate(table.columns)}
     ordinals: list[int] = []
-    for name in strings(node.attlist):
+    for name in string_values(node.attlist):
         if name not in by_name:
             message = f'column "{name}" of relation "{table.name}" does not exist'
             raise SqlError("42703", message)
@@ -144,10 +144,10 @@ def _defaults(binding: Binding, table: Table, given: Sequence[int]) -> Values | 
         return None
     columns = [table.columns[at] for at in missing]
     made = tuple([binding.new_column(column.name, column.type) for column in columns])
-    return Values(made, (tuple([row_default(binding, table, at) for at in missing]),))
+    return Values(made, (tuple([per_row_default(binding, table, at) for at in missing]),))
 
 
-def _copied(binding: Binding, node: Node) -> Query:
+def _copied(binding: Binding, node: Node) -> BoundQuery:
     """What COPY TO sends: a table's columns, or a query."""
     if node.query is not None:
         if not is_a(node.query, ast.SelectStmt):
@@ -156,17 +156,17 @@ def _copied(binding: Binding, node: Node) -> Query:
             raise not_supported("COPY (SELECT INTO)")
         binding.acts_in = node.query
         result = bind_query(binding, node.query, None)
-        settle(binding, result)
+        resolve_unknown_columns(binding, result)
         described = tuple([OutputColumn(col.name, col.type) for col in result.columns])
-        return Query(pruned(result.plan), described, tuple(binding.tables.values()))
+        return BoundQuery(prune_columns(result.plan), described, tuple(binding.tables.values()))
     table = _table(binding, node, _no_source)
     binding.tables[table.schema, table.name] = table
-    scanned = scan(binding, table)
+    scanned = table_scan(binding, table)
     chosen = [scanned.columns[index] for index in _ordinals(table, node)]
     made = tuple([binding.new_column(column.name, column.type) for column in chosen])
     refs = tuple([ColumnRef(column.id, column.type) for column in chosen])
     described = tuple([OutputColumn(column.name, column.type) for column in made])
-    return Query(pruned(Project(scanned, made, refs)), described, (table,))
+    return BoundQuery(prune_columns(Project(scanned, made, refs)), described, (table,))
 
 
 # --- options -----------------------------------------------------------------------------------
@@ -178,19 +178,23 @@ def _given(options: Sequence[Node], *, from_client: bool) -> _Given:
     for option in options:
         name = option.defname
         if name in seen:
-            raise SqlError("42601", "conflicting or redundant options", at(option.location))
+            raise SqlError(
+                "42601", "conflicting or redundant options", offset_to_position(option.location)
+            )
         seen.add(name)
         reader = _READERS.get(name)
         if name in _REFUSED:
-            raise not_supported(f"the COPY option {name.upper()}", at(option.location))
+            raise not_supported(
+                f"the COPY option {name.upper()}", offset_to_position(option.location)
+            )
         if reader is None:
             message = f'option "{name}" not recognized'
-            raise SqlError("42601", message, at(option.location))
+            raise SqlError("42601", message, offset_to_position(option.location))
         reader(given, option)
     if given.match and not from_client:
         raise SqlError("0A000", 'cannot use "match" with HEADER in COPY TO')
     if given.on_error is not None and not from_client:
-        place = at(given.on_error.location)
+        place = offset_to_position(given.on_error.location)
         raise SqlError("22023", "COPY ON_ERROR cannot be used with COPY TO", place)
     return given
 
@@ -199,7 +203,7 @@ def _format(given: _Given, option: Node) -> None:
     word = option_text(option)
     if word not in ("text", "csv", "binary"):
         message = f'COPY format "{word}" not recognized'
-        raise SqlError("22023", message, at(option.location))
+        raise SqlError("22023", message, offset_to_position(option.location))
     given.format = word
 
 
@@ -218,15 +222,17 @@ def _force(given: _Given, option: Node) -> None:
     if is_a(option.arg, ast.A_Star):
         given.forced[option.defname] = "all"
     elif isinstance(option.arg, tuple):
-        given.forced[option.defname] = strings(option.arg)
+        given.forced[option.defname] = string_values(option.arg)
     else:
         message = f'argument to option "{option.defname}" must be a list of column names'
-        raise SqlError("22023", message, at(option.location))
+        raise SqlError("22023", message, offset_to_position(option.location))
 
 
 def _encoding(_: _Given, option: Node) -> None:
     if option_text(option).lower().replace("-", "") not in ("utf8", "unicode"):
-        raise not_supported(f"the encoding {option_text(option)}", at(option.location))
+        raise not_supported(
+            f"the encoding {option_text(option)}", offset_to_position(option.location)
+        )
 
 
 def _freeze(given: _Given, option: Node) -> None:
@@ -240,7 +246,7 @@ def _word(option: Node, *words: str) -> str:
     word = option_text(option)
     if word.lower() not in words:
         message = f'COPY {option.defname.upper()} "{word}" not recognized'
-        raise SqlError("22023", message, at(option.location))
+        raise SqlError("22023", message, offset_to_position(option.location))
     return word.lower()
 
 

@@ -18,25 +18,25 @@ from typing import Final
 from pglast.enums import CmdType, MergeMatchKind
 
 from sql.binder.dml.assignment import (
-    DEFAULT,
+    DEFAULT_NODE,
     assigned_value,
     assignments,
-    check_width,
+    check_value_count,
     insert_columns,
 )
 from sql.binder.dml.check_option import view_checks
-from sql.binder.dml.insert import check_filled
-from sql.binder.dml.overriding import takes_value
-from sql.binder.dml.returning import Rows, returning, tables_read
-from sql.binder.dml.target_relation import Written, relation_written
-from sql.binder.dml.updatable_views import Event
+from sql.binder.dml.insert import check_row_defaults
+from sql.binder.dml.overriding import takes_given_value
+from sql.binder.dml.returning import ReturningRows, returning, scanned_tables
+from sql.binder.dml.target_relation import TargetRelation, resolve_target
+from sql.binder.dml.updatable_views import WriteEvent
 from sql.binder.expressions.expression import condition
 from sql.binder.queries.from_clause import from_item
 from sql.binder.queries.select import bind_with
-from sql.binder.resolve.outer_join_presence import with_presence
-from sql.binder.resolve.relations import scan
-from sql.binder.state import Binding, Item, Scope, SelectResult
-from sql.binder.stored.column_expressions import row_default
+from sql.binder.resolve.outer_join_presence import with_presence_columns
+from sql.binder.resolve.relations import table_scan
+from sql.binder.state import Binding, FromItem, Scope, SelectResult
+from sql.binder.stored.column_expressions import per_row_default
 from sql.catalog.catalog import Table
 from sql.errors import SqlError, not_supported
 from sql.functions.table import operators
@@ -63,7 +63,7 @@ from sql.plan.nodes import (
     Values,
     output_columns,
 )
-from sql.plan.traverse import pruned, substituted
+from sql.plan.traverse import prune_columns, substitute_columns
 from sql.statements.bound import MergeAction, Modify, ModifyKind
 from sql.types.sql_type import BOOL, INT4, TEXT, SqlType
 
@@ -76,9 +76,9 @@ _ACTIONS: Final = {
 }
 
 _EVENTS: Final = {
-    MergeAction.INSERT: Event.INSERT,
-    MergeAction.UPDATE: Event.UPDATE,
-    MergeAction.DELETE: Event.DELETE,
+    MergeAction.INSERT: WriteEvent.INSERT,
+    MergeAction.UPDATE: WriteEvent.UPDATE,
+    MergeAction.DELETE: WriteEvent.DELETE,
 }
 
 
@@ -98,12 +98,12 @@ class _Sides:
     if every row of the join has one.
     """
 
-    written: Written
+    written: TargetRelation
     target: Scan
     seen: Plan
-    item: Item
+    item: FromItem
     source: Plan
-    items: Sequence[Item]
+    items: Sequence[FromItem]
     present: PlanColumn | None
     scope: Scope
 
@@ -126,7 +126,7 @@ class _Sides:
             return IsTest(Test.IS_NULL, here, BOOL)
         return Logical(BoolOp.AND, (has_target, IsTest(Test.IS_NOT_NULL, here, BOOL)), BOOL)
 
-    def seen_by(self, kind: MergeMatchKind) -> list[Item]:
+    def seen_by(self, kind: MergeMatchKind) -> list[FromItem]:
         """What a clause of this kind may name; the rest is known and hidden."""
         hidden = [replace(self.item, lateral_only=True, lateral_ok=False)]
         if kind == _BY_TARGET:
@@ -151,10 +151,12 @@ def merge(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None
     on = condition(binding, scope, node.joinCondition, "JOIN/ON")
     whens = [_when(binding, sides, clause) for clause in node.mergeWhenClauses]
     _check_filled(binding, sides.table, whens)
-    joined = with_presence(Join(_join_kind(whens), sides.source, sides.seen, on), scope.sides)
+    joined = with_presence_columns(
+        Join(_join_kind(whens), sides.source, sides.seen, on), scope.sides
+    )
     extra = binding.new_column("action", INT4)
     action = ColumnRef(extra.id, INT4)
-    rows = Rows(
+    rows = ReturningRows(
         ModifyKind.MERGE,
         sides.items,
         (extra, *output_columns(joined)),
@@ -164,12 +166,12 @@ def merge(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None
         others_first=True,
     )
     returned = returning(binding, scope, sides.written, node, rows)
-    source = pruned(_source(binding, sides, joined, whens, extra, returned.extras))
+    source = prune_columns(_source(binding, sides, joined, whens, extra, returned.extras))
     return Modify(
         ModifyKind.MERGE,
         sides.table,
         source,
-        tables_read(binding, source),
+        scanned_tables(binding, source),
         returned.plan,
         returned.columns,
         tuple(range(len(sides.table.columns))),
@@ -188,10 +190,10 @@ def _sides(binding: Binding, node: Node, scope: Scope) -> _Sides:
         if node.withClause.recursive:
             raise SqlError("0A000", "WITH RECURSIVE is not supported for MERGE statement")
         bind_with(binding, scope, node.withClause)
-    written = relation_written(binding, node.relation, Event.MERGE, _events(node))
+    written = resolve_target(binding, node.relation, WriteEvent.MERGE, _events(node))
     table = written.table
     binding.tables[table.schema, table.name] = table
-    target = scan(binding, table, identity=True)
+    target = table_scan(binding, table, identity=True)
     item = written.item(binding, target.columns, node.relation.alias)
     seen = written.seen(target, target.columns)
     inner = Scope(ctes=dict(scope.ctes))
@@ -216,13 +218,13 @@ def _marked(
     return Join(JoinKind.CROSS, source, one, None), present
 
 
-def _events(node: Node) -> list[Event]:
+def _events(node: Node) -> list[WriteEvent]:
     """What the clauses do, in their order."""
     actions = [_ACTIONS.get(clause.commandType) for clause in node.mergeWhenClauses]
     return [_EVENTS[action] for action in actions if action is not None]
 
 
-def _check_names(target: Item, items: Sequence[Item]) -> None:
+def _check_names(target: FromItem, items: Sequence[FromItem]) -> None:
     if any(item.names_visible and item.name == target.name for item in items):
         detail = "The name is used both as MERGE target table and data source."
         message = f'name "{target.name}" specified more than once'
@@ -271,7 +273,9 @@ def _values(
             return _inserted(binding, scope, sides.written, clause)
         case MergeAction.UPDATE:
             scope.clause = "UPDATE"
-            changes = assignments(binding, scope, sides.written, clause.targetList, Event.MERGE)
+            changes = assignments(
+                binding, scope, sides.written, clause.targetList, WriteEvent.MERGE
+            )
             return [changes.get(ordinal, ref) for ordinal, ref in enumerate(old)]
         case MergeAction.DELETE:
             return old
@@ -279,21 +283,25 @@ def _values(
             return ()
 
 
-def _inserted(binding: Binding, scope: Scope, written: Written, clause: Node) -> Sequence[Expr]:
+def _inserted(
+    binding: Binding, scope: Scope, written: TargetRelation, clause: Node
+) -> Sequence[Expr]:
     scope.clause = "VALUES"
     table = written.table
     targets = insert_columns(written, clause.targetList)
     items: Sequence[Node] = clause.values or ()
     if items:
-        check_width(clause.targetList, targets, items)
-    ordinals = written.ordinals(targets[: len(items)], Event.MERGE)
+        check_value_count(clause.targetList, targets, items)
+    ordinals = written.ordinals(targets[: len(items)], WriteEvent.MERGE)
     given = {
         ordinal: assigned_value(binding, scope, item, written.columns[place])
         for ordinal, place, item in zip(ordinals, targets, items, strict=False)
-        if takes_value(table.columns[ordinal], clause.override, default=type(item) is DEFAULT)
+        if takes_given_value(
+            table.columns[ordinal], clause.override, default=type(item) is DEFAULT_NODE
+        )
     }
     return [
-        given.get(ordinal) or row_default(binding, written.defaults, ordinal)
+        given.get(ordinal) or per_row_default(binding, written.defaults, ordinal)
         for ordinal in range(len(table.columns))
     ]
 
@@ -305,7 +313,7 @@ def _check_filled(binding: Binding, table: Table, whens: Sequence[_When]) -> Non
         if any(when.values[ordinal] != _no_value(table, ordinal) for when in inserts):
             raise not_supported("MERGE that gives values to a column with a sequence, or none")
     if inserts:
-        check_filled(binding, table)
+        check_row_defaults(binding, table)
 
 
 def _no_value(table: Table, ordinal: int) -> Expr:
@@ -371,7 +379,7 @@ def _projected(
     exprs.append(action)
     for ordinal, column in enumerate(table.columns):
         cases = tuple(
-            (_is(which, n), substituted(when.values[ordinal], by))
+            (_is(which, n), substitute_columns(when.values[ordinal], by))
             for n, when in enumerate(whens)
             if when.action is not None
         )

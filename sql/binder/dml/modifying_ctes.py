@@ -15,18 +15,18 @@ from pglast import ast
 
 from sql.binder.dml.insert import insert
 from sql.binder.dml.merge import merge
-from sql.binder.dml.returning import tables_read
+from sql.binder.dml.returning import scanned_tables
 from sql.binder.dml.update_delete import delete, update
 from sql.binder.state import Binding, Scope, SelectResult
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 from sql.plan.nodes import ColumnId, Plan, PlanColumn, RelationId, Scan, output_columns
 from sql.plan.traverse import scans
-from sql.statements.bound import Bound, Compound, Modify, Part, Query
+from sql.statements.bound import BoundQuery, BoundStatement, Modify, ModifyingCte, ModifyingWith
 
-Binder: TypeAlias = Callable[[Binding, Node, Mapping[str, SelectResult]], Modify]
+ModifyBinder: TypeAlias = Callable[[Binding, Node, Mapping[str, SelectResult]], Modify]
 
-_BINDERS: Final[dict[type, Binder]] = {
+_BINDERS: Final[dict[type, ModifyBinder]] = {
     ast.InsertStmt: insert,
     ast.UpdateStmt: update,
     ast.DeleteStmt: delete,
@@ -34,16 +34,18 @@ _BINDERS: Final[dict[type, Binder]] = {
 }
 
 
-def bind_part(binding: Binding, scope: Scope, cte: Node, clause: Node) -> SelectResult:
+def bind_modifying_cte(binding: Binding, scope: Scope, cte: Node, clause: Node) -> SelectResult:
     """Bind one data-modifying WITH query, which sees those before it."""
     if binding.top_with is not clause:
         if binding.top_with is None:
-            raise not_supported("a data-modifying statement in WITH here", at(cte.location))
+            raise not_supported(
+                "a data-modifying statement in WITH here", offset_to_position(cte.location)
+            )
         message = "WITH clause containing a data-modifying statement must be at the top level"
-        raise SqlError("0A000", message, at(cte.location))
+        raise SqlError("0A000", message, offset_to_position(cte.location))
     modify = _BINDERS[type(cte.ctequery)](binding, cte.ctequery, scope.ctes)
     relation = RelationId(f"with {len(binding.parts) + 1}")
-    binding.parts.append(Part(relation, modify))
+    binding.parts.append(ModifyingCte(relation, modify))
     columns = tuple([_handed_over(binding, modify, n) for n in range(len(modify.columns))])
     scan = Scan(relation, cte.ctename, columns, tuple(range(len(columns))))
     returns = modify.returning is not None
@@ -62,16 +64,16 @@ def _handed_over(binding: Binding, modify: Modify, place: int) -> PlanColumn:
     return made
 
 
-def with_parts(binding: Binding, bound: Bound) -> Bound:
+def with_modifying_ctes(binding: Binding, bound: BoundStatement) -> BoundStatement:
     """The statement with its parts, in the order of their effects (D1)."""
     if not binding.parts:
         return bound
-    if isinstance(bound, Query):
-        bound = Query(bound.plan, bound.columns, tables_read(binding, bound.plan))
-    if not isinstance(bound, Query | Modify):
+    if isinstance(bound, BoundQuery):
+        bound = BoundQuery(bound.plan, bound.columns, scanned_tables(binding, bound.plan))
+    if not isinstance(bound, BoundQuery | Modify):
         raise not_supported("a data-modifying statement in WITH of SELECT INTO")
     by_relation = {part.relation: part for part in binding.parts}
-    done: dict[RelationId, Part] = {}
+    done: dict[RelationId, ModifyingCte] = {}
 
     def run(plans: Sequence[Plan]) -> None:
         for relation in dict.fromkeys(scan.relation for plan in plans for scan in scans(plan)):
@@ -86,11 +88,11 @@ def with_parts(binding: Binding, bound: Bound) -> Bound:
         if part.relation not in done:
             run(_plans(part.modify))
             done.setdefault(part.relation, part)
-    return Compound(tuple(done.values()), bound, before)
+    return ModifyingWith(tuple(done.values()), bound, before)
 
 
-def _plans(bound: Query | Modify) -> Sequence[Plan]:
-    if isinstance(bound, Query):
+def _plans(bound: BoundQuery | Modify) -> Sequence[Plan]:
+    if isinstance(bound, BoundQuery):
         return (bound.plan,)
     update = None if bound.conflict is None else bound.conflict.update
     return [plan for plan in (bound.source, update, bound.returning) if plan is not None]

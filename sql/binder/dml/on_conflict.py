@@ -9,44 +9,46 @@ from pglast import ast
 from pglast.enums import OnConflictAction
 
 from sql.binder.dml.assignment import assignments
-from sql.binder.dml.returning import tables_read
-from sql.binder.dml.target_relation import Written
-from sql.binder.dml.updatable_views import Event
+from sql.binder.dml.returning import scanned_tables
+from sql.binder.dml.target_relation import TargetRelation
+from sql.binder.dml.updatable_views import WriteEvent
 from sql.binder.expressions.expression import condition
 from sql.binder.resolve.collations import check_collation
 from sql.binder.resolve.column_lookup import missing_column
-from sql.binder.resolve.operator_classes import is_own_class
-from sql.binder.state import Binding, Item, Scope
-from sql.binder.stored.table_changes import with_computed
+from sql.binder.resolve.operator_classes import is_default_class
+from sql.binder.state import Binding, FromItem, Scope
+from sql.binder.stored.table_changes import with_generated_columns
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import constraint_names
 from sql.errors import SqlError
-from sql.parser.syntax import Node, at, is_a, strings
+from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 from sql.plan.nodes import ColumnRef, Expr, Filter, Plan, PlanColumn, Project, RelationId, Scan
-from sql.plan.traverse import pruned
-from sql.statements.bound import Conflict
+from sql.plan.traverse import prune_columns
+from sql.statements.bound import OnConflict
 from sql.types.sql_type import INT8
 
-CONFLICTS = RelationId("conflicts")
+CONFLICTING_ROWS = RelationId("conflicts")
 
 
-def on_conflict(binding: Binding, outer: Scope, written: Written, node: Node) -> Conflict:
+def on_conflict(binding: Binding, outer: Scope, written: TargetRelation, node: Node) -> OnConflict:
     """Bind the ON CONFLICT clause of an INSERT."""
     clause = node.onConflictClause
     updates = clause.action == OnConflictAction.ONCONFLICT_UPDATE
     if updates and clause.infer is None:
         message = "ON CONFLICT DO UPDATE requires inference specification or constraint name"
         hint = "For example, ON CONFLICT (column_name)."
-        raise SqlError("42601", message, at(clause.location), hint=hint)
+        raise SqlError("42601", message, offset_to_position(clause.location), hint=hint)
     named = _named(binding, outer, written, node)
     if not updates:
-        return Conflict(_inferred(binding, written, clause.infer) if named is None else named)
+        return OnConflict(_inferred(binding, written, clause.infer) if named is None else named)
     plan, assigned = _update(binding, outer, written, node)
     arbiters = _inferred(binding, written, clause.infer) if named is None else named
-    return Conflict(arbiters, plan, assigned, tables_read(binding, plan))
+    return OnConflict(arbiters, plan, assigned, scanned_tables(binding, plan))
 
 
-def _named(binding: Binding, outer: Scope, written: Written, node: Node) -> tuple[int, ...] | None:
+def _named(
+    binding: Binding, outer: Scope, written: TargetRelation, node: Node
+) -> tuple[int, ...] | None:
     """The key of ON CONSTRAINT; all keys without a target; None: to be inferred."""
     keys, infer = written.table.keys, node.onConflictClause.infer
     if infer is None:
@@ -70,7 +72,7 @@ def _constraints(table: Table) -> set[str]:
     return {*constraint_names(table)} - {key.name for key in table.keys}
 
 
-def _check_elements(binding: Binding, outer: Scope, written: Written, node: Node) -> None:
+def _check_elements(binding: Binding, outer: Scope, written: TargetRelation, node: Node) -> None:
     columns, infer = {column.name for column in written.columns}, node.onConflictClause.infer
     scope, _, _ = _scope(binding, outer, written, node, excluded=False)
     scope.clause = "ON CONFLICT"
@@ -81,7 +83,7 @@ def _check_elements(binding: Binding, outer: Scope, written: Written, node: Node
         ):
             if given:
                 message = f"{word} is not allowed in ON CONFLICT clause"
-                raise SqlError("42P10", message, at(infer.location))
+                raise SqlError("42P10", message, offset_to_position(infer.location))
         if element.expr is not None:
             binding.expression(scope, element.expr)
         elif element.name not in columns:
@@ -90,7 +92,7 @@ def _check_elements(binding: Binding, outer: Scope, written: Written, node: Node
         condition(binding, scope, infer.whereClause, "WHERE")
 
 
-def _inferred(binding: Binding, written: Written, infer: Node) -> tuple[int, ...]:
+def _inferred(binding: Binding, written: TargetRelation, infer: Node) -> tuple[int, ...]:
     """The keys of just these columns; an expression is in none of ours."""
     names = {
         element.name if element.expr is None else _column_of(element.expr)
@@ -114,7 +116,7 @@ def _inferred(binding: Binding, written: Written, infer: Node) -> tuple[int, ...
     return tuple(found)
 
 
-def _says_as_keys(binding: Binding, written: Written, element: Node) -> bool:
+def _says_as_keys(binding: Binding, written: TargetRelation, element: Node) -> bool:
     """Whether a column is compared as our keys compare it: by its type's own operator class, in the
     collation that every text has if it is not told another one.
     """
@@ -123,14 +125,14 @@ def _says_as_keys(binding: Binding, written: Written, element: Node) -> bool:
     if not found:
         return True  # no key's column, whatever is said of it
     (type_,) = found
-    if element.opclass and not is_own_class(binding, strings(element.opclass), type_):
+    if element.opclass and not is_default_class(binding, string_values(element.opclass), type_):
         return False
     if not element.collation:
         return True
     if type_.category != "S":
         return False
     check_collation(binding, ast.CollateClause(collname=element.collation), type_)
-    return strings(element.collation)[-1] == "default"
+    return string_values(element.collation)[-1] == "default"
 
 
 def _column_of(expr: Node) -> str | None:
@@ -145,7 +147,7 @@ def _column_of(expr: Node) -> str | None:
 
 
 def _scope(
-    binding: Binding, outer: Scope, written: Written, node: Node, *, excluded: bool = True
+    binding: Binding, outer: Scope, written: TargetRelation, node: Node, *, excluded: bool = True
 ) -> tuple[Scope, Scan, Sequence[PlanColumn]]:
     """The row that is there under the table's name, the other as `excluded`."""
     table = written.table
@@ -153,12 +155,12 @@ def _scope(
     there = _columns(binding, table)
     proposed = _columns(binding, table)
     columns = (place, *there, *proposed)
-    scan = Scan(CONFLICTS, table.name, columns, tuple(range(len(columns))))
+    scan = Scan(CONFLICTING_ROWS, table.name, columns, tuple(range(len(columns))))
     item = written.item(binding, there, node.relation.alias)
     scope = Scope(None, [item], dict(outer.ctes), {column.id for column in columns})
     if excluded:
         shown = zip(written.columns, written.shown(proposed), strict=True)
-        scope.items.append(Item("excluded", [(column.name, expr) for column, expr in shown]))
+        scope.items.append(FromItem("excluded", [(column.name, expr) for column, expr in shown]))
     return scope, scan, there
 
 
@@ -167,13 +169,13 @@ def _columns(binding: Binding, table: Table) -> tuple[PlanColumn, ...]:
 
 
 def _update(
-    binding: Binding, outer: Scope, written: Written, node: Node
+    binding: Binding, outer: Scope, written: TargetRelation, node: Node
 ) -> tuple[Plan, tuple[int, ...]]:
     """The plan, and the ordinals that it assigns."""
     clause = node.onConflictClause
     scope, rows, there = _scope(binding, outer, written, node)
     scope.clause = "UPDATE"
-    changes = assignments(binding, scope, written, clause.targetList, Event.INSERT)
+    changes = assignments(binding, scope, written, clause.targetList, WriteEvent.INSERT)
     plan: Plan = rows
     if clause.whereClause is not None:
         scope.clause = "WHERE"
@@ -185,4 +187,6 @@ def _update(
         for ordinal, column in enumerate(there)
     ]
     made = (binding.new_column("place", INT8), *_columns(binding, written.table))
-    return pruned(Project(plan, made, tuple(exprs))), with_computed(written.table, changes)
+    return prune_columns(Project(plan, made, tuple(exprs))), with_generated_columns(
+        written.table, changes
+    )

@@ -7,7 +7,7 @@ from sql.errors import SqlError
 from sql.parser.syntax import Node
 
 
-def takes_value(column: Column, override: Node, *, default: bool) -> bool:
+def takes_given_value(column: Column, override: Node, *, default: bool) -> bool:
     """Whether an INSERT stores the given value instead of the column's identity or generated value.
 
     `override`: the statement's OVERRIDING; `default`: the value is DEFAULT. Raises 428C9.
@@ -32,7 +32,7 @@ def _not_default(column: Column, detail: str, hint: str | None) -> SqlError:
     return SqlError("428C9", message, detail=detail, hint=hint)
 
 
-def check_assigned(column: Column, *, default: bool) -> None:
+def check_generated_assignment(column: Column, *, default: bool) -> None:
     """428C9 for an UPDATE of an identity or generated column to anything but DEFAULT."""
     if default or (column.generated is None and column.identity != "always"):
         return

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 
 from pglast.enums import ReturningOptionKind
 
-from sql.binder.dml.target_relation import Written
-from sql.binder.queries.target_list import settled, target_list
+from sql.binder.dml.target_relation import TargetRelation
+from sql.binder.queries.target_list import settle_target, target_list
 from sql.binder.resolve.coercion import is_exact
-from sql.binder.state import Binding, Item, Scope, check_conflicts
+from sql.binder.state import Binding, FromItem, Scope, check_conflicts
 from sql.catalog.catalog import Table
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 from sql.plan.nodes import (
     Case,
     ColumnRef,
@@ -35,15 +35,15 @@ from sql.plan.nodes import (
     Scan,
     Test,
 )
-from sql.plan.traverse import column_ids, scans, substituted
+from sql.plan.traverse import column_ids, scans, substitute_columns
 from sql.statements.bound import ModifyKind, OutputColumn
 from sql.types.sql_type import BOOL
 
-NEW_ROWS = RelationId("new")
+NEW_ROWS_RELATION = RelationId("new")
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class BoundReturning:
     """A bound RETURNING. `extras`: columns of the source plan that it needs (T1)."""
 
     plan: Plan | None = None
@@ -54,7 +54,7 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ReturningRows:
     """The rows that RETURNING sees.
 
     `others`: items of the source plan, whose columns are `offered`; `others_first`: `*` begins with
@@ -63,7 +63,7 @@ class Rows:
     """
 
     kind: ModifyKind
-    others: Sequence[Item] = ()
+    others: Sequence[FromItem] = ()
     offered: Sequence[PlanColumn] = ()
     old: bool = False
     was_deleted: Expr | None = None
@@ -71,11 +71,13 @@ class Rows:
     others_first: bool = False
 
 
-def returning(binding: Binding, outer: Scope, written: Written, node: Node, rows: Rows) -> Returned:
+def returning(
+    binding: Binding, outer: Scope, written: TargetRelation, node: Node, rows: ReturningRows
+) -> BoundReturning:
     """Bind the RETURNING clause of a statement, if it has one."""
     clause = node.returningClause
     if clause is None:
-        return Returned()
+        return BoundReturning()
     table = written.table
     now, before = _columns(binding, table), _columns(binding, table)
     row = written.item(binding, now, node.relation.alias)
@@ -88,7 +90,7 @@ def returning(binding: Binding, outer: Scope, written: Written, node: Node, rows
     scope.ids.update([column.id for column in (*now, *before, *rows.offered)])
     targets = target_list(binding, scope, clause.exprs)
     for target in targets:
-        settled(binding, target)
+        settle_target(binding, target)
     exprs = [target.expr for target in targets]
     used = {id_ for expr in exprs for id_ in column_ids(expr)}
     old = rows.old and not used.isdisjoint(column.id for column in before)
@@ -102,17 +104,17 @@ def returning(binding: Binding, outer: Scope, written: Written, node: Node, rows
     for column, expr in zip(made, exprs, strict=True):
         if expr.type.name == "numeric" and not is_exact(binding, expr):
             binding.inexact.add(column.id)
-    plan = Project(input_, made, tuple([substituted(expr, by) for expr in exprs]))
+    plan = Project(input_, made, tuple([substitute_columns(expr, by) for expr in exprs]))
     described = tuple([_described(binding, target.name, target.expr) for target in targets])
-    return Returned(plan, described, old, extras, tables_read(binding, plan))
+    return BoundReturning(plan, described, old, extras, scanned_tables(binding, plan))
 
 
-def _beside(item: Item, *, alone: bool) -> Item:
+def _beside(item: FromItem, *, alone: bool) -> FromItem:
     """An item beside the row. `alone`: there may be none, and its plan was made already."""
     return replace(item, nullable=True, side=None) if alone else item
 
 
-def tables_read(binding: Binding, *plans: Plan) -> tuple[Table, ...]:
+def scanned_tables(binding: Binding, *plans: Plan) -> tuple[Table, ...]:
     """The tables that these plans scan."""
     relations = {scan.relation for plan in plans for scan in scans(plan)}
     return tuple(t for t in binding.tables.values() if RelationId(t.shard) in relations)
@@ -139,7 +141,7 @@ def _input(
             binding.inexact.add(made.id)
         given.append(made)
     columns = (*now, *before, *given)
-    return Scan(NEW_ROWS, table.name, columns, tuple(range(len(columns))))
+    return Scan(NEW_ROWS_RELATION, table.name, columns, tuple(range(len(columns))))
 
 
 def _last(scan: Scan, count: int) -> list[Expr]:
@@ -158,21 +160,21 @@ def _described(binding: Binding, name: str, expr: Expr) -> OutputColumn:
 def _versions(
     scope: Scope,
     options: Sequence[Node],
-    written: Written,
-    rows: Rows,
+    written: TargetRelation,
+    rows: ReturningRows,
     now: Sequence[PlanColumn],
     before: Sequence[PlanColumn],
-) -> list[Item]:
+) -> list[FromItem]:
     """The items `old` and `new`, under the names that the clause gives them."""
     given: dict[str, tuple[str, Node]] = {}
     for option in options:
         word = "OLD" if option.option == ReturningOptionKind.RETURNING_OPTION_OLD else "NEW"
         if word in given:
             message = f"{word} cannot be specified multiple times"
-            raise SqlError("42601", message, at(option.location))
+            raise SqlError("42601", message, offset_to_position(option.location))
         given[word] = (option.value, option)
     visible = {item.name for item in scope.items if item.names_visible}
-    items: list[Item] = []
+    items: list[FromItem] = []
     was = rows.kind in (ModifyKind.UPDATE, ModifyKind.DELETE)
     stays = rows.kind is not ModifyKind.DELETE and rows.was_deleted is None
     for word, columns, maybe in (
@@ -182,22 +184,25 @@ def _versions(
         name = given[word][0] if word in given else word.lower()
         if word not in given and name in visible:
             continue
-        item = Item(name, columns, columns_visible=False, nullable=maybe, again=True)
+        item = FromItem(name, columns, columns_visible=False, nullable=maybe, again=True)
         if word in given:
             _check_name([*scope.items, *items], item, given[word][1])
         items.append(item)
     return items
 
 
-def _check_name(items: Sequence[Item], item: Item, option: Node) -> None:
+def _check_name(items: Sequence[FromItem], item: FromItem, option: Node) -> None:
     try:
         check_conflicts(items, [item])
     except SqlError as error:
-        raise error.at(at(option.location)) from None
+        raise error.at(offset_to_position(option.location)) from None
 
 
 def _old(
-    written: Written, rows: Rows, now: Sequence[PlanColumn], before: Sequence[PlanColumn]
+    written: TargetRelation,
+    rows: ReturningRows,
+    now: Sequence[PlanColumn],
+    before: Sequence[PlanColumn],
 ) -> list[tuple[str, Expr]]:
     if rows.kind is ModifyKind.DELETE:
         return _named(written, now)
@@ -207,7 +212,7 @@ def _old(
 
 
 def _where_there(
-    written: Written, rows: Rows, before: Sequence[PlanColumn]
+    written: TargetRelation, rows: ReturningRows, before: Sequence[PlanColumn]
 ) -> list[tuple[str, Expr]]:
     """What a view computes of a row that was there, and NULL of one that was not."""
     named, marker = _named(written, before), _marker(written, before)
@@ -222,13 +227,13 @@ def _where_there(
     ]
 
 
-def _marker(written: Written, before: Sequence[PlanColumn]) -> PlanColumn | None:
+def _marker(written: TargetRelation, before: Sequence[PlanColumn]) -> PlanColumn | None:
     """A column that only a row has that was not there before is NULL in."""
     columns = zip(written.table.columns, before, strict=True)
     return next((made for column, made in columns if column.not_null), None)
 
 
-def _check_old(written: Written, rows: Rows, before: Sequence[PlanColumn]) -> None:
+def _check_old(written: TargetRelation, rows: ReturningRows, before: Sequence[PlanColumn]) -> None:
     """0A000 where it would not be known whether there was a row for a view to compute from."""
     computed = any(not isinstance(expr, ColumnRef) for expr in written.shown(before))
     may_be_new = rows.kind in (ModifyKind.INSERT, ModifyKind.MERGE)
@@ -236,7 +241,9 @@ def _check_old(written: Written, rows: Rows, before: Sequence[PlanColumn]) -> No
         raise not_supported("OLD in RETURNING of this view, over a table without NOT NULL", None)
 
 
-def _new(written: Written, rows: Rows, now: Sequence[PlanColumn]) -> list[tuple[str, Expr]]:
+def _new(
+    written: TargetRelation, rows: ReturningRows, now: Sequence[PlanColumn]
+) -> list[tuple[str, Expr]]:
     if rows.kind is ModifyKind.DELETE:
         return _nulls(written)
     named = _named(written, now)
@@ -248,10 +255,10 @@ def _new(written: Written, rows: Rows, now: Sequence[PlanColumn]) -> list[tuple[
     ]
 
 
-def _named(written: Written, columns: Sequence[PlanColumn]) -> list[tuple[str, Expr]]:
+def _named(written: TargetRelation, columns: Sequence[PlanColumn]) -> list[tuple[str, Expr]]:
     shown = written.shown(columns)
     return [(column.name, expr) for column, expr in zip(written.columns, shown, strict=True)]
 
 
-def _nulls(written: Written) -> list[tuple[str, Expr]]:
+def _nulls(written: TargetRelation) -> list[tuple[str, Expr]]:
     return [(column.name, Const(None, column.type)) for column in written.columns]

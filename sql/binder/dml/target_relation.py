@@ -14,15 +14,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sql.binder.dml.updatable_views import NO_COLUMNS, Event, not_updatable, refuse_query
+from sql.binder.dml.updatable_views import NO_COLUMNS, WriteEvent, not_updatable, refuse_view_query
 from sql.binder.expressions.expression import condition
-from sql.binder.queries.from_clause import as_pinned
-from sql.binder.queries.target_list import settled, target_list
+from sql.binder.queries.from_clause import pinned_item
+from sql.binder.queries.target_list import settle_target, target_list
 from sql.binder.resolve.catalog_lookup import refuse_system_write
-from sql.binder.resolve.relations import find_table, find_view, relation_of, renamed, table_item
-from sql.binder.state import Binding, Item, Scope
+from sql.binder.resolve.relations import (
+    aliased_columns,
+    find_table,
+    find_view,
+    resolve_relation,
+    table_item,
+)
+from sql.binder.state import Binding, FromItem, Scope
 from sql.binder.stored.column_expressions import default_value
-from sql.binder.stored.views import inside, view_tree
+from sql.binder.stored.views import inside_view, parse_view_query
 from sql.catalog.catalog import Column, Table
 from sql.catalog.objects import ViewDefinition
 from sql.catalog.sequence_relation import is_sequence
@@ -39,12 +45,12 @@ from sql.plan.nodes import (
     RelationId,
     Scan,
 )
-from sql.plan.traverse import substituted
+from sql.plan.traverse import substitute_columns
 
 _DOING: Final = {
-    Event.INSERT: "insert into",
-    Event.UPDATE: "update",
-    Event.MERGE: "merge into",
+    WriteEvent.INSERT: "insert into",
+    WriteEvent.UPDATE: "update",
+    WriteEvent.MERGE: "merge into",
 }
 
 
@@ -67,7 +73,7 @@ class _Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class TargetRelation:
     """The target relation. `columns`: as the statement names them. `levels`: innermost view
     first.
     """
@@ -90,7 +96,7 @@ class Written:
         """Whether the statement names a view."""
         return bool(self.levels)
 
-    def ordinals(self, places: Sequence[int], event: Event) -> list[int]:
+    def ordinals(self, places: Sequence[int], event: WriteEvent) -> list[int]:
         """The ordinals of these columns in the table. 0A000 for one that cannot be written (G2)."""
         self.check(places, event)
         found = list(places)
@@ -110,7 +116,7 @@ class Written:
             found = None if found is None else level.place(found)
         return found
 
-    def check(self, places: Iterable[int], event: Event) -> None:
+    def check(self, places: Iterable[int], event: WriteEvent) -> None:
         """0A000 if one of these columns cannot be written (G2)."""
         numbers = sorted(set(places))
         for level in reversed(self.levels):
@@ -122,7 +128,7 @@ class Written:
                 below.append(place)
             numbers = sorted(set(below))
 
-    def mapped(self, values: Mapping[int, Expr], event: Event) -> dict[int, Expr]:
+    def mapped(self, values: Mapping[int, Expr], event: WriteEvent) -> dict[int, Expr]:
         """New values of these columns, by their ordinals in the table."""
         if not self.levels:
             return dict(values)
@@ -138,7 +144,7 @@ class Written:
             return Const(None, column.type)
         return default_value(binding, column, acts=acts)
 
-    def item(self, binding: Binding, columns: Sequence[PlanColumn], alias: Node | None) -> Item:
+    def item(self, binding: Binding, columns: Sequence[PlanColumn], alias: Node | None) -> FromItem:
         """The FROM item over a row of the table with these columns."""
         if not self.levels:
             return table_item(Scan(_ROWS, self.name, tuple(columns), ()), self.table, alias)
@@ -148,9 +154,9 @@ class Written:
                 binding.origins[expr.id] = (self.levels[-1].view.oid, number)
         named = [(column.name, expr) for column, expr in zip(self.columns, shown, strict=True)]
         if alias is None:
-            return Item(self.name, named, schema=self.schema)
-        named = renamed(named, alias, alias.aliasname)
-        return Item(alias.aliasname, named, schema=self.schema, relation=self.name)
+            return FromItem(self.name, named, schema=self.schema)
+        named = aliased_columns(named, alias, alias.aliasname)
+        return FromItem(alias.aliasname, named, schema=self.schema, relation=self.name)
 
     def shown(self, columns: Sequence[PlanColumn]) -> list[Expr]:
         """The target's columns, computed from a row of the table."""
@@ -175,14 +181,14 @@ class Written:
                 column.id: expr for column, expr in zip(level.below, exprs, strict=True)
             }
             asked = level.condition
-            conditions.append(None if asked is None else substituted(asked, by))
-            exprs = [substituted(expr, by) for expr in level.exprs]
+            conditions.append(None if asked is None else substitute_columns(asked, by))
+            exprs = [substitute_columns(expr, by) for expr in level.exprs]
         return exprs, conditions
 
 
-def relation_written(
-    binding: Binding, relation: Node, event: Event, actions: Sequence[Event] = ()
-) -> Written:
+def resolve_target(
+    binding: Binding, relation: Node, event: WriteEvent, actions: Sequence[WriteEvent] = ()
+) -> TargetRelation:
     """The target that a RangeVar names. Raises 55000 for a view that is not updatable.
 
     `actions`: the actions of a MERGE.
@@ -190,19 +196,19 @@ def relation_written(
     view = find_view(binding, relation)
     if view is None:
         table = find_table(binding, relation)
-        if is_sequence(table) and event is Event.MERGE:
+        if is_sequence(table) and event is WriteEvent.MERGE:
             detail = "This operation is not supported for sequences."
             message = f'cannot execute MERGE on relation "{table.name}"'
             raise SqlError("0A000", message, detail=detail)
         refuse_system_write(table)
-        return Written(table, table.schema, table.name, table.columns)
-    is_merge = event is Event.MERGE
-    return view_written(binding, view, actions if is_merge else (event,), merge=is_merge)
+        return TargetRelation(table, table.schema, table.name, table.columns)
+    is_merge = event is WriteEvent.MERGE
+    return resolve_view_target(binding, view, actions if is_merge else (event,), merge=is_merge)
 
 
-def view_written(
-    binding: Binding, view: ViewDefinition, events: Sequence[Event], *, merge: bool = False
-) -> Written:
+def resolve_view_target(
+    binding: Binding, view: ViewDefinition, events: Sequence[WriteEvent], *, merge: bool = False
+) -> TargetRelation:
     """The same for a view. `events`: the kinds of modification."""
     views, table = _views(binding, view, events, merge=merge)
     levels: list[_Level] = []
@@ -212,14 +218,16 @@ def view_written(
         levels.append(level)
         columns = _columns(level, columns)
     _refuse_without_columns(levels, events, merge=merge)
-    written = Written(table, view.schema, view.name, columns, tuple(levels))
-    inserts = (Event.MERGE if merge else Event.INSERT) if Event.INSERT in events else None
+    written = TargetRelation(table, view.schema, view.name, columns, tuple(levels))
+    inserts = (
+        (WriteEvent.MERGE if merge else WriteEvent.INSERT) if WriteEvent.INSERT in events else None
+    )
     if not any(known.defaults for known in views):
         return written
     return replace(written, lent=_lent(written, inserts))
 
 
-def _lent(written: Written, inserts: Event | None) -> Table:
+def _lent(written: TargetRelation, inserts: WriteEvent | None) -> Table:
     """The table with the defaults of the views, the outermost's before all. `inserts`: what is
     refused then, if a default is of a column that is not to be written (G2).
     """
@@ -244,38 +252,40 @@ def _with_default(column: Column, text: str) -> Column:
 def writable_columns(binding: Binding, view: ViewDefinition) -> list[bool] | None:
     """Which columns of a view can be written; None if not even its rows can be deleted."""
     try:
-        written = view_written(binding, view, (Event.DELETE,))
+        written = resolve_view_target(binding, view, (WriteEvent.DELETE,))
     except SqlError:
         return None
     return [written.ordinal(place) is not None for place in range(len(written.columns))]
 
 
 def _views(
-    binding: Binding, view: ViewDefinition, events: Sequence[Event], *, merge: bool
+    binding: Binding, view: ViewDefinition, events: Sequence[WriteEvent], *, merge: bool
 ) -> tuple[list[ViewDefinition], Table]:
     """The views on the way to the table, the outermost first."""
     views: list[ViewDefinition] = []
     found: Table | ViewDefinition = view
     while isinstance(found, ViewDefinition):
         views.append(found)
-        tree = view_tree(found.text)
-        refuse_query(found, tree, events, merge=merge)
-        with inside(binding, found):
-            found = relation_of(binding, tree.fromClause[0])
+        tree = parse_view_query(found.text)
+        refuse_view_query(found, tree, events, merge=merge)
+        with inside_view(binding, found):
+            found = resolve_relation(binding, tree.fromClause[0])
     return views, found
 
 
 def _level(binding: Binding, view: ViewDefinition, columns: Sequence[Column]) -> _Level:
     """The view, over columns like those of the relation that it selects from."""
-    tree = view_tree(view.text)
+    tree = parse_view_query(view.text)
     (node,) = tree.fromClause
     below = [binding.new_column(column.name, column.type) for column in columns]
     places, binding.places = binding.places, {}
     try:
-        with inside(binding, view):
-            found = relation_of(binding, node)
+        with inside_view(binding, view):
+            found = resolve_relation(binding, node)
             named = [(made.name, ColumnRef(made.id, made.type)) for made in below]
-            item = as_pinned(binding, node, found, Item(found.name, named, schema=found.schema))
+            item = pinned_item(
+                binding, node, found, FromItem(found.name, named, schema=found.schema)
+            )
             scope = Scope(None, [item], ids={made.id for made in below})
             asked = None
             if tree.whereClause is not None:
@@ -283,7 +293,7 @@ def _level(binding: Binding, view: ViewDefinition, columns: Sequence[Column]) ->
                 asked = condition(binding, scope, tree.whereClause, "WHERE")
             scope.clause = "SELECT"
             targets = target_list(binding, scope, tree.targetList or ())
-            exprs = [settled(binding, target) for target in targets]
+            exprs = [settle_target(binding, target) for target in targets]
     finally:
         # Where something stands in the text of a view is nowhere in the statement's.
         binding.places = places
@@ -302,16 +312,16 @@ def _columns(level: _Level, below: Sequence[Column]) -> tuple[Column, ...]:
 
 
 def _refuse_without_columns(
-    levels: Sequence[_Level], events: Sequence[Event], *, merge: bool
+    levels: Sequence[_Level], events: Sequence[WriteEvent], *, merge: bool
 ) -> None:
-    if not {Event.INSERT, Event.UPDATE} & {*events}:
+    if not {WriteEvent.INSERT, WriteEvent.UPDATE} & {*events}:
         return
     for level in reversed(levels):
         if all(level.place(number) is None for number in range(len(level.exprs))):
             raise not_updatable(level.view, NO_COLUMNS, events, merge=merge)
 
 
-def _not_writable(view: ViewDefinition, number: int, event: Event) -> SqlError:
+def _not_writable(view: ViewDefinition, number: int, event: WriteEvent) -> SqlError:
     message = f'cannot {_DOING[event]} column "{view.columns[number]}" of view "{view.name}"'
     detail = "View columns that are not columns of their base relation are not updatable."
     return SqlError("0A000", message, detail=detail)

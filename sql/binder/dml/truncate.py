@@ -9,13 +9,13 @@ from sql.binder.resolve.catalog_lookup import refuse_system_change
 from sql.binder.resolve.relations import find_table
 from sql.binder.state import Binding
 from sql.catalog.catalog import Table
-from sql.catalog.foreign_keys import children
+from sql.catalog.foreign_keys import referencing_keys
 from sql.errors import SqlError
 from sql.parser.syntax import Node
 from sql.statements.bound import Truncate
 from sql.statements.ddl import ChangeObjects
 
-TAG = "TRUNCATE TABLE"
+TRUNCATE_TAG = "TRUNCATE TABLE"
 
 
 def truncate(binding: Binding, node: Node) -> Truncate:
@@ -53,7 +53,9 @@ def _restarted(binding: Binding, tables: Sequence[Table]) -> ChangeObjects | Non
     )
     if not begun:
         return None
-    return ChangeObjects(TAG, objects=begun, fresh=frozenset(sequence.oid for sequence in begun))
+    return ChangeObjects(
+        TRUNCATE_TAG, objects=begun, fresh=frozenset(sequence.oid for sequence in begun)
+    )
 
 
 def _referring(binding: Binding, tables: Sequence[Table]) -> list[Table]:
@@ -65,7 +67,7 @@ def _referring(binding: Binding, tables: Sequence[Table]) -> list[Table]:
         step = {
             child.oid: child
             for table in newest
-            for child, _ in children(binding.context.catalog, table.oid)
+            for child, _ in referencing_keys(binding.context.catalog, table.oid)
             if child.oid not in known
         }
         newest = [step[oid] for oid in sorted(step)]
@@ -77,7 +79,7 @@ def _check_referred(binding: Binding, tables: Sequence[Table]) -> None:
     """0A000, as in PostgreSQL, for a table that another one refers to, and keeps its rows."""
     oids = {table.oid for table in tables}
     for table in tables:
-        for child, _ in children(binding.context.catalog, table.oid):
+        for child, _ in referencing_keys(binding.context.catalog, table.oid):
             if child.oid in oids:
                 continue
             message = "cannot truncate a table referenced in a foreign key constraint"

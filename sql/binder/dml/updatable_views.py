@@ -7,13 +7,13 @@ from typing import Final
 from pglast import ast
 from pglast.enums import ViewCheckOption
 
-from sql.binder.resolve.query_shape import query_reasons
+from sql.binder.resolve.updatable_query import not_updatable_reasons
 from sql.catalog.objects import ViewDefinition
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, is_a, strings
+from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 
 
-class Event(StrEnum):
+class WriteEvent(StrEnum):
     """The kind of modification of a view."""
 
     INSERT = "insert"
@@ -23,9 +23,9 @@ class Event(StrEnum):
 
 
 _WORDS: Final = {
-    Event.INSERT: ("insert into", "inserting into"),
-    Event.UPDATE: ("update", "updating"),
-    Event.DELETE: ("delete from", "deleting from"),
+    WriteEvent.INSERT: ("insert into", "inserting into"),
+    WriteEvent.UPDATE: ("update", "updating"),
+    WriteEvent.DELETE: ("delete from", "deleting from"),
 }
 
 LOCAL: Final = "local"
@@ -35,18 +35,20 @@ CASCADED: Final = "cascaded"
 NO_COLUMNS: Final = "Views that have no updatable columns are not automatically updatable."
 
 
-def refuse_query(view: ViewDefinition, tree: Node, events: Sequence[Event], *, merge: bool) -> None:
+def refuse_view_query(
+    view: ViewDefinition, tree: Node, events: Sequence[WriteEvent], *, merge: bool
+) -> None:
     """55000 if the view is not updatable in PostgreSQL.
 
     `events`: the modifications, or those that a MERGE may make.
     """
-    reason = next(query_reasons(tree), None)
+    reason = next(not_updatable_reasons(tree), None)
     if reason is not None:
-        raise not_updatable(view, reason, events or (Event.UPDATE,), merge=merge)
+        raise not_updatable(view, reason, events or (WriteEvent.UPDATE,), merge=merge)
 
 
 def not_updatable(
-    view: ViewDefinition, reason: str, events: Sequence[Event], *, merge: bool
+    view: ViewDefinition, reason: str, events: Sequence[WriteEvent], *, merge: bool
 ) -> SqlError:
     """55000 with PostgreSQL's hint, which differs for MERGE."""
     verb, doing = _WORDS[events[0]]
@@ -66,32 +68,34 @@ def check_option(node: Node, *, has_columns: bool) -> str:
     }.get(node.withCheckOption, [])
     for option in node.options or ():
         if option.defname != "check_option":
-            raise not_supported(f"the view option {option.defname}", at(option.location))
-        said.append(named_check_option(option))
+            raise not_supported(
+                f"the view option {option.defname}", offset_to_position(option.location)
+            )
+        said.append(parse_check_option(option))
     if len(said) > 1:
         raise SqlError("22023", 'parameter "check_option" specified more than once')
     if not said:
         return ""
-    refuse_checked(node.query, has_columns=has_columns)
+    refuse_check_option(node.query, has_columns=has_columns)
     return said[0]
 
 
-def refuse_checked(query: Node, *, has_columns: bool) -> None:
+def refuse_check_option(query: Node, *, has_columns: bool) -> None:
     """0A000 for WITH CHECK OPTION of a view that is not updatable."""
-    reason = next(query_reasons(query), None if has_columns else NO_COLUMNS)
+    reason = next(not_updatable_reasons(query), None if has_columns else NO_COLUMNS)
     if reason is not None:
         message = "WITH CHECK OPTION is supported only on automatically updatable views"
         raise SqlError("0A000", message, hint=reason)
 
 
-def named_check_option(option: Node) -> str:
+def parse_check_option(option: Node) -> str:
     """The value of the view parameter check_option."""
     arg = option.arg
     value = ""
     if is_a(arg, ast.String):
         value = arg.sval
     elif is_a(arg, ast.TypeName):  # as the grammar takes a bare word
-        value = strings(arg.names)[-1]
+        value = string_values(arg.names)[-1]
     if value.lower() not in (LOCAL, CASCADED):
         detail = 'Valid values are "local" and "cascaded".'
         message = f'invalid value for enum option "check_option": {value}'

@@ -10,17 +10,17 @@ from pglast import ast
 
 from sql.binder.dml.assignment import assignments
 from sql.binder.dml.check_option import view_checks
-from sql.binder.dml.returning import Returned, Rows, returning, tables_read
-from sql.binder.dml.target_relation import Written, relation_written
-from sql.binder.dml.updatable_views import Event
+from sql.binder.dml.returning import BoundReturning, ReturningRows, returning, scanned_tables
+from sql.binder.dml.target_relation import TargetRelation, resolve_target
+from sql.binder.dml.updatable_views import WriteEvent
 from sql.binder.expressions.expression import condition
 from sql.binder.queries.from_clause import from_clause
 from sql.binder.queries.select import bind_with
 from sql.binder.resolve.column_lookup import hidden_target
-from sql.binder.resolve.outer_join_presence import with_presence
-from sql.binder.resolve.relations import scan
-from sql.binder.state import Binding, Item, Scope, SelectResult
-from sql.binder.stored.table_changes import with_computed
+from sql.binder.resolve.outer_join_presence import with_presence_columns
+from sql.binder.resolve.relations import table_scan
+from sql.binder.state import Binding, FromItem, Scope, SelectResult
+from sql.binder.stored.table_changes import with_generated_columns
 from sql.catalog.catalog import Table
 from sql.parser.syntax import Node, is_a
 from sql.plan.nodes import (
@@ -35,7 +35,7 @@ from sql.plan.nodes import (
     Scan,
     output_columns,
 )
-from sql.plan.traverse import plan_column_ids, pruned
+from sql.plan.traverse import plan_column_ids, prune_columns
 from sql.statements.bound import Modify, ModifyKind
 
 
@@ -44,14 +44,14 @@ class _Target:
     """The table to change, and the rows of the statement so far; `item`: the target's."""
 
     scope: Scope
-    written: Written
+    written: TargetRelation
     table: Table
     scan: Scan
     plan: Plan
-    item: Item
+    item: FromItem
 
     @property
-    def others(self) -> list[Item]:
+    def others(self) -> list[FromItem]:
         """What FROM or USING makes visible."""
         return [item for item in self.scope.items if item is not self.item]
 
@@ -64,12 +64,12 @@ def update(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     _filter(binding, target, node)  # PostgreSQL looks at WHERE first, too.
     scope.clause = "UPDATE"
     scope.acts = True
-    changes = assignments(binding, scope, target.written, node.targetList, Event.UPDATE)
+    changes = assignments(binding, scope, target.written, node.targetList, WriteEvent.UPDATE)
     scope.acts = False
     exprs = [changes.get(index, old[column.name]) for index, column in enumerate(table.columns)]
     returned = _returned(binding, target, node, ModifyKind.UPDATE)
     every = tuple(range(len(table.columns)))
-    kept = every if returned.old else with_computed(table, changes)
+    kept = every if returned.old else with_generated_columns(table, changes)
     return _modify(binding, target, ModifyKind.UPDATE, exprs, kept, returned)
 
 
@@ -90,8 +90,8 @@ def _filter(binding: Binding, target: _Target, node: Node) -> None:
         target.plan = Filter(target.plan, where)
 
 
-def _returned(binding: Binding, target: _Target, node: Node, kind: ModifyKind) -> Returned:
-    rows = Rows(
+def _returned(binding: Binding, target: _Target, node: Node, kind: ModifyKind) -> BoundReturning:
+    rows = ReturningRows(
         kind,
         target.others,
         output_columns(target.plan) if target.others else (),
@@ -106,14 +106,14 @@ def _modify(
     kind: ModifyKind,
     exprs: Sequence[Expr],
     old: tuple[int, ...],
-    returned: Returned,
+    returned: BoundReturning,
 ) -> Modify:
-    source = pruned(_identified(binding, target, exprs, old=old, extras=returned.extras))
+    source = prune_columns(_identified(binding, target, exprs, old=old, extras=returned.extras))
     return Modify(
         kind,
         target.table,
         source,
-        tables_read(binding, source),
+        scanned_tables(binding, source),
         returned.plan,
         returned.columns,
         old,
@@ -147,11 +147,11 @@ def _target(binding: Binding, node: Node, more: Sequence[Node], scope: Scope) ->
     """The table to change with its rows' identities, joined with FROM or USING."""
     if node.withClause is not None:
         bind_with(binding, scope, node.withClause)
-    event = Event.UPDATE if is_a(node, ast.UpdateStmt) else Event.DELETE
-    written = relation_written(binding, node.relation, event)
+    event = WriteEvent.UPDATE if is_a(node, ast.UpdateStmt) else WriteEvent.DELETE
+    written = resolve_target(binding, node.relation, event)
     table = written.table
     binding.tables[table.schema, table.name] = table
-    target = scan(binding, table, identity=True)
+    target = table_scan(binding, table, identity=True)
     item = written.item(binding, target.columns, node.relation.alias)
     plan = written.seen(target, target.columns)
     if more:
@@ -189,5 +189,5 @@ def _identified(
     made += [binding.new_column(column.name, column.type) for column in extras]
     refs = [ColumnRef(c.id, c.type) for c in scanned.identity]
     handed = [ColumnRef(column.id, column.type) for column in (*before, *extras)]
-    joined = with_presence(target.plan, target.scope.sides)
+    joined = with_presence_columns(target.plan, target.scope.sides)
     return Project(joined, (*who, *made), (*refs, *exprs, *handed))

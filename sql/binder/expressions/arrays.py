@@ -11,31 +11,31 @@ from typing import Final
 from pglast import ast
 from pglast.enums import A_Expr_Kind
 
-from sql.binder.expressions.catalog_vectors import is_vector, place_in_array
+from sql.binder.expressions.catalog_vectors import is_vector, subscript_of_vector
 from sql.binder.expressions.rows import field_of_row
 from sql.binder.resolve.coercion import (
     ASSIGNMENT,
     EXPLICIT,
     IMPLICIT,
     coerce,
-    implicit,
-    reshaped,
+    coerce_implicitly,
+    rescale_numeric,
     zone_arguments,
 )
-from sql.binder.resolve.collations import merged, note
+from sql.binder.resolve.collations import merged_collation, set_collation
 from sql.binder.resolve.function_choice import operator_signature
-from sql.binder.resolve.overloads import Ambiguous, choose_operator
+from sql.binder.resolve.overloads import AmbiguousOverload, choose_operator
 from sql.binder.resolve.unified_types import as_common_type, select_common_type
 from sql.binder.state import Binding, Scope
-from sql.errors import SqlError, mismatch, not_supported, undefined_function
+from sql.errors import SqlError, datatype_mismatch, not_supported, undefined_function
 from sql.functions.table import function_by_id
-from sql.parser.syntax import Node, at, is_a, location, position
+from sql.parser.syntax import Node, is_a, location, node_position, offset_to_position
 from sql.plan.array_calls import element_type
-from sql.plan.bpchar_calls import alike, trimmed_arguments
+from sql.plan.bpchar_calls import trim_bpchar_arguments, unify_bpchar
 from sql.plan.nodes import AnyAll, BoolOp, Call, Const, Expr, InList, Logical, Param
-from sql.types.array_text import several_dimensions
-from sql.types.bpchar import is_char
-from sql.types.numeric import unify
+from sql.types.array_text import multidimensional_array
+from sql.types.bpchar import is_bpchar
+from sql.types.numeric import unify_numeric_types
 from sql.types.sql_type import (
     BOOL,
     INT4,
@@ -44,7 +44,7 @@ from sql.types.sql_type import (
     SqlType,
     Value,
     array_of,
-    display,
+    format_type,
     is_type,
     plain_type,
 )
@@ -59,20 +59,20 @@ def array_constructor(binding: Binding, scope: Scope, node: Node) -> Expr:
     if not nodes:
         hint = "Explicitly cast to the desired type, for example ARRAY[]::integer[]."
         message = "cannot determine type of empty array"
-        raise SqlError("42P18", message, at(node.location), hint=hint)
+        raise SqlError("42P18", message, offset_to_position(node.location), hint=hint)
     exprs = _items(binding, scope, nodes)
     chosen = select_common_type(exprs, nodes, "ARRAY")
     assert chosen is not None, "with `what` a mismatch raises"
     if not is_type(f"_{chosen.name}"):
-        raise no_array_type(chosen, at(node.location))
-    collation = merged(binding, exprs)
+        raise no_array_type(chosen, offset_to_position(node.location))
+    collation = merged_collation(binding, exprs)
     items, element = as_common_type(binding, exprs, nodes, chosen, "ARRAY")
-    return note(binding, built(items, array_of(element)), collation)
+    return set_collation(binding, array_of_items(items, array_of(element)), collation)
 
 
 def no_array_type(element: SqlType, place: int | None) -> SqlError:
     """The error for arrays of a type: 42704 if PostgreSQL has none either."""
-    shown = display(element.bare())
+    shown = format_type(element.bare())
     if element.name not in ("void", "unknown"):
         return not_supported(f"arrays of {shown}", place)
     return SqlError("42704", f"could not find array type for data type {shown}", place)
@@ -88,24 +88,24 @@ def cast_constructor(binding: Binding, scope: Scope, node: Node, target: SqlType
     for expr, item in zip(_items(binding, scope, nodes), nodes, strict=True):
         done = coerce(binding, expr, item, element, EXPLICIT)
         if done is None:
-            shown = f"{display(expr.type.bare())} to {display(element.bare())}"
-            raise SqlError("42846", f"cannot cast type {shown}", position(item))
-        items.append(reshaped(binding, done, element) if element.name == "numeric" else done)
-    if is_char(element):
-        items, element = alike(items, element.typmod)
-        return built(items, array_of(element))
-    return built(items, target)
+            shown = f"{format_type(expr.type.bare())} to {format_type(element.bare())}"
+            raise SqlError("42846", f"cannot cast type {shown}", node_position(item))
+        items.append(rescale_numeric(binding, done, element) if element.name == "numeric" else done)
+    if is_bpchar(element):
+        items, element = unify_bpchar(items, element.typmod)
+        return array_of_items(items, array_of(element))
+    return array_of_items(items, target)
 
 
 def _items(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[Expr]:
     exprs = [binding.expression(scope, item) for item in nodes]
     for expr, item in zip(exprs, nodes, strict=True):
         if expr.type.element is not None or is_a(item, ast.A_ArrayExpr):
-            raise several_dimensions().at(position(item))
+            raise multidimensional_array().at(node_position(item))
     return exprs
 
 
-def built(items: Sequence[Expr], type_: SqlType) -> Expr:
+def array_of_items(items: Sequence[Expr], type_: SqlType) -> Expr:
     """An array of these elements; a constant if all of them are."""
     values = [item.value for item in items if isinstance(item, Const)]
     if len(values) == len(items):
@@ -116,32 +116,32 @@ def built(items: Sequence[Expr], type_: SqlType) -> Expr:
 # --- subscripts --------------------------------------------------------------------------------
 
 
-def subscripted(binding: Binding, scope: Scope, node: Node) -> Expr:
+def array_subscript(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`a[1]`, `a[2:3]` (transformContainerSubscripts)."""
     if is_a(node.indirection[0], ast.String):
         return field_of_row(binding, scope, node)
     if not all(is_a(part, ast.A_Indices) for part in node.indirection):
-        raise not_supported("selecting a field", position(node))
+        raise not_supported("selecting a field", node_position(node))
     expr = binding.expression(scope, node.arg)
     if expr.type.name == "jsonb":
         return _jsonb_subscript(binding, scope, expr, node)
     if expr.type.element is None:
-        shown = display(expr.type.bare())
+        shown = format_type(expr.type.bare())
         message = f"cannot subscript type {shown} because it does not support subscripting"
-        raise mismatch(message, at(location(node.arg)))
+        raise datatype_mismatch(message, offset_to_position(location(node.arg)))
     if len(node.indirection) > 1:
-        raise not_supported("several subscripts", position(node.arg))
+        raise not_supported("several subscripts", node_position(node.arg))
     (part,) = node.indirection
     if part.is_slice:
         if is_vector(binding, expr):
-            raise not_supported("a slice of a vector", position(node.arg))
+            raise not_supported("a slice of a vector", node_position(node.arg))
         lower = _bound(binding, scope, part.lidx, 1)
         upper = _bound(binding, scope, part.uidx, _END)
         row = function_by_id("slice(anyarray,int4,int4)")
         return Call(row, (expr, lower, upper), expr.type)
     index = _bound(binding, scope, part.uidx, 1)
     if is_vector(binding, expr):
-        index = place_in_array(binding, index)
+        index = subscript_of_vector(binding, index)
     row = function_by_id("subscript(anyarray,int4)")
     return Call(row, (expr, index), element_type(expr.type))
 
@@ -151,22 +151,22 @@ def _jsonb_subscript(binding: Binding, scope: Scope, expr: Expr, node: Node) -> 
     path: list[Expr] = []
     for part in node.indirection:
         if part.is_slice:
-            place = position(part.uidx or part.lidx or node.arg)
-            raise mismatch("jsonb subscript does not support slices", place)
+            place = node_position(part.uidx or part.lidx or node.arg)
+            raise datatype_mismatch("jsonb subscript does not support slices", place)
         index = binding.expression(scope, part.uidx)
         if index.type.name in ("int2", "int4"):
             index = coerce(binding, index, part.uidx, TEXT, EXPLICIT) or index
         else:
             done = coerce(binding, index, part.uidx, TEXT, IMPLICIT)
             if done is None:
-                shown = display(index.type.bare())
+                shown = format_type(index.type.bare())
                 message = f"subscript type {shown} is not supported"
                 hint = "jsonb subscript must be coercible to either integer or text."
-                raise mismatch(message, position(part.uidx), hint=hint)
+                raise datatype_mismatch(message, node_position(part.uidx), hint=hint)
             index = done
         path.append(index)
     row = function_by_id("subscript(jsonb,_text)")
-    return Call(row, (expr, built(path, array_of(TEXT))), JSONB)
+    return Call(row, (expr, array_of_items(path, array_of(TEXT))), JSONB)
 
 
 def _bound(binding: Binding, scope: Scope, node: Node | None, absent: int) -> Expr:
@@ -175,16 +175,16 @@ def _bound(binding: Binding, scope: Scope, node: Node | None, absent: int) -> Ex
     expr = binding.expression(scope, node)
     done = coerce(binding, expr, node, INT4, ASSIGNMENT)
     if done is None:
-        raise mismatch("array subscript must have type integer", position(node))
+        raise datatype_mismatch("array subscript must have type integer", node_position(node))
     return done
 
 
 # --- ANY and ALL -------------------------------------------------------------------------------
 
 
-def any_all(binding: Binding, name: str, left: Expr, array: Expr, node: Node) -> Expr:
+def any_all_of_array(binding: Binding, name: str, left: Expr, array: Expr, node: Node) -> Expr:
     """`left op ANY (array)` and ALL (make_scalar_array_op)."""
-    place, every = at(node.location), node.kind == A_Expr_Kind.AEXPR_OP_ALL
+    place, every = offset_to_position(node.location), node.kind == A_Expr_Kind.AEXPR_OP_ALL
     if array.type.name == "unknown":
         right = "unknown"
     elif array.type.element is None:
@@ -193,7 +193,7 @@ def any_all(binding: Binding, name: str, left: Expr, array: Expr, node: Node) ->
         right = element_type(array.type).name
     try:
         choice = choose_operator(name, (left.type.name, right))
-    except Ambiguous:
+    except AmbiguousOverload:
         choice = None
     if choice is None:
         shown = Const(None, SqlType(right))
@@ -204,11 +204,11 @@ def any_all(binding: Binding, name: str, left: Expr, array: Expr, node: Node) ->
         raise SqlError("42809", message, place)
     if not is_type(f"_{choice.args[1]}"):
         raise no_array_type(SqlType(choice.args[1]), place)
-    left = implicit(binding, left, node.lexpr, plain_type(choice.args[0]))
-    array = implicit(binding, array, node.rexpr, array_of(plain_type(choice.args[1])))
+    left = coerce_implicitly(binding, left, node.lexpr, plain_type(choice.args[0]))
+    array = coerce_implicitly(binding, array, node.rexpr, array_of(plain_type(choice.args[1])))
     if choice.function.numeric is not None:
         left, array = _alike(binding, left, array)
-    left, array = trimmed_arguments(choice.function, (left, array))
+    left, array = trim_bpchar_arguments(choice.function, (left, array))
     listed = _as_list(name, left, array, every=every)
     if listed is not None:
         return listed
@@ -223,8 +223,8 @@ def any_all(binding: Binding, name: str, left: Expr, array: Expr, node: Node) ->
 
 def _alike(binding: Binding, left: Expr, array: Expr) -> tuple[Expr, Expr]:
     """Numerics of one shape on both sides."""
-    common = unify([left.type, element_type(array.type)])
-    return reshaped(binding, left, common), reshaped(binding, array, array_of(common))
+    common = unify_numeric_types([left.type, element_type(array.type)])
+    return rescale_numeric(binding, left, common), rescale_numeric(binding, array, array_of(common))
 
 
 def _as_list(name: str, left: Expr, array: Expr, *, every: bool) -> Expr | None:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from pglast import ast
 from pglast.enums import SQLValueFunctionOp
 
-from sql.parser.named_arguments import positional
-from sql.parser.syntax import Node, strings
+from sql.parser.named_arguments import positional_arguments
+from sql.parser.syntax import Node, string_values
 
 
-def rewritten(node: Node) -> Node:
+def rewrite_call(node: Node) -> Node:
     """The call to bind instead of this one; most often the same. Raises 42601 for wrong names."""
-    name = strings(node.funcname)[-1]
+    name = string_values(node.funcname)[-1]
     given: Sequence[Node] = node.args or ()
-    args = positional(name, given, variadic=bool(node.func_variadic))
+    args = positional_arguments(name, given, variadic=bool(node.func_variadic))
     if name == "age" and len(args) == 1:
         today = ast.SQLValueFunction(
             op=SQLValueFunctionOp.SVFOP_CURRENT_DATE, typmod=-1, location=node.location

@@ -8,51 +8,59 @@ from sql.binder.resolve.catalog_lookup import qualifying_schema
 from sql.binder.resolve.coercion import (
     EXPLICIT,
     coerce,
-    implicit,
+    coerce_implicitly,
     is_exact,
-    reshaped,
+    rescale_numeric,
     zone_arguments,
 )
-from sql.binder.resolve.collations import ascii_rewrite, merged, note
-from sql.binder.resolve.function_choice import operator_signature, undetermined
+from sql.binder.resolve.collations import ascii_rewrite, merged_collation, set_collation
+from sql.binder.resolve.function_choice import operator_signature, undetermined_type
 from sql.binder.resolve.overloads import (
-    Ambiguous,
-    Choice,
-    Undetermined,
+    AmbiguousOverload,
+    OverloadChoice,
+    UndeterminedType,
     choose_operator,
 )
-from sql.binder.resolve.reg_literals import resolved
-from sql.binder.resolve.sql_functions import stand_in
+from sql.binder.resolve.reg_literals import fold_reg_call
+from sql.binder.resolve.sql_functions import inline_sql_function
 from sql.binder.resolve.styled_arguments import styled_arguments
 from sql.binder.resolve.unified_types import common_numeric
 from sql.binder.state import Binding, Collation
 from sql.errors import SqlError, ambiguous_function, not_supported, undefined_function
 from sql.functions.table import ARRAY_FORM, Function, FunctionKind
-from sql.parser.syntax import Node, at, position, strings
-from sql.plan.bpchar_calls import polymorphic, trimmed_arguments
+from sql.parser.syntax import Node, node_position, offset_to_position, string_values
+from sql.plan.bpchar_calls import polymorphic_bpchar_call, trim_bpchar_arguments
 from sql.plan.nodes import Call, ColumnId, Const, Expr, is_null
 from sql.types import numeric
-from sql.types.comparability import check_elements
-from sql.types.records import check_similar
-from sql.types.sql_type import OIDS, REGISTERED, TEXT, SqlType, array_of, display, plain_type
+from sql.types.comparability import check_element_comparison
+from sql.types.records import check_records_comparable
+from sql.types.sql_type import (
+    REG_TYPES,
+    TEXT,
+    TYPE_OIDS,
+    SqlType,
+    array_of,
+    format_type,
+    plain_type,
+)
 
-TYPES: Final = {name: plain_type(name) for name in OIDS}
+TYPES_BY_NAME: Final = {name: plain_type(name) for name in TYPE_OIDS}
 _TEXTS: Final = frozenset({"text", "json", "jsonb"})
 _ROWS: Final = frozenset({("record", "record"), ("_record", "_record")})
 _PRINTED: Final = frozenset({"any", "anyelement", "anynonarray"})
 """Arguments of these types are there to be printed, in a function that makes text."""
 
 
-def type_called(name: str) -> SqlType:
+def type_by_name(name: str) -> SqlType:
     """The built-in or user-defined type of that internal name."""
-    return TYPES.get(name) or plain_type(name)
+    return TYPES_BY_NAME.get(name) or plain_type(name)
 
 
 def operator_name(binding: Binding, names: Sequence[Node], place: int | None) -> str:
     """The operator of `OPERATOR(schema.+)`; users define none. Raises 42883 and similar errors."""
-    parts = strings(names)
+    parts = string_values(names)
     if qualifying_schema(binding, parts, place) not in (None, "pg_catalog"):
-        raise undefined_function(".".join(parts), at(place), operator=True)
+        raise undefined_function(".".join(parts), offset_to_position(place), operator=True)
     return parts[-1]
 
 
@@ -67,50 +75,54 @@ def operator(
     types = tuple([expr.type.name for expr in exprs])
     try:
         choice = choose_operator(name, types)
-    except Ambiguous:
+    except AmbiguousOverload:
         shown = operator_signature(name, exprs)
-        raise ambiguous_function(shown, at(place), operator=True) from None
-    except Undetermined:
-        raise undetermined() from None
+        raise ambiguous_function(shown, offset_to_position(place), operator=True) from None
+    except UndeterminedType:
+        raise undetermined_type() from None
     if choice is None:
         shown = operator_signature(name, exprs)
         if postgresql.has_operator(name, types):
-            raise not_supported(f"the operator {shown}", at(place))
-        raise undefined_function(shown, at(place), operator=True, prefix=len(exprs) == 1)
+            raise not_supported(f"the operator {shown}", offset_to_position(place))
+        raise undefined_function(
+            shown, offset_to_position(place), operator=True, prefix=len(exprs) == 1
+        )
     if types in _ROWS:
-        check_similar(exprs[0].type, exprs[1].type)
-    return applied(binding, choice, exprs, nodes)
+        check_records_comparable(exprs[0].type, exprs[1].type)
+    return apply_overload(binding, choice, exprs, nodes)
 
 
-def applied(binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
+def apply_overload(
+    binding: Binding, choice: OverloadChoice, exprs: Sequence[Expr], nodes: Sequence[Node]
+) -> Expr:
     """A call of the chosen overload with its arguments converted."""
-    collation = merged(binding, exprs)
-    return note(binding, _applied(binding, choice, exprs, nodes, collation), collation)
+    collation = merged_collation(binding, exprs)
+    return set_collation(binding, _applied(binding, choice, exprs, nodes, collation), collation)
 
 
 def _applied(
     binding: Binding,
-    choice: Choice,
+    choice: OverloadChoice,
     exprs: Sequence[Expr],
     nodes: Sequence[Node],
     collation: Collation | None,
 ) -> Expr:
     row = choice.function
-    args = trimmed_arguments(row, converted(binding, choice, exprs, nodes))
+    args = trim_bpchar_arguments(row, converted_arguments(binding, choice, exprs, nodes))
     args = styled_arguments(binding, row, args, choice.result)
     rewrite = ascii_rewrite(row, args, collation)
     if rewrite is not None:
-        return stand_in(binding, rewrite, args)
+        return inline_sql_function(binding, rewrite, args)
     if row.rewrite is not None:
         if row.strict and row.kind is FunctionKind.FUNCTION and any(map(is_null, args)):
             # Here, for what stands for the call may look at another argument first.
-            return Const(None, type_called(choice.result))
-        return resolved(binding, row, args) or stand_in(binding, row.rewrite, args)
+            return Const(None, type_by_name(choice.result))
+        return fold_reg_call(binding, row, args) or inline_sql_function(binding, row.rewrite, args)
     if row.numeric is None:
-        args, type_ = polymorphic_shapes(binding, choice, args)
+        args, type_ = polymorphic_call(binding, choice, args)
     else:
         args, type_, _ = numeric_call(binding, row, args, choice.result)
-    instance = binding.new_id() if is_drawn(row) else ColumnId(0)
+    instance = binding.new_id() if yields_value_per_call(row) else ColumnId(0)
     return Call(row, (*args, *zone_arguments(binding, row)), type_, instance)
 
 
@@ -124,10 +136,10 @@ def refuse_aggregate_forms(node: Node, name: str) -> None:
     )
     for used, message in forms:
         if used:
-            raise SqlError("42809", message, at(node.location))
+            raise SqlError("42809", message, offset_to_position(node.location))
 
 
-def is_drawn(row: Function) -> bool:
+def yields_value_per_call(row: Function) -> bool:
     """Whether each call returns a value of its own, as random() does.
 
     Some functions are marked volatile only because they may fail.
@@ -135,8 +147,8 @@ def is_drawn(row: Function) -> bool:
     return row.volatility == "volatile" and not row.name.startswith(("meridian_", "pg_"))
 
 
-def converted(
-    binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]
+def converted_arguments(
+    binding: Binding, choice: OverloadChoice, exprs: Sequence[Expr], nodes: Sequence[Node]
 ) -> tuple[Expr, ...]:
     """The arguments, converted to the overload's parameter types."""
     args: list[Expr] = []
@@ -144,9 +156,9 @@ def converted(
         if want == "any":
             # An untyped parameter stays so, which is 42P18 in the end, as in PostgreSQL.
             literal = isinstance(expr, Const) and expr.type.name == "unknown"
-            args.append(implicit(binding, expr, node, TEXT) if literal else expr)
+            args.append(coerce_implicitly(binding, expr, node, TEXT) if literal else expr)
         else:
-            args.append(implicit(binding, expr, node, type_called(want)))
+            args.append(coerce_implicitly(binding, expr, node, type_by_name(want)))
     if choice.result not in _TEXTS:
         return tuple(args)
     row = choice.function
@@ -164,8 +176,8 @@ def _shown(binding: Binding, arg: Expr, node: Node, row: Function, declared: str
     in texts and documents that are made of it, too, and an instant is shown in the session's zone.
     """
     type_ = arg.type
-    if type_.name in REGISTERED:
-        return as_shown(binding, arg, node)
+    if type_.name in REG_TYPES:
+        return reg_value_as_text(binding, arg, node)
     # A row with a zone sees to it itself, and documents have instants in a form of their own.
     if declared not in _PRINTED or row.zone or row.result != "text" or row.rewrite is not None:
         return arg
@@ -175,24 +187,24 @@ def _shown(binding: Binding, arg: Expr, node: Node, row: Function, declared: str
     return coerce(binding, arg, node, array_of(TEXT) if items else TEXT, EXPLICIT) or arg
 
 
-def as_shown(binding: Binding, arg: Expr, node: Node) -> Expr:
+def reg_value_as_text(binding: Binding, arg: Expr, node: Node) -> Expr:
     """A value of a reg type as JSON displays it: by name."""
-    if arg.type.name not in REGISTERED:
+    if arg.type.name not in REG_TYPES:
         return arg
     return coerce(binding, arg, node, TEXT, EXPLICIT) or arg
 
 
-def polymorphic_shapes(
-    binding: Binding, choice: Choice, args: tuple[Expr, ...]
+def polymorphic_call(
+    binding: Binding, choice: OverloadChoice, args: tuple[Expr, ...]
 ) -> tuple[tuple[Expr, ...], SqlType]:
     """The arguments and the result type of a function with pseudo-types.
 
     Numerics get one precision and scale, a bpchar its width. Only a cast, or an internal function
     that is part of one, passes a modifier on.
     """
-    row, type_ = choice.function, type_called(choice.result)
+    row, type_ = choice.function, type_by_name(choice.result)
     if not any(map(is_null, args)):
-        check_elements(row.name, [arg.type for arg in args])
+        check_element_comparison(row.name, [arg.type for arg in args])
     declared = [*row.args, *[row.args[-1]] * (len(args) - len(row.args))] if row.args else []
     alike = [
         index
@@ -201,14 +213,16 @@ def polymorphic_shapes(
     ]
     computed = row.kind is not FunctionKind.CAST and not row.internal
     if not alike:
-        args, type_ = polymorphic(row, declared, args, type_)
+        args, type_ = polymorphic_bpchar_call(row, declared, args, type_)
         return args, type_.bare() if computed else type_
     there = [index for index in alike if not is_null(args[index])] or alike
-    common = numeric.unify([args[index].type.element or args[index].type for index in there])
+    common = numeric.unify_numeric_types(
+        [args[index].type.element or args[index].type for index in there]
+    )
     shaped = list(args)
     for index in alike:
         array = args[index].type.element is not None
-        shaped[index] = reshaped(binding, args[index], array_of(common) if array else common)
+        shaped[index] = rescale_numeric(binding, args[index], array_of(common) if array else common)
     if row.result.startswith("any"):
         type_ = array_of(common) if choice.result.startswith("_") else common
     return tuple(shaped), type_.bare() if computed else type_
@@ -223,18 +237,18 @@ def numeric_call(
     assert row.numeric is not None, f"no numeric rule: {row.id}"
     types = _shapes(args) if row.numeric == "unify" else [arg.type for arg in args]
     operands = [
-        numeric.Operand(type_, is_exact(binding, arg), _integer_constant(arg), _word(arg))
+        numeric.NumericOperand(type_, is_exact(binding, arg), _integer_constant(arg), _word(arg))
         for arg, type_ in zip(args, types, strict=True)
     ]
-    outcome = numeric.determine(row.numeric, operands)
+    outcome = numeric.determine_numeric_result(row.numeric, operands)
     if outcome.operands:
         args = tuple(
             [
-                arg if shape is None else reshaped(binding, arg, shape)
+                arg if shape is None else rescale_numeric(binding, arg, shape)
                 for arg, shape in zip(args, outcome.operands, strict=True)
             ]
         )
-    type_ = outcome.result if result == "numeric" else TYPES[result]
+    type_ = outcome.result if result == "numeric" else TYPES_BY_NAME[result]
     return args, type_, outcome.exact
 
 
@@ -259,12 +273,14 @@ def _word(expr: Expr) -> str | None:
     return None
 
 
-def check_array(choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]) -> None:
+def check_variadic_array(
+    choice: OverloadChoice, exprs: Sequence[Expr], nodes: Sequence[Node]
+) -> None:
     """42804 for a VARIADIC argument of a parameter "any" that is not an array."""
     row = choice.function
     anything = row.name.endswith(ARRAY_FORM) and row.args[-1] == "any"
     if anything and exprs[-1].type.element is None:
-        raise SqlError("42804", "VARIADIC argument must be an array", position(nodes[-1]))
+        raise SqlError("42804", "VARIADIC argument must be an array", node_position(nodes[-1]))
 
 
 def cast_by_name(
@@ -273,14 +289,14 @@ def cast_by_name(
     """`int4('5')`: a function call that is a cast, when no function matches exactly
     (func_get_detail).
     """
-    if len(exprs) != 1 or name not in OIDS or name in ("unknown", "void"):
+    if len(exprs) != 1 or name not in TYPE_OIDS or name in ("unknown", "void"):
         return None
-    return coerce(binding, exprs[0], nodes[0], TYPES[name], EXPLICIT)
+    return coerce(binding, exprs[0], nodes[0], TYPES_BY_NAME[name], EXPLICIT)
 
 
 def cannot_cast(source: SqlType, target: SqlType, place: int | None) -> SqlError:
     """42846 for an explicit cast that does not exist."""
-    names = f"{display(SqlType(source.name))} to {display(SqlType(target.name))}"
+    names = f"{format_type(SqlType(source.name))} to {format_type(SqlType(target.name))}"
     by_text = "S" in (source.category, target.category)
     if by_text or postgresql.has_cast(source.name, target.name):
         return not_supported(f"the cast from {names}", place)

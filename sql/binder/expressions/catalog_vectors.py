@@ -5,9 +5,9 @@ that depend on the lower bound or on the display, as long as they apply to the c
 """
 
 from sql.binder.expressions.calls import operator
-from sql.binder.resolve.sql_functions import stand_in
+from sql.binder.resolve.sql_functions import inline_sql_function
 from sql.binder.state import Binding
-from sql.catalog.system_catalogs import vectors
+from sql.catalog.system_catalogs import vector_columns
 from sql.functions.table import function_by_id
 from sql.plan.nodes import Call, Case, Coalesce, ColumnRef, Const, Expr, SetCall
 from sql.types.sql_type import INT4, SqlType
@@ -19,22 +19,22 @@ def is_vector(binding: Binding, expr: Expr) -> bool:
     """
     if isinstance(expr, Coalesce) and len(expr.args) == 1:
         expr = expr.args[0]
-    return isinstance(expr, ColumnRef) and binding.origins.get(expr.id, (0, 0)) in vectors()
+    return isinstance(expr, ColumnRef) and binding.origins.get(expr.id, (0, 0)) in vector_columns()
 
 
 def cast_vector(binding: Binding, vector: Expr, target: SqlType) -> Expr:
     """A cast of a vector: text without braces, an array with them."""
     if target.name not in ("text", "varchar", "bpchar"):
         return Coalesce((vector,), vector.type)
-    return stand_in(binding, "pg_catalog.array_to_string($1, ' ')", (vector,))
+    return inline_sql_function(binding, "pg_catalog.array_to_string($1, ' ')", (vector,))
 
 
-def place_in_array(binding: Binding, index: Expr) -> Expr:
+def subscript_of_vector(binding: Binding, index: Expr) -> Expr:
     """The array subscript that corresponds to a vector subscript."""
     return operator(binding, "+", (index, Const(1, INT4)), [None, None], None)
 
 
-def subscripts(binding: Binding, vector: Expr, dimension: Expr) -> SetCall:
+def vector_subscripts(binding: Binding, vector: Expr, dimension: Expr) -> SetCall:
     """generate_subscripts(vector, dimension); a vector has one dimension."""
     one = Const(1, INT4)
     first = operator(binding, "=", (dimension, one), [None, None], None)

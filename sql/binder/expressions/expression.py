@@ -17,27 +17,31 @@ from pglast import ast
 from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQLValueFunctionOp
 
 from sql.binder.expressions import sql_json
-from sql.binder.expressions.arrays import array_constructor, cast_constructor, subscripted
+from sql.binder.expressions.arrays import array_constructor, array_subscript, cast_constructor
 from sql.binder.expressions.calls import cannot_cast
 from sql.binder.expressions.catalog_vectors import cast_vector, is_vector
 from sql.binder.expressions.function_calls import function_call
 from sql.binder.expressions.grouping_sets import grouping_call
-from sql.binder.expressions.operators import case_condition, check_subject, operator_expression
+from sql.binder.expressions.operators import (
+    case_condition,
+    check_single_evaluation,
+    operator_expression,
+)
 from sql.binder.expressions.rows import cast_row, row_record, row_value
 from sql.binder.expressions.subqueries import negated_subquery, subquery
-from sql.binder.expressions.whole_rows import row_parts, whole_row
+from sql.binder.expressions.whole_rows import expanded_row_fields, whole_row
 from sql.binder.resolve.catalog_lookup import existing_schemas
 from sql.binder.resolve.coercion import (
     EXPLICIT,
+    apply_modifier,
     coerce,
+    coerce_implicitly,
     decimal_constant,
     float_literal,
-    implicit,
-    modified,
-    named_parameter,
+    reg_parameter,
     to_boolean,
 )
-from sql.binder.resolve.collations import check_collation, note
+from sql.binder.resolve.collations import check_collation, set_collation
 from sql.binder.resolve.column_lookup import (
     find_column,
     find_item,
@@ -45,15 +49,23 @@ from sql.binder.resolve.column_lookup import (
     qualified_column,
 )
 from sql.binder.resolve.expression_domain import domain_of
-from sql.binder.resolve.type_names import declared
+from sql.binder.resolve.type_names import declared_type
 from sql.binder.resolve.unified_types import to_common_type
 from sql.binder.state import Binding, Scope
 from sql.binder.stored.domain_checks import checked_value
 from sql.errors import SqlError, not_supported
-from sql.functions.table import cast
-from sql.parser.syntax import Node, at, is_a, location, position, unsupported, value_function_name
-from sql.plan.bpchar_calls import extreme
-from sql.plan.conditions import joined
+from sql.functions.table import find_cast
+from sql.parser.syntax import (
+    Node,
+    is_a,
+    location,
+    node_position,
+    offset_to_position,
+    unsupported_at,
+    value_function_name,
+)
+from sql.plan.bpchar_calls import bpchar_extreme
+from sql.plan.conditions import connect_conditions
 from sql.plan.nodes import (
     BoolOp,
     Call,
@@ -67,12 +79,12 @@ from sql.plan.nodes import (
     Test,
     is_null,
 )
-from sql.types.comparability import check_extreme
+from sql.types.comparability import check_greatest_least
 from sql.types.datetime.typmods import time_typmod
-from sql.types.limits import check_row
+from sql.types.limits import check_row_field_count
 from sql.types.sql_type import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
 
-Binder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
+ExpressionBinder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
 NULL_NODE: Final = ast.A_Const(isnull=True)
 
 
@@ -80,7 +92,7 @@ def expression(binding: Binding, scope: Scope, node: Node) -> Expr:
     """Bind one expression. An untyped literal or parameter stays untyped."""
     binder = _BINDERS.get(type(node))
     if binder is None:
-        raise unsupported(_describe(node), node)
+        raise unsupported_at(_describe(node), node)
     return binder(binding, scope, node)
 
 
@@ -121,7 +133,7 @@ def _constant(binding: Binding, _scope: Scope, node: Node) -> Expr:
         case ast.Boolean():
             return Const(bool(value.boolval), BOOL)
         case _:
-            raise unsupported("a bit string", node)
+            raise unsupported_at("a bit string", node)
 
 
 def _number(text: str, node: Node) -> Const:
@@ -134,23 +146,29 @@ def _number(text: str, node: Node) -> Const:
     exact = Decimal(text.replace("_", "")) if whole is None else Decimal(whole)
     if exact.adjusted() > 200 or exact.adjusted() < -200:
         detail = "A numeric holds at most 38 digits."
-        raise SqlError("22003", "value overflows numeric format", position(node), detail=detail)
-    return decimal_constant(exact, position(node))
+        raise SqlError(
+            "22003", "value overflows numeric format", node_position(node), detail=detail
+        )
+    return decimal_constant(exact, node_position(node))
 
 
 def _parameter(binding: Binding, _scope: Scope, node: Node) -> Expr:
     if binding.substitutes:
         return binding.substitutes[-1][(node.number or 1) - 1]
-    return named_parameter(binding, binding.parameter(node.number or 0, node.location), node)
+    return reg_parameter(binding, binding.parameter(node.number or 0, node.location), node)
 
 
 def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
     fields = node.fields
     if is_a(fields[-1], ast.A_Star):
-        raise SqlError("0A000", 'row expansion via "*" is not supported here', at(node.location))
+        raise SqlError(
+            "0A000",
+            'row expansion via "*" is not supported here',
+            offset_to_position(node.location),
+        )
     if scope.clause == "DEFAULT":
         message = "cannot use column reference in DEFAULT expression"
-        raise SqlError("0A000", message, at(node.location))
+        raise SqlError("0A000", message, offset_to_position(node.location))
     if len(fields) > 1:
         qualifier = [field.sval for field in fields[:-1]]
         return qualified_column(binding, scope, qualifier, fields[-1].sval, node.location)
@@ -164,7 +182,7 @@ def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
     whole = None if item is None else whole_row(binding, scope, node)
     if whole is not None:
         if whole.of_table:
-            raise not_supported("a reference to a whole row", at(node.location))
+            raise not_supported("a reference to a whole row", offset_to_position(node.location))
         return row_record(binding, whole)
     raise missing_column(scope, name, node.location)
 
@@ -174,8 +192,8 @@ def _value_function(binding: Binding, scope: Scope, node: Node) -> Expr:
     found = _current_value(binding, scope, node)
     if node.typmod < 0:
         return found
-    typmod = time_typmod(found.type.name, [node.typmod], at(node.location))
-    return modified(found, replace(found.type, typmod=typmod), EXPLICIT)
+    typmod = time_typmod(found.type.name, [node.typmod], offset_to_position(node.location))
+    return apply_modifier(found, replace(found.type, typmod=typmod), EXPLICIT)
 
 
 def _current_value(binding: Binding, _scope: Scope, node: Node) -> Expr:
@@ -209,27 +227,29 @@ def _current_value(binding: Binding, _scope: Scope, node: Node) -> Expr:
         case SQLValueFunctionOp.SVFOP_CURRENT_SCHEMA:
             return Const(next(existing_schemas(context, context.creation_path), None), NAME)
         case _:
-            raise unsupported(value_function_name(node).upper(), node)
+            raise unsupported_at(value_function_name(node).upper(), node)
 
 
 def _local_now(binding: Binding, target: str) -> Expr:
     """The transaction's start in the session's zone."""
     binding.uses_now = True
-    row = cast("timestamptz", target)
+    row = find_cast("timestamptz", target)
     assert row is not None, "timestamptz casts to date and timestamp"
     zone = Const(binding.context.timezone, TEXT)
     return Call(row, (Const(binding.context.now, TIMESTAMPTZ), zone), SqlType(target))
 
 
 def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:
-    raise SqlError("42601", "DEFAULT is not allowed in this context", at(node.location))
+    raise SqlError(
+        "42601", "DEFAULT is not allowed in this context", offset_to_position(node.location)
+    )
 
 
 # --- casts -------------------------------------------------------------------------------------
 
 
 def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
-    target, domain = declared(binding, node.typeName)
+    target, domain = declared_type(binding, node.typeName)
     done = _cast_to(binding, scope, node, target)
     if domain is not None:
         done = checked_value(binding, done, domain)
@@ -250,7 +270,7 @@ def _cast_to(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Exp
     if done is None:
         # The place of a cast is that of `::`, or of the keyword CAST; without one, of the argument.
         place = node.location if (node.location or -1) >= 0 else location(node.arg)
-        raise cannot_cast(expr.type, target, at(place))
+        raise cannot_cast(expr.type, target, offset_to_position(place))
     return done if target.typmod != -1 else _without_modifier(done, target)
 
 
@@ -267,7 +287,7 @@ def _collate(binding: Binding, scope: Scope, node: Node) -> Expr:
     collation = check_collation(binding, node, expr.type)
     # Not the same expression to DISTINCT, GROUP BY and ORDER BY, though the same value.
     made = expr if isinstance(expr, Const | Param) else Coalesce((expr,), expr.type)
-    return note(binding, made, collation)
+    return set_collation(binding, made, collation)
 
 
 # --- logic -------------------------------------------------------------------------------------
@@ -316,13 +336,13 @@ def _null_test(binding: Binding, scope: Scope, node: Node) -> Expr:
     test = Test.IS_NULL if node.nulltesttype == NullTestType.IS_NULL else Test.IS_NOT_NULL
     if is_a(node.arg, ast.RowExpr):
         # A row is NULL if all of its columns are, and not NULL if none is.
-        fields = row_parts(binding, scope, node.arg)
+        fields = expanded_row_fields(binding, scope, node.arg)
         parts = [_tested(binding, scope, part, test) for part in fields]
-        check_row(len(parts), at(node.arg.location))
-        return joined(BoolOp.AND, parts) if parts else Const(True, BOOL)
+        check_row_field_count(len(parts), offset_to_position(node.arg.location))
+        return connect_conditions(BoolOp.AND, parts) if parts else Const(True, BOOL)
     whole = whole_row(binding, scope, node.arg)
     if whole is not None:
-        return joined(BoolOp.AND, [IsTest(test, expr, BOOL) for expr in whole.exprs])
+        return connect_conditions(BoolOp.AND, [IsTest(test, expr, BOOL) for expr in whole.exprs])
     return _tested(binding, scope, node.arg, test)
 
 
@@ -336,7 +356,7 @@ def _tested(binding: Binding, scope: Scope, node: Node, test: Test) -> Expr:
         arg = binding.parameter(index, place)
         binding.undetermined.setdefault(index, place)
     elif arg.type.name == "record":
-        raise not_supported("IS NULL of a row that is computed", position(node))
+        raise not_supported("IS NULL of a row that is computed", node_position(node))
     return IsTest(test, arg, BOOL)
 
 
@@ -347,11 +367,11 @@ def _case(binding: Binding, scope: Scope, node: Node) -> Expr:
     subject: Expr | None = None
     if node.arg is not None:
         subject = expression(binding, scope, node.arg)
-        check_subject(subject, node.arg)
+        check_single_evaluation(subject, node.arg)
         if subject.type.name == "unknown" and isinstance(subject, Const):
             subject = Const(subject.value, TEXT)
         elif subject.type.name == "unknown":
-            subject = implicit(binding, subject, node.arg, TEXT)
+            subject = coerce_implicitly(binding, subject, node.arg, TEXT)
     conditions: list[Expr] = []
     results: list[Expr] = []
     for when in node.args:
@@ -384,8 +404,8 @@ def _extreme(binding: Binding, scope: Scope, node: Node) -> Expr:
     greatest = node.op == MinMaxOp.IS_GREATEST
     args = [expression(binding, scope, arg) for arg in node.args]
     exprs, type_ = to_common_type(binding, args, node.args, "GREATEST" if greatest else "LEAST")
-    check_extreme(type_)
-    return extreme(greatest, exprs, type_)
+    check_greatest_least(type_)
+    return bpchar_extreme(greatest, exprs, type_)
 
 
 def _merge_action(_binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -393,10 +413,10 @@ def _merge_action(_binding: Binding, scope: Scope, node: Node) -> Expr:
         if level.merge_action is not None:
             return level.merge_action
     message = "MERGE_ACTION() can only be used in the RETURNING list of a MERGE command"
-    raise SqlError("42601", message, at(node.location))
+    raise SqlError("42601", message, offset_to_position(node.location))
 
 
-def _without_sets(binder: Binder, what: str) -> Binder:
+def _without_sets(binder: ExpressionBinder, what: str) -> ExpressionBinder:
     """The binder, for an expression that must not have set-returning functions in it."""
 
     def bound(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -409,13 +429,13 @@ def _without_sets(binder: Binder, what: str) -> Binder:
     return bound
 
 
-_BINDERS: Final[dict[type, Binder]] = {
+_BINDERS: Final[dict[type, ExpressionBinder]] = {
     ast.A_ArrayExpr: array_constructor,
     ast.A_Const: _constant,
     ast.ColumnRef: _column,
     ast.ParamRef: _parameter,
     ast.A_Expr: operator_expression,
-    ast.A_Indirection: subscripted,
+    ast.A_Indirection: array_subscript,
     ast.BoolExpr: _logical,
     ast.FuncCall: function_call,
     ast.GroupingFunc: grouping_call,

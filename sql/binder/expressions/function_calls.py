@@ -6,65 +6,69 @@ from typing import Final
 
 from pglast import ast
 
-from sql.binder.expressions.call_rewrites import rewritten
+from sql.binder.expressions.call_rewrites import rewrite_call
 from sql.binder.expressions.calls import (
-    TYPES,
-    applied,
+    TYPES_BY_NAME,
+    apply_overload,
     cast_by_name,
-    check_array,
-    converted,
+    check_variadic_array,
+    converted_arguments,
     numeric_call,
-    polymorphic_shapes,
+    polymorphic_call,
     refuse_aggregate_forms,
 )
 from sql.binder.expressions.grouping_sets import (
+    clause_display_name,
     innermost_level,
     matching_key,
-    refuse_groupings,
-    shown_clause,
+    refuse_nested_aggregates,
 )
-from sql.binder.expressions.hypothetical_sets import HYPOTHETICAL, hypothetical_set
-from sql.binder.expressions.json_rows import TAKING_ROWS, json_of_row, row_argument
-from sql.binder.expressions.ordered_sets import check_within, keys_within, sorted_nodes
-from sql.binder.expressions.pattern_folding import folded
-from sql.binder.expressions.row_aggregates import aggregated, chosen_name
+from sql.binder.expressions.hypothetical_sets import HYPOTHETICAL_SET_FUNCTIONS, hypothetical_set
+from sql.binder.expressions.json_rows import ROW_TAKING_FUNCTIONS, json_of_row, row_argument
+from sql.binder.expressions.ordered_sets import (
+    check_within_group,
+    within_group_keys,
+    within_group_nodes,
+)
+from sql.binder.expressions.pattern_folding import fold_pattern
+from sql.binder.expressions.row_aggregates import aggregate_lookup_name, bind_aggregate_argument
 from sql.binder.expressions.sequence_calls import sequence_call
 from sql.binder.expressions.session_calls import (
-    ACTING,
-    NUMBERS,
-    session_value,
-    sets_something,
-    transaction_number,
+    SIDE_EFFECT_FUNCTIONS,
+    TRANSACTION_NUMBER_FUNCTIONS,
+    changes_settings,
+    session_call_parameter,
+    transaction_number_call,
 )
 from sql.binder.expressions.set_returning import set_call
-from sql.binder.expressions.sort_keys import argument_key, sort_key
+from sql.binder.expressions.sort_keys import argument_sort_key, expression_sort_key
 from sql.binder.expressions.system_calls import system_call
 from sql.binder.expressions.windows import window_call
 from sql.binder.resolve import postgresql_functions as postgresql
 from sql.binder.resolve.catalog_lookup import existing_schemas, qualifying_schema
-from sql.binder.resolve.coercion import float_literal, implicit, to_boolean, zone_arguments
-from sql.binder.resolve.collations import note_computed
+from sql.binder.resolve.coercion import coerce_implicitly, float_literal, to_boolean, zone_arguments
+from sql.binder.resolve.collations import set_computed_collation
 from sql.binder.resolve.expression_domain import domain_of_call, type_of_domain
 from sql.binder.resolve.function_choice import (
-    arguments_of,
+    convert_arguments,
     find_function,
     function_signature,
-    refuse_names,
+    refuse_named_arguments,
     returns_set,
 )
-from sql.binder.resolve.overloads import Choice
+from sql.binder.resolve.overloads import OverloadChoice
 from sql.binder.resolve.styled_arguments import styled_arguments
 from sql.binder.state import BindContext, Binding, Scope
-from sql.binder.stored.sequence_values import CALLS as SEQUENCE_CALLS
+from sql.binder.stored.sequence_values import SEQUENCE_FUNCTIONS as SEQUENCE_CALLS
 from sql.catalog.objects import Domain
 from sql.catalog.oids import schema_oid
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function
 from sql.functions.table import FunctionKind, function_by_id, functions
-from sql.parser.named_arguments import has_names
-from sql.parser.syntax import Node, at, is_a, location, position, strings
+from sql.parser.named_arguments import has_named_arguments
+from sql.parser.syntax import Node, is_a, location, node_position, offset_to_position, string_values
 from sql.plan.nodes import Aggregate, Const, Expr, Param, SortKey
 from sql.types.comparability import check_equality
-from sql.types.limits import check_arguments
+from sql.types.limits import check_argument_count
 from sql.types.sql_type import BOOL, FLOAT8, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ, VOID
 
 AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY", "DISTINCT ON"})
@@ -88,23 +92,25 @@ _INTERNAL: Final = frozenset({"narrow", "assign", "array", "subscript", "slice"}
 
 def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A FuncCall: a plain function, an aggregate, or a constant of the session."""
-    node, given = rewritten(node), node
-    names = strings(node.funcname)
+    node, given = rewrite_call(node), node
+    names = string_values(node.funcname)
     name = names[-1]
-    check_arguments(len(node.args or ()), at(node.location))
+    check_argument_count(len(node.args or ()), offset_to_position(node.location))
     _check_schema(binding, names, node)
-    refuse_names(binding, scope, node)
+    refuse_named_arguments(binding, scope, node)
     if node.over is not None:
         return window_call(binding, scope, node)
     _check_forms(node, name)
-    if node.agg_within_group and name in HYPOTHETICAL:
+    if node.agg_within_group and name in HYPOTHETICAL_SET_FUNCTIONS:
         return _hypothetical(binding, scope, node)
     if _is_aggregate(name):
-        if has_names(given.args or ()):
-            raise SqlError("0A000", "aggregates cannot use named arguments", at(node.location))
+        if has_named_arguments(given.args or ()):
+            raise SqlError(
+                "0A000", "aggregates cannot use named arguments", offset_to_position(node.location)
+            )
         return _aggregate(binding, scope, node, name)
     if not functions(name) and postgresql.is_aggregate(name):
-        raise not_supported(f"the aggregate {name}", at(node.location))
+        raise not_supported(f"the aggregate {name}", offset_to_position(node.location))
     found = _plain_call(binding, scope, node, names)
     # Whether there is such a function at all is asked first.
     refuse_aggregate_forms(node, name)
@@ -119,8 +125,8 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
         binding.uses_now = binding.uses_now or name in _CLOCK
         binding.uses_session = True
         return _SESSION[name](binding.context)
-    if name in NUMBERS and not node.args:
-        return transaction_number(binding, name, scope, at(place))
+    if name in TRANSACTION_NUMBER_FUNCTIONS and not node.args:
+        return transaction_number_call(binding, name, scope, offset_to_position(place))
     if returns_set(name):
         return set_call(binding, scope, node)
     row = json_of_row(binding, scope, node, name)
@@ -128,27 +134,29 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
         return row
     nodes = node.args or ()
     exprs = [_plain_argument(binding, scope, name, nodes, index) for index in range(len(nodes))]
-    constant = _setting(binding, name, exprs, nodes, at(place))
+    constant = _setting(binding, name, exprs, nodes, offset_to_position(place))
     if constant is None:
-        constant = system_call(binding, name, exprs, nodes, at(place))
+        constant = system_call(binding, name, exprs, nodes, offset_to_position(place))
     if constant is not None:
         return constant
     # What is written with the table's own names stands in its rewritings only.
     if name in _INTERNAL or (name.startswith("meridian_") and not binding.substitutes):
-        raise undefined_function(function_signature(name, exprs), at(place))
+        raise undefined_function(function_signature(name, exprs), offset_to_position(place))
     if not functions(name) or _no_exact(name, exprs):
         by_cast = cast_by_name(binding, name, exprs, nodes)
         if by_cast is not None:
             return by_cast
     if name in _SET_RETURNING:
-        raise not_supported(f"the set-returning function {name}", at(place))
+        raise not_supported(f"the set-returning function {name}", offset_to_position(place))
     variadic = bool(node.func_variadic)
     choice = find_function(name, exprs, ".".join(names), place, variadic=variadic)
-    check_array(choice, exprs, nodes)
-    if name in ACTING:
-        args = converted(binding, choice, exprs, nodes)
-        return session_value(binding, name, args, TYPES[choice.result], at(place))
-    return folded(applied(binding, choice, exprs, nodes))
+    check_variadic_array(choice, exprs, nodes)
+    if name in SIDE_EFFECT_FUNCTIONS:
+        args = converted_arguments(binding, choice, exprs, nodes)
+        return session_call_parameter(
+            binding, name, args, TYPES_BY_NAME[choice.result], offset_to_position(place)
+        )
+    return fold_pattern(apply_overload(binding, choice, exprs, nodes))
 
 
 def _plain_argument(
@@ -158,7 +166,7 @@ def _plain_argument(
     rows = [row for row in functions(name) if len(row.args) == len(nodes)]
     is_float = {row.args[index] for row in rows} == {"float8"}
     literal = float_literal(binding, nodes[index], FLOAT8) if is_float else None
-    row = row_argument(binding, scope, nodes[index]) if name in TAKING_ROWS else None
+    row = row_argument(binding, scope, nodes[index]) if name in ROW_TAKING_FUNCTIONS else None
     return row or literal or binding.expression(scope, nodes[index])
 
 
@@ -168,9 +176,9 @@ def _no_exact(name: str, exprs: Sequence[Expr]) -> bool:
 
 
 def _check_forms(node: Node, name: str) -> None:
-    place = at(node.location)
+    place = offset_to_position(node.location)
     if not node.agg_star:
-        check_within(node, name)
+        check_within_group(node, name)
     if not node.agg_within_group and _is_window(name):
         message = f"window function {name} requires an OVER clause"
         raise SqlError("42809", message, place)
@@ -185,7 +193,9 @@ def _check_schema(binding: Binding, names: Sequence[str], node: Node) -> None:
         return
     scope = Scope()
     exprs = [binding.expression(scope, arg) for arg in node.args or () if _is_constant(arg)]
-    raise undefined_function(function_signature(".".join(names), exprs), at(node.location))
+    raise undefined_function(
+        function_signature(".".join(names), exprs), offset_to_position(node.location)
+    )
 
 
 def _is_constant(node: Node) -> bool:
@@ -254,10 +264,10 @@ def _setting(
     if name != "current_setting" or not 1 <= len(exprs) <= 2:
         return None
     types = (TEXT, BOOL)[: len(exprs)]
-    args = arguments_of(binding, name, exprs, nodes, types, place)
+    args = convert_arguments(binding, name, exprs, nodes, types, place)
     first = args[0]
-    if sets_something(binding) or not all(isinstance(arg, Const) for arg in args):
-        return session_value(binding, name, args, TEXT, position(nodes[0]))
+    if changes_settings(binding) or not all(isinstance(arg, Const) for arg in args):
+        return session_call_parameter(binding, name, args, TEXT, node_position(nodes[0]))
     assert isinstance(first, Const), "all of them are constants"
     if not isinstance(first.value, str):
         return Const(None, TEXT)
@@ -279,7 +289,7 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     """An aggregate: registered with the query level it belongs to, where it is a column
     (check_agglevels).
     """
-    nodes = (*sorted_nodes(node), *(node.args or ()))
+    nodes = (*within_group_nodes(node), *(node.args or ()))
     exprs, filter_, order = _aggregate_parts(binding, scope, node)
     if node.agg_within_group:
         exprs = [*(key.expr for key in order), *exprs]
@@ -287,18 +297,18 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     level = _level(binding, scope, exprs, order, filter_)
     _check_level(level, scope, node)
     row = choice.function
-    args = converted(binding, choice, exprs, nodes)
+    args = converted_arguments(binding, choice, exprs, nodes)
     args = styled_arguments(binding, row, args, choice.result, distinct=bool(node.agg_distinct))
-    (args, type_), exact = polymorphic_shapes(binding, choice, args), True
+    (args, type_), exact = polymorphic_call(binding, choice, args), True
     if row.numeric is not None:
         args, type_, exact = numeric_call(binding, row, args, choice.result)
     args = (*args, *zone_arguments(binding, row))
-    order = keys_within(node, args, order)
+    order = within_group_keys(node, args, order)
     distinct = bool(node.agg_distinct)
     if distinct and len(args) == 1 and args[0].type.name == "unknown":
-        args = (implicit(binding, args[0], nodes[0], TEXT),)
+        args = (coerce_implicitly(binding, args[0], nodes[0], TEXT),)
     for arg, part in zip(args if distinct else (), nodes, strict=False):
-        check_equality(arg.type, position(part))
+        check_equality(arg.type, node_position(part))
     if distinct:
         order = _distinct_order(exprs, args, order, node)
     domain = domain_of_call(binding, row, exprs)
@@ -322,7 +332,7 @@ def _registered(
     if column is None:
         name = aggregate.function.name
         column = level.aggregates[aggregate] = binding.new_column(name, aggregate.type)
-        note_computed(binding, column, aggregate.args)
+        set_computed_collation(binding, column, aggregate.args)
         if domain is not None:
             binding.domains[column.id] = domain
         if not exact:
@@ -351,9 +361,11 @@ def _aggregate_parts(
     outer = scope.in_aggregate
     scope.in_aggregate = True
     try:
-        exprs = [aggregated(binding, scope, node, arg) for arg in node.args or ()]
+        exprs = [bind_aggregate_argument(binding, scope, node, arg) for arg in node.args or ()]
         # What an ordered-set aggregate sorts is an argument of it: a literal may be of any type.
-        key = argument_key if node.agg_within_group and not hypothetical else sort_key
+        key = (
+            argument_sort_key if node.agg_within_group and not hypothetical else expression_sort_key
+        )
         order = [key(binding, scope, item) for item in node.agg_order or ()]
         filter_ = None
         if node.agg_filter is not None:
@@ -367,13 +379,15 @@ def _aggregate_parts(
     return exprs, filter_, order
 
 
-def _aggregate_choice(binding: Binding, node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
+def _aggregate_choice(
+    binding: Binding, node: Node, name: str, exprs: Sequence[Expr]
+) -> OverloadChoice:
     if node.agg_star and name != "count":
-        raise undefined_function(f"{name}()", at(node.location))
+        raise undefined_function(f"{name}()", offset_to_position(node.location))
     if not exprs and not node.agg_star and name == "count":
         message = f"{name}(*) must be used to call a parameterless aggregate function"
-        raise SqlError("42809", message, at(node.location))
-    return find_function(chosen_name(binding, node, exprs), exprs, name, node.location)
+        raise SqlError("42809", message, offset_to_position(node.location))
+    return find_function(aggregate_lookup_name(binding, node, exprs), exprs, name, node.location)
 
 
 def _level(
@@ -385,16 +399,16 @@ def _level(
 ) -> Scope:
     parts = [*exprs, *(key.expr for key in order), *(() if filter_ is None else (filter_,))]
     level = innermost_level(scope, parts)
-    refuse_groupings(binding, level, parts)
+    refuse_nested_aggregates(binding, level, parts)
     return level
 
 
 def _check_level(level: Scope, scope: Scope, node: Node) -> None:
-    place = at(node.location)
+    place = offset_to_position(node.location)
     if level.in_aggregate and level.clause != "FILTER":
         raise grouping_error("aggregate function calls cannot be nested", place)
     if level.clause not in AGGREGATE_CLAUSES:
-        message = f"aggregate functions are not allowed in {shown_clause(level, scope)}"
+        message = f"aggregate functions are not allowed in {clause_display_name(level, scope)}"
         raise grouping_error(message, place)
 
 
@@ -406,7 +420,7 @@ def _distinct_order(
     """
     if not args:
         message = "DISTINCT specified, but count has no arguments"
-        raise SqlError("42809", message, at(node.location))
+        raise SqlError("42809", message, offset_to_position(node.location))
     became: dict[Expr, Expr] = {}
     for expr, arg in zip(exprs, args, strict=False):  # A row's zone comes behind.
         # A parameter may have got its type meanwhile.
@@ -419,7 +433,7 @@ def _distinct_order(
             message = (
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
             )
-            raise SqlError("42P10", message, at(_place(item.node)))
+            raise SqlError("42P10", message, offset_to_position(_place(item.node)))
         keys.append(replace(key, expr=became[found]))
     return keys
 

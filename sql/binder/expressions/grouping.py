@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from sql.binder.expressions.grouping_sets import grouping_columns, matching_key
-from sql.binder.resolve.collations import note_column
+from sql.binder.resolve.collations import set_column_collation
 from sql.binder.state import Binding, Scope
 from sql.errors import grouping_error, not_supported
 from sql.functions.table import is_immutable
 from sql.plan.nodes import Call, ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
-from sql.plan.traverse import children, rewritten_plan, rewritten_set, with_children
+from sql.plan.traverse import child_expressions, rewrite_children, rewrite_plan, rewrite_set_call
 from sql.types.comparability import check_equality
 
 
@@ -72,14 +72,14 @@ class Grouping:
             if expr.id in self.scope.ids:
                 return self._dependent(expr) or self._refuse(expr, inner=inner)
             if expr.id in self.scope.grouped_sets:
-                rewritten_set(self.scope.grouped_sets[expr.id], self.rewrite)
+                rewrite_set_call(self.scope.grouped_sets[expr.id], self.rewrite)
                 raise not_supported("a set that is grouped by, and returned as well")
             return expr
         if isinstance(expr, Subquery):
             args = tuple([self._rewrite(arg, inner=inner) for arg in expr.args])
-            plan = rewritten_plan(expr.plan, lambda part: self._rewrite(part, inner=True))
+            plan = rewrite_plan(expr.plan, lambda part: self._rewrite(part, inner=True))
             return Subquery(expr.kind, plan, args, expr.type)
-        return with_children(expr, lambda part: self._rewrite(part, inner=inner))
+        return rewrite_children(expr, lambda part: self._rewrite(part, inner=inner))
 
     def _key(self, expr: Expr) -> PlanColumn | None:
         key = matching_key(expr, self.keys)
@@ -120,7 +120,7 @@ def _is_constant(expr: Expr) -> bool:
         return False
     if isinstance(expr, Call) and not is_immutable(expr.function):
         return False
-    return all(map(_is_constant, children(expr)))
+    return all(map(_is_constant, child_expressions(expr)))
 
 
 def _primary_key(binding: Binding, scope: Scope, column: ColumnId) -> Sequence[Expr] | None:
@@ -164,6 +164,6 @@ def key_columns(binding: Binding, keys: Sequence[Expr]) -> dict[Expr, PlanColumn
         column = binding.new_column("key", key.type)
         if isinstance(key, ColumnRef):
             binding.follow(column.id, key.id)
-        note_column(binding, column, key)
+        set_column_collation(binding, column, key)
         columns[key] = column
     return columns

@@ -15,9 +15,9 @@ from pglast.enums import GroupingSetKind
 
 from sql.binder.state import Binding, GroupingCall, Scope
 from sql.errors import SqlError, grouping_error
-from sql.parser.syntax import Node, at, is_a, position
+from sql.parser.syntax import Node, is_a, node_position, offset_to_position
 from sql.plan.nodes import ColumnId, Expr, PlanColumn
-from sql.plan.renumbering import references, same_expression
+from sql.plan.renumbering import column_refs, is_same_expression
 from sql.plan.traverse import column_ids, has_subquery
 from sql.types.sql_type import INT4
 
@@ -41,7 +41,7 @@ class GroupClause:
 
 def group_clause(nodes: Sequence[Node], key: _Key, *, distinct: bool) -> GroupClause:
     """Bind GROUP BY; `key` binds one expression. `distinct`: equal sets count once."""
-    if not any(map(is_set, nodes)):
+    if not any(map(is_grouping_set, nodes)):
         keys = [key(part) for node in nodes for part in _row_parts(node)]
         return GroupClause(tuple(dict.fromkeys(keys)), None)
     items = [_item(node, key) for node in nodes]
@@ -51,7 +51,7 @@ def group_clause(nodes: Sequence[Node], key: _Key, *, distinct: bool) -> GroupCl
         if total > SETS_MAX:
             message = f"too many grouping sets present (maximum {SETS_MAX})"
             place = next(node.location for node in nodes if is_a(node, ast.GroupingSet))
-            raise SqlError("54001", message, at(place))
+            raise SqlError("54001", message, offset_to_position(place))
     sets = [
         tuple(dict.fromkeys(expr for part in parts for expr in part)) for parts in product(*items)
     ]
@@ -61,7 +61,7 @@ def group_clause(nodes: Sequence[Node], key: _Key, *, distinct: bool) -> GroupCl
     return GroupClause(tuple(dict.fromkeys(keys)), tuple(sets))
 
 
-def is_set(node: Node) -> bool:
+def is_grouping_set(node: Node) -> bool:
     """Whether it is GROUPING SETS, ROLLUP, CUBE, or the empty set."""
     return is_a(node, ast.GroupingSet)
 
@@ -88,7 +88,7 @@ def _item(node: Node, key: _Key) -> list[_Set]:
         case GroupingSetKind.GROUPING_SET_CUBE:
             if len(node.content) > _CUBE_MAX:
                 message = f"CUBE is limited to {_CUBE_MAX} elements"
-                raise SqlError("54011", message, at(node.location))
+                raise SqlError("54011", message, offset_to_position(node.location))
             parts = _elements(node, key)
             counts = range(len(parts), -1, -1)
             return [_joined(some) for count in counts for some in combinations(parts, count)]
@@ -110,7 +110,9 @@ def _joined(parts: Sequence[_Set]) -> _Set:
 def grouping_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """GROUPING(..): a column of the level, resolved when the keys are known."""
     if len(node.args) > _ARGUMENTS_MAX:
-        raise SqlError("54023", "GROUPING must have fewer than 32 arguments", at(node.location))
+        raise SqlError(
+            "54023", "GROUPING must have fewer than 32 arguments", offset_to_position(node.location)
+        )
     around, scope.in_aggregate = scope.in_aggregate, True
     try:
         args = tuple([binding.expression(scope, arg) for arg in node.args])
@@ -118,19 +120,21 @@ def grouping_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         scope.in_aggregate = around
     level = innermost_level(scope, args)
     if level.clause not in GROUPING_CLAUSES:
-        message = f"grouping operations are not allowed in {shown_clause(level, scope)}"
-        raise grouping_error(message, at(node.location))
+        message = f"grouping operations are not allowed in {clause_display_name(level, scope)}"
+        raise grouping_error(message, offset_to_position(node.location))
     if level.in_aggregate:
-        raise grouping_error("aggregate function calls cannot be nested", at(node.location))
+        raise grouping_error(
+            "aggregate function calls cannot be nested", offset_to_position(node.location)
+        )
     known = level.groupings.get(args)
     if known is None:
-        places = tuple([position(arg) for arg in node.args])
+        places = tuple([node_position(arg) for arg in node.args])
         column = binding.new_column("grouping", INT4)
         known = level.groupings[args] = GroupingCall(column, places, level.clause == "HAVING")
     return binding.reference(known.column, node.location)
 
 
-def shown_clause(level: Scope, scope: Scope) -> str:
+def clause_display_name(level: Scope, scope: Scope) -> str:
     """The name of the clause that a level is binding; `scope` is inside it."""
     if level.clause == "FROM":
         return "functions in FROM" if level is scope else "FROM clause of their own query level"
@@ -147,11 +151,11 @@ def innermost_level(scope: Scope, parts: Iterable[Expr]) -> Scope:
     return scope
 
 
-def refuse_groupings(binding: Binding, level: Scope, parts: Iterable[Expr]) -> None:
+def refuse_nested_aggregates(binding: Binding, level: Scope, parts: Iterable[Expr]) -> None:
     """42803 for a GROUPING call or an aggregate of the same level in an aggregate's arguments."""
     made = _columns(level)
     for part in parts:
-        for column in references(part):
+        for column in column_refs(part):
             if column.id in made:
                 message = "aggregate function calls cannot be nested"
                 raise grouping_error(message, binding.place(column))
@@ -163,7 +167,7 @@ def _columns(level: Scope) -> set[ColumnId]:
     return groupings | {column.id for column in level.aggregates.values()}
 
 
-def check_groupings(scope: Scope, keys: Sequence[Expr], *, having: bool) -> None:
+def check_grouping_arguments(scope: Scope, keys: Sequence[Expr], *, having: bool) -> None:
     """42803 for an argument of GROUPING() that is no key (finalize_grouping_exprs).
 
     Checks either the calls in HAVING or all others.
@@ -201,5 +205,5 @@ def matching_key(expr: Expr, keys: Collection[Expr]) -> Expr | None:
     if expr in keys:
         return expr
     if has_subquery(expr):
-        return next((key for key in keys if same_expression(key, expr)), None)
+        return next((key for key in keys if is_same_expression(key, expr)), None)
     return None

@@ -21,14 +21,14 @@ from sql.binder.resolve.coercion import EXPLICIT, coerce
 from sql.binder.resolve.unified_types import to_common_type
 from sql.binder.state import Binding
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at
-from sql.plan.conditions import joined
+from sql.parser.syntax import Node, offset_to_position
+from sql.plan.conditions import connect_conditions
 from sql.plan.nodes import BoolOp, Case, Const, Expr, IsTest, SortKey, Test
 from sql.plan.traverse import column_ids
-from sql.types.sql_type import BOOL, FLOAT8, INT4, INT8, display
+from sql.types.sql_type import BOOL, FLOAT8, INT4, INT8, format_type
 
-HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
-Counting: TypeAlias = Callable[[Expr | None, Expr | None], Expr]
+HYPOTHETICAL_SET_FUNCTIONS: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+RegisterCount: TypeAlias = Callable[[Expr | None, Expr | None], Expr]
 """Registers `count(* or DISTINCT second) FILTER (WHERE first)`."""
 
 
@@ -46,7 +46,7 @@ def hypothetical_set(
     directs: Sequence[Expr],
     order: Sequence[SortKey],
     filter_: Expr | None,
-    count: Counting,
+    count: RegisterCount,
 ) -> Expr:
     """The aggregate as an expression of counts."""
     name = node.funcname[-1].sval
@@ -70,9 +70,11 @@ def hypothetical_set(
 def _keys(
     binding: Binding, node: Node, name: str, directs: Sequence[Expr], order: Sequence[SortKey]
 ) -> list[_Key]:
-    place = at(node.location)
+    place = offset_to_position(node.location)
     if len(directs) != len(order):
-        shown = ", ".join(display(e.type.bare()) for e in [*directs, *(key.expr for key in order)])
+        shown = ", ".join(
+            format_type(e.type.bare()) for e in [*directs, *(key.expr for key in order)]
+        )
         hint = (
             f"To use the hypothetical-set aggregate {name}, the number of hypothetical direct"
             f" arguments (here {len(directs)}) must match the number of ordering columns"
@@ -117,7 +119,7 @@ def _equal(binding: Binding, key: _Key, node: Node) -> Expr:
 
 
 def _different(
-    binding: Binding, keys: Sequence[_Key], before: Expr, count: Counting, node: Node
+    binding: Binding, keys: Sequence[_Key], before: Expr, count: RegisterCount, node: Node
 ) -> Expr:
     """How many different keys, NULL being one, are before."""
     if len(keys) > 1:
@@ -154,4 +156,4 @@ def _any(parts: Sequence[Expr | None]) -> Expr:
 
 
 def _joined(op: BoolOp, parts: Sequence[Expr | None]) -> Expr:
-    return joined(op, [part for part in parts if part is not None])
+    return connect_conditions(op, [part for part in parts if part is not None])

@@ -13,11 +13,11 @@ from pglast.enums import JsonBehaviorType, JsonExprOp
 
 from sql.binder.resolve.coercion import ASSIGNMENT, EXPLICIT, coerce
 from sql.binder.state import Binding, Scope
-from sql.errors import SqlError, mismatch, not_supported
-from sql.parser.syntax import Node, at, position
+from sql.errors import SqlError, datatype_mismatch, not_supported
+from sql.parser.syntax import Node, node_position, offset_to_position
 from sql.plan.nodes import Const, Expr, is_null
 from sql.plan.traverse import column_ids
-from sql.types.sql_type import JSONB, TEXT, SqlType, display
+from sql.types.sql_type import JSONB, TEXT, SqlType, format_type
 
 _WORDS: Final = {
     JsonBehaviorType.JSON_BEHAVIOR_NULL: "null",
@@ -48,11 +48,11 @@ def behavior_of(node: Node, behavior: Node | None, clause: str, absent: str) -> 
         return absent
     word = _WORDS[behavior.btype]
     if word not in _ALLOWED[node.op]:
-        raise SqlError("42601", f"invalid {clause} behavior", at(behavior.location))
+        raise SqlError("42601", f"invalid {clause} behavior", offset_to_position(behavior.location))
     return word
 
 
-def answer_of(
+def behavior_with_default(
     binding: Binding, scope: Scope, node: Node, behavior: Node | None, clause: str, target: SqlType
 ) -> tuple[Expr, Expr]:
     """The behaviour and its default (Q1). `target`: the type of the result."""
@@ -67,13 +67,15 @@ def answer_of(
             "can only specify a constant, non-aggregate function, or operator expression for"
             " DEFAULT"
         )
-        raise mismatch(message, position(behavior.expr))
+        raise datatype_mismatch(message, node_position(behavior.expr))
     if any(column_ids(expr)):
-        raise not_supported("a DEFAULT that depends on columns", at(behavior.location))
+        raise not_supported(
+            "a DEFAULT that depends on columns", offset_to_position(behavior.location)
+        )
     if is_null(expr):
         return Const("default", TEXT), Const(None, target)
     if expr.type.name == "jsonb" and node.op == JsonExprOp.JSON_VALUE_OP and not _is_json(target):
-        raise not_supported("a DEFAULT of type jsonb", position(behavior.expr))
+        raise not_supported("a DEFAULT of type jsonb", node_position(behavior.expr))
     return Const("default", TEXT), _default(binding, expr, behavior.expr, clause, target)
 
 
@@ -82,17 +84,17 @@ def _default(binding: Binding, expr: Expr, node: Node, clause: str, target: SqlT
     if expr.type.name == "bool" and target.name not in ("bool", "int4"):
         if not _is_json(target) and (target.name not in ("text", "varchar") or target.typmod >= 0):
             message = f"could not coerce {clause} expression (DEFAULT) to the RETURNING type"
-            raise mismatch(message)
+            raise datatype_mismatch(message)
         # PostgreSQL makes it the JSON of a behavior, which is TRUE only where that word stands.
         expr = Const("false", JSONB)
     # A text that is too long for it is an error, where a cast would cut it off.
     context = ASSIGNMENT if target.category == "S" else EXPLICIT
     done = coerce(binding, expr, node, target, context)
     if done is None:
-        shown, wanted = display(expr.type.bare()), display(target.bare())
+        shown, wanted = format_type(expr.type.bare()), format_type(target.bare())
         message = f"cannot cast behavior expression of type {shown} to {wanted}"
         hint = f"You will need to explicitly cast the expression to type {wanted}."
-        raise SqlError("42846", message, position(node), hint=hint)
+        raise SqlError("42846", message, node_position(node), hint=hint)
     return done
 
 

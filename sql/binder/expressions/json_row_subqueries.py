@@ -14,7 +14,7 @@ from sql.binder.state import Binding, Scope
 from sql.parser.syntax import Node, alias_of, column_name, is_a
 from sql.plan.nodes import Expr, Plan, Project, Subquery, SubqueryKind
 from sql.plan.projections import ONE_ROW
-from sql.plan.traverse import column_ids, has_subquery, is_volatile_expression, substituted
+from sql.plan.traverse import column_ids, has_subquery, is_volatile_expression, substitute_columns
 from sql.types.sql_type import JSON
 
 
@@ -88,7 +88,7 @@ def _alone(plan: Plan) -> Expr | None:
         used = Counter(column_ids(expr))
         if any(used[id_] > 1 and _stands_once(part) for id_, part in made.items()):
             return None
-        expr, below = substituted(expr, made), below.input
+        expr, below = substitute_columns(expr, made), below.input
     return expr if below == ONE_ROW else None
 
 

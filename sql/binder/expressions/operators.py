@@ -6,23 +6,29 @@ from typing import Final
 from pglast import ast
 from pglast.enums import A_Expr_Kind
 
-from sql.binder.expressions.arrays import any_all
+from sql.binder.expressions.arrays import any_all_of_array
 from sql.binder.expressions.calls import operator, operator_name
-from sql.binder.expressions.rows import compared_rows, there
-from sql.binder.expressions.whole_rows import row_parts
-from sql.binder.resolve.coercion import float_literal, implicit
-from sql.binder.resolve.collations import merged
+from sql.binder.expressions.rows import whole_row_equality, whole_row_presence
+from sql.binder.expressions.whole_rows import expanded_row_fields
+from sql.binder.resolve.coercion import coerce_implicitly, float_literal
+from sql.binder.resolve.collations import merged_collation
 from sql.binder.resolve.function_choice import operator_signature
-from sql.binder.resolve.overloads import Ambiguous, choose_operator
+from sql.binder.resolve.overloads import AmbiguousOverload, choose_operator
 from sql.binder.resolve.unified_types import convert_common, select_common_type, to_common_type
 from sql.binder.state import Binding, Scope
-from sql.errors import SqlError, mismatch, not_supported, stack_depth, undefined_function
-from sql.parser.syntax import Node, at, is_a, position
-from sql.plan.bpchar_calls import trimmed
-from sql.plan.conditions import joined
+from sql.errors import (
+    SqlError,
+    datatype_mismatch,
+    not_supported,
+    statement_too_complex,
+    undefined_function,
+)
+from sql.parser.syntax import Node, is_a, node_position, offset_to_position
+from sql.plan.bpchar_calls import trim_bpchar
+from sql.plan.conditions import connect_conditions
 from sql.plan.nodes import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, Logical, Test
 from sql.plan.traverse import has_more_parts, is_volatile_anywhere, is_volatile_expression
-from sql.types.sql_type import BOOL, FLOAT8, SqlType, display
+from sql.types.sql_type import BOOL, FLOAT8, SqlType, format_type
 
 _FLOATS: Final = frozenset({"float4", "float8"})
 _COPIED_MAX: Final = 5_000
@@ -33,7 +39,7 @@ def operator_expression(binding: Binding, scope: Scope, node: Node) -> Expr:
     """Any A_Expr."""
     binder = _KINDS.get(node.kind)
     if binder is None:
-        raise not_supported("this operator syntax", at(node.location))
+        raise not_supported("this operator syntax", offset_to_position(node.location))
     return binder(binding, scope, node)
 
 
@@ -45,7 +51,9 @@ def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
     name = _name(binding, node)
     left, right = node.lexpr, node.rexpr
     if name in ("=", "<>"):
-        compared_whole = compared_rows(binding, scope, node, equal=name == "=", null_safe=False)
+        compared_whole = whole_row_equality(
+            binding, scope, node, equal=name == "=", null_safe=False
+        )
         if compared_whole is not None:
             return compared_whole
     if is_a(left, ast.RowExpr) and type(right) in ROW_COMPARISONS:
@@ -69,17 +77,17 @@ def _beside(binding: Binding, scope: Scope, other: Expr, node: Node) -> Expr:
     return literal or binding.expression(scope, node)
 
 
-def compared(
+def boolean_operator(
     binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node], place: int
 ) -> Expr:
     """An operator that must yield boolean."""
     expr = operator(binding, name, exprs, nodes, place)
     if expr.type.name != "bool":
-        shown = display(expr.type)
+        shown = format_type(expr.type)
         message = (
             f"operator {operator_signature(name, exprs)} must return type boolean, not {shown}"
         )
-        raise mismatch(message, at(place))
+        raise datatype_mismatch(message, offset_to_position(place))
     return expr
 
 
@@ -92,11 +100,13 @@ def _row_with_row(binding: Binding, scope: Scope, node: Node, name: str) -> Expr
 
 def _rows(binding: Binding, scope: Scope, name: str, left: Node, right: Node, place: int) -> Expr:
     """`(a, b) op (c, d)`, written out by columns."""
-    lefts, rights = (row_parts(binding, scope, row) for row in (left, right))
+    lefts, rights = (expanded_row_fields(binding, scope, row) for row in (left, right))
     if len(lefts) != len(rights):
-        raise SqlError("42601", "unequal number of entries in row expressions", at(place))
+        raise SqlError(
+            "42601", "unequal number of entries in row expressions", offset_to_position(place)
+        )
     if not lefts:
-        raise SqlError("0A000", "cannot compare rows of zero length", at(place))
+        raise SqlError("0A000", "cannot compare rows of zero length", offset_to_position(place))
     pairs = [
         ([binding.expression(scope, a), binding.expression(scope, b)], [a, b])
         for a, b in zip(lefts, rights, strict=True)
@@ -116,14 +126,16 @@ def row_comparison(
 ) -> Expr:
     """A comparison of rows, given by pairs of their columns (make_row_comparison_op)."""
     if len(pairs) == 1:
-        return compared(binding, name, *pairs[0], place)
+        return boolean_operator(binding, name, *pairs[0], place)
     if name in ("=", "<>"):
-        parts = tuple([compared(binding, name, exprs, nodes, place) for exprs, nodes in pairs])
+        parts = tuple(
+            [boolean_operator(binding, name, exprs, nodes, place) for exprs, nodes in pairs]
+        )
         return Logical(BoolOp.AND if name == "=" else BoolOp.OR, parts, BOOL)
     if name not in ("<", "<=", ">", ">="):
         message = f"could not determine interpretation of row comparison operator {name}"
         hint = "Row comparison operators must be associated with btree operator families."
-        raise SqlError("0A000", message, at(place), hint=hint)
+        raise SqlError("0A000", message, offset_to_position(place), hint=hint)
     return _ordered_rows(binding, name, pairs, place)
 
 
@@ -132,12 +144,12 @@ def _ordered_rows(
 ) -> Expr:
     """`a < c OR (a = c AND b < d)`; only the last column may be equal."""
     exprs, nodes = pairs[-1]
-    result = compared(binding, name, exprs, nodes, place)
+    result = boolean_operator(binding, name, exprs, nodes, place)
     for exprs, nodes in reversed(pairs[:-1]):
         for expr in exprs:
             _check_copied(expr)
-        strict = compared(binding, name[0], exprs, nodes, place)
-        equal = compared(binding, "=", exprs, nodes, place)
+        strict = boolean_operator(binding, name[0], exprs, nodes, place)
+        equal = boolean_operator(binding, "=", exprs, nodes, place)
         tail = Logical(BoolOp.AND, (equal, result), BOOL)
         result = Logical(BoolOp.OR, (strict, tail), BOOL)
     return result
@@ -153,7 +165,7 @@ def _in(binding: Binding, scope: Scope, node: Node) -> Expr:
         parts = [
             _rows_in(binding, scope, name, node.lexpr, item, node.location) for item in node.rexpr
         ]
-        return joined(BoolOp.AND if negated else BoolOp.OR, parts)
+        return connect_conditions(BoolOp.AND if negated else BoolOp.OR, parts)
     left = binding.expression(scope, node.lexpr)
     items = [_beside(binding, scope, left, item) for item in node.rexpr]
     return _in_list(binding, name, (left, node.lexpr), items, list(node.rexpr), node.location)
@@ -161,7 +173,7 @@ def _in(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def _rows_in(binding: Binding, scope: Scope, name: str, left: Node, item: Node, place: int) -> Expr:
     if not is_a(item, ast.RowExpr):
-        raise not_supported("comparing a row with something else", position(item))
+        raise not_supported("comparing a row with something else", node_position(item))
     return _rows(binding, scope, name, left, item, place)
 
 
@@ -190,8 +202,8 @@ def _in_list(
             rest = [index for index in rest if index not in alone]
     for index in rest:
         exprs, pair = [left, items[index]], [left_node, nodes[index]]
-        parts.append(compared(binding, name, exprs, pair, place))
-    return joined(BoolOp.AND if name == "<>" else BoolOp.OR, parts)
+        parts.append(boolean_operator(binding, name, exprs, pair, place))
+    return connect_conditions(BoolOp.AND if name == "<>" else BoolOp.OR, parts)
 
 
 def _list(
@@ -204,27 +216,27 @@ def _list(
     place: int,
 ) -> Expr:
     left, left_node = subject
-    merged(binding, [left, *items])
+    merged_collation(binding, [left, *items])
     converted = [
         convert_common(binding, item, node, common.bare(), "IN")
         for item, node in zip(items, nodes, strict=True)
     ]
     try:
         choice = choose_operator(name, (left.type.name, common.name))
-    except Ambiguous:
+    except AmbiguousOverload:
         choice = None
     if choice is None:
-        shown = f"{display(left.type.bare())} {name} {display(common.bare())}"
-        raise undefined_function(shown, at(place), operator=True)
-    left = implicit(binding, left, left_node, SqlType(choice.args[0]))
+        shown = f"{format_type(left.type.bare())} {name} {format_type(common.bare())}"
+        raise undefined_function(shown, offset_to_position(place), operator=True)
+    left = coerce_implicitly(binding, left, left_node, SqlType(choice.args[0]))
     if choice.args[0] != choice.args[1] or choice.args[1] != common.name:
         target = SqlType(choice.args[1])
         converted = [
-            implicit(binding, item, node, target)
+            coerce_implicitly(binding, item, node, target)
             for item, node in zip(converted, nodes, strict=True)
         ]
     exprs, _ = to_common_type(binding, [left, *converted], [left_node, *nodes], "IN")
-    left, *items = map(trimmed, exprs)
+    left, *items = map(trim_bpchar, exprs)
     return InList(left, tuple(items), name == "<>", BOOL)
 
 
@@ -250,7 +262,9 @@ def _has_column(node: Node) -> bool:
 
 def _any_all(binding: Binding, scope: Scope, node: Node) -> Expr:
     left = binding.expression(scope, node.lexpr)
-    return any_all(binding, _name(binding, node), left, binding.expression(scope, node.rexpr), node)
+    return any_all_of_array(
+        binding, _name(binding, node), left, binding.expression(scope, node.rexpr), node
+    )
 
 
 def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -258,37 +272,37 @@ def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:
     left_node, right_node = node.lexpr, node.rexpr
     if is_a(left_node, ast.RowExpr) and is_a(right_node, ast.RowExpr):
         return _distinct_rows(binding, scope, node)
-    whole = compared_rows(binding, scope, node, equal=negated, null_safe=True)
+    whole = whole_row_equality(binding, scope, node, equal=negated, null_safe=True)
     if whole is not None:
         return whole
     for one, other in ((right_node, left_node), (left_node, right_node)):
         if is_a(one, ast.A_Const) and one.isnull:
             test = Test.IS_NULL if negated else Test.IS_NOT_NULL
             # Of a row it is not the columns that are asked.
-            value = there(binding, scope, other) or binding.expression(scope, other)
+            value = whole_row_presence(binding, scope, other) or binding.expression(scope, other)
             return IsTest(test, value, BOOL)
     left = binding.expression(scope, left_node)
     right = binding.expression(scope, right_node)
-    equal = compared(binding, "=", [left, right], [left_node, right_node], node.location)
+    equal = boolean_operator(binding, "=", [left, right], [left_node, right_node], node.location)
     left, right = _operands(equal)
     exprs, _ = to_common_type(binding, [left, right], [left_node, right_node], "DISTINCT")
-    return Distinct(trimmed(exprs[0]), trimmed(exprs[1]), negated, BOOL)
+    return Distinct(trim_bpchar(exprs[0]), trim_bpchar(exprs[1]), negated, BOOL)
 
 
 def _distinct_rows(binding: Binding, scope: Scope, node: Node) -> Expr:
     """Rows are distinct if any of their columns are."""
-    lefts, rights = (row_parts(binding, scope, row) for row in (node.lexpr, node.rexpr))
+    lefts, rights = (expanded_row_fields(binding, scope, row) for row in (node.lexpr, node.rexpr))
     if len(lefts) != len(rights):
         message = "unequal number of entries in row expressions"
-        raise SqlError("42601", message, at(node.location))
+        raise SqlError("42601", message, offset_to_position(node.location))
     negated = node.kind == A_Expr_Kind.AEXPR_NOT_DISTINCT
     parts: list[Expr] = []
     for a, b in zip(lefts, rights, strict=True):
         pair = [binding.expression(scope, a), binding.expression(scope, b)]
-        equal = compared(binding, "=", pair, [a, b], node.location)
+        equal = boolean_operator(binding, "=", pair, [a, b], node.location)
         exprs, _ = to_common_type(binding, list(_operands(equal)), [a, b], "DISTINCT")
-        parts.append(Distinct(trimmed(exprs[0]), trimmed(exprs[1]), negated, BOOL))
-    return joined(BoolOp.AND if negated else BoolOp.OR, parts)
+        parts.append(Distinct(trim_bpchar(exprs[0]), trim_bpchar(exprs[1]), negated, BOOL))
+    return connect_conditions(BoolOp.AND if negated else BoolOp.OR, parts)
 
 
 def _operands(expr: Expr) -> tuple[Expr, Expr]:
@@ -301,27 +315,31 @@ def _check_copied(expr: Expr) -> None:
     each level, and planning goes through all of them.
     """
     if has_more_parts(expr, _COPIED_MAX):
-        raise stack_depth()
+        raise statement_too_complex()
 
 
-def check_subject(subject: Expr, node: Node) -> None:
+def check_single_evaluation(subject: Expr, node: Node) -> None:
     """0A000 for a subject that PostgreSQL evaluates once and we cannot (`volatile_calls.py`)."""
     _check_copied(subject)
     if is_volatile_anywhere(subject) and not is_volatile_expression(subject):
-        raise not_supported("comparing a subquery that has a volatile function", position(node))
+        raise not_supported(
+            "comparing a subquery that has a volatile function", node_position(node)
+        )
 
 
 def _nullif(binding: Binding, scope: Scope, node: Node) -> Expr:
     exprs = [binding.expression(scope, node.lexpr), binding.expression(scope, node.rexpr)]
-    check_subject(exprs[0], node.lexpr)
-    equal = compared(binding, "=", exprs, [node.lexpr, node.rexpr], node.location)
+    check_single_evaluation(exprs[0], node.lexpr)
+    equal = boolean_operator(binding, "=", exprs, [node.lexpr, node.rexpr], node.location)
     # The result is the left side as the operator takes it, so that nullif('a', 1) is an integer.
     first = exprs[0]
     if isinstance(equal, Call) and first.type.name != equal.args[0].type.name:
         taken = equal.args[0]
         # What is compared has lost its blanks.
         blanked = taken.type.name == "bpchar"
-        first = implicit(binding, first, node.lexpr, SqlType("bpchar")) if blanked else taken
+        first = (
+            coerce_implicitly(binding, first, node.lexpr, SqlType("bpchar")) if blanked else taken
+        )
     return Case(((equal, Const(None, first.type)),), first, first.type)
 
 
@@ -346,7 +364,7 @@ def _between(binding: Binding, scope: Scope, node: Node) -> Expr:
         return expr
 
     parts = [_one_between(binding, again, [(subject, node.lexpr), *side], node) for side in sides]
-    return joined(BoolOp.AND if negated else BoolOp.OR, parts)
+    return connect_conditions(BoolOp.AND if negated else BoolOp.OR, parts)
 
 
 def _one_between(
@@ -361,8 +379,8 @@ def _one_between(
     made: list[Expr] = []
     for name, bound in zip("<>" if negated else (">=", "<="), bounds, strict=True):
         exprs = [again(*subject), again(*bound)]
-        made.append(compared(binding, name, exprs, [node.lexpr, bound[1]], node.location))
-    return joined(BoolOp.OR if negated else BoolOp.AND, made)
+        made.append(boolean_operator(binding, name, exprs, [node.lexpr, bound[1]], node.location))
+    return connect_conditions(BoolOp.OR if negated else BoolOp.AND, made)
 
 
 def case_condition(
@@ -370,7 +388,9 @@ def case_condition(
 ) -> Expr:
     """`CASE subject WHEN value`: `subject = value`, at the position of WHEN."""
     value = binding.expression(_scope, when.expr)
-    return compared(binding, "=", [subject, value], [subject_node, when.expr], when.location)
+    return boolean_operator(
+        binding, "=", [subject, value], [subject_node, when.expr], when.location
+    )
 
 
 _KINDS: Final[dict[int, Callable[[Binding, Scope, Node], Expr]]] = {

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Final
 
 from sql.plan.nodes import Call, Const, Expr
-from sql.regex.like import similar_regex, with_backslash
+from sql.regex.like import similar_regex, with_default_escape
 
 _FOLDED: Final[dict[str, Callable[..., str]]] = {
-    "like_escape": with_backslash,
+    "like_escape": with_default_escape,
     "similar_to_escape": similar_regex,
 }
 
 
-def folded(expr: Expr) -> Expr:
+def fold_pattern(expr: Expr) -> Expr:
     """The constant value of a pattern-making call; any other expression unchanged."""
     if not isinstance(expr, Call) or expr.function.name not in _FOLDED:
         return expr

@@ -15,12 +15,12 @@ from pglast import ast
 from pglast.enums import SubLinkType
 
 from sql.binder.expressions.operators import ROW_COMPARISONS, row_comparison
-from sql.binder.expressions.whole_rows import row_parts
-from sql.binder.resolve.query_result import settle
+from sql.binder.expressions.whole_rows import expanded_row_fields
+from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.state import Binding, Scope, SelectResult
 from sql.errors import SqlError, not_supported
 from sql.functions.table import function_by_id
-from sql.parser.syntax import Node, at, is_a
+from sql.parser.syntax import Node, is_a, offset_to_position
 from sql.plan.nodes import (
     Aggregate,
     Case,
@@ -44,7 +44,9 @@ _FALSE: Final = Const(False, BOOL)
 _UNKNOWN: Final = Const(None, BOOL)
 
 
-def quantified(binding: Binding, scope: Scope, node: Node, name: str, *, some: bool) -> Expr:
+def quantified_comparison(
+    binding: Binding, scope: Scope, node: Node, name: str, *, some: bool
+) -> Expr:
     """`test op ANY (query)`, or ALL."""
     matched = _compared(binding, scope, node.testexpr, node.subselect, name, node.location)
     column = matched.columns[0]
@@ -84,15 +86,19 @@ def _compared(
     binding: Binding, scope: Scope, test: Node, query: Node, name: str, place: int
 ) -> Project:
     """The subquery with the comparison of each of its rows as the only column."""
-    nodes: Sequence[Node] = row_parts(binding, scope, test) if is_a(test, ast.RowExpr) else (test,)
+    nodes: Sequence[Node] = (
+        expanded_row_fields(binding, scope, test) if is_a(test, ast.RowExpr) else (test,)
+    )
     lefts = [binding.expression(scope, part) for part in nodes]
     binding.beside.update(lefts)
     if any(map(is_volatile_anywhere, lefts)):
         # It belongs to the row outside, and would be evaluated inside.
-        raise not_supported("comparing a volatile function with a subquery", at(place))
+        raise not_supported(
+            "comparing a volatile function with a subquery", offset_to_position(place)
+        )
     result = binding.bind_query(binding, query, scope)
-    settle(binding, result)
-    check_width(result, len(lefts), place)
+    resolve_unknown_columns(binding, result)
+    check_subquery_width(result, len(lefts), place)
     rights = [ColumnRef(column.id, column.type) for column in result.columns]
     pairs: list[tuple[list[Expr], list[Node]]] = [
         ([left, right], [node, node])
@@ -103,8 +109,8 @@ def _compared(
     return Project(below, (column,), (row_comparison(binding, name, pairs, place),))
 
 
-def check_width(result: "SelectResult", width: int, place: int) -> None:
+def check_subquery_width(result: "SelectResult", width: int, place: int) -> None:
     """42601 unless the subquery has as many columns as the row has."""
     if len(result.columns) != width:
         amount = "few" if len(result.columns) < width else "many"
-        raise SqlError("42601", f"subquery has too {amount} columns", at(place))
+        raise SqlError("42601", f"subquery has too {amount} columns", offset_to_position(place))

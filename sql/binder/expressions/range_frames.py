@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import Final
 
 from sql.binder.resolve.coercion import decimal_constant
-from sql.binder.resolve.sql_functions import stand_in
+from sql.binder.resolve.sql_functions import inline_sql_function
 from sql.binder.state import Binding
 from sql.plan.nodes import BoundKind, Const, Expr, Frame, FrameBound, FrameMode, SortKey
 from sql.types.sql_type import Interval
@@ -34,7 +34,7 @@ _BEHIND: Final = (
 )
 
 
-def counted_in_seconds(
+def range_frame_in_seconds(
     binding: Binding, order: tuple[SortKey, ...], frame: Frame
 ) -> tuple[tuple[SortKey, ...], Frame]:
     """The sort key and the frame, with numeric offsets where that is equivalent."""
@@ -55,7 +55,7 @@ def counted_in_seconds(
         start, end = (_of_row(binding, key, end) for end in ends)
     else:
         return order, frame
-    seconds = replace(key, expr=stand_in(binding, _EPOCH, (key.expr,)))
+    seconds = replace(key, expr=inline_sql_function(binding, _EPOCH, (key.expr,)))
     return (seconds,), replace(frame, start=start, end=end)
 
 
@@ -78,4 +78,4 @@ def _of_row(binding: Binding, key: SortKey, end: FrameBound) -> FrameBound:
         return end
     before = (end.kind is BoundKind.PRECEDING) is not key.descending
     text = _BEFORE if before else _BEHIND
-    return replace(end, offset=stand_in(binding, text, (key.expr, end.offset)))
+    return replace(end, offset=inline_sql_function(binding, text, (key.expr, end.offset)))

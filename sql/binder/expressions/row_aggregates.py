@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from sql.binder.expressions.json_rows import TAKING_ROWS, row_argument
-from sql.binder.expressions.rows import counted_row
+from sql.binder.expressions.json_rows import ROW_TAKING_FUNCTIONS, row_argument
+from sql.binder.expressions.rows import counted_whole_row
 from sql.binder.state import Binding, Scope
 from sql.parser.syntax import Node
 from sql.plan.nodes import Expr
@@ -13,22 +13,22 @@ _OF_ROWS: Final = "json_agg.rows"
 """json_agg() of rows, which stand on lines of their own."""
 
 
-def aggregated(binding: Binding, scope: Scope, call: Node, arg: Node) -> Expr:
+def bind_aggregate_argument(binding: Binding, scope: Scope, call: Node, arg: Node) -> Expr:
     """An argument of an aggregate; a row with DISTINCT is bound, and refused, like any other
     row.
     """
     row = None
     name = call.funcname[-1].sval
-    if name in TAKING_ROWS and not call.agg_distinct:
+    if name in ROW_TAKING_FUNCTIONS and not call.agg_distinct:
         row = row_argument(binding, scope, arg)
         if row is not None:
             binding.rows[id(row)] = row
     elif name == "count" and not call.agg_distinct:
-        row = counted_row(binding, scope, arg)
+        row = counted_whole_row(binding, scope, arg)
     return binding.expression(scope, arg) if row is None else row
 
 
-def chosen_name(binding: Binding, call: Node, exprs: Sequence[Expr]) -> str:
+def aggregate_lookup_name(binding: Binding, call: Node, exprs: Sequence[Expr]) -> str:
     """The name to look up in the function table: json_agg() of rows has a name of its own."""
     name: str = call.funcname[-1].sval
     return _OF_ROWS if name == "json_agg" and exprs and id(exprs[0]) in binding.rows else name

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from sql.binder.state import Binding
-from sql.binder.stored.sequence_values import CALLS, constant_sequence
+from sql.binder.stored.sequence_values import SEQUENCE_FUNCTIONS, constant_sequence
 from sql.errors import not_supported
-from sql.plan.conditions import all_of
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
     BoolOp,
     Call,
@@ -47,54 +47,56 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.plan.traverse import (
-    children,
+    child_expressions,
     column_ids,
     inputs,
     plan_expressions,
-    substituted,
-    with_children,
+    rewrite_children,
+    substitute_columns,
 )
 from sql.statements.bound import (
-    Bound,
-    Compound,
+    BoundQuery,
+    BoundStatement,
     CopyOut,
     CreateTableAs,
     Explain,
     Modify,
-    Query,
+    ModifyingWith,
     RowCall,
     RowCalls,
 )
 from sql.types.sql_type import BOOL
 
-CALLED: Final = RelationId("called")
+ROW_CALL_RESULTS: Final = RelationId("called")
 """The relation of result rows, with the values of the calls."""
 
-S = TypeVar("S", Query, Modify, Query | Modify, Query | Modify | CreateTableAs)
+S = TypeVar("S", BoundQuery, Modify, BoundQuery | Modify, BoundQuery | Modify | CreateTableAs)
 
 
-def with_calls(binding: Binding, bound: Bound) -> Bound:
+def split_row_calls(binding: Binding, bound: BoundStatement) -> BoundStatement:
     """The statement, with its per-row calls separated from the plan."""
     if not binding.acts:
         return bound
     match bound:
-        case Query() | Modify() | CreateTableAs():
+        case BoundQuery() | Modify() | CreateTableAs():
             return _divided(binding, bound)
-        case Compound():
+        case ModifyingWith():
             parts = tuple([replace(p, modify=_divided(binding, p.modify)) for p in bound.parts])
             return replace(bound, parts=parts, main=_divided(binding, bound.main))
         case CopyOut():
             return replace(bound, query=_divided(binding, bound.query))
         case Explain():
-            inner = with_calls(binding, bound.statement)
-            assert isinstance(inner, Query | Modify | Compound | CreateTableAs), "as it was"
+            inner = split_row_calls(binding, bound.statement)
+            assert isinstance(inner, BoundQuery | Modify | ModifyingWith | CreateTableAs), (
+                "as it was"
+            )
             return replace(bound, statement=inner)
         case _:
             raise AssertionError("calls are bound in statements that have rows")
 
 
 def _divided(binding: Binding, bound: S) -> S:
-    if isinstance(bound, Query):
+    if isinstance(bound, BoundQuery):
         plan, calls = _split(binding, bound.plan)
         return replace(bound, plan=plan, calls=calls)
     plan, calls = _split(binding, bound.source)
@@ -111,7 +113,7 @@ def _split(binding: Binding, plan: Plan) -> tuple[Plan, RowCalls | None]:
     columns = output_columns(plan)
     called = [call.column for call in splitting.calls]
     below = (*output_columns(made), *called)
-    rows = Scan(CALLED, CALLED, below, tuple(range(len(below))))
+    rows = Scan(ROW_CALL_RESULTS, ROW_CALL_RESULTS, below, tuple(range(len(below))))
     after = Project(rows, columns, tuple([found[column.id] for column in columns]))
     return made, RowCalls(tuple(splitting.calls), after)
 
@@ -142,7 +144,7 @@ class _Splitting:
             case Project():
                 made, found = self.plan(plan.input)
                 pairs = zip(plan.columns, plan.exprs, strict=True)
-                return made, {column.id: substituted(expr, found) for column, expr in pairs}
+                return made, {column.id: substitute_columns(expr, found) for column, expr in pairs}
             case Sort():
                 made, found = self.plan(plan.input)
                 if any(_is_made(found[id_], id_) for id_ in _sorted_by(plan)):
@@ -191,10 +193,10 @@ class _Splitting:
         match expr:
             case Call() if expr.instance in self._instances:
                 return self._instances[expr.instance]
-            case Call() if expr.function.name in CALLS:
+            case Call() if expr.function.name in SEQUENCE_FUNCTIONS:
                 args = tuple([self._lifted(arg, under) for arg in expr.args])
                 column = self.binding.new_column(expr.function.name, expr.type)
-                guard = all_of([condition.told for condition in under]) if under else None
+                guard = conjunction([condition.told for condition in under]) if under else None
                 known = constant_sequence(self.binding, args[0]) if args else None
                 self.calls.append(RowCall(expr.function.name, known, args, guard, column))
                 self._instances[expr.instance] = ColumnRef(column.id, column.type)
@@ -209,7 +211,7 @@ class _Splitting:
             case Subquery():
                 raise not_supported("a function of sequences beside a subquery")
             case _:
-                return with_children(expr, lambda part: self._lifted(part, under))
+                return rewrite_children(expr, lambda part: self._lifted(part, under))
 
     def _case(self, expr: Case, under: Sequence[_Condition]) -> Expr:
         whens: list[tuple[Expr, Expr]] = []
@@ -242,7 +244,7 @@ def _guarded(expr: Expr, under: Sequence[_Condition]) -> Expr:
     known = [condition.computed for condition in under if condition.computed is not None]
     if len(known) < len(under):
         raise not_supported("an expression behind a condition on a function of sequences")
-    return Case(((all_of(known), expr),), Const(None, expr.type), expr.type)
+    return Case(((conjunction(known), expr),), Const(None, expr.type), expr.type)
 
 
 def _sorted_by(plan: Sort) -> list[ColumnId]:
@@ -255,9 +257,9 @@ def _is_made(expr: Expr, id_: ColumnId) -> bool:
 
 
 def _acts(expr: Expr) -> bool:
-    if isinstance(expr, Call) and expr.function.name in CALLS:
+    if isinstance(expr, Call) and expr.function.name in SEQUENCE_FUNCTIONS:
         return True
-    return any(map(_acts, children(expr)))
+    return any(map(_acts, child_expressions(expr)))
 
 
 def _acts_in(plan: Plan) -> bool:
@@ -267,4 +269,4 @@ def _acts_in(plan: Plan) -> bool:
 def _acts_deep(expr: Expr) -> bool:
     if isinstance(expr, Subquery) and _acts_in(expr.plan):
         return True
-    return _acts(expr) or any(map(_acts_deep, children(expr)))
+    return _acts(expr) or any(map(_acts_deep, child_expressions(expr)))

@@ -12,17 +12,17 @@ from typing import Final
 from pglast import ast
 
 from sql.binder.expressions.calls import operator
-from sql.binder.expressions.whole_rows import WholeRow, row_parts, whole_row
-from sql.binder.resolve.coercion import implicit, zone_arguments
+from sql.binder.expressions.whole_rows import WholeRow, expanded_row_fields, whole_row
+from sql.binder.resolve.coercion import coerce_implicitly, zone_arguments
 from sql.binder.state import Binding, Scope
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.functions.table import function_by_id
-from sql.parser.syntax import Node, at, is_a, position
-from sql.plan.conditions import joined
+from sql.parser.syntax import Node, is_a, node_position, offset_to_position
+from sql.plan.conditions import connect_conditions
 from sql.plan.nodes import BoolOp, Call, Case, Const, Distinct, Expr, Logical, Param
-from sql.types.limits import check_row
-from sql.types.records import RECORD, UNTYPED_RECORD, check_field, check_similar
-from sql.types.sql_type import BOOL, TEXT, SqlType, display
+from sql.types.limits import check_row_field_count
+from sql.types.records import RECORD, UNTYPED_RECORD, check_record_field, check_records_comparable
+from sql.types.sql_type import BOOL, TEXT, SqlType, format_type
 
 _ROW: Final = "row(any)"
 _STYLED_ROW: Final = "styled_row(any)"
@@ -31,7 +31,7 @@ _STYLED_ROW: Final = "styled_row(any)"
 def record(binding: Binding, values: Sequence[Expr]) -> Call:
     """`ROW(..)` as a value."""
     for value in values:
-        check_field(value.type)
+        check_record_field(value.type)
     type_ = replace(RECORD, fields=tuple([value.type.bare() for value in values]))
     styles = binding.context.styles
     row = function_by_id(_ROW)
@@ -46,7 +46,7 @@ def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A RowExpr as a value; an untyped literal in it becomes text."""
     values: list[Expr] = []
     untyped = False
-    for part in row_parts(binding, scope, node):
+    for part in expanded_row_fields(binding, scope, node):
         expr = binding.expression(scope, part)
         if isinstance(expr, Param) and expr.type.name == "unknown":
             # PostgreSQL does not say what it is, which is an error in the end.
@@ -54,8 +54,8 @@ def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
             expr = Param(expr.index, TEXT)
         unknown = expr.type.name == "unknown"
         untyped = untyped or expr.type == UNTYPED_RECORD or (unknown and isinstance(expr, Const))
-        values.append(implicit(binding, expr, part, TEXT) if unknown else expr)
-    check_row(len(values), at(node.location))
+        values.append(coerce_implicitly(binding, expr, part, TEXT) if unknown else expr)
+    check_row_field_count(len(values), offset_to_position(node.location))
     found = record(binding, values)
     return replace(found, type=UNTYPED_RECORD) if untyped else found
 
@@ -71,7 +71,7 @@ def row_record(binding: Binding, whole: WholeRow) -> Expr:
     return whole.or_null(binding, record(binding, whole.exprs))
 
 
-def compared_rows(
+def whole_row_equality(
     binding: Binding, scope: Scope, node: Node, *, equal: bool, null_safe: bool
 ) -> Expr | None:
     """Whether two whole rows are equal, or differ, with NULLs equal to each other (record_eq).
@@ -82,13 +82,13 @@ def compared_rows(
     left, right = (whole_row(binding, scope, side) for side in (node.lexpr, node.rexpr))
     if left is None or right is None:
         return None
-    check_similar(*(_type_of(whole) for whole in (left, right)))
+    check_records_comparable(*(_type_of(whole) for whole in (left, right)))
     parts: list[Expr] = []
     for one, other in zip(left.exprs, right.exprs, strict=True):
         call = operator(binding, "=", [one, other], [node.lexpr, node.rexpr], node.location)
         assert isinstance(call, Call), "an operator yields a call"
         parts.append(Distinct(call.args[0], call.args[1], equal, BOOL))
-    compared = joined(BoolOp.AND if equal else BoolOp.OR, parts)
+    compared = connect_conditions(BoolOp.AND if equal else BoolOp.OR, parts)
     if not null_safe:
         return left.or_null(binding, right.or_null(binding, compared))
     return _null_safe(binding, (left, right), compared, equal=equal)
@@ -100,9 +100,9 @@ def _null_safe(binding: Binding, rows: Sequence[WholeRow], compared: Expr, *, eq
     there = [present for present in asked if present is not None]
     if not there:
         return compared
-    one = joined(BoolOp.OR, there) if len(there) == len(rows) else Const(True, BOOL)
+    one = connect_conditions(BoolOp.OR, there) if len(there) == len(rows) else Const(True, BOOL)
     otherwise = Logical(BoolOp.NOT, (one,), BOOL) if equal else one
-    return Case(((joined(BoolOp.AND, there), compared),), otherwise, BOOL)
+    return Case(((connect_conditions(BoolOp.AND, there), compared),), otherwise, BOOL)
 
 
 def _type_of(whole: WholeRow) -> SqlType:
@@ -113,7 +113,7 @@ def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`(t).a`, `(ROW(..)).f1`; if x is not a row, `(x).f` is `f(x)` (ParseFuncOrColumn)."""
     name = node.indirection[0].sval
     if len(node.indirection) > 1:
-        raise not_supported("selecting a part of a field", position(node))
+        raise not_supported("selecting a part of a field", node_position(node))
     if is_a(node.arg, ast.RowExpr):
         return _field(binding, scope, node.arg, name)
     whole = whole_row(binding, scope, node.arg)
@@ -127,7 +127,7 @@ def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
             raise undefined_column(f"{whole.item.name}.{name}", whole.place)
         if len(found) == 1:
             return found[0]
-        raise not_supported("selecting a field", position(node))
+        raise not_supported("selecting a field", node_position(node))
     call = ast.FuncCall(funcname=(ast.String(sval=name),), args=(node.arg,), location=-1)
     try:
         return binding.expression(scope, call)
@@ -136,33 +136,33 @@ def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
             raise
     type_ = binding.expression(scope, node.arg).type
     if type_.name == "record":
-        raise not_supported("selecting a field", position(node))
-    shown = display(type_.bare())
+        raise not_supported("selecting a field", node_position(node))
+    shown = format_type(type_.bare())
     message = f"column notation .{name} applied to type {shown}, which is not a composite type"
-    raise SqlError("42809", message, position(node.arg))
+    raise SqlError("42809", message, node_position(node.arg))
 
 
 def _field(binding: Binding, scope: Scope, row: Node, name: str) -> Expr:
-    parts = row_parts(binding, scope, row)
+    parts = expanded_row_fields(binding, scope, row)
     exprs = [binding.expression(scope, part) for part in parts]
     number = int(name[1:]) if name[:1] == "f" and name[1:].isdecimal() else 0
     if not 1 <= number <= len(exprs) or f"f{number}" != name:
         message = f'could not identify column "{name}" in record data type'
-        raise SqlError("42703", message, at(row.location))
+        raise SqlError("42703", message, offset_to_position(row.location))
     found = exprs[number - 1]
     unknown = found.type.name == "unknown"
-    return implicit(binding, found, parts[number - 1], TEXT) if unknown else found
+    return coerce_implicitly(binding, found, parts[number - 1], TEXT) if unknown else found
 
 
-def counted_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+def counted_whole_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     """The argument of count() for a whole row of this level; None for any other expression."""
     whole = whole_row(binding, scope, node)
     if whole is None or whole.item not in scope.items:
         return None
-    return there(binding, scope, node)
+    return whole_row_presence(binding, scope, node)
 
 
-def there(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+def whole_row_presence(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     """True, or NULL in a null-extended row; None if the expression is not a whole row."""
     whole = whole_row(binding, scope, node)
     return None if whole is None else whole.or_null(binding, Const(True, BOOL))

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 
 from pglast import ast
 
-from sql.binder.expressions.calls import type_called
-from sql.binder.resolve.coercion import implicit
+from sql.binder.expressions.calls import type_by_name
+from sql.binder.resolve.coercion import coerce_implicitly
 from sql.binder.resolve.function_choice import find_function
 from sql.binder.state import Binding, Scope
-from sql.binder.stored.sequence_values import REGCLASS, constant_sequence, supplied
+from sql.binder.stored.sequence_values import REGCLASS, constant_sequence, runtime_parameter
 from sql.binder.stored.stored_names import is_regclass
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import not_supported
-from sql.parser.syntax import Node, at, is_a, strings
+from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 from sql.plan.nodes import Call, Const, Expr, Param
 from sql.plan.traverse import column_ids, has_subquery
 from sql.types.sql_type import INT8, TEXT
@@ -31,8 +31,10 @@ from sql.types.sql_type import INT8, TEXT
 
 def sequence_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """nextval(), currval(), lastval(), setval()."""
-    name = strings(node.funcname)[-1]
-    nodes: Sequence[Node] = [uncast(arg) if not n else arg for n, arg in enumerate(node.args or ())]
+    name = string_values(node.funcname)[-1]
+    nodes: Sequence[Node] = [
+        without_regclass_casts(arg) if not n else arg for n, arg in enumerate(node.args or ())
+    ]
     exprs = [
         binding.parameter(arg.number, arg.location)
         if not place and is_a(arg, ast.ParamRef)
@@ -42,7 +44,7 @@ def sequence_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     choice = find_function(name, exprs, name, node.location)
     args = tuple(
         [
-            implicit(binding, expr, arg, type_called(wanted))
+            coerce_implicitly(binding, expr, arg, type_by_name(wanted))
             for expr, arg, wanted in zip(exprs[1:], nodes[1:], choice.args[1:], strict=True)
         ]
     )
@@ -56,15 +58,19 @@ def sequence_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         binding.acts = True
         return Call(choice.function, args, INT8, binding.new_id())
     if name == "setval":
-        raise not_supported("setval() anywhere but in the list of a SELECT", at(node.location))
+        raise not_supported(
+            "setval() anywhere but in the list of a SELECT", offset_to_position(node.location)
+        )
     if scope.items:
-        raise not_supported(f"{name}() for each row of a query", at(node.location))
+        raise not_supported(f"{name}() for each row of a query", offset_to_position(node.location))
     if any(next(column_ids(arg), None) is not None or has_subquery(arg) for arg in args):
-        raise not_supported(f"{name}() of a computed argument here", at(node.location))
-    return supplied(binding, name, sequence, args)
+        raise not_supported(
+            f"{name}() of a computed argument here", offset_to_position(node.location)
+        )
+    return runtime_parameter(binding, name, sequence, args)
 
 
-def uncast(node: Node) -> Node:
+def without_regclass_casts(node: Node) -> Node:
     """The node below casts to regclass."""
     while is_a(node, ast.TypeCast) and is_regclass(node.typeName):
         node = node.arg
@@ -78,12 +84,12 @@ def _relation(binding: Binding, expr: Expr, node: Node) -> Expr:
     if isinstance(expr, Param) and expr.type.name in ("unknown", "regclass"):
         return Param(binding.resolve_parameter(expr, REGCLASS).index, TEXT)
     if expr.type.name == "unknown":
-        return implicit(binding, expr, node, REGCLASS)
+        return coerce_implicitly(binding, expr, node, REGCLASS)
     if expr.type.name in ("text", "varchar"):
         return expr
     if isinstance(expr, Const) and isinstance(expr.value, int):
         return Const(expr.value, REGCLASS)
-    return implicit(binding, expr, node, REGCLASS)
+    return coerce_implicitly(binding, expr, node, REGCLASS)
 
 
 # --- definitions -------------------------------------------------------------------------------

@@ -16,18 +16,20 @@ INVARIANTS
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sql.binder.state import SUPPLIED_BASE, Binding, Scope
+from sql.binder.state import RUNTIME_PARAMETER_BASE, Binding, Scope
 from sql.errors import not_supported
 from sql.plan.nodes import Call, Const, Expr, IsTest, Param, Plan, Project, Values
-from sql.plan.traverse import children, column_ids
-from sql.statements.bound import Bound, Explain, Query
-from sql.statements.supplied import Supplied
+from sql.plan.traverse import child_expressions, column_ids
+from sql.statements.bound import BoundQuery, BoundStatement, Explain
+from sql.statements.runtime_parameters import RuntimeParameter
 from sql.types.sql_type import INT8, SqlType
 
-ACTING: Final = frozenset({"pg_sleep", "pg_sleep_for", "pg_sleep_until", "set_config"})
+SIDE_EFFECT_FUNCTIONS: Final = frozenset(
+    {"pg_sleep", "pg_sleep_for", "pg_sleep_until", "set_config"}
+)
 
 
-NUMBERS: Final = frozenset({"txid_current", "txid_current_if_assigned"})
+TRANSACTION_NUMBER_FUNCTIONS: Final = frozenset({"txid_current", "txid_current_if_assigned"})
 """Functions that return the transaction's number, which is assigned on first demand."""
 _RULES: Final = frozenset(
     {
@@ -41,7 +43,7 @@ _RULES: Final = frozenset(
 """Clauses of a table's own, which are bound without a statement around them."""
 
 
-def session_value(
+def session_call_parameter(
     binding: Binding, name: str, args: Sequence[Expr], type_: SqlType, place: int | None
 ) -> Param:
     """A runtime parameter for the session's result of the call."""
@@ -49,53 +51,53 @@ def session_value(
         if next(iter(column_ids(arg)), None) is not None or any(_is_supplied(e) for e in _all(arg)):
             raise not_supported(f"{name}() of a computed argument", place)
     binding.uses_session = True
-    binding.supplied.append(Supplied(name, args=tuple(args)))
-    return Param(SUPPLIED_BASE + len(binding.supplied), type_)
+    binding.supplied.append(RuntimeParameter(name, args=tuple(args)))
+    return Param(RUNTIME_PARAMETER_BASE + len(binding.supplied), type_)
 
 
-def transaction_number(binding: Binding, name: str, scope: Scope, place: int | None) -> Param:
+def transaction_number_call(binding: Binding, name: str, scope: Scope, place: int | None) -> Param:
     """`txid_current()` or `txid_current_if_assigned()`: one value for the whole statement."""
     if scope.clause in _RULES:
         raise not_supported(f"{name}() in {scope.clause}", place)
     binding.uses_session = True
     known = [each.kind for each in binding.supplied]
     if name not in known:
-        binding.supplied.append(Supplied(name))
+        binding.supplied.append(RuntimeParameter(name))
         known.append(name)
-    return Param(SUPPLIED_BASE + known.index(name) + 1, INT8)
+    return Param(RUNTIME_PARAMETER_BASE + known.index(name) + 1, INT8)
 
 
-def sets_something(binding: Binding) -> bool:
+def changes_settings(binding: Binding) -> bool:
     """Whether one of the statement's calls changes a setting."""
     return any(supplied.kind == "set_config" for supplied in binding.supplied)
 
 
-def check_acting(bound: Bound, supplied: Sequence[Supplied]) -> None:
+def check_side_effects(bound: BoundStatement, supplied: Sequence[RuntimeParameter]) -> None:
     """0A000 for a side effect in a position that may be skipped, or evaluated for every row
     (S1).
     """
     wanted = {
-        SUPPLIED_BASE + number: call.kind
+        RUNTIME_PARAMETER_BASE + number: call.kind
         for number, call in enumerate(supplied, 1)
-        if call.kind in ACTING
+        if call.kind in SIDE_EFFECT_FUNCTIONS
     }
     if not wanted:
         return
     if isinstance(bound, Explain):
         bound = bound.statement
     always: set[int] = set()
-    if isinstance(bound, Query):
+    if isinstance(bound, BoundQuery):
         always = {param.index for expr in _selected(bound.plan) for param in _always(expr)}
     for index, name in wanted.items():
         if index not in always:
             raise not_supported(f"{name}() anywhere but in the list of a SELECT without FROM")
 
 
-def computes_beside(bound: Bound) -> bool:
+def computes_more_than_calls(bound: BoundStatement) -> bool:
     """Whether a query computes more than its runtime parameters, under the settings from before
     (S3).
     """
-    if not isinstance(bound, Query):
+    if not isinstance(bound, BoundQuery):
         return False
     selected = _selected(bound.plan)
     return not selected or not all(isinstance(expr, Param | Const) for expr in selected)
@@ -122,9 +124,9 @@ def _always(expr: Expr) -> Iterator[Param]:
 
 def _all(expr: Expr) -> Iterator[Expr]:
     yield expr
-    for child in children(expr):
+    for child in child_expressions(expr):
         yield from _all(child)
 
 
 def _is_supplied(expr: Expr) -> bool:
-    return isinstance(expr, Param) and expr.index > SUPPLIED_BASE
+    return isinstance(expr, Param) and expr.index > RUNTIME_PARAMETER_BASE

@@ -14,37 +14,44 @@ from typing import Final
 
 from pglast import ast
 
-from sql.binder.expressions.call_rewrites import rewritten
+from sql.binder.expressions.call_rewrites import rewrite_call
 from sql.binder.expressions.calls import (
-    TYPES,
-    converted,
+    TYPES_BY_NAME,
+    converted_arguments,
     numeric_call,
-    polymorphic_shapes,
+    polymorphic_call,
     refuse_aggregate_forms,
-    type_called,
+    type_by_name,
 )
-from sql.binder.expressions.catalog_vectors import is_vector, subscripts
+from sql.binder.expressions.catalog_vectors import is_vector, vector_subscripts
 from sql.binder.expressions.record_functions import (
-    POPULATING,
-    RECORDS,
-    check_allowed,
-    definitions_of,
-    field,
+    POPULATE_RECORD_FUNCTIONS,
+    RECORD_FUNCTIONS,
+    check_column_definitions,
+    column_definitions_of,
+    field_of_record,
     rows_of_record,
 )
-from sql.binder.resolve.coercion import EXPLICIT, coerce, implicit, zone_arguments
+from sql.binder.resolve.coercion import EXPLICIT, coerce, coerce_implicitly, zone_arguments
 from sql.binder.resolve.function_choice import (
-    RECORD_PAIRS,
-    SPLITTING,
+    ARRAY_FUNCTION_OF_SET,
+    TWO_COLUMN_SETS,
     find_function,
-    refuse_names,
+    refuse_named_arguments,
     returns_set,
 )
-from sql.binder.resolve.sql_functions import stand_in
-from sql.binder.state import Binding, Item, Scope
+from sql.binder.resolve.sql_functions import inline_sql_function
+from sql.binder.state import Binding, FromItem, Scope
 from sql.errors import SqlError, not_supported
 from sql.functions.table import function_by_id
-from sql.parser.syntax import Node, at, column_name, is_a, position, strings
+from sql.parser.syntax import (
+    Node,
+    column_name,
+    is_a,
+    node_position,
+    offset_to_position,
+    string_values,
+)
 from sql.plan.nodes import (
     Call,
     ColumnRef,
@@ -63,7 +70,7 @@ from sql.plan.traverse import column_ids
 from sql.types.sql_type import INT8, TEXT, SqlType
 
 SET_CLAUSES: Final = frozenset({"SELECT", "ORDER BY", "DISTINCT ON", "GROUP BY"})
-_VALUES: Final = frozenset(name for name in SPLITTING if "_array_elements" in name)
+_VALUES: Final = frozenset(name for name in ARRAY_FUNCTION_OF_SET if "_array_elements" in name)
 """Their column is called `value`, whatever the alias."""
 _ARRAYS: Final = frozenset({"regexp_matches"})
 """Sets of arrays: arrays hold no arrays, so each row comes as a text."""
@@ -72,7 +79,7 @@ _ARRAYS: Final = frozenset({"regexp_matches"})
 def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A call in an expression: a column of the level's SetScan."""
     name = node.funcname[-1].sval
-    place = at(node.location)
+    place = offset_to_position(node.location)
     if scope.in_aggregate and scope.clause != "FILTER":
         message = "aggregate function calls cannot contain set-returning function calls"
         raise SqlError("0A000", message, place)
@@ -88,7 +95,7 @@ def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         message = f"set-returning functions are not allowed in {scope.without_sets}"
         hint = "You might be able to move the set-returning function into a LATERAL FROM item."
         raise SqlError("0A000", message, place, hint=hint)
-    if name in RECORD_PAIRS | RECORDS:
+    if name in TWO_COLUMN_SETS | RECORD_FUNCTIONS:
         raise not_supported(f"the rows of {name} as values", place)
     before = len(scope.set_calls)
     call = _bound(binding, scope, node)
@@ -103,7 +110,7 @@ def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def _of_text(binding: Binding, text: Expr, node: Node) -> Expr:
     """The array that a text shows."""
-    found = coerce(binding, text, node, TYPES["_text"], EXPLICIT)
+    found = coerce(binding, text, node, TYPES_BY_NAME["_text"], EXPLICIT)
     assert found is not None, "texts are cast to arrays of texts"
     return found
 
@@ -137,13 +144,15 @@ def _bound(binding: Binding, scope: Scope, node: Node) -> SetCall:
 def _bound_over(binding: Binding, scope: Scope, node: Node, nodes: list[Node]) -> SetCall:
     name, place = node.funcname[-1].sval, node.location
     exprs = [binding.expression(scope, arg) for arg in nodes]
-    if name in SPLITTING:
+    if name in ARRAY_FUNCTION_OF_SET:
         return _elements(binding, name, exprs, nodes, place)
     if name == "generate_subscripts" and len(exprs) == 2 and is_vector(binding, exprs[0]):
-        return subscripts(binding, *exprs)
-    choice = find_function(name, exprs, ".".join(strings(node.funcname)), place)
+        return vector_subscripts(binding, *exprs)
+    choice = find_function(name, exprs, ".".join(string_values(node.funcname)), place)
     row = choice.function
-    args, type_ = polymorphic_shapes(binding, choice, converted(binding, choice, exprs, nodes))
+    args, type_ = polymorphic_call(
+        binding, choice, converted_arguments(binding, choice, exprs, nodes)
+    )
     if row.numeric is not None:
         args, type_, _ = numeric_call(binding, row, args, choice.result)
     if row.name == "unnest" and (element := args[0].type.element) is not None:
@@ -154,19 +163,19 @@ def _bound_over(binding: Binding, scope: Scope, node: Node, nodes: list[Node]) -
 def _elements(
     binding: Binding, name: str, exprs: list[Expr], nodes: list[Node], place: int
 ) -> SetCall:
-    choice = find_function(SPLITTING[name], exprs, name, place)
-    args = converted(binding, choice, exprs, nodes)
+    choice = find_function(ARRAY_FUNCTION_OF_SET[name], exprs, name, place)
+    args = converted_arguments(binding, choice, exprs, nodes)
     if choice.function.rewrite is not None:
-        found = unnested(stand_in(binding, choice.function.rewrite, args))
+        found = unnest_array(inline_sql_function(binding, choice.function.rewrite, args))
         if name == "pg_partition_ancestors":
             # The array is one of oids: there are none of what they are shown as.
             return replace(found, type=SqlType("regclass"))
         return found
     zone = zone_arguments(binding, choice.function)
-    return unnested(Call(choice.function, (*args, *zone), type_called(choice.result)))
+    return unnest_array(Call(choice.function, (*args, *zone), type_by_name(choice.result)))
 
 
-def unnested(array: Expr) -> SetCall:
+def unnest_array(array: Expr) -> SetCall:
     """The elements of an array, as a set."""
     element = array.type.element
     assert element is not None, "a function that gives an array"
@@ -179,18 +188,20 @@ def _pairs(binding: Binding, scope: Scope, node: Node) -> tuple[SetCall, SetCall
     nodes = list(node.args or ())
     exprs = [binding.expression(scope, arg) for arg in nodes]
     choice = find_function(name, exprs, name, node.location)
-    args = converted(binding, choice, exprs, nodes)
-    keys = Call(function_by_id(f"{name}_keys({choice.args[0]})"), args, TYPES["_text"])
-    return unnested(keys), unnested(Call(choice.function, args, type_called(choice.result)))
+    args = converted_arguments(binding, choice, exprs, nodes)
+    keys = Call(function_by_id(f"{name}_keys({choice.args[0]})"), args, TYPES_BY_NAME["_text"])
+    return unnest_array(keys), unnest_array(
+        Call(choice.function, args, type_by_name(choice.result))
+    )
 
 
 # --- FROM --------------------------------------------------------------------------------------
 
 
-def from_function(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+def from_function(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromItem]]:
     """A function in FROM, or several side by side."""
     calls = [_in_order(binding, scope, function[0]) for function in node.functions]
-    definitions = definitions_of(node)
+    definitions = column_definitions_of(node)
     active, clause = scope.lateral_active, scope.clause
     scope.lateral_active, scope.clause = True, "FROM"
     try:
@@ -205,8 +216,8 @@ def _in_order(binding: Binding, scope: Scope, node: Node) -> Node:
     """A call with its arguments in order; 42883 for names that no function has."""
     if not is_a(node, ast.FuncCall):
         return node
-    call = rewritten(node)
-    refuse_names(binding, scope, call)
+    call = rewrite_call(node)
+    refuse_named_arguments(binding, scope, call)
     return call
 
 
@@ -224,17 +235,17 @@ def _rows(
     for node, defined in zip(nodes, definitions, strict=True):
         if not _is_set(node):
             if (len(nodes) > 1 or ordinality) and not defined:
-                raise not_supported("a function that returns one row here", position(node))
+                raise not_supported("a function that returns one row here", node_position(node))
             found = _one_row(binding, scope, node)
-            check_allowed("", defined)
+            check_column_definitions("", defined)
             return found
         name = column_name(node)
-        if node.funcname[-1].sval in RECORDS:
+        if node.funcname[-1].sval in RECORD_FUNCTIONS:
             rows, records[len(calls)] = rows_of_record(binding, scope, node, defined)
-            calls.append(unnested(rows))
+            calls.append(unnest_array(rows))
             names.append("row")
             continue
-        if node.funcname[-1].sval in RECORD_PAIRS:
+        if node.funcname[-1].sval in TWO_COLUMN_SETS:
             calls += _pairs(binding, scope, node)
             names += ("key", "value")
         elif node.funcname[-1].sval == "unnest" and len(node.args or ()) > 1:
@@ -245,10 +256,10 @@ def _rows(
             names.append("value" if node.funcname[-1].sval in _VALUES else name)
         if calls[-1].type.name == "record":
             message = 'a column definition list is required for functions returning "record"'
-            raise SqlError("42601", message, position(node))
-        check_allowed(node.funcname[-1].sval, defined)
+            raise SqlError("42601", message, node_position(node))
+        check_column_definitions(node.funcname[-1].sval, defined)
     for node in nodes:
-        refuse_aggregate_forms(node, strings(node.funcname)[-1])
+        refuse_aggregate_forms(node, string_values(node.funcname)[-1])
     columns = [binding.new_column(name, call.type) for name, call in zip(names, calls, strict=True)]
     number = binding.new_column("ordinality", INT8) if ordinality else None
     scan = SetScan(tuple(calls), tuple(columns), number)
@@ -258,7 +269,7 @@ def _rows(
     if not any(node.funcname[-1].sval in _ARRAYS for node in nodes):
         return scan, shown
     if len(nodes) > 1:
-        raise not_supported("ROWS FROM with regexp_matches()", position(nodes[0]))
+        raise not_supported("ROWS FROM with regexp_matches()", node_position(nodes[0]))
     refs: list[Expr] = [ColumnRef(column.id, column.type) for column in shown]
     refs[0] = _of_text(binding, refs[0], nodes[0])
     made = [binding.new_column(c.name, r.type) for c, r in zip(shown, refs, strict=True)]
@@ -273,7 +284,7 @@ def _with_fields(
     for index, column in enumerate(output_columns(scan)):
         ref = ColumnRef(column.id, column.type)
         found += [
-            (name, field(binding, ref, number, type_))
+            (name, field_of_record(binding, ref, number, type_))
             for number, (name, type_) in enumerate(records.get(index, ()), 1)
         ] or [(column.name, ref)]
     made = [binding.new_column(name, expr.type) for name, expr in found]
@@ -284,21 +295,21 @@ def _is_set(node: Node) -> bool:
     if not is_a(node, ast.FuncCall):
         return False
     name = node.funcname[-1].sval
-    return name in POPULATING or returns_set(name)
+    return name in POPULATE_RECORD_FUNCTIONS or returns_set(name)
 
 
 def _one_row(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[PlanColumn]]:
     """Any other function is one row of its value."""
     expr = binding.expression(scope, node)
     if expr.type.name == "unknown":
-        expr = implicit(binding, expr, node, TEXT)
+        expr = coerce_implicitly(binding, expr, node, TEXT)
     column = binding.new_column(column_name(node), expr.type)
     return Project(ONE_ROW, (column,), (expr,)), [column]
 
 
 def _item(
     node: Node, calls: Sequence[Node], columns: Sequence[PlanColumn], *, defined: bool
-) -> Item:
+) -> FromItem:
     """`defined`: the columns are named by a column definition list."""
     name = column_name(calls[0])
     names = [column.name for column in columns]
@@ -308,7 +319,7 @@ def _item(
         name = node.alias.aliasname
         if plain:
             names[0] = name
-        given = strings(node.alias.colnames)
+        given = string_values(node.alias.colnames)
         if len(given) > len(names):
             message = (
                 f'table "{name}" has {len(names)} columns available but {len(given)} columns '
@@ -318,4 +329,4 @@ def _item(
         names = [*given, *names[len(given) :]]
     refs = [ColumnRef(column.id, column.type) for column in columns]
     # What a function makes of one value is that value, whatever its column is called.
-    return Item(name, list(zip(names, refs, strict=True)), whole=refs[0] if is_value else None)
+    return FromItem(name, list(zip(names, refs, strict=True)), whole=refs[0] if is_value else None)

@@ -23,25 +23,25 @@ from pglast.enums import (
     SubLinkType,
 )
 
-from sql.binder.expressions.calls import as_shown
-from sql.binder.expressions.json_behaviors import answer_of, behavior_of
+from sql.binder.expressions.calls import reg_value_as_text
+from sql.binder.expressions.json_behaviors import behavior_of, behavior_with_default
 from sql.binder.resolve.coercion import (
     ASSIGNMENT,
     EXPLICIT,
+    bind_settled,
     coerce,
-    implicit,
-    settled,
+    coerce_implicitly,
     zone_arguments,
 )
 from sql.binder.resolve.styled_arguments import styled_arguments
-from sql.binder.resolve.type_names import type_named
+from sql.binder.resolve.type_names import resolve_type
 from sql.binder.state import Binding, Scope
-from sql.errors import SqlError, mismatch, not_supported
+from sql.errors import SqlError, datatype_mismatch, not_supported
 from sql.functions.table import CastContext, function_by_id
-from sql.parser.syntax import Node, at, is_a, position
+from sql.parser.syntax import Node, is_a, node_position, offset_to_position
 from sql.plan.nodes import Call, Const, Expr
-from sql.types.sql_type import BOOL, JSON, JSONB, NAME, REGISTERED, TEXT, SqlType, display
-from sql.types.styles import PLAIN
+from sql.types.sql_type import BOOL, JSON, JSONB, NAME, REG_TYPES, TEXT, SqlType, format_type
+from sql.types.styles import DEFAULT_STYLES
 
 _EXPR_SUBLINK: Final = SubLinkType.EXPR_SUBLINK
 _JSONPATH: Final = SqlType("jsonpath")
@@ -61,8 +61,8 @@ def json_object(binding: Binding, scope: Scope, node: Node) -> Expr:
     values: list[Expr] = []
     for pair in node.exprs or ():
         values.append(_value(binding, scope, pair.value))
-        key = settled(binding, scope, pair.key)
-        parts += [as_shown(binding, key, pair.key), values[-1]]
+        key = bind_settled(binding, scope, pair.key)
+        parts += [reg_value_as_text(binding, key, pair.key), values[-1]]
     flags = [Const(bool(node.absent_on_null), BOOL), Const(bool(node.unique), BOOL)]
     return _constructed(binding, scope, node, "object", flags, parts, values)
 
@@ -98,7 +98,9 @@ def _constructed(
 def json_array_of_query(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_ARRAY(SELECT ..)`: the aggregate over the rows of the query."""
     if _width(binding, scope, node.query) != 1:
-        raise SqlError("42601", "subquery must return only one column", at(node.location))
+        raise SqlError(
+            "42601", "subquery must return only one column", offset_to_position(node.location)
+        )
     rows = ast.RangeSubselect(
         subquery=node.query,
         alias=ast.Alias(aliasname="q", colnames=(ast.String(sval="a"),)),
@@ -151,14 +153,16 @@ def json_parsed(binding: Binding, scope: Scope, node: Node) -> Expr:
     if not node.unique_keys:
         return _cast(binding, expr, node.expr.raw_expr, JSON)
     if expr.type.name not in _TEXTS:
-        raise not_supported("WITH UNIQUE KEYS of a value that is no text", at(node.location))
-    text = implicit(binding, expr, node.expr.raw_expr, TEXT)
+        raise not_supported(
+            "WITH UNIQUE KEYS of a value that is no text", offset_to_position(node.location)
+        )
+    text = coerce_implicitly(binding, expr, node.expr.raw_expr, TEXT)
     return Call(function_by_id("json_unique(text)"), (text,), JSON)
 
 
 def json_scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_SCALAR(value)`."""
-    expr = as_shown(binding, settled(binding, scope, node.expr), node.expr)
+    expr = reg_value_as_text(binding, bind_settled(binding, scope, node.expr), node.expr)
     if expr.type.name in _JSONS:
         return _cast(binding, expr, node.expr, JSON)
     row = function_by_id("to_json(anyelement)")
@@ -170,13 +174,13 @@ def json_serialized(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_SERIALIZE(json)`."""
     expr = _settled(binding, scope, node.expr)
     if expr.type.name == "jsonb":
-        raise not_supported("JSON_SERIALIZE of a jsonb", at(node.location))
+        raise not_supported("JSON_SERIALIZE of a jsonb", offset_to_position(node.location))
     found = _cast(binding, expr, node.expr.raw_expr, JSON)
     target = TEXT if node.output is None else _type(binding, node.output)
     if target.name not in _SERIALIZED:
-        message = f"cannot use type {display(target.bare())} in RETURNING clause of "
+        message = f"cannot use type {format_type(target.bare())} in RETURNING clause of "
         hint = "Try returning a string type or bytea."
-        raise mismatch(f"{message}JSON_SERIALIZE()", hint=hint)
+        raise datatype_mismatch(f"{message}JSON_SERIALIZE()", hint=hint)
     return _returned(binding, found, target, node)
 
 
@@ -238,25 +242,25 @@ def _is_json(value: Node) -> bool:
 
 def _settled(binding: Binding, scope: Scope, value: Node) -> Expr:
     """The value, whose bytes have no encoding unless they are bytes."""
-    expr = settled(binding, scope, value.raw_expr)
+    expr = bind_settled(binding, scope, value.raw_expr)
     if value.format is not None and value.format.encoding and expr.type.name != "bytea":
         message = "JSON ENCODING clause is only allowed for bytea input type"
-        raise SqlError("42804", message, at(value.format.location))
+        raise SqlError("42804", message, offset_to_position(value.format.location))
     return expr
 
 
 def _type(binding: Binding, output: Node) -> SqlType:
     """What RETURNING names."""
-    made = type_named(binding, output.typeName)
+    made = resolve_type(binding, output.typeName)
     said = None if output.returning is None else output.returning.format
     if said is not None and said.encoding and made.name != "bytea":
         message = "cannot set JSON encoding for non-bytea output types"
-        raise SqlError("0A000", message, at(said.location))
+        raise SqlError("0A000", message, offset_to_position(said.location))
     return made
 
 
 def _value(binding: Binding, scope: Scope, value: Node) -> Expr:
-    expr = as_shown(binding, _settled(binding, scope, value), value.raw_expr)
+    expr = reg_value_as_text(binding, _settled(binding, scope, value), value.raw_expr)
     if _is_json(value) and expr.type.name not in _JSONS:
         if expr.type.name == "bytea":
             row = function_by_id("convert_from(bytea,name)")
@@ -278,8 +282,8 @@ def _returned(binding: Binding, expr: Expr, target: SqlType, node: Node) -> Expr
         return expr
     if target.name not in ("text", "varchar", "bpchar", *_JSONS):
         if target.name == "bytea":
-            raise not_supported("RETURNING bytea", at(node.location))
-        shown = f"{display(expr.type)} to {display(target)}"
+            raise not_supported("RETURNING bytea", offset_to_position(node.location))
+        shown = f"{format_type(expr.type)} to {format_type(target)}"
         raise SqlError("42846", f"cannot cast type {shown}")
     # A text that is too long for it is an error, where a cast would cut it off.
     return _cast(binding, expr, node, target, ASSIGNMENT)
@@ -290,8 +294,8 @@ def _cast(
 ) -> Expr:
     done = coerce(binding, expr, node, target, context)
     if done is None:
-        shown = f"{display(expr.type.bare())} to {display(target)}"
-        raise SqlError("42846", f"cannot cast type {shown}", position(node))
+        shown = f"{format_type(expr.type.bare())} to {format_type(target)}"
+        raise SqlError("42846", f"cannot cast type {shown}", node_position(node))
     return done
 
 
@@ -307,12 +311,12 @@ _KINDS: Final = {
 
 def is_json(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`value IS JSON ..`; the caller adds NOT."""
-    expr = settled(binding, scope, node.expr)
+    expr = bind_settled(binding, scope, node.expr)
     if expr.type.name == "bytea":
-        raise not_supported("IS JSON of bytea", at(node.location))
+        raise not_supported("IS JSON of bytea", offset_to_position(node.location))
     if expr.type.name not in _TEXTS and expr.type.name not in _JSONS:
-        message = f"cannot use type {display(expr.type.bare())} in IS JSON predicate"
-        raise mismatch(message)
+        message = f"cannot use type {format_type(expr.type.bare())} in IS JSON predicate"
+        raise datatype_mismatch(message)
     text = _cast(binding, expr, node.expr, TEXT)
     kind, unique = Const(_KINDS[node.item_type], TEXT), Const(bool(node.unique_keys), BOOL)
     return Call(function_by_id("is_json(text,text,bool)"), (text, kind, unique), BOOL)
@@ -323,8 +327,10 @@ def is_json(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def json_function(binding: Binding, scope: Scope, node: Node) -> Expr:
     """JSON_EXISTS, JSON_VALUE or JSON_QUERY."""
-    if binding.context.styles != PLAIN:
-        raise not_supported("SQL/JSON under this DateStyle or IntervalStyle", at(node.location))
+    if binding.context.styles != DEFAULT_STYLES:
+        raise not_supported(
+            "SQL/JSON under this DateStyle or IntervalStyle", offset_to_position(node.location)
+        )
     document = document_of(binding, scope, node.context_item)
     path = path_of(binding, scope, node.pathspec)
     variables = variables_of(binding, scope, node.passing or ())
@@ -339,8 +345,8 @@ def function_over(
     if node.op == JsonExprOp.JSON_EXISTS_OP:
         word = behavior_of(node, node.on_error, "ON ERROR", "false")
         return _called("sql_json_exists(jsonb,jsonpath,jsonb,text)", given, [word], BOOL)
-    empty = answer_of(binding, scope, node, node.on_empty, "ON EMPTY", target)
-    error = answer_of(binding, scope, node, node.on_error, "ON ERROR", target)
+    empty = behavior_with_default(binding, scope, node, node.on_empty, "ON EMPTY", target)
+    error = behavior_with_default(binding, scope, node, node.on_error, "ON ERROR", target)
     if node.op == JsonExprOp.JSON_VALUE_OP:
         row = function_by_id("sql_json_value(jsonb,jsonpath,jsonb,text,any,text,any)")
         args = (*given, *empty, *error, *zone_arguments(binding, row))
@@ -362,8 +368,8 @@ def document_of(binding: Binding, scope: Scope, value: Node) -> Expr:
     expr = _settled(binding, scope, value)
     if expr.type.name in _TEXTS or expr.type.name in _JSONS:
         return _cast(binding, expr, value.raw_expr, JSONB)
-    shown = display(expr.type.bare())
-    raise SqlError("42846", f"cannot cast type {shown} to jsonb", position(value.raw_expr))
+    shown = format_type(expr.type.bare())
+    raise SqlError("42846", f"cannot cast type {shown} to jsonb", node_position(value.raw_expr))
 
 
 def path_of(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -371,8 +377,10 @@ def path_of(binding: Binding, scope: Scope, node: Node) -> Expr:
     expr = binding.expression(scope, node)
     done = coerce(binding, expr, node, _JSONPATH, EXPLICIT)
     if done is None:
-        message = f"JSON path expression must be of type jsonpath, not of type {display(expr.type)}"
-        raise mismatch(message, position(node))
+        message = (
+            f"JSON path expression must be of type jsonpath, not of type {format_type(expr.type)}"
+        )
+        raise datatype_mismatch(message, node_position(node))
     return done
 
 
@@ -385,8 +393,8 @@ def variables_of(binding: Binding, scope: Scope, passing: Sequence[Node]) -> Exp
         value = _value(binding, scope, argument.val)
         if value.type.category in ("D", "T"):
             # A path tells them from texts.
-            what = f"PASSING a value of type {display(value.type.bare())}"
-            raise not_supported(what, position(argument.val))
+            what = f"PASSING a value of type {format_type(value.type.bare())}"
+            raise not_supported(what, node_position(argument.val))
         parts += [Const(argument.name, TEXT), value]
     row = function_by_id("jsonb_build_object(any)")
     return Call(row, (*parts, *zone_arguments(binding, row)), JSONB)
@@ -394,7 +402,7 @@ def variables_of(binding: Binding, scope: Scope, passing: Sequence[Node]) -> Exp
 
 def _exists_type(binding: Binding, node: Node) -> SqlType:
     if node.output is not None and _type(binding, node.output).name != "bool":
-        raise not_supported("RETURNING of JSON_EXISTS", at(node.location))
+        raise not_supported("RETURNING of JSON_EXISTS", offset_to_position(node.location))
     return BOOL
 
 
@@ -402,11 +410,11 @@ def _value_type(binding: Binding, node: Node) -> SqlType:
     said = None if node.output is None else node.output.returning.format
     if said is not None and said.format_type != JsonFormatType.JS_FORMAT_DEFAULT:
         message = "cannot specify FORMAT JSON in RETURNING clause of JSON_VALUE()"
-        raise SqlError("42601", message, at(said.location))
+        raise SqlError("42601", message, offset_to_position(said.location))
     target = TEXT if node.output is None else _type(binding, node.output)
-    refused = target.element is not None or target.name in ("record", "void", *REGISTERED)
+    refused = target.element is not None or target.name in ("record", "void", *REG_TYPES)
     if refused:
-        raise not_supported(f"RETURNING {display(target)}", at(node.location))
+        raise not_supported(f"RETURNING {format_type(target)}", offset_to_position(node.location))
     return target
 
 
@@ -414,10 +422,12 @@ def _query_type(binding: Binding, node: Node) -> SqlType:
     wraps = node.wrapper in (JsonWrapper.JSW_CONDITIONAL, JsonWrapper.JSW_UNCONDITIONAL)
     if wraps and node.quotes == JsonQuotes.JS_QUOTES_OMIT:
         message = "SQL/JSON QUOTES behavior must not be specified when WITH WRAPPER is used"
-        raise SqlError("42601", message, at(node.location))
+        raise SqlError("42601", message, offset_to_position(node.location))
     target = JSONB if node.output is None else _type(binding, node.output)
     if target.name not in ("json", "jsonb", "text") or target.typmod != -1:
-        raise not_supported(f"JSON_QUERY RETURNING {display(target)}", at(node.location))
+        raise not_supported(
+            f"JSON_QUERY RETURNING {format_type(target)}", offset_to_position(node.location)
+        )
     return target
 
 

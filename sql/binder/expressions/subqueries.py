@@ -7,16 +7,16 @@ from pglast.enums import SubLinkType
 
 from sql.binder.expressions.arrays import no_array_type
 from sql.binder.expressions.calls import operator, operator_name
-from sql.binder.expressions.quantified import check_width, quantified
-from sql.binder.expressions.whole_rows import row_parts
-from sql.binder.resolve.query_result import settle
+from sql.binder.expressions.quantified import check_subquery_width, quantified_comparison
+from sql.binder.expressions.whole_rows import expanded_row_fields
+from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.resolve.unified_types import to_common_type
 from sql.binder.state import Binding, Scope, SelectResult
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, is_a
-from sql.plan.bpchar_calls import trimmed
+from sql.parser.syntax import Node, is_a, offset_to_position
+from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.nodes import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKind
-from sql.types.array_text import several_dimensions
+from sql.types.array_text import multidimensional_array
 from sql.types.sql_type import BOOL, array_of, is_type
 
 
@@ -25,7 +25,7 @@ def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
     match node.subLinkType:
         case SubLinkType.EXISTS_SUBLINK:
             result = binding.bind_query(binding, node.subselect, scope)
-            settle(binding, result)
+            resolve_unknown_columns(binding, result)
             return Subquery(SubqueryKind.EXISTS, result.plan, (), BOOL)
         case SubLinkType.EXPR_SUBLINK:
             return _scalar(binding, scope, node)
@@ -34,7 +34,7 @@ def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
         case SubLinkType.ARRAY_SUBLINK:
             return _array(binding, scope, node)
         case _:
-            raise not_supported("this kind of subquery", at(node.location))
+            raise not_supported("this kind of subquery", offset_to_position(node.location))
 
 
 def negated_subquery(binding: Binding, scope: Scope, node: Node) -> Expr | None:
@@ -54,7 +54,7 @@ def _any_all(binding: Binding, scope: Scope, node: Node) -> Expr:
         return _membership(binding, scope, node, SubqueryKind.IN)
     if not some and name == "<>":
         return _membership(binding, scope, node, SubqueryKind.NOT_IN)
-    return quantified(binding, scope, node, name, some=some)
+    return quantified_comparison(binding, scope, node, name, some=some)
 
 
 def _operator(binding: Binding, node: Node) -> str:
@@ -63,10 +63,12 @@ def _operator(binding: Binding, node: Node) -> str:
 
 def _scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
     result = binding.bind_query(binding, node.subselect, scope)
-    settle(binding, result)
+    resolve_unknown_columns(binding, result)
     columns = result.columns
     if len(columns) != 1:
-        raise SqlError("42601", "subquery must return only one column", at(node.location))
+        raise SqlError(
+            "42601", "subquery must return only one column", offset_to_position(node.location)
+        )
     expr = Subquery(SubqueryKind.SCALAR, result.plan, (), columns[0].type)
     binding.places[id(expr)] = (expr, node.location)
     return expr
@@ -77,19 +79,21 @@ def _array(binding: Binding, scope: Scope, node: Node) -> Expr:
     found = _scalar(binding, scope, node)
     assert isinstance(found, Subquery), "a scalar subquery"
     if found.type.element is not None:
-        raise several_dimensions().at(at(node.location))
+        raise multidimensional_array().at(offset_to_position(node.location))
     if not is_type(f"_{found.type.name}"):
-        raise no_array_type(found.type, at(node.location))
+        raise no_array_type(found.type, offset_to_position(node.location))
     return Subquery(SubqueryKind.ARRAY, found.plan, (), array_of(found.type))
 
 
 def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind) -> Expr:
     test = node.testexpr
-    nodes: Sequence[Node] = row_parts(binding, scope, test) if is_a(test, ast.RowExpr) else (test,)
+    nodes: Sequence[Node] = (
+        expanded_row_fields(binding, scope, test) if is_a(test, ast.RowExpr) else (test,)
+    )
     lefts = [binding.expression(scope, part) for part in nodes]
     result = binding.bind_query(binding, node.subselect, scope)
-    settle(binding, result)
-    check_width(result, len(lefts), node.location)
+    resolve_unknown_columns(binding, result)
+    check_subquery_width(result, len(lefts), node.location)
     name = "=" if kind is SubqueryKind.IN else "<>"
     args, plan = _matched(binding, lefts, nodes, result, name, node.location)
     return Subquery(kind, plan, args, BOOL)
@@ -111,8 +115,8 @@ def _matched(
         call = operator(binding, name, [left, right], [node, node], place)
         assert isinstance(call, Call), "an operator yields a call"
         pair, _ = to_common_type(binding, list(call.args[:2]), [node, node], "IN")
-        args.append(trimmed(pair[0]))
-        rights.append(trimmed(pair[1]))
+        args.append(trim_bpchar(pair[0]))
+        rights.append(trim_bpchar(pair[1]))
     if all(isinstance(right, ColumnRef) for right in rights):
         return tuple(args), result.plan
     columns = tuple(

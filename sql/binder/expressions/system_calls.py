@@ -5,20 +5,20 @@ from typing import Final
 
 from pglast import ast, parser
 
-from sql.binder.expressions.serial_sequences import NAME as SERIAL
+from sql.binder.expressions.serial_sequences import SERIAL_SEQUENCE_FUNCTION as SERIAL
 from sql.binder.expressions.serial_sequences import serial_call
 from sql.binder.resolve.catalog_lookup import existing_schemas
 from sql.binder.resolve.coercion import zone_arguments
 from sql.binder.resolve.expression_domain import domain_of
-from sql.binder.resolve.function_choice import arguments_of
-from sql.binder.resolve.type_names import type_named
+from sql.binder.resolve.function_choice import convert_arguments
+from sql.binder.resolve.type_names import resolve_type
 from sql.binder.state import Binding
 from sql.errors import SqlError, not_supported
 from sql.functions.table import function_by_id
-from sql.parser.syntax import Node, is_a, position
+from sql.parser.syntax import Node, is_a, node_position
 from sql.plan.nodes import Call, Case, Const, Expr, IsTest, Test
-from sql.types.sql_type import BOOL, OIDS, TEXT, SqlType
-from sql.types.styles import PLAIN
+from sql.types.sql_type import BOOL, TEXT, TYPE_OIDS, SqlType
+from sql.types.styles import DEFAULT_STYLES
 
 _NAMES: Final = SqlType("_name")
 
@@ -29,7 +29,7 @@ def system_call(
     """The bound call, or None if it is not one of these functions."""
     key = (name, len(exprs))
     if key in _TYPES:
-        exprs = arguments_of(binding, name, exprs, nodes, _TYPES[key], place)
+        exprs = convert_arguments(binding, name, exprs, nodes, _TYPES[key], place)
     found = _CALLS.get(key)
     return None if found is None else found(binding, exprs, nodes)
 
@@ -43,7 +43,7 @@ def _typeof(binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> 
 def _schemas(binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> Expr:
     """The schemas of the search path that exist; `true`: with pg_catalog, which is always there."""
     (implicit_too,) = exprs
-    assert "_name" in OIDS, "there are arrays of names"
+    assert "_name" in TYPE_OIDS, "there are arrays of names"
     binding.uses_session = True
     context = binding.context
     named = list(dict.fromkeys(existing_schemas(context, context.creation_path)))
@@ -63,9 +63,9 @@ def _valid_input(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node])
     """Whether a text is one of a value of a type, which the second argument names."""
     text, named = exprs
     if not isinstance(named, Const):
-        raise not_supported("pg_input_is_valid() of a computed type", position(nodes[1]))
-    if binding.context.styles != PLAIN:
-        raise not_supported("pg_input_is_valid() under these styles", position(nodes[0]))
+        raise not_supported("pg_input_is_valid() of a computed type", node_position(nodes[1]))
+    if binding.context.styles != DEFAULT_STYLES:
+        raise not_supported("pg_input_is_valid() under these styles", node_position(nodes[0]))
     if named.value is None:
         return Const(None, BOOL)
     row = function_by_id("input_is_valid(text,any)")
@@ -81,7 +81,7 @@ def _type_called(binding: Binding, text: str) -> SqlType:
         (target,) = statement.targetList
         more = target.name or any(getattr(statement, clause) for clause in _CLAUSES)
         if len(trees) == 1 and not more and is_a(target.val, ast.TypeCast):
-            return type_named(binding, target.val.typeName)
+            return resolve_type(binding, target.val.typeName)
     except SqlError as error:
         raise SqlError(error.sqlstate, error.message) from None
     except (parser.ParseError, ValueError):

@@ -20,10 +20,10 @@ from typing import Final
 
 from pglast import ast
 
-from sql.binder.resolve.column_lookup import find_column, find_item, referred, required_item
-from sql.binder.state import Binding, Item, Scope
+from sql.binder.resolve.column_lookup import find_column, find_item, reference_at, required_item
+from sql.binder.state import Binding, FromItem, Scope
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, is_a
+from sql.parser.syntax import Node, is_a, offset_to_position
 from sql.plan.nodes import Case, ColumnRef, Const, Expr, IsTest, Test
 from sql.types.sql_type import BOOL
 
@@ -38,7 +38,7 @@ class WholeRow:
 
     columns: Sequence[tuple[str, Expr]]
     place: int
-    item: Item
+    item: FromItem
 
     @property
     def of_table(self) -> bool:
@@ -84,7 +84,9 @@ def whole_row(binding: Binding, scope: Scope, node: Node) -> WholeRow | None:
     if is_a(last, ast.A_Star):
         if not qualifier:
             return None
-        item: Item | None = required_item(binding, scope, [f.sval for f in qualifier], "*", place)
+        item: FromItem | None = required_item(
+            binding, scope, [f.sval for f in qualifier], "*", place
+        )
     elif (
         qualifier
         or not _may_be_item(scope, last.sval)
@@ -95,10 +97,10 @@ def whole_row(binding: Binding, scope: Scope, node: Node) -> WholeRow | None:
         item = find_item(scope, None, last.sval, place)
     if item is None or item.whole is not None:
         return None
-    _check_kept(binding, scope, item, at(place))
+    _check_kept(binding, scope, item, offset_to_position(place))
     names = item.declared or [name for name, _ in item.columns]
     columns = [
-        (name, referred(binding, expr, place))
+        (name, reference_at(binding, expr, place))
         for name, (_, expr) in zip(names, item.columns, strict=True)
     ]
     return WholeRow(columns, place + 1, item)
@@ -108,7 +110,7 @@ def _may_be_item(scope: Scope, name: str) -> bool:
     return any(item.name == name for level in scope.levels() for item in level.items)
 
 
-def _check_kept(binding: Binding, scope: Scope, item: Item, place: int | None) -> None:
+def _check_kept(binding: Binding, scope: Scope, item: FromItem, place: int | None) -> None:
     """O2."""
     if scope.clause == _GENERATED:
         message = "cannot use whole-row variable in column generation expression"
@@ -120,7 +122,7 @@ def _check_kept(binding: Binding, scope: Scope, item: Item, place: int | None) -
         raise not_supported("a whole row of a table in a view", place)
 
 
-def _required(binding: Binding, item: Item) -> Expr | None:
+def _required(binding: Binding, item: FromItem) -> Expr | None:
     """A column that is NULL only where the row of the item was made up."""
     table = binding.tables.get((item.schema or "", item.relation or item.name or ""))
     if table is None:
@@ -136,7 +138,7 @@ def _required(binding: Binding, item: Item) -> Expr | None:
     return None
 
 
-def row_parts(binding: Binding, scope: Scope, row: Node) -> list[Node]:
+def expanded_row_fields(binding: Binding, scope: Scope, row: Node) -> list[Node]:
     """The fields of a ROW(..), with each `t.*` expanded (transformExpressionList)."""
     return [part for node in row.args or () for part in _expanded(binding, scope, node)]
 
@@ -148,10 +150,12 @@ def _expanded(binding: Binding, scope: Scope, node: Node) -> Sequence[Node]:
     place = node.location
     item = required_item(binding, scope, [field.sval for field in qualifier], "*", place)
     if scope.clause in _KEPT:
-        raise not_supported("all columns of a table in a constraint or an index", at(place))
+        raise not_supported(
+            "all columns of a table in a constraint or an index", offset_to_position(place)
+        )
     names = [name for name, _ in item.columns]
     if len(set(names)) < len(names):
-        raise not_supported("two columns of one name in a row value", at(place))
+        raise not_supported("two columns of one name in a row value", offset_to_position(place))
     return [
         ast.ColumnRef(fields=(*qualifier, ast.String(sval=name)), location=node.location)
         for name in names

@@ -14,31 +14,36 @@ from typing import Final, TypeVar
 
 from pglast import ast
 
-from sql.binder.expressions.calls import TYPES, converted, numeric_call, polymorphic_shapes
-from sql.binder.expressions.range_frames import counted_in_seconds
-from sql.binder.expressions.row_aggregates import aggregated, chosen_name
-from sql.binder.expressions.sort_keys import sort_key
+from sql.binder.expressions.calls import (
+    TYPES_BY_NAME,
+    converted_arguments,
+    numeric_call,
+    polymorphic_call,
+)
+from sql.binder.expressions.range_frames import range_frame_in_seconds
+from sql.binder.expressions.row_aggregates import aggregate_lookup_name, bind_aggregate_argument
+from sql.binder.expressions.sort_keys import expression_sort_key
 from sql.binder.resolve import postgresql_functions as postgresql
 from sql.binder.resolve.coercion import (
     ASSIGNMENT,
     IMPLICIT,
+    bind_settled,
     can_coerce,
     coerce,
-    settled,
     to_boolean,
     zone_arguments,
 )
-from sql.binder.resolve.collations import note_computed
+from sql.binder.resolve.collations import set_computed_collation
 from sql.binder.resolve.expression_domain import domain_of_call, type_of_domain
 from sql.binder.resolve.function_choice import find_function, returns_set
-from sql.binder.resolve.overloads import Choice
+from sql.binder.resolve.overloads import OverloadChoice
 from sql.binder.resolve.styled_arguments import styled_arguments
 from sql.binder.state import Binding, Scope, WindowDefinition
 from sql.binder.stored.domain_checks import checked_value
 from sql.catalog.objects import Domain
-from sql.errors import SqlError, grouping_error, mismatch, not_supported
+from sql.errors import SqlError, datatype_mismatch, grouping_error, not_supported
 from sql.functions.table import Function, FunctionKind, functions
-from sql.parser.syntax import Node, at, is_a, position, strings
+from sql.parser.syntax import Node, is_a, node_position, offset_to_position, string_values
 from sql.plan.nodes import (
     BoundKind,
     Exclusion,
@@ -51,7 +56,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.traverse import column_ids
 from sql.types.comparability import check_equality
-from sql.types.sql_type import INT8, SqlType, display
+from sql.types.sql_type import INT8, SqlType, format_type
 
 _T = TypeVar("_T")
 WINDOW_CLAUSES: Final = frozenset({"SELECT", "ORDER BY", "DISTINCT ON"})
@@ -98,12 +103,12 @@ def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     _check_forms(node, name)
     exprs, filter_ = _parts(binding, scope, node)
     choice = _choice(binding, node, name, exprs)
-    args = converted(binding, choice, exprs, node.args or ())
+    args = converted_arguments(binding, choice, exprs, node.args or ())
     args = styled_arguments(binding, choice.function, args, choice.result)
     domain = domain_of_call(binding, choice.function, exprs)
     if domain is not None:
         args = _of_domain(binding, domain, choice.function, exprs, args, node.args)
-    (args, type_), exact = polymorphic_shapes(binding, choice, args), True
+    (args, type_), exact = polymorphic_call(binding, choice, args), True
     if choice.function.numeric is not None and choice.result == "numeric":
         args, type_, exact = numeric_call(binding, choice.function, args, choice.result)
     if domain is not None:
@@ -116,7 +121,7 @@ def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     column = scope.windows.get(call)
     if column is None:
         column = scope.windows[call] = binding.new_column(name, type_)
-        note_computed(binding, column, exprs)
+        set_computed_collation(binding, column, exprs)
         if domain is not None:
             binding.domains[column.id] = domain
         if not exact:
@@ -152,7 +157,7 @@ def named_windows(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> None
     for node in nodes:
         if node.name in scope.named_windows:
             message = f'window "{node.name}" is already defined'
-            raise SqlError("42P20", message, at(node.location))
+            raise SqlError("42P20", message, offset_to_position(node.location))
         scope.named_windows[node.name] = _written(binding, scope, node)
 
 
@@ -160,7 +165,7 @@ def named_windows(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> None
 
 
 def _check_place(scope: Scope, node: Node) -> None:
-    place = at(node.location)
+    place = offset_to_position(node.location)
     clause = scope.clause
     if scope.window_part is not None:
         nested = scope.window_part == "arguments"
@@ -180,9 +185,9 @@ def _check_place(scope: Scope, node: Node) -> None:
 def _check_forms(node: Node, name: str) -> None:
     rows = functions(name)
     kind = rows[0].kind if rows else None
-    place = at(node.location)
+    place = offset_to_position(node.location)
     plain = kind in (FunctionKind.FUNCTION, FunctionKind.OPERATOR) or returns_set(name)
-    if plain or (kind is None and postgresql.is_plain(name)):
+    if plain or (kind is None and postgresql.is_plain_function(name)):
         message = f"OVER specified, but {name} is not a window function nor an aggregate function"
         raise SqlError("42809", message, place)
     if node.agg_within_group:
@@ -197,18 +202,18 @@ def _check_forms(node: Node, name: str) -> None:
         raise SqlError("0A000", message, place)
 
 
-def _choice(binding: Binding, node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
+def _choice(binding: Binding, node: Node, name: str, exprs: Sequence[Expr]) -> OverloadChoice:
     place = node.location
     if not exprs and not node.agg_star and name == "count":
         message = "count(*) must be used to call a parameterless aggregate function"
-        raise SqlError("42809", message, at(place))
-    shown = ".".join(strings(node.funcname))
-    choice = find_function(chosen_name(binding, node, exprs), exprs, shown, place)
+        raise SqlError("42809", message, offset_to_position(place))
+    shown = ".".join(string_values(node.funcname))
+    choice = find_function(aggregate_lookup_name(binding, node, exprs), exprs, shown, place)
     wanted = choice.function.args
     elements = [expr for expr, want in zip(exprs, wanted, strict=True) if want == "anyelement"]
     if elements and all(expr.type.name == "unknown" for expr in elements):
         message = "could not determine polymorphic type because input has type unknown"
-        raise mismatch(message)
+        raise datatype_mismatch(message)
     return choice
 
 
@@ -228,7 +233,7 @@ def _inside(scope: Scope, part: str, clause: str | None = None) -> Generator[Non
 
 def _parts(binding: Binding, scope: Scope, node: Node) -> tuple[list[Expr], Expr | None]:
     with _inside(scope, "arguments"):
-        exprs = [aggregated(binding, scope, node, arg) for arg in node.args or ()]
+        exprs = [bind_aggregate_argument(binding, scope, node, arg) for arg in node.args or ()]
     condition = node.agg_filter
     if condition is None:
         return exprs, None
@@ -249,7 +254,9 @@ def _definition(binding: Binding, scope: Scope, over: Node) -> WindowDefinition:
 def _named(scope: Scope, name: str, node: Node) -> WindowDefinition:
     found = scope.named_windows.get(name)
     if found is None:
-        raise SqlError("42704", f'window "{name}" does not exist', at(node.location))
+        raise SqlError(
+            "42704", f'window "{name}" does not exist', offset_to_position(node.location)
+        )
     return found
 
 
@@ -266,11 +273,13 @@ def _written(binding: Binding, scope: Scope, node: Node) -> WindowDefinition:
     """A definition, with what it takes over from the window that it names."""
     base = None if node.refname is None else _named(scope, node.refname, node)
     with _inside(scope, "definition"):
-        order = tuple([sort_key(binding, scope, item) for item in node.orderClause or ()])
+        order = tuple(
+            [expression_sort_key(binding, scope, item) for item in node.orderClause or ()]
+        )
         items = _flat(node.partitionClause or ())
-        partition = tuple([settled(binding, scope, item) for item in items])
+        partition = tuple([bind_settled(binding, scope, item) for item in items])
     for key, item in zip(partition, items, strict=True):
-        check_equality(key.type, position(item))
+        check_equality(key.type, node_position(item))
     options = node.frameOptions
     if base is not None:
         _check_copy(base, node, partition=bool(partition), order=bool(order))
@@ -286,7 +295,7 @@ def _written(binding: Binding, scope: Scope, node: Node) -> WindowDefinition:
         FrameBound(end, _offset(binding, scope, node.endOffset, mode, order)),
         _chosen(options, _EXCLUSIONS, Exclusion.NO_OTHERS),
     )
-    order, frame = counted_in_seconds(binding, order, frame)
+    order, frame = range_frame_in_seconds(binding, order, frame)
     return WindowDefinition(partition, order, frame, framed=options != _FRAME_DEFAULT)
 
 
@@ -295,7 +304,7 @@ def _chosen(options: int, bits: Sequence[tuple[int, _T]], otherwise: _T) -> _T:
 
 
 def _check_copy(base: WindowDefinition, node: Node, *, partition: bool, order: bool) -> None:
-    name, place = node.refname, at(node.location)
+    name, place = node.refname, offset_to_position(node.location)
     if partition:
         message = f'cannot override PARTITION BY clause of window "{name}"'
         raise SqlError("42P20", message, place)
@@ -312,9 +321,11 @@ def _check_copy(base: WindowDefinition, node: Node, *, partition: bool, order: b
 def _check_mode(node: Node, mode: FrameMode, order: Sequence[SortKey], *, offsets: bool) -> None:
     if mode is FrameMode.RANGE and offsets and len(order) != 1:
         message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
-        raise SqlError("42P20", message, at(node.location))
+        raise SqlError("42P20", message, offset_to_position(node.location))
     if mode is FrameMode.GROUPS and not order:
-        raise SqlError("42P20", "GROUPS mode requires an ORDER BY clause", at(node.location))
+        raise SqlError(
+            "42P20", "GROUPS mode requires an ORDER BY clause", offset_to_position(node.location)
+        )
 
 
 def _offset(
@@ -335,11 +346,11 @@ def _offset(
         target = _added_type(order[0].expr.type, expr.type, node)
     done = coerce(binding, expr, node, target, ASSIGNMENT)
     if done is None:
-        shown = f"{display(target)}, not type {display(expr.type.bare())}"
-        raise mismatch(f"argument of {clause} must be type {shown}", position(node))
+        shown = f"{format_type(target)}, not type {format_type(expr.type.bare())}"
+        raise datatype_mismatch(f"argument of {clause} must be type {shown}", node_position(node))
     if not scope.ids.isdisjoint(column_ids(done)):
         message = f"argument of {clause} must not contain variables"
-        raise SqlError("42P10", message, position(node))
+        raise SqlError("42P10", message, node_position(node))
     return done
 
 
@@ -347,20 +358,20 @@ def _added_type(key: SqlType, offset: SqlType, node: Node) -> SqlType:
     """The type that an offset of RANGE has (transformFrameOffset)."""
     start = "RANGE with offset PRECEDING/FOLLOWING"
     taken = _IN_RANGE.get(key.name)
-    column = f"column type {display(key.bare())}"
+    column = f"column type {format_type(key.bare())}"
     if taken is None:
-        raise SqlError("0A000", f"{start} is not supported for {column}", position(node))
+        raise SqlError("0A000", f"{start} is not supported for {column}", node_position(node))
     fitting = [name for name in taken if can_coerce(offset.name, name, IMPLICIT)]
     preferred = key.name if offset.name == "unknown" else offset.name
-    types = f"{column} and offset type {display(offset.bare())}"
+    types = f"{column} and offset type {format_type(offset.bare())}"
     if not fitting:
         hint = "Cast the offset value to an appropriate type."
         message = f"{start} is not supported for {types}"
-        raise SqlError("0A000", message, position(node), hint=hint)
+        raise SqlError("0A000", message, node_position(node), hint=hint)
     if preferred in fitting:
-        return TYPES[preferred]
+        return TYPES_BY_NAME[preferred]
     if len(fitting) > 1:
         hint = "Cast the offset value to the exact intended type."
         message = f"{start} has multiple interpretations for {types}"
-        raise SqlError("0A000", message, position(node), hint=hint)
-    return TYPES[fitting[0]]
+        raise SqlError("0A000", message, node_position(node), hint=hint)
+    return TYPES_BY_NAME[fitting[0]]

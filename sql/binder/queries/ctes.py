@@ -14,10 +14,10 @@ from typing import Final
 from pglast import ast
 from pglast.enums import JoinType, SetOperation
 
-from sql.binder.resolve.coercion import implicit
+from sql.binder.resolve.coercion import coerce_implicitly
 from sql.binder.state import Binding, Scope, SelectResult
-from sql.errors import SqlError, mismatch, not_supported
-from sql.parser.syntax import Node, at, is_a, position, with_clause
+from sql.errors import SqlError, datatype_mismatch, not_supported
+from sql.parser.syntax import Node, is_a, node_position, offset_to_position, with_clause
 from sql.plan.nodes import (
     ColumnRef,
     CteId,
@@ -29,14 +29,14 @@ from sql.plan.nodes import (
     With,
     output_columns,
 )
-from sql.plan.renumbering import cte_scans, free_columns, renumbered, with_scans
+from sql.plan.renumbering import cte_scans, free_columns, replace_cte_scans, with_fresh_ids
 from sql.plan.traverse import is_volatile_plan
 from sql.types.bpchar import column_type
-from sql.types.sql_type import NUMERIC, TEXT, SqlType, display, plain_type
+from sql.types.sql_type import NUMERIC, TEXT, SqlType, format_type, plain_type
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedCte:
     """A WITH query that its uses scan (`CteScan`), until the number of its uses is known."""
 
     cte: CteId
@@ -44,14 +44,14 @@ class Shared:
     definition: Plan
 
 
-def note_shared(binding: Binding, query: Shared) -> None:
+def record_shared_cte(binding: Binding, query: SharedCte) -> None:
     """Record whether a new WITH query refers to an outer query or to a recursion."""
     reads = {scan.cte for scan in cte_scans(query.definition)}
     if free_columns(query.definition) or reads & (binding.work_tables | binding.outer_bound):
         binding.outer_bound.add(query.cte)
 
 
-def with_shared(binding: Binding, plan: Plan, shared: Sequence[Shared]) -> Plan:
+def with_shared_ctes(binding: Binding, plan: Plan, shared: Sequence[SharedCte]) -> Plan:
     """Put the WITH queries around the plan, or inline them at their uses (C1)."""
     for query in reversed(shared):
         uses = sum(scan.cte == query.cte for scan in cte_scans(plan))
@@ -69,7 +69,7 @@ def with_shared(binding: Binding, plan: Plan, shared: Sequence[Shared]) -> Plan:
     return plan
 
 
-def _inlined(binding: Binding, plan: Plan, query: Shared) -> Plan:
+def _inlined(binding: Binding, plan: Plan, query: SharedCte) -> Plan:
     used = False
 
     def expanded(scan: CteScan) -> Plan:
@@ -78,45 +78,45 @@ def _inlined(binding: Binding, plan: Plan, query: Shared) -> Plan:
             return scan
         definition = query.definition
         if used:
-            definition, _ = renumbered(definition, binding.new_id)
+            definition, _ = with_fresh_ids(definition, binding.new_id)
         used = True
         refs = [ColumnRef(column.id, column.type) for column in output_columns(definition)]
         return Project(definition, scan.columns, tuple(refs[: len(scan.columns)]))
 
-    return with_scans(plan, expanded)
+    return replace_cte_scans(plan, expanded)
 
 
 # --- WITH RECURSIVE ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CteEntry:
     """One WITH query of a clause, and whether it refers to itself."""
 
     node: Node
     recursive: bool
 
 
-def entries(clause: Node) -> list[Entry]:
+def ordered_ctes(clause: Node) -> list[CteEntry]:
     """The queries of a WITH clause, ordered so that each follows those that it reads."""
     names: dict[str, Node] = {}
     for cte in clause.ctes:
         if cte.ctename in names:
             message = f'WITH query name "{cte.ctename}" specified more than once'
-            raise SqlError("42712", message, at(cte.location))
+            raise SqlError("42712", message, offset_to_position(cte.location))
         names[cte.ctename] = cte
     if not clause.recursive:
-        return [Entry(cte, recursive=False) for cte in clause.ctes]
+        return [CteEntry(cte, recursive=False) for cte in clause.ctes]
     reads = {name: set(_named(cte.ctequery, frozenset(names))) for name, cte in names.items()}
-    done: dict[str, Entry] = {}
+    done: dict[str, CteEntry] = {}
     while len(done) < len(names):
         ready = [n for n in names if n not in done and reads[n] - {n} <= done.keys()]
         if not ready:
             stuck = next(name for name in names if name not in done)
             message = "mutual recursion between WITH items is not implemented"
-            raise SqlError("0A000", message, at(names[stuck].location))
+            raise SqlError("0A000", message, offset_to_position(names[stuck].location))
         name = ready[0]
-        entry = Entry(names[name], recursive=name in reads[name])
+        entry = CteEntry(names[name], recursive=name in reads[name])
         if entry.recursive:
             _check_form(entry.node)
         done[name] = entry
@@ -160,13 +160,13 @@ def _check_form(cte: Node) -> None:
     query, name = cte.ctequery, cte.ctename
     if not is_a(query, ast.SelectStmt):
         message = f'recursive query "{name}" must not contain data-modifying statements'
-        raise SqlError("42P19", message, at(cte.location))
+        raise SqlError("42P19", message, offset_to_position(cte.location))
     if query.op != SetOperation.SETOP_UNION:
         message = (
             f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] '
             "recursive-term"
         )
-        raise SqlError("42P19", message, at(cte.location))
+        raise SqlError("42P19", message, offset_to_position(cte.location))
     checker = _Checker(name)
     if query.withClause is not None:
         checker.visit(query.withClause.ctes, "subquery")
@@ -181,7 +181,7 @@ def _check_form(cte: Node) -> None:
     for what, clause in clauses:
         if clause:
             first = clause[0] if isinstance(clause, tuple) else clause
-            place = position(first.node if is_a(first, ast.SortBy) else first)
+            place = node_position(first.node if is_a(first, ast.SortBy) else first)
             message = f"{what} in a recursive query is not implemented"
             raise SqlError("0A000", message, place)
 
@@ -216,10 +216,10 @@ class _Checker:
         start = f'recursive reference to query "{self.name}" must not appear'
         if place:
             message = f"{start} within {_MISPLACED[place]}"
-            raise SqlError("42P19", message, at(node.location))
+            raise SqlError("42P19", message, offset_to_position(node.location))
         self.found += 1
         if self.found > 1:
-            raise SqlError("42P19", f"{start} more than once", at(node.location))
+            raise SqlError("42P19", f"{start} more than once", offset_to_position(node.location))
 
     def _join(self, node: Node, place: str) -> None:
         left = node.jointype in (JoinType.JOIN_RIGHT, JoinType.JOIN_FULL)
@@ -235,7 +235,7 @@ _SETS: Final = {
 }
 
 
-def in_all_rounds(type_: SqlType) -> SqlType:
+def recursive_column_type(type_: SqlType) -> SqlType:
     """The type of a base column that holds the values of all iterations.
 
     It is the widest numeric if the base has no modifier.
@@ -243,23 +243,25 @@ def in_all_rounds(type_: SqlType) -> SqlType:
     return NUMERIC if type_.name == "numeric" and type_.typmod < 0 else column_type(type_)
 
 
-def check_overall(name: str, index: int, base: SqlType, overall: SqlType, node: Node) -> None:
+def check_recursive_type(
+    name: str, index: int, base: SqlType, overall: SqlType, node: Node
+) -> None:
     """42804 if the whole recursion has another type than its base."""
     if (base.name, base.typmod) != (overall.name, overall.typmod):
-        raise _mismatch_overall(name, index, display(base), display(overall), node)
+        raise _mismatch_overall(name, index, format_type(base), format_type(overall), node)
 
 
-def check_domain(
+def check_recursive_domain(
     binding: Binding, name: str, index: int, sides: tuple[PlanColumn, PlanColumn], node: Node
 ) -> None:
     """42804 if the base is of a domain and the whole recursion of its base type."""
     base, step = sides
     domain = binding.domain(base.id)
     if domain is not None and binding.domain(step.id) != domain:
-        raise _mismatch_overall(name, index, domain.shown, display(base.type.bare()), node)
+        raise _mismatch_overall(name, index, domain.shown, format_type(base.type.bare()), node)
 
 
-def check_literal(
+def check_recursive_literal(
     binding: Binding, name: str, index: int, sides: tuple[Expr, SelectResult], node: Node
 ) -> None:
     """42804 if the base is an untyped literal, which becomes text, and the step has another type.
@@ -270,8 +272,8 @@ def check_literal(
     overall = step.columns[index].type
     if index in step.unknown or overall.name == TEXT.name:
         return
-    implicit(binding, literal, node, plain_type(overall.name))
-    raise _mismatch_overall(name, index, TEXT.name, display(overall.bare()), node)
+    coerce_implicitly(binding, literal, node, plain_type(overall.name))
+    raise _mismatch_overall(name, index, TEXT.name, format_type(overall.bare()), node)
 
 
 def _mismatch_overall(name: str, index: int, base: str, overall: str, node: Node) -> SqlError:
@@ -280,10 +282,10 @@ def _mismatch_overall(name: str, index: int, base: str, overall: str, node: Node
         f"term but type {overall} overall"
     )
     hint = "Cast the output of the non-recursive term to the correct type."
-    return mismatch(message, position(node), hint=hint)
+    return datatype_mismatch(message, node_position(node), hint=hint)
 
 
-def check_step(binding: Binding, scope: Scope) -> None:
+def check_recursive_term(binding: Binding, scope: Scope) -> None:
     """42P19 for an aggregate over the recursive reference."""
     if not scope.reads_itself or not scope.aggregates:
         return
@@ -294,4 +296,4 @@ def check_step(binding: Binding, scope: Scope) -> None:
         if isinstance(expr, ColumnRef) and expr.id in ids
     ]
     message = "aggregate functions are not allowed in a recursive query's recursive term"
-    raise SqlError("42P19", message, at(min(places, default=None)))
+    raise SqlError("42P19", message, offset_to_position(min(places, default=None)))

@@ -13,18 +13,31 @@ from pglast.enums import JoinType
 from sql.binder.expressions.calls import operator
 from sql.binder.expressions.set_returning import from_function
 from sql.binder.queries.json_table import json_table
-from sql.binder.queries.tablesample import check_sample, sampled
-from sql.binder.resolve.coercion import implicit, to_boolean
-from sql.binder.resolve.query_result import settle
-from sql.binder.resolve.relations import aliased_item, relation_of, renamed, scan, table_item
+from sql.binder.queries.tablesample import check_sample, sample_rows
+from sql.binder.resolve.coercion import coerce_implicitly, to_boolean
+from sql.binder.resolve.query_result import resolve_unknown_columns
+from sql.binder.resolve.relations import (
+    aliased_columns,
+    aliased_item,
+    resolve_relation,
+    table_item,
+    table_scan,
+)
 from sql.binder.resolve.unified_types import select_common_type, to_common_type
-from sql.binder.state import Binding, Item, Scope, SelectResult, Side, check_conflicts
-from sql.binder.stored.views import view_item, view_rows
+from sql.binder.state import (
+    Binding,
+    FromItem,
+    NullSupplyingSide,
+    Scope,
+    SelectResult,
+    check_conflicts,
+)
+from sql.binder.stored.views import view_item, view_plan
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ViewDefinition
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, strings, unsupported
-from sql.plan.conditions import all_of
+from sql.parser.syntax import Node, offset_to_position, string_values, unsupported_at
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
     Coalesce,
     Const,
@@ -36,7 +49,7 @@ from sql.plan.nodes import (
     Project,
     Scan,
 )
-from sql.plan.projections import reference
+from sql.plan.projections import column_reference
 from sql.plan.traverse import is_volatile_plan
 from sql.types.sql_type import UNKNOWN
 
@@ -67,48 +80,50 @@ def from_clause(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> Plan:
     return plan
 
 
-def from_item(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+def from_item(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromItem]]:
     """One entry of FROM."""
     binder = _ITEMS.get(type(node))
     if binder is None:
-        raise unsupported("this FROM item", node)
+        raise unsupported_at("this FROM item", node)
     return binder(binding, scope, node)
 
 
 # --- tables ------------------------------------------------------------------------------------
 
 
-def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromItem]]:
     if node.schemaname is None:
         for level in scope.levels():
             cte = level.ctes.get(node.relname)
             if cte is not None and not cte.returns:
                 message = f'WITH query "{node.relname}" does not have a RETURNING clause'
-                raise SqlError("0A000", message, at(node.location))
+                raise SqlError("0A000", message, offset_to_position(node.location))
             if cte is not None:
                 scope.reads_itself = scope.reads_itself or cte.shared in binding.work_tables
                 return _cte(binding, scope, node, cte)
-    found = relation_of(binding, node)
+    found = resolve_relation(binding, node)
     if isinstance(found, ViewDefinition):
         return _view(binding, scope, node, found)
     binding.tables[found.schema, found.name] = found
-    scanned = scan(binding, found)
+    scanned = table_scan(binding, found)
     scope.ids.update([column.id for column in scanned.columns])
-    return scanned, [as_pinned(binding, node, found, table_item(scanned, found, None))]
+    return scanned, [pinned_item(binding, node, found, table_item(scanned, found, None))]
 
 
 def _view(
     binding: Binding, scope: Scope, node: Node, view: ViewDefinition
-) -> tuple[Plan, list[Item]]:
-    plan, columns = view_rows(binding, view)
+) -> tuple[Plan, list[FromItem]]:
+    plan, columns = view_plan(binding, view)
     scope.ids.update([column.id for column in columns])
-    return plan, [as_pinned(binding, node, view, view_item(view, columns))]
+    return plan, [pinned_item(binding, node, view, view_item(view, columns))]
 
 
 _GONE: Final = Const(None, UNKNOWN)
 
 
-def as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item: Item) -> Item:
+def pinned_item(
+    binding: Binding, node: Node, found: Table | ViewDefinition, item: FromItem
+) -> FromItem:
     """The item under its alias; in a view's text with the column names of the view's creation."""
     columns, name, schema = list(item.columns), found.name, found.schema
     key = (node.schemaname or "", node.relname)
@@ -124,13 +139,13 @@ def as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item:
         ]
         name, schema = node.relname, node.schemaname or schema
     if node.alias is None:
-        return Item(name, columns, schema=schema)
+        return FromItem(name, columns, schema=schema)
     return aliased_item(columns, node.alias, schema, name)
 
 
 def _cte(
     binding: Binding, scope: Scope, node: Node, cte: "SelectResult"
-) -> tuple[Plan, list[Item]]:
+) -> tuple[Plan, list[FromItem]]:
     """A use of a CTE: a scan of its rows, or its plan under a projection with ids of its own
     (P1 of `nodes.py`).
     """
@@ -143,50 +158,52 @@ def _cte(
         if cte.volatile_uses > 1:
             # Two plans of it would answer in two ways.
             what = "reading a WITH query with a volatile function twice in a statement that writes"
-            raise not_supported(what, at(node.location))
-    wrapped: Plan = Project(cte.plan, made, tuple([reference(column) for column in columns]))
+            raise not_supported(what, offset_to_position(node.location))
+    wrapped: Plan = Project(cte.plan, made, tuple([column_reference(column) for column in columns]))
     more = tuple([binding.new_column(column.name, column.type) for column in cte.unexpanded])
     if cte.shared is not None:
         wrapped = CteScan(cte.shared, node.relname, (*made, *more))
     scope.ids.update([column.id for column in (*made, *more)])
     name = node.relname if node.alias is None else node.alias.aliasname
-    named: list[tuple[str, Expr]] = [(column.name, reference(column)) for column in made]
+    named: list[tuple[str, Expr]] = [(column.name, column_reference(column)) for column in made]
     if node.alias is not None:
-        named = renamed(named, node.alias, name)
+        named = aliased_columns(named, node.alias, name)
     # The last of them is nobody's to name.
-    hidden = [(column.name, reference(column)) for column in more[:-1]]
-    return wrapped, [Item(name, named, unexpanded=hidden)]
+    hidden = [(column.name, column_reference(column)) for column in more[:-1]]
+    return wrapped, [FromItem(name, named, unexpanded=hidden)]
 
 
-def _sample(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+def _sample(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromItem]]:
     plan, items = _table(binding, scope, node.relation)
     if not isinstance(plan, Scan):
         message = "TABLESAMPLE clause can only be applied to tables and materialized views"
-        raise SqlError("0A000", message, at(node.relation.location))
+        raise SqlError("0A000", message, offset_to_position(node.relation.location))
     check_sample(node)
-    return sampled(binding, scope, node, plan), items
+    return sample_rows(binding, scope, node, plan), items
 
 
-def _subselect(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+def _subselect(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromItem]]:
     active, clause = scope.lateral_active, scope.clause
     scope.lateral_active, scope.clause = bool(node.lateral), "FROM"
     try:
         result = binding.bind_query(binding, node.subquery, scope)
     finally:
         scope.lateral_active, scope.clause = active, clause
-    settle(binding, result)
+    resolve_unknown_columns(binding, result)
     scope.ids.update([column.id for column in result.columns])
-    named: list[tuple[str, Expr]] = [(column.name, reference(column)) for column in result.columns]
+    named: list[tuple[str, Expr]] = [
+        (column.name, column_reference(column)) for column in result.columns
+    ]
     if node.alias is None:
-        return result.plan, [Item(None, named, names_visible=False)]
-    named = renamed(named, node.alias, node.alias.aliasname)
-    return result.plan, [Item(node.alias.aliasname, named)]
+        return result.plan, [FromItem(None, named, names_visible=False)]
+    named = aliased_columns(named, node.alias, node.alias.aliasname)
+    return result.plan, [FromItem(node.alias.aliasname, named)]
 
 
 # --- joins -------------------------------------------------------------------------------------
 
 
-def _join(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+def _join(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromItem]]:
     kind = _KINDS[node.jointype]
     left, left_items = from_item(binding, scope, node.larg)
     right, right_items, lateral = _right_side(binding, scope, node, kind, left_items)
@@ -210,16 +227,16 @@ def _join(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]
     return plan, _joined_items(node, [*left_items, *right_items], merged, [*merged, *rest])
 
 
-def _made_up(scope: Scope, plan: Plan, items: Sequence[Item]) -> list[Item]:
+def _made_up(scope: Scope, plan: Plan, items: Sequence[FromItem]) -> list[FromItem]:
     """The items of a side whose rows the join may make up; a join inside has done so before."""
-    side = Side(plan, scope.ids)
+    side = NullSupplyingSide(plan, scope.ids)
     scope.sides.append(side)
     return [item if item.nullable else replace(item, nullable=True, side=side) for item in items]
 
 
 def _right_side(
-    binding: Binding, scope: Scope, node: Node, kind: JoinKind, left_items: Sequence[Item]
-) -> tuple[Plan, list[Item], bool]:
+    binding: Binding, scope: Scope, node: Node, kind: JoinKind, left_items: Sequence[FromItem]
+) -> tuple[Plan, list[FromItem], bool]:
     legal = kind in (JoinKind.INNER, JoinKind.LEFT)
     saved, used = scope.items, scope.lateral_used
     offered = [replace(item, lateral_only=True, lateral_ok=legal) for item in left_items]
@@ -234,11 +251,11 @@ def _right_side(
     return right, right_items, lateral
 
 
-def _columns(items: Sequence[Item]) -> list[tuple[str, Expr]]:
+def _columns(items: Sequence[FromItem]) -> list[tuple[str, Expr]]:
     return [pair for item in items if item.columns_visible for pair in item.columns]
 
 
-def _on(binding: Binding, scope: Scope, node: Node, items: list[Item]) -> Expr:
+def _on(binding: Binding, scope: Scope, node: Node, items: list[FromItem]) -> Expr:
     saved, clause = scope.items, scope.clause
     scope.items, scope.clause = items, "JOIN/ON"
     try:
@@ -253,7 +270,7 @@ def _using_names(
     if node.isNatural:
         there = {name for name, _ in right}
         return tuple(dict.fromkeys(name for name, _ in left if name in there))
-    names = strings(node.usingClause)
+    names = string_values(node.usingClause)
     for index, name in enumerate(names):
         if name in names[:index]:
             message = f'column name "{name}" appears more than once in USING clause'
@@ -274,7 +291,7 @@ def _using(
     merged = [
         (name, _merged(binding, kind, *pair)) for name, pair in zip(names, pairs, strict=True)
     ]
-    return all_of(parts), merged
+    return conjunction(parts), merged
 
 
 def _side(columns: Sequence[tuple[str, Expr]], name: str, side: str) -> Expr:
@@ -298,11 +315,11 @@ def _merged(binding: Binding, kind: JoinKind, left: Expr, right: Expr) -> Expr:
     common = select_common_type([left, right], [None, None], "JOIN/USING")
     assert common is not None, "with a clause named a mismatch raises"
     if kind is JoinKind.RIGHT:
-        side = implicit(binding, right, None, common.bare())
+        side = coerce_implicitly(binding, right, None, common.bare())
     elif kind is JoinKind.INNER and left.type.name != common.name == right.type.name:
         side = right
     else:
-        side = implicit(binding, left, None, common.bare())
+        side = coerce_implicitly(binding, left, None, common.bare())
     if side.type.typmod == -1 or left.type.typmod == right.type.typmod:
         return side
     return Coalesce((side,), side.type.bare())
@@ -310,23 +327,23 @@ def _merged(binding: Binding, kind: JoinKind, left: Expr, right: Expr) -> Expr:
 
 def _joined_items(
     node: Node,
-    parts: Sequence[Item],
+    parts: Sequence[FromItem],
     merged: Sequence[tuple[str, Expr]],
     columns: Sequence[tuple[str, Expr]],
-) -> list[Item]:
+) -> list[FromItem]:
     if node.alias is not None:
-        named = renamed(columns, node.alias, node.alias.aliasname)
-        return [Item(node.alias.aliasname, named, again=True)]
+        named = aliased_columns(columns, node.alias, node.alias.aliasname)
+        return [FromItem(node.alias.aliasname, named, again=True)]
     hidden = [replace(item, columns_visible=False) for item in parts]
-    items = [*hidden, Item(None, columns, names_visible=False)]
+    items = [*hidden, FromItem(None, columns, names_visible=False)]
     if node.join_using_alias is not None:
-        lent = Item(node.join_using_alias.aliasname, merged, columns_visible=False, again=True)
+        lent = FromItem(node.join_using_alias.aliasname, merged, columns_visible=False, again=True)
         check_conflicts(items, [lent])
         items.append(lent)
     return items
 
 
-_ITEMS: Final[dict[type, Callable[[Binding, Scope, Node], tuple[Plan, list[Item]]]]] = {
+_ITEMS: Final[dict[type, Callable[[Binding, Scope, Node], tuple[Plan, list[FromItem]]]]] = {
     ast.RangeVar: _table,
     ast.RangeSubselect: _subselect,
     ast.RangeFunction: from_function,

@@ -22,15 +22,15 @@ from pglast.enums import (
     JsonWrapper,
 )
 
-from sql.binder.expressions.set_returning import unnested
+from sql.binder.expressions.set_returning import unnest_array
 from sql.binder.expressions.sql_json import document_of, function_over, path_of, variables_of
 from sql.binder.resolve.coercion import EXPLICIT, coerce
-from sql.binder.resolve.sql_functions import stand_in
-from sql.binder.resolve.type_names import type_named
-from sql.binder.state import Binding, Item, Scope
+from sql.binder.resolve.sql_functions import inline_sql_function
+from sql.binder.resolve.type_names import resolve_type
+from sql.binder.state import Binding, FromItem, Scope
 from sql.errors import SqlError, not_supported
 from sql.functions.table import function_by_id
-from sql.parser.syntax import Node, at, strings
+from sql.parser.syntax import Node, offset_to_position, string_values
 from sql.plan.nodes import (
     Call,
     ColumnRef,
@@ -49,7 +49,7 @@ from sql.types.sql_type import BOOL, INT4, INT8, JSONB, TEXT, SqlType, array_of
 _ITEMS: Final = "sql_json_items(jsonb,jsonpath,jsonb,text)"
 
 
-def json_table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+def json_table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromItem]]:
     """The rows, and the columns with their names."""
     _check_names(node)
     active, clause = scope.lateral_active, scope.clause
@@ -61,7 +61,7 @@ def json_table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[I
     names = [column.name for column in _in_order(node.columns)]
     made = [binding.new_column(name, e.type) for name, e in zip(names, exprs, strict=True)]
     scope.ids.update([column.id for column in made])
-    given = strings(node.alias.colnames) if node.alias is not None else ()
+    given = string_values(node.alias.colnames) if node.alias is not None else ()
     shown = "json_table" if node.alias is None else node.alias.aliasname
     if len(given) > len(names):
         message = (
@@ -71,7 +71,7 @@ def json_table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[I
     names = [*given, *names[len(given) :]]
     refs: list[Expr] = [ColumnRef(column.id, column.type) for column in made]
     plan = Project(rows.plan, tuple(made), tuple(exprs))
-    return plan, [Item(shown, list(zip(names, refs, strict=True)))]
+    return plan, [FromItem(shown, list(zip(names, refs, strict=True)))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _check_names(node: Node) -> None:
     for name, place in _names(node):
         if name in names:
             message = f"duplicate JSON_TABLE column or path name: {name}"
-            raise SqlError("42712", message, at(place))
+            raise SqlError("42712", message, offset_to_position(place))
         names.add(name)
 
 
@@ -145,9 +145,9 @@ def _nested(
     of_path: list[Expr] = [ColumnRef(column.id, column.type) for column in lists]
     every, *others = of_path
     for more in others:
-        every = stand_in(binding, "$1 || $2", (every, more))
+        every = inline_sql_function(binding, "$1 || $2", (every, more))
     item, number = binding.new_column("item", JSONB), binding.new_column("number", INT8)
-    scan = SetScan((unnested(every),), (item,), number)
+    scan = SetScan((unnest_array(every),), (item,), number)
     plan = Join(JoinKind.LEFT, below, scan, Const(True, BOOL), lateral=True)
     value, place = ColumnRef(item.id, JSONB), ColumnRef(number.id, INT8)
     if not others:
@@ -157,9 +157,11 @@ def _nested(
     for items in of_path:
         args = (before, items, place, value)
         own = "case when $3 > $1 and $3 <= $1 + cardinality($2) then {} end"
-        found, nth = (stand_in(binding, own.format(text), args) for text in ("$4", "$3 - $1"))
+        found, nth = (
+            inline_sql_function(binding, own.format(text), args) for text in ("$4", "$3 - $1")
+        )
         parts.append(replace(rows, item=found, number=nth))
-        before = stand_in(binding, "$1 + cardinality($2)", (before, items))
+        before = inline_sql_function(binding, "$1 + cardinality($2)", (before, items))
     return parts, plan
 
 
@@ -178,7 +180,7 @@ def _rows(binding: Binding, scope: Scope, node: Node) -> _Rows:
     item, number = binding.new_column("item", JSONB), binding.new_column("number", INT8)
     # What the columns' paths refer to is kept beside each item.
     kept = binding.new_column("variables", JSONB)
-    scan = SetScan((unnested(items),), (item,), number)
+    scan = SetScan((unnest_array(items),), (item,), number)
     columns: tuple[PlanColumn, ...] = (item, number, kept)
     again = [binding.new_column(column.name, column.type) for column in columns]
     exprs: Sequence[Expr] = (*(ColumnRef(c.id, c.type) for c in columns[:2]), variables)
@@ -194,20 +196,24 @@ def _raises(node: Node) -> bool:
         return True
     kinds = (JsonBehaviorType.JSON_BEHAVIOR_EMPTY, JsonBehaviorType.JSON_BEHAVIOR_EMPTY_ARRAY)
     if behavior.btype not in kinds:
-        raise SqlError("42601", "invalid ON ERROR behavior", at(behavior.location))
+        raise SqlError("42601", "invalid ON ERROR behavior", offset_to_position(behavior.location))
     return False
 
 
 def _check_counted_once(columns: Sequence[Node]) -> None:
     ordinality = JsonTableColumnType.JTC_FOR_ORDINALITY
     for column in [column for column in columns if column.coltype == ordinality][1:]:
-        raise SqlError("42601", "only one FOR ORDINALITY column is allowed", at(column.location))
+        raise SqlError(
+            "42601",
+            "only one FOR ORDINALITY column is allowed",
+            offset_to_position(column.location),
+        )
 
 
 def _value(binding: Binding, scope: Scope, column: Node, rows: _Rows) -> Expr:
     if column.coltype == JsonTableColumnType.JTC_FOR_ORDINALITY:
         return coerce(binding, rows.number, column, INT4, EXPLICIT) or rows.number
-    target = type_named(binding, column.typeName)
+    target = resolve_type(binding, column.typeName)
     op, output = _operation(column, target)
     function = ast.JsonFuncExpr(
         op=op,
@@ -228,7 +234,7 @@ def _value(binding: Binding, scope: Scope, column: Node, rows: _Rows) -> Expr:
         return found
     done = coerce(binding, found, column, target, EXPLICIT) if target.name == "int4" else None
     if done is None:
-        raise not_supported("an EXISTS column of such a type", at(column.location))
+        raise not_supported("an EXISTS column of such a type", offset_to_position(column.location))
     return done
 
 

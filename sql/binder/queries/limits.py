@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pglast import ast
 from pglast.enums import LimitOption
 
-from sql.binder.queries.target_list import Target, settled, sort_target
+from sql.binder.queries.target_list import TargetEntry, settle_target, sort_target
 from sql.binder.resolve.coercion import ASSIGNMENT, coerce
 from sql.binder.state import Binding, Scope
-from sql.errors import SqlError, mismatch, not_supported
-from sql.parser.syntax import Node, is_a, position
+from sql.errors import SqlError, datatype_mismatch, not_supported
+from sql.parser.syntax import Node, is_a, node_position
 from sql.plan.nodes import (
     ColumnRef,
     Const,
@@ -26,18 +26,16 @@ from sql.plan.nodes import (
 )
 from sql.plan.traverse import column_ids, is_volatile_expression
 from sql.types.comparability import check_equality
-from sql.types.sql_type import INT8, display
+from sql.types.sql_type import INT8, format_type
 
 
-def limited(plan: Plan, parts: tuple[Expr | None, Expr | None, bool]) -> Plan:
+def with_limit(plan: Plan, parts: tuple[Expr | None, Expr | None, bool]) -> Plan:
     """The plan under LIMIT and OFFSET, if there are any."""
     limit, offset, ties = parts
     return plan if limit is None and offset is None else Limit(plan, limit, offset, ties)
 
 
-def limit_parts(
-    binding: Binding, scope: Scope, node: Node
-) -> tuple[Expr | None, Expr | None, bool]:
+def bind_limit(binding: Binding, scope: Scope, node: Node) -> tuple[Expr | None, Expr | None, bool]:
     """LIMIT and OFFSET as int8 expressions, and whether WITH TIES is given."""
     offset = _part(binding, scope, node.limitOffset, "OFFSET", "2201X")
     ties = node.limitOption == LimitOption.LIMIT_OPTION_WITH_TIES
@@ -55,36 +53,38 @@ def _part(
         return None
     scope.clause = clause
     expr = binding.expression(scope, node)
-    shown = display(expr.type.bare())
+    shown = format_type(expr.type.bare())
     done = coerce(binding, expr, node, INT8, ASSIGNMENT)
     if done is None:
         message = f"argument of {clause} must be type bigint, not type {shown}"
-        raise mismatch(message, position(node))
+        raise datatype_mismatch(message, node_position(node))
     if not scope.ids.isdisjoint(column_ids(done)):
-        raise SqlError("42P10", f"argument of {clause} must not contain variables", position(node))
+        raise SqlError(
+            "42P10", f"argument of {clause} must not contain variables", node_position(node)
+        )
     if isinstance(done, Const):
         if isinstance(done.value, int) and done.value < 0:
             raise SqlError(sqlstate, f"{clause} must not be negative")
         return None if done.value is None else done
     if is_volatile_expression(done):
         # What an engine is asked twice, it may answer in two ways.
-        raise not_supported(f"{clause} with a volatile function", position(node))
+        raise not_supported(f"{clause} with a volatile function", node_position(node))
     return done
 
 
-def distinct_on(
+def bind_distinct_on(
     binding: Binding,
     scope: Scope,
-    targets: list[Target],
+    targets: list[TargetEntry],
     nodes: Sequence[Node],
-    order: Sequence[tuple[Target, bool, bool]],
-) -> list[Target]:
+    order: Sequence[tuple[TargetEntry, bool, bool]],
+) -> list[TargetEntry]:
     """The targets that DISTINCT ON compares; they must be the leading ones of ORDER BY."""
     scope.clause = "DISTINCT ON"
-    keys: list[tuple[Target, Node]] = []
+    keys: list[tuple[TargetEntry, Node]] = []
     for node in nodes:
         target = sort_target(binding, scope, targets, node, computed=True)
-        check_equality(settled(binding, target).type, position(node))
+        check_equality(settle_target(binding, target).type, node_position(node))
         if all(target is not key for key, _ in keys):
             keys.append((target, node))
     left = list(keys)
@@ -96,7 +96,7 @@ def distinct_on(
             wrong = [key for key in keys if key in later or key in left]
             if wrong:
                 message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
-                raise SqlError("42P10", message, position(wrong[0][1]))
+                raise SqlError("42P10", message, node_position(wrong[0][1]))
             break
         left = [pair for pair in left if pair[0] is not target]
     return [target for target, _ in keys]
@@ -106,9 +106,9 @@ def distinct_before_sets(
     binding: Binding,
     scope: Scope,
     plan: Plan,
-    distinct: Sequence[Target] | None,
-    order: Sequence[tuple[Target, bool, bool]],
-) -> tuple[Plan, Sequence[Target] | None]:
+    distinct: Sequence[TargetEntry] | None,
+    order: Sequence[tuple[TargetEntry, bool, bool]],
+) -> tuple[Plan, Sequence[TargetEntry] | None]:
     """Apply DISTINCT ON with ORDER BY below the set-returning functions (make_sort_input_target).
 
     If one of its keys is a set, or there is no ORDER BY, the plan stays, and the keys are returned
@@ -128,7 +128,7 @@ def distinct_before_sets(
     shown = [ColumnRef(column.id, column.type) for column in passed]
     plan = Project(plan, (*passed, *made.values()), (*shown, *exprs.values()))
 
-    def key(target: Target) -> ColumnRef:
+    def key(target: TargetEntry) -> ColumnRef:
         column = made[id(target)]
         return ColumnRef(column.id, column.type)
 

@@ -2,24 +2,24 @@
 
 from collections.abc import Sequence
 
-from sql.binder.queries.limits import limited
-from sql.binder.queries.target_list import Target, is_unsettled
+from sql.binder.queries.limits import with_limit
+from sql.binder.queries.target_list import TargetEntry, is_untyped
 from sql.binder.resolve.coercion import is_exact
-from sql.binder.resolve.collations import note_column
-from sql.binder.resolve.expression_domain import note_domain
+from sql.binder.resolve.collations import set_column_collation
+from sql.binder.resolve.expression_domain import set_column_domain
 from sql.binder.state import Binding, SelectResult
 from sql.plan.nodes import DistinctOn, DistinctRows, Expr, Plan, PlanColumn, Project, Sort, SortKey
-from sql.plan.projections import reference
+from sql.plan.projections import column_reference
 
 
-def finished(
+def finish_query(
     binding: Binding,
     plan: Plan,
-    targets: list[Target],
-    order: Sequence[tuple[Target, bool, bool]],
+    targets: list[TargetEntry],
+    order: Sequence[tuple[TargetEntry, bool, bool]],
     limit: tuple[Expr | None, Expr | None, bool],
-    distinct: Sequence[Target] | None,
-    number: Target | None = None,
+    distinct: Sequence[TargetEntry] | None,
+    number: TargetEntry | None = None,
 ) -> SelectResult:
     """Projection, DISTINCT, ORDER BY and LIMIT on top of the rows.
 
@@ -30,37 +30,39 @@ def finished(
     plan = Project(plan, columns, tuple([target.expr for target in targets]))
     sort = tuple(
         [
-            SortKey(reference(made[id(target)]), descending, first)
+            SortKey(column_reference(made[id(target)]), descending, first)
             for target, descending, first in order
         ]
     )
     if distinct:
-        plan = DistinctOn(plan, tuple([reference(made[id(target)]) for target in distinct]), sort)
+        plan = DistinctOn(
+            plan, tuple([column_reference(made[id(target)]) for target in distinct]), sort
+        )
     elif distinct is not None:
         plan = DistinctRows(plan)
-    numbered = () if number is None else (SortKey(reference(made[id(number)]), False, False),)
+    numbered = (
+        () if number is None else (SortKey(column_reference(made[id(number)]), False, False),)
+    )
     *_, ties = limit
     if sort:
         plan = Sort(plan, sort if ties else (*sort, *numbered))
-    plan = limited(plan, limit)
+    plan = with_limit(plan, limit)
     if ties and numbered:
         plan = Sort(plan, (*sort, *numbered))
     shown = [target for target in targets if not target.junk]
     if len(shown) < len(targets):
         kept = tuple([made[id(target)] for target in shown])
         columns = tuple([_renewed(binding, column) for column in kept])
-        plan = Project(plan, columns, tuple([reference(column) for column in kept]))
-    unknown = {
-        index: target.expr for index, target in enumerate(shown) if is_unsettled(target.expr)
-    }
+        plan = Project(plan, columns, tuple([column_reference(column) for column in kept]))
+    unknown = {index: target.expr for index, target in enumerate(shown) if is_untyped(target.expr)}
     return SelectResult(plan, columns, [target.node for target in shown], unknown)
 
 
-def _target_column(binding: Binding, target: Target) -> PlanColumn:
+def _target_column(binding: Binding, target: TargetEntry) -> PlanColumn:
     expr = target.expr
     column = binding.new_column(target.name, expr.type)
-    note_domain(binding, column, expr)
-    note_column(binding, column, expr)
+    set_column_domain(binding, column, expr)
+    set_column_collation(binding, column, expr)
     if expr.type.name == "numeric" and not is_exact(binding, expr):
         binding.inexact.add(column.id)
     return column

@@ -10,15 +10,15 @@ from typing import Final
 from pglast import ast
 from pglast.enums import LockClauseStrength
 
-from sql.binder.resolve.query_shape import special_calls
-from sql.binder.resolve.relations import relation_of, sequence_named
+from sql.binder.resolve.relations import find_sequence_relation, resolve_relation
+from sql.binder.resolve.updatable_query import row_changing_calls
 from sql.binder.state import Binding, Scope
-from sql.binder.stored.views import inside, view_tree
+from sql.binder.stored.views import inside_view, parse_view_query
 from sql.catalog.catalog import Table
-from sql.catalog.meridian_schema import is_system
+from sql.catalog.meridian_schema import is_server_state
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, alias_of, at, is_a, strings
-from sql.statements.bound import Bound, Compound, Modify, Query
+from sql.parser.syntax import Node, alias_of, is_a, offset_to_position, string_values
+from sql.statements.bound import BoundQuery, BoundStatement, Modify, ModifyingWith
 
 _SETS: Final = "set-returning functions"
 _WORDS: Final = {
@@ -29,18 +29,18 @@ _WORDS: Final = {
 }
 
 
-def check_locking(clauses: Sequence[Node] | None, what: str) -> None:
+def refuse_locking(clauses: Sequence[Node] | None, what: str) -> None:
     """0A000 for a locking clause on a query whose result is not rows of tables."""
     if clauses:
         raise SqlError("0A000", f"{_words(clauses[0])} {what}")
 
 
-def lock_words(clauses: Sequence[Node]) -> str:
+def locking_clause_name(clauses: Sequence[Node]) -> str:
     """The name of the strongest of several locking clauses."""
     return _WORDS[max(clause.strength for clause in clauses)]
 
 
-def lock(binding: Binding, scope: Scope, node: Node) -> None:
+def record_row_locks(binding: Binding, scope: Scope, node: Node) -> None:
     """Record the tables of a SELECT whose rows the commit must validate."""
     clauses = node.lockingClause or ()
     if not clauses:
@@ -99,16 +99,16 @@ def _tables(binding: Binding, ctes: Collection[str], item: Node, words: str) -> 
 
 def _tables_of(binding: Binding, item: Node, words: str) -> Iterator[Table]:
     """The table of this name, or those that a view of this name selects from."""
-    if sequence_named(binding, item) is not None:
+    if find_sequence_relation(binding, item) is not None:
         raise SqlError("42809", f'cannot lock rows in sequence "{item.relname}"')
-    found = relation_of(binding, item)
+    found = resolve_relation(binding, item)
     if isinstance(found, Table):
-        if not is_system(found):
+        if not is_server_state(found):
             yield found
         return
-    tree = view_tree(found.text)
-    _check_rows(tree, words, special_calls(tree))
-    with inside(binding, found):
+    tree = parse_view_query(found.text)
+    _check_rows(tree, words, row_changing_calls(tree))
+    with inside_view(binding, found):
         own = () if tree.withClause is None else tree.withClause.ctes
         ctes = {cte.ctename for cte in own}
         for below in tree.fromClause or ():
@@ -123,7 +123,7 @@ def _named(
     binding: Binding, ctes: Collection[str], node: Node, clause: Node, name: Node
 ) -> Iterator[Table]:
     words = _words(clause)
-    place = at(name.location)
+    place = offset_to_position(name.location)
     if name.schemaname is not None:
         message = f"{words} must specify unqualified relation names"
         raise SqlError("42601", message, place)
@@ -154,7 +154,7 @@ def _shown_name(item: Node) -> str | None:
     if is_a(item, ast.RangeVar):
         return item.relname  # type: ignore[no-any-return]
     if is_a(item, ast.RangeFunction) and is_a(item.functions[0][0], ast.FuncCall):
-        return strings(item.functions[0][0].funcname)[-1]
+        return string_values(item.functions[0][0].funcname)[-1]
     return None
 
 
@@ -168,14 +168,14 @@ def _not_lockable(ctes: Collection[str], item: Node) -> str | None:
     return "a WITH query" if is_a(item, ast.RangeVar) and _is_cte(ctes, item) else None
 
 
-def check_locked(binding: Binding, bound: Bound) -> None:
+def check_locked_targets(binding: Binding, bound: BoundStatement) -> None:
     """0A000 for a statement that writes to some tables and locks rows of others."""
     match bound:
-        case Query():
+        case BoundQuery():
             return
         case Modify():
             written = {bound.table.oid}
-        case Compound():
+        case ModifyingWith():
             written = {modify.table.oid for modify in bound.modifications}
         case _:
             written = set()

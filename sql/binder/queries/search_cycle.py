@@ -24,7 +24,7 @@ from sql.binder.resolve.unified_types import to_common_type
 from sql.binder.state import Binding, Scope
 from sql.errors import SqlError, not_supported
 from sql.functions.table import function_by_id
-from sql.parser.syntax import Node, at, is_a, strings
+from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 from sql.plan.nodes import (
     AnyAll,
     Call,
@@ -95,10 +95,10 @@ def search_cycle(binding: Binding, scope: Scope, cte: Node) -> SearchCycle | Non
     return found
 
 
-def check_not_recursive(cte: Node) -> None:
+def refuse_search_cycle(cte: Node) -> None:
     """42601 for such a clause on a query that does not refer to itself."""
     if cte.search_clause is not None or cte.cycle_clause is not None:
-        raise SqlError("42601", "WITH query is not recursive", at(cte.location))
+        raise SqlError("42601", "WITH query is not recursive", offset_to_position(cte.location))
 
 
 # --- checks ------------------------------------------------------------------------------------
@@ -115,13 +115,13 @@ def _check_clauses(found: SearchCycle, columns: Sequence[PlanColumn]) -> None:
     sequence = mark = path = ""
     if found.search is not None:
         sequence = found.search.search_seq_column
-        place = at(found.search.location)
-        _check_names("search", strings(found.search.search_col_list), names, place)
+        place = offset_to_position(found.search.location)
+        _check_names("search", string_values(found.search.search_col_list), names, place)
         _check_new("search sequence", sequence, names, place)
     if found.cycle is not None:
         mark, path = found.cycle.cycle_mark_column, found.cycle.cycle_path_column
-        place = at(found.cycle.location)
-        _check_names("cycle", strings(found.cycle.cycle_col_list), names, place)
+        place = offset_to_position(found.cycle.location)
+        _check_names("cycle", string_values(found.cycle.cycle_col_list), names, place)
         _check_new("cycle mark", mark, names, place)
         _check_new("cycle path", path, names, place)
         if mark == path:
@@ -130,7 +130,7 @@ def _check_clauses(found: SearchCycle, columns: Sequence[PlanColumn]) -> None:
     if found.search is not None and sequence in (mark, path):
         kind = "mark" if sequence == mark else "path"
         message = f"search sequence column name and cycle {kind} column name are the same"
-        raise SqlError("42601", message, at(found.search.location))
+        raise SqlError("42601", message, offset_to_position(found.search.location))
     if not any(_reads(item, found.node.ctename) for item in query.rarg.fromClause or ()):
         message = (
             f'{start} recursive reference to WITH query "{found.node.ctename}" must be at the top'
@@ -162,7 +162,7 @@ def _reads(item: Node, name: str) -> bool:
     return is_a(item, ast.RangeVar) and item.schemaname is None and item.relname == name
 
 
-def with_clauses(binding: Binding, found: SearchCycle, plan: Recursive) -> Recursive:
+def with_search_cycle(binding: Binding, found: SearchCycle, plan: Recursive) -> Recursive:
     """The recursion with the columns that its clauses add (S1)."""
     _check_clauses(found, plan.columns)
     return replace(
@@ -183,12 +183,12 @@ def _with_first(
     refs = _by_name(plan, columns)
     added: list[Expr] = []
     if found.search is not None:
-        key = [refs[name] for name in strings(found.search.search_col_list)]
+        key = [refs[name] for name in string_values(found.search.search_col_list)]
         breadth = found.search.search_breadth_first
         row = record(binding, [Const(0, INT8), *key] if breadth else key)
         added.append(row if breadth else _array(row))
     if found.cycle is not None and found.mark is not None:
-        row = record(binding, [refs[name] for name in strings(found.cycle.cycle_col_list)])
+        row = record(binding, [refs[name] for name in string_values(found.cycle.cycle_col_list)])
         added += [found.mark[1], _array(row)]
     return _extended(binding, plan, len(columns), [*added, Const(0, INT8)])
 
@@ -206,7 +206,7 @@ def _with_next(
     refs = _by_name(carried, columns)
     added: list[Expr] = []
     if found.search is not None:
-        key = [refs[name] for name in strings(found.search.search_col_list)]
+        key = [refs[name] for name in string_values(found.search.search_col_list)]
         before = earlier.pop(0)
         if found.search.search_breadth_first:
             added.append(record(binding, [_deeper(binding, depth, found), *key]))
@@ -214,7 +214,7 @@ def _with_next(
             added.append(_appended(before, record(binding, key)))
     if found.cycle is not None and found.mark is not None:
         mark, path = earlier
-        row = record(binding, [refs[name] for name in strings(found.cycle.cycle_col_list)])
+        row = record(binding, [refs[name] for name in string_values(found.cycle.cycle_col_list)])
         closes = AnyAll(function_by_id("record = record"), False, (row, path), BOOL)
         added += [Case(((closes, found.mark[0]),), found.mark[1], mark.type), _appended(path, row)]
         nodes = [found.cycle, found.cycle]

@@ -16,36 +16,42 @@ from pglast.enums import SetOperation
 
 from sql.binder.expressions.expression import condition
 from sql.binder.expressions.grouping import Grouping, key_columns
-from sql.binder.expressions.grouping_sets import GroupClause, check_groupings
+from sql.binder.expressions.grouping_sets import GroupClause, check_grouping_arguments
 from sql.binder.expressions.set_returning import with_grouped_sets, with_sets
 from sql.binder.expressions.sort_keys import sort_direction
 from sql.binder.expressions.windows import named_windows
 from sql.binder.queries.ctes import (
-    Shared,
-    check_domain,
-    check_literal,
-    check_overall,
-    check_step,
-    entries,
-    in_all_rounds,
-    note_shared,
-    with_shared,
+    SharedCte,
+    check_recursive_domain,
+    check_recursive_literal,
+    check_recursive_term,
+    check_recursive_type,
+    ordered_ctes,
+    record_shared_cte,
+    recursive_column_type,
+    with_shared_ctes,
 )
 from sql.binder.queries.from_clause import from_clause
-from sql.binder.queries.limits import distinct_before_sets, distinct_on, limit_parts
-from sql.binder.queries.result import finished
-from sql.binder.queries.row_locking import check_locking, lock
-from sql.binder.queries.search_cycle import check_not_recursive, search_cycle, with_clauses
-from sql.binder.queries.target_list import Target, bound_groups, settled, sort_target, target_list
-from sql.binder.queries.unreachable_sets import drop_lost_sets
-from sql.binder.resolve.coercion import stored
-from sql.binder.resolve.collations import note_computed, note_united
-from sql.binder.resolve.outer_join_presence import with_presence
-from sql.binder.resolve.query_result import retype, settle
+from sql.binder.queries.limits import bind_distinct_on, bind_limit, distinct_before_sets
+from sql.binder.queries.result import finish_query
+from sql.binder.queries.row_locking import record_row_locks, refuse_locking
+from sql.binder.queries.search_cycle import refuse_search_cycle, search_cycle, with_search_cycle
+from sql.binder.queries.target_list import (
+    TargetEntry,
+    bind_group_by,
+    settle_target,
+    sort_target,
+    target_list,
+)
+from sql.binder.queries.unreachable_sets import drop_unreachable_sets
+from sql.binder.resolve.coercion import coerce_to_storage
+from sql.binder.resolve.collations import set_computed_collation, set_set_operation_collation
+from sql.binder.resolve.outer_join_presence import with_presence_columns
+from sql.binder.resolve.query_result import resolve_unknown_columns, retype_column
 from sql.binder.resolve.unified_types import convert_common, select_common_type, to_common_type
-from sql.binder.state import Binding, Item, Scope, SelectResult
+from sql.binder.state import Binding, FromItem, Scope, SelectResult
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, is_a, position, strings
+from sql.parser.syntax import Node, is_a, node_position, offset_to_position, string_values
 from sql.plan.nodes import (
     CteId,
     Expr,
@@ -60,13 +66,13 @@ from sql.plan.nodes import (
     Window,
     is_null,
 )
-from sql.plan.projections import ONE_ROW, reference
-from sql.plan.traverse import rewritten_set, rewritten_window
+from sql.plan.projections import ONE_ROW, column_reference
+from sql.plan.traverse import rewrite_set_call, rewrite_window_call
 from sql.types import numeric
-from sql.types.bpchar import united
+from sql.types.bpchar import set_operation_type
 from sql.types.comparability import check_equality, check_ordering
-from sql.types.limits import check_targets
-from sql.types.records import mixed
+from sql.types.limits import check_target_count
+from sql.types.records import mixed_record_type
 from sql.types.sql_type import SqlType, plain_type
 
 __all__ = ["SelectResult", "bind_query", "bind_with"]
@@ -87,16 +93,16 @@ def bind_query(binding: Binding, node: Node, parent: Scope | None) -> SelectResu
         return _query(binding, scope, node)
     shared = bind_with(binding, scope, node.withClause, share=True)
     result = _query(binding, scope, node)
-    result.plan = with_shared(binding, result.plan, shared)
+    result.plan = with_shared_ctes(binding, result.plan, shared)
     return result
 
 
 def _query(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     if node.valuesLists:
-        check_locking(node.lockingClause, "cannot be applied to VALUES")
+        refuse_locking(node.lockingClause, "cannot be applied to VALUES")
         return _values(binding, scope, node)
     if node.op != SetOperation.SETOP_NONE:
-        check_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
+        refuse_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
         return _set_operation(binding, scope, node)
     return _select(binding, scope, node)
 
@@ -106,41 +112,41 @@ def _query(binding: Binding, scope: Scope, node: Node) -> SelectResult:
 
 def bind_with(
     binding: Binding, scope: Scope, node: Node, *, share: bool = False
-) -> Sequence[Shared]:
+) -> Sequence[SharedCte]:
     """Bind the CTEs of a WITH clause into the scope, each seeing those before it.
 
-    With `share` the caller must wrap its query in the returned ones (`with_shared`).
+    With `share` the caller must wrap its query in the returned ones (`with_shared_ctes`).
     """
-    shared: list[Shared] = []
+    shared: list[SharedCte] = []
     share = share and all(is_a(cte.ctequery, ast.SelectStmt) for cte in node.ctes)
-    for entry in entries(node):
+    for entry in ordered_ctes(node):
         cte = entry.node
         if not entry.recursive:
-            check_not_recursive(cte)
+            refuse_search_cycle(cte)
         if entry.recursive:
             result = _recursive(binding, Scope(scope.parent, ctes=dict(scope.ctes)), cte)
         elif not is_a(cte.ctequery, ast.SelectStmt):
             result = binding.bind_modifying(binding, scope, cte, node)
         else:
             result = bind_query(binding, cte.ctequery, Scope(scope.parent, ctes=dict(scope.ctes)))
-        settle(binding, result)
+        resolve_unknown_columns(binding, result)
         _rename(result, cte)
         if share:
             result.shared = CteId(binding.new_id())
-            shared.append(Shared(result.shared, cte.ctename, result.plan))
-            note_shared(binding, shared[-1])
+            shared.append(SharedCte(result.shared, cte.ctename, result.plan))
+            record_shared_cte(binding, shared[-1])
         scope.ctes[cte.ctename] = result
     return shared
 
 
 def _rename(result: SelectResult, cte: Node) -> None:
-    names = strings(cte.aliascolnames)
+    names = string_values(cte.aliascolnames)
     if len(names) > len(result.columns):
         message = (
             f'WITH query "{cte.ctename}" has {len(result.columns)} columns available but '
             f"{len(names)} columns specified"
         )
-        raise SqlError("42P10", message, at(cte.location))
+        raise SqlError("42P10", message, offset_to_position(cte.location))
     names = (*names, *[column.name for column in result.columns[len(names) :]])
     columns = zip(result.columns, names, strict=True)
     result.columns = tuple([replace(column, name=name) for column, name in columns])
@@ -150,13 +156,13 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
     """`base UNION [ALL] step`: the step sees the rows of the last round by the query's name."""
     node, name = cte.ctequery, cte.ctename
     added = search_cycle(binding, scope, cte)
-    outer: Sequence[Shared] = ()
+    outer: Sequence[SharedCte] = ()
     if node.withClause is not None:
         outer = bind_with(binding, scope, node.withClause, share=True)
     base = _side(binding, scope, node.larg)
     literals = dict(base.unknown)
-    settle(binding, base)
-    types = [in_all_rounds(column.type) for column in base.columns]
+    resolve_unknown_columns(binding, base)
+    types = [recursive_column_type(column.type) for column in base.columns]
     columns = [binding.new_column(c.name, t) for c, t in zip(base.columns, types, strict=True)]
     domains = [binding.domain(column.id) for column in base.columns]
     binding.domains.update(
@@ -172,22 +178,26 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
     binding.work_tables.discard(last.shared)
     if len(base.columns) != len(step.columns):
         message = "each UNION query must have the same number of columns"
-        raise SqlError("42601", message, position(step.nodes[0]) if step.nodes else None)
+        raise SqlError("42601", message, node_position(step.nodes[0]) if step.nodes else None)
     for index, column in enumerate(base.columns):
         if index in literals:
-            check_literal(binding, name, index, (literals[index], step), base.nodes[index])
+            check_recursive_literal(
+                binding, name, index, (literals[index], step), base.nodes[index]
+            )
         overall = _common(binding, base, step, index, "UNION")
-        check_overall(name, index, column.type, overall, base.nodes[index])
-        check_domain(binding, name, index, (column, step.columns[index]), base.nodes[index])
+        check_recursive_type(name, index, column.type, overall, base.nodes[index])
+        check_recursive_domain(
+            binding, name, index, (column, step.columns[index]), base.nodes[index]
+        )
         if not node.all:
-            check_equality(column.type, position(base.nodes[index]))
+            check_equality(column.type, node_position(base.nodes[index]))
     plans = [_as_types(binding, side, types, "UNION") for side in (base, step)]
     plan = Recursive(last.shared, name, plans[0], plans[1], bool(node.all), last.columns)
     shown, nodes = last.columns, base.nodes
     if added is not None:
-        plan = with_clauses(binding, added, plan)
+        plan = with_search_cycle(binding, added, plan)
         shown, nodes = (*shown, *added.shown), [*nodes, *[cte] * len(added.shown)]
-    return SelectResult(with_shared(binding, plan, outer), shown, nodes)
+    return SelectResult(with_shared_ctes(binding, plan, outer), shown, nodes)
 
 
 # --- SELECT ------------------------------------------------------------------------------------
@@ -210,43 +220,45 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     scope.clause = "ORDER BY"
     order = _sort_keys(binding, scope, targets, node, computed=True)
     scope.clause = "GROUP BY"
-    groups = bound_groups(binding, scope, targets, node)
+    groups = bind_group_by(binding, scope, targets, node)
     distinct = _distinct(binding, scope, node.distinctClause, targets, order)
-    limit = limit_parts(binding, scope, node)
-    check_targets([target.expr for target in targets], groups.keys)
-    plan = with_presence(plan, scope.sides)
+    limit = bind_limit(binding, scope, node)
+    check_target_count([target.expr for target in targets], groups.keys)
+    plan = with_presence_columns(plan, scope.sides)
     grouped = groups.keys or groups.sets is not None or scope.aggregates or scope.groupings
     if grouped or having is not None:
         plan = with_grouped_sets(binding, scope, plan, groups.keys)
         plan = _grouped(binding, scope, plan, groups, targets, having)
-    check_step(binding, scope)
+    check_recursive_term(binding, scope)
     if scope.windows:
         plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
-    lock(binding, scope, node)
-    drop_lost_sets(scope, targets)
+    record_row_locks(binding, scope, node)
+    drop_unreachable_sets(scope, targets)
     plan, distinct = distinct_before_sets(binding, scope, plan, distinct, order)
     plan = with_sets(binding, scope, plan)
-    number: Target | None = None
+    number: TargetEntry | None = None
     if scope.set_ordinality is not None and order and distinct is None:
         # Rows of one set stay in its order, as in PostgreSQL, which sorts them last.
-        number = Target("sort", reference(scope.set_ordinality), node.targetList[0], junk=True)
+        number = TargetEntry(
+            "sort", column_reference(scope.set_ordinality), node.targetList[0], junk=True
+        )
         targets.append(number)
-    return finished(binding, plan, targets, order, limit, distinct, number)
+    return finish_query(binding, plan, targets, order, limit, distinct, number)
 
 
 def _refuse_clauses(node: Node) -> None:
     if node.intoClause is not None:
-        place = at(node.intoClause.rel.location)
+        place = offset_to_position(node.intoClause.rel.location)
         raise SqlError("42601", "SELECT ... INTO is not allowed here", place)
 
 
 def _sort_keys(
-    binding: Binding, scope: Scope, targets: list[Target], node: Node, *, computed: bool
-) -> list[tuple[Target, bool, bool]]:
-    keys: list[tuple[Target, bool, bool]] = []
+    binding: Binding, scope: Scope, targets: list[TargetEntry], node: Node, *, computed: bool
+) -> list[tuple[TargetEntry, bool, bool]]:
+    keys: list[tuple[TargetEntry, bool, bool]] = []
     for item in node.sortClause or ():
         target = sort_target(binding, scope, targets, item.node, computed=computed)
-        check_ordering(settled(binding, target).type, position(item.node))
+        check_ordering(settle_target(binding, target).type, node_position(item.node))
         if all(target is not key for key, _, _ in keys):
             keys.append((target, *sort_direction(item)))
     return keys
@@ -256,19 +268,19 @@ def _distinct(
     binding: Binding,
     scope: Scope,
     clause: Sequence[Node | None] | None,
-    targets: list[Target],
-    order: Sequence[tuple[Target, bool, bool]],
-) -> Sequence[Target] | None:
+    targets: list[TargetEntry],
+    order: Sequence[tuple[TargetEntry, bool, bool]],
+) -> Sequence[TargetEntry] | None:
     """What DISTINCT ON compares; nothing for DISTINCT, None without either."""
     if not clause:
         return None
     if clause[0] is not None:
-        return distinct_on(binding, scope, targets, clause, order)
+        return bind_distinct_on(binding, scope, targets, clause, order)
     for target in targets:
         if target.junk:
             message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list"
-            raise SqlError("42P10", message, position(target.node))
-        check_equality(settled(binding, target).type, position(target.node))
+            raise SqlError("42P10", message, node_position(target.node))
+        check_equality(settle_target(binding, target).type, node_position(target.node))
     return ()
 
 
@@ -277,21 +289,22 @@ def _grouped(
     scope: Scope,
     plan: Plan,
     groups: GroupClause,
-    targets: list[Target],
+    targets: list[TargetEntry],
     having: Expr | None,
 ) -> Plan:
     grouping = Grouping(binding, scope, key_columns(binding, groups.keys), groups.sets)
     # GROUPING names what GROUP BY does, not what a primary key among that adds.
-    check_groupings(scope, groups.keys, having=False)
+    check_grouping_arguments(scope, groups.keys, having=False)
     for target in targets:
         target.expr = grouping.target(target.expr, is_key=target.is_key)
     scope.set_calls = {
-        rewritten_set(call, grouping.rewrite): column for call, column in scope.set_calls.items()
+        rewrite_set_call(call, grouping.rewrite): column for call, column in scope.set_calls.items()
     }
     scope.windows = {
-        rewritten_window(call, grouping.rewrite): column for call, column in scope.windows.items()
+        rewrite_window_call(call, grouping.rewrite): column
+        for call, column in scope.windows.items()
     }
-    check_groupings(scope, groups.keys, having=True)
+    check_grouping_arguments(scope, groups.keys, having=True)
     above = None if having is None else grouping.rewrite(having)
     grouped: Plan = grouping.plan(plan)
     return grouped if above is None else Filter(grouped, above)
@@ -307,7 +320,7 @@ def _values(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     for row in lists:
         if len(row) != width:
             message = "VALUES lists must all be the same length"
-            raise SqlError("42601", message, position(row[0]))
+            raise SqlError("42601", message, node_position(row[0]))
     rows = [[binding.expression(scope, item) for item in row] for row in lists]
     nodes = [[row[index] for row in lists] for index in range(width)]
     columns: list[PlanColumn] = []
@@ -316,9 +329,9 @@ def _values(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         exprs, type_ = to_common_type(binding, [row[index] for row in rows], nodes[index], "VALUES")
         done.append(exprs)
         columns.append(binding.new_column(f"column{index + 1}", type_))
-        note_computed(binding, columns[-1], exprs)
+        set_computed_collation(binding, columns[-1], exprs)
     assert not scope.aggregates, "they are refused in VALUES"
-    check_targets(columns)
+    check_target_count(columns)
     plan = Values(tuple(columns), tuple(zip(*done, strict=True)))
     first = [column_nodes[0] for column_nodes in nodes]
     return _ordered(binding, scope, node, SelectResult(plan, tuple(columns), first), computed=True)
@@ -330,17 +343,17 @@ def _ordered(
     """ORDER BY and LIMIT over the columns of VALUES or of a set operation."""
     if not node.sortClause and node.limitCount is None and node.limitOffset is None:
         return result
-    named = [(column.name, reference(column)) for column in result.columns]
-    inner = Scope(scope.parent, [Item(None, named, names_visible=False)], dict(scope.ctes))
+    named = [(column.name, column_reference(column)) for column in result.columns]
+    inner = Scope(scope.parent, [FromItem(None, named, names_visible=False)], dict(scope.ctes))
     inner.ids.update([column.id for column in result.columns])
     targets = [
-        Target(column.name, reference(column), part)
+        TargetEntry(column.name, column_reference(column), part)
         for column, part in zip(result.columns, result.nodes, strict=True)
     ]
     inner.clause = "ORDER BY"
     order = _sort_keys(binding, inner, targets, node, computed=computed)
-    limit = limit_parts(binding, inner, node)
-    return finished(binding, result.plan, targets, order, limit, None)
+    limit = bind_limit(binding, inner, node)
+    return finish_query(binding, result.plan, targets, order, limit, None)
 
 
 # --- set operations ----------------------------------------------------------------------------
@@ -350,7 +363,7 @@ def _set_operation(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     _refuse_clauses(node.larg)
     if node.rarg.intoClause is not None:
         message = "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT"
-        raise SqlError("42601", message, at(node.rarg.intoClause.rel.location))
+        raise SqlError("42601", message, offset_to_position(node.rarg.intoClause.rel.location))
     result = _combined(binding, scope, node)
     return _ordered(binding, scope, node, result, computed=False)
 
@@ -366,7 +379,7 @@ def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     )
     if nested:
         return _combined(binding, scope, node)
-    check_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
+    refuse_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
     return bind_query(binding, node, Scope(scope.parent, ctes=dict(scope.ctes)))
 
 
@@ -376,7 +389,7 @@ def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     right = _side(binding, scope, node.rarg)
     if len(left.columns) != len(right.columns):
         message = f"each {word} query must have the same number of columns"
-        raise SqlError("42601", message, position(right.nodes[0]) if right.nodes else None)
+        raise SqlError("42601", message, node_position(right.nodes[0]) if right.nodes else None)
     telling = [
         right.nodes[index] if index in left.unknown else left.nodes[index]
         for index in range(len(left.columns))
@@ -386,7 +399,7 @@ def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     plans = [_as_types(binding, side, types, word) for side in (left, right)]
     for index, type_ in enumerate((*types, *sides)):
         if not (node.all and kind is SetOpKind.UNION):
-            check_equality(type_, position(telling[index % len(types)]))
+            check_equality(type_, node_position(telling[index % len(types)]))
     columns = tuple(
         [
             binding.new_column(column.name, type_)
@@ -396,7 +409,7 @@ def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     for made, one, other in zip(columns, left.columns, right.columns, strict=True):
         if one.id in binding.inexact or other.id in binding.inexact:
             binding.inexact.add(made.id)
-        note_united(binding, made, (one, other))
+        set_set_operation_collation(binding, made, (one, other))
         domain = binding.domain(one.id)
         if domain is not None and domain == binding.domain(other.id):
             binding.domains[made.id] = domain
@@ -409,7 +422,9 @@ def _common(
     binding: Binding, left: SelectResult, right: SelectResult, index: int, word: str
 ) -> SqlType:
     sides = (left, right)
-    exprs: list[Expr] = [side.unknown.get(index, reference(side.columns[index])) for side in sides]
+    exprs: list[Expr] = [
+        side.unknown.get(index, column_reference(side.columns[index])) for side in sides
+    ]
     nodes = [side.nodes[index] for side in sides]
     chosen = select_common_type(exprs, nodes, word)
     assert chosen is not None, "with a clause named a mismatch raises"
@@ -419,17 +434,17 @@ def _common(
     known = [side.columns[index].type for side in sides if index not in side.unknown]
     for side in sides:
         if index in side.unknown:
-            retype(binding, side, index, bare)
+            retype_column(binding, side, index, bare)
     types = known if rows else [side.columns[index].type for side in sides]
     if types[0] == types[-1]:
         return types[0]
     if "numeric" in chosen.name and any(nulls) and not all(nulls):
         return types[nulls.index(False)].bare()
     if "numeric" in chosen.name:
-        return numeric.unify([numeric.of_cast(type_) for type_ in types])
+        return numeric.unify_numeric_types([numeric.numeric_cast_type(type_) for type_ in types])
     if word != "UNION" and types[0].name == chosen.name and not rows:
         return types[0]  # What is shown is of the left side.
-    return mixed(bare) if rows else united(types, bare)
+    return mixed_record_type(bare) if rows else set_operation_type(types, bare)
 
 
 def _as_types(binding: Binding, side: SelectResult, types: Sequence[SqlType], word: str) -> Plan:
@@ -438,8 +453,8 @@ def _as_types(binding: Binding, side: SelectResult, types: Sequence[SqlType], wo
         return side.plan
     exprs: list[Expr] = []
     for column, type_, node in zip(side.columns, types, side.nodes, strict=True):
-        expr = convert_common(binding, reference(column), node, type_.bare(), word)
-        exprs.append(stored(binding, expr, type_))
+        expr = convert_common(binding, column_reference(column), node, type_.bare(), word)
+        exprs.append(coerce_to_storage(binding, expr, type_))
     columns = [
         binding.new_column(column.name, type_)
         for column, type_ in zip(side.columns, types, strict=True)

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 from pglast import ast
 
-from sql.binder.expressions.grouping_sets import GroupClause, group_clause, is_set
+from sql.binder.expressions.grouping_sets import GroupClause, group_clause, is_grouping_set
 from sql.binder.expressions.json_rows import row_argument
 from sql.binder.expressions.whole_rows import whole_row
-from sql.binder.resolve.coercion import implicit
-from sql.binder.resolve.column_lookup import in_item, referred, required_item
+from sql.binder.resolve.coercion import coerce_implicitly
+from sql.binder.resolve.column_lookup import column_in_item, reference_at, required_item
 from sql.binder.state import Binding, Scope
 from sql.errors import SqlError, grouping_error, not_supported
-from sql.parser.syntax import Node, at, column_name, is_a, position
+from sql.parser.syntax import Node, column_name, is_a, node_position, offset_to_position
 from sql.plan.nodes import ColumnRef, Const, Expr, Param, Subquery
-from sql.plan.renumbering import references, same_expression
-from sql.plan.traverse import children
-from sql.types.sql_type import TEXT, display
+from sql.plan.renumbering import column_refs, is_same_expression
+from sql.plan.traverse import child_expressions
+from sql.types.sql_type import TEXT, format_type
 
 
 @dataclass(slots=True)
-class Target:
+class TargetEntry:
     """An entry of a target list. `junk`: only for sorting; `is_key`: a GROUP BY key."""
 
     name: str
@@ -33,9 +33,9 @@ class Target:
     is_key: bool = False
 
 
-def target_list(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[Target]:
+def target_list(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[TargetEntry]:
     """The targets of SELECT or RETURNING, stars expanded."""
-    targets: list[Target] = []
+    targets: list[TargetEntry] = []
     for node in nodes:
         value = node.val
         if is_a(value, ast.ColumnRef) and is_a(value.fields[-1], ast.A_Star):
@@ -46,7 +46,7 @@ def target_list(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[T
             continue
         name = node.name if node.name is not None else column_name(value)
         expr = _row_asked(binding, scope, value) or binding.expression(scope, value)
-        targets.append(Target(name, expr, value))
+        targets.append(TargetEntry(name, expr, value))
     return targets
 
 
@@ -59,7 +59,7 @@ def _row_asked(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     return row
 
 
-def _star(binding: Binding, scope: Scope, node: Node) -> list[Target]:
+def _star(binding: Binding, scope: Scope, node: Node) -> list[TargetEntry]:
     place = node.location
     if len(node.fields) > 1:
         qualifier = [field.sval for field in node.fields[:-1]]
@@ -68,9 +68,11 @@ def _star(binding: Binding, scope: Scope, node: Node) -> list[Target]:
     else:
         visible = [item for item in scope.items if item.columns_visible]
         if not visible:
-            raise SqlError("42601", "SELECT * with no tables specified is not valid", at(place))
+            raise SqlError(
+                "42601", "SELECT * with no tables specified is not valid", offset_to_position(place)
+            )
         pairs = [pair for item in visible for pair in item.columns]
-    return [Target(name, referred(binding, expr, place), node) for name, expr in pairs]
+    return [TargetEntry(name, reference_at(binding, expr, place), node) for name, expr in pairs]
 
 
 def _all_of(binding: Binding, scope: Scope, node: Node) -> Node:
@@ -78,7 +80,7 @@ def _all_of(binding: Binding, scope: Scope, node: Node) -> Node:
     if len(node.indirection) > 1 or whole_row(binding, scope, node.arg) is None:
         if len(node.indirection) == 1 and is_a(node.arg, ast.FuncCall):
             _check_composite(binding, scope, node.arg)
-        raise not_supported("expanding a composite value", position(node))
+        raise not_supported("expanding a composite value", node_position(node))
     fields = [field for field in node.arg.fields if is_a(field, ast.String)]
     return ast.ColumnRef(fields=(*fields, ast.A_Star()), location=node.arg.location)
 
@@ -86,19 +88,19 @@ def _all_of(binding: Binding, scope: Scope, node: Node) -> Node:
 def _check_composite(binding: Binding, scope: Scope, call: Node) -> None:
     type_ = binding.expression(scope, call).type
     if type_.name != "record":
-        raise SqlError("42809", f"type {display(type_.bare())} is not composite")
+        raise SqlError("42809", f"type {format_type(type_.bare())} is not composite")
 
 
-def settled(binding: Binding, target: Target) -> Expr:
+def settle_target(binding: Binding, target: TargetEntry) -> Expr:
     """The target's expression; an untyped literal becomes text."""
     if target.expr.type.name == "unknown":
-        target.expr = implicit(binding, target.expr, target.node, TEXT)
+        target.expr = coerce_implicitly(binding, target.expr, target.node, TEXT)
     return target.expr
 
 
 def sort_target(
-    binding: Binding, scope: Scope, targets: list[Target], node: Node, *, computed: bool
-) -> Target:
+    binding: Binding, scope: Scope, targets: list[TargetEntry], node: Node, *, computed: bool
+) -> TargetEntry:
     """The target that an ORDER BY entry sorts by; a junk one is added if needed.
 
     `computed`: an expression over input columns is allowed (not after UNION).
@@ -108,31 +110,31 @@ def sort_target(
         return found
     expr = binding.expression(scope, node)
     if expr.type.name == "unknown":
-        expr = implicit(binding, expr, node, TEXT)
+        expr = coerce_implicitly(binding, expr, node, TEXT)
     for target in targets:
-        if same_expression(target.expr, expr):
+        if is_same_expression(target.expr, expr):
             return target
     if not computed:
         raise SqlError(
             "0A000",
             "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
-            position(node),
+            node_position(node),
             detail="Only result column names can be used, not expressions or functions.",
             hint=(
                 "Add the expression/function to every SELECT, or move the UNION into a FROM clause."
             ),
         )
-    target = Target("sort", expr, node, junk=True)
+    target = TargetEntry("sort", expr, node, junk=True)
     targets.append(target)
     return target
 
 
-def bound_groups(
-    binding: Binding, scope: Scope, targets: list[Target], select: Node
+def bind_group_by(
+    binding: Binding, scope: Scope, targets: list[TargetEntry], select: Node
 ) -> GroupClause:
     """Bind GROUP BY."""
     entries: Sequence[Node] = select.groupClause or ()
-    known = dict[Expr, Target]() if any(map(is_set, entries)) else None
+    known = dict[Expr, TargetEntry]() if any(map(is_grouping_set, entries)) else None
     return group_clause(
         entries,
         lambda node: _group_key(binding, scope, targets, node, known),
@@ -143,9 +145,9 @@ def bound_groups(
 def _group_key(
     binding: Binding,
     scope: Scope,
-    targets: list[Target],
+    targets: list[TargetEntry],
     node: Node,
-    known: dict[Expr, Target] | None,
+    known: dict[Expr, TargetEntry] | None,
 ) -> Expr:
     """What a GROUP BY entry groups by; a column of the input hides an alias of the same name.
 
@@ -156,16 +158,16 @@ def _group_key(
         hidden = _is_input_column(scope, node)
     found = None if hidden else _by_name_or_number(targets, node, "GROUP BY")
     if found is not None:
-        expr = settled(binding, found)
+        expr = settle_target(binding, found)
         _refuse_aggregates(binding, scope, expr)
         if known is not None and known.setdefault(expr, found) is not found:
-            raise not_supported("grouping sets of columns with the same value", position(node))
+            raise not_supported("grouping sets of columns with the same value", node_position(node))
         found.is_key = True
         return expr
     expr = binding.expression(scope, node)
     if expr.type.name == "unknown":
-        expr = implicit(binding, expr, node, TEXT)
-    same = next((target for target in targets if same_expression(target.expr, expr)), None)
+        expr = coerce_implicitly(binding, expr, node, TEXT)
+    same = next((target for target in targets if is_same_expression(target.expr, expr)), None)
     if same is not None:
         same.is_key = True
     return expr
@@ -177,7 +179,7 @@ def _is_input_column(scope: Scope, node: Node) -> bool:
         return False
     name = field.sval
     return any(
-        item.columns_visible and in_item(item, name, node.location) is not None
+        item.columns_visible and column_in_item(item, name, node.location) is not None
         for item in scope.items
     )
 
@@ -195,37 +197,39 @@ def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
             message = "window functions are not allowed in GROUP BY"
             raise SqlError("42P20", message, binding.place(part))
         if isinstance(part, Subquery):
-            waiting.extend(ref for ref in references(part.plan) if ref.id in ids)
-        waiting.extend(children(part))
+            waiting.extend(ref for ref in column_refs(part.plan) if ref.id in ids)
+        waiting.extend(child_expressions(part))
 
 
-def _by_name_or_number(targets: list[Target], node: Node, clause: str) -> Target | None:
+def _by_name_or_number(targets: list[TargetEntry], node: Node, clause: str) -> TargetEntry | None:
     """A target by its name or its number (the SQL92 rules)."""
     if is_a(node, ast.ColumnRef) and len(node.fields) == 1 and is_a(node.fields[0], ast.String):
         return _by_name(targets, node.fields[0].sval, node, clause)
     if not is_a(node, ast.A_Const):
         return None
     if not is_a(node.val, ast.Integer):
-        raise SqlError("42601", f"non-integer constant in {clause}", position(node))
+        raise SqlError("42601", f"non-integer constant in {clause}", node_position(node))
     number = node.val.ival or 0
     visible = [target for target in targets if not target.junk]
     if not 1 <= number <= len(visible):
         message = f"{clause} position {number} is not in select list"
-        raise SqlError("42P10", message, position(node))
+        raise SqlError("42P10", message, node_position(node))
     return visible[number - 1]
 
 
-def _by_name(targets: list[Target], name: str, node: Node, clause: str) -> Target | None:
-    found: Target | None = None
+def _by_name(targets: list[TargetEntry], name: str, node: Node, clause: str) -> TargetEntry | None:
+    found: TargetEntry | None = None
     for target in targets:
         if target.junk or target.name != name:
             continue
         if found is not None and found.expr != target.expr:
-            raise SqlError("42702", f'{clause} "{name}" is ambiguous', at(node.location))
+            raise SqlError(
+                "42702", f'{clause} "{name}" is ambiguous', offset_to_position(node.location)
+            )
         found = found or target
     return found
 
 
-def is_unsettled(expr: Expr) -> bool:
+def is_untyped(expr: Expr) -> bool:
     """Whether it is an untyped literal or parameter."""
     return expr.type.name == "unknown" and isinstance(expr, Const | Param)

@@ -8,13 +8,13 @@ set-returning function in its other argument is then removed before sets are exp
 
 from collections.abc import Collection
 
-from sql.binder.queries.target_list import Target
+from sql.binder.queries.target_list import TargetEntry
 from sql.binder.state import Scope
 from sql.plan.nodes import Call, Const, Expr
-from sql.plan.traverse import column_ids, with_children
+from sql.plan.traverse import column_ids, rewrite_children
 
 
-def drop_lost_sets(scope: Scope, targets: Collection[Target]) -> None:
+def drop_unreachable_sets(scope: Scope, targets: Collection[TargetEntry]) -> None:
     """Remove the set-returning functions that no target needs."""
     if not scope.set_calls:
         return
@@ -27,7 +27,7 @@ def drop_lost_sets(scope: Scope, targets: Collection[Target]) -> None:
 
 
 def _known(expr: Expr) -> Expr:
-    made = with_children(expr, _known)
+    made = rewrite_children(expr, _known)
     if isinstance(made, Call) and made.function.strict and any(map(_is_null, made.args)):
         return Const(None, made.type)
     return made

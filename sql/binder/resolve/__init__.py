@@ -11,7 +11,7 @@ its commit refused, when the name comes to mean something else.
     `overloads`, `function_choice`, `postgresql_functions`   which function a call means
     `coercion`, `unified_types`, `collations`                conversions, common types, collations
     `sql_functions`, `styled_functions`, `styled_arguments`  calls that need rewriting
-    `operator_classes`, `query_shape`, `query_result`        index types, views, results
+    `operator_classes`, `updatable_query`, `query_result`        index types, views, results
 
 Imports `state`, the catalog, the function table and types; used by all other packages of the
 binder.

@@ -17,9 +17,22 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from sql.binder.state import BindContext, Binding
-from sql.catalog.catalog import WHOLE_CATALOG, Catalog, Key, LookUp, Table, state_of
-from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_system
-from sql.catalog.objects import TYPE, CatalogObject, SequenceDefinition, UserType, ViewDefinition
+from sql.catalog.catalog import (
+    WHOLE_CATALOG,
+    Catalog,
+    Key,
+    NameDependency,
+    Table,
+    type_dependency_state,
+)
+from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_server_state
+from sql.catalog.objects import (
+    TYPE_SPACE,
+    CatalogObject,
+    SequenceDefinition,
+    UserType,
+    ViewDefinition,
+)
 from sql.catalog.sequence_relation import is_sequence
 from sql.catalog.system_catalogs import (
     INFORMATION_SCHEMA,
@@ -28,13 +41,13 @@ from sql.catalog.system_catalogs import (
     system_catalog,
 )
 from sql.errors import SqlError, duplicate_table, undefined_schema, undefined_table
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 
 Relation: TypeAlias = Table | CatalogObject | tuple[Table, Key]
 """Anything that has a name among relations; the index of a key is its table and the key."""
 
 
-def look_up(
+def look_up_table(
     binding: Binding, name: str, *, schema: str | None, decides: bool = False
 ) -> Table | None:
     """The table of that name, or None. `decides`: the statement depends on the name alone."""
@@ -52,9 +65,9 @@ def look_up(
         table = binding.context.catalog.tables.get((candidate, name))
         if table is not None:
             if decides:
-                binding.look_ups.add(LookUp(candidate, name, table.oid))
+                binding.look_ups.add(NameDependency(candidate, name, table.oid))
             return table
-        binding.look_ups.add(LookUp(candidate, name, None))
+        binding.look_ups.add(NameDependency(candidate, name, None))
     return SYSTEM_RELATIONS.get(name) if SYSTEM_SCHEMA in path else None
 
 
@@ -94,11 +107,11 @@ def look_up_sequence(
         table = binding.context.catalog.tables.get((candidate, name))
         found = binding.context.catalog.relation(candidate, name)
         if isinstance(found, SequenceDefinition):
-            binding.look_ups.add(LookUp(candidate, name, found.oid))
+            binding.look_ups.add(NameDependency(candidate, name, found.oid))
             return found
         if table is not None or found is not None:
             raise wrong_kind(name, "sequence", "table" if found is None else found.kind)
-        binding.look_ups.add(LookUp(candidate, name, None))
+        binding.look_ups.add(NameDependency(candidate, name, None))
     return None
 
 
@@ -115,7 +128,7 @@ def named_relation(catalog: Catalog, schema: str, name: str) -> Relation | None:
     return None
 
 
-def named(binding: Binding, relation: Node) -> Relation | None:
+def find_relation_named(binding: Binding, relation: Node) -> Relation | None:
     """The relation that a RangeVar names, of any kind. Raises 0A000 for another database."""
     check_database(binding, relation, placed=False)
     schema, catalog = relation.schemaname, binding.context.catalog
@@ -124,7 +137,7 @@ def named(binding: Binding, relation: Node) -> Relation | None:
     return next((thing for thing in found if thing is not None), None)
 
 
-def kind_of(found: Relation) -> str:
+def relation_kind(found: Relation) -> str:
     """The kind of a relation in PostgreSQL's words."""
     match found:
         case Table():
@@ -142,7 +155,7 @@ def relation_exists(binding: Binding, schema: str, name: str) -> bool:
         # No object says when the index of a key goes.
         binding.look_ups.add(WHOLE_CATALOG)
     else:
-        binding.look_ups.add(LookUp(schema, name, None if found is None else found.oid))
+        binding.look_ups.add(NameDependency(schema, name, None if found is None else found.oid))
     return found is not None
 
 
@@ -150,7 +163,9 @@ def look_up_type(binding: Binding, name: str, *, schema: str | None) -> UserType
     """The user-defined type of that name, or None; the statement depends on the answer."""
     for candidate in binding.context.search_path if schema is None else (schema,):
         found = binding.context.catalog.type_named(candidate, name)
-        binding.look_ups.add(LookUp(candidate, name, state_of(found), TYPE))
+        binding.look_ups.add(
+            NameDependency(candidate, name, type_dependency_state(found), TYPE_SPACE)
+        )
         if found is not None:
             return found
     return None
@@ -173,7 +188,7 @@ def row_type_exists(binding: Binding, schema: str, name: str) -> bool:
     return taken or found is not None
 
 
-def refuse_type_name(binding: Binding, schema: str, name: str) -> None:
+def refuse_row_type_clash(binding: Binding, schema: str, name: str) -> None:
     """42710 for a new table or view whose row type would have the name of a type."""
     if look_up_type(binding, name, schema=schema) is not None:
         hint = (
@@ -183,7 +198,7 @@ def refuse_type_name(binding: Binding, schema: str, name: str) -> None:
         raise SqlError("42710", f'type "{name}" already exists', hint=hint)
 
 
-def refuse_renamed(binding: Binding, schema: str, name: str, *, where: str = "") -> None:
+def refuse_renamed_type_clash(binding: Binding, schema: str, name: str, *, where: str = "") -> None:
     """42710 for a relation that is renamed to, or moved onto, the name of a type."""
     if look_up_type(binding, name, schema=schema) is not None:
         raise SqlError("42710", f'type "{name}" already exists{where}')
@@ -192,7 +207,7 @@ def refuse_renamed(binding: Binding, schema: str, name: str, *, where: str = "")
 def schema_exists(binding: Binding, name: str) -> bool:
     """Whether a user schema of that name exists; the statement depends on the answer."""
     exists = name in binding.context.catalog.schemas
-    binding.look_ups.add(LookUp(name, None, 0 if exists else None))
+    binding.look_ups.add(NameDependency(name, None, 0 if exists else None))
     return exists
 
 
@@ -207,10 +222,10 @@ def undefined_relation(binding: Binding, relation: Node) -> SqlError:
 
 def qualifying_schema(binding: Binding, names: Sequence[str], place: int | None) -> str | None:
     """The schema of a qualified name. Raises 3F000, and the errors of `check_qualified`."""
-    check_qualified(binding, names, at(place))
+    check_qualified(binding, names, offset_to_position(place))
     schema = names[-2] if len(names) > 1 else None
     if schema is not None and schema not in SYSTEM_SCHEMAS and not schema_exists(binding, schema):
-        raise undefined_schema(schema, at(place))
+        raise undefined_schema(schema, offset_to_position(place))
     return schema
 
 
@@ -243,7 +258,7 @@ def relation_name(binding: Binding, names: Sequence[str]) -> tuple[str | None, s
     return qualifier[-1] if qualifier else None, name
 
 
-def not_there(
+def missing_object_notice(
     binding: Binding, kind: str, schema: str | None, name: str, *, missing_ok: bool
 ) -> str:
     """The notice of IF EXISTS for a missing object. Without IF EXISTS it raises 3F000, 42P01,
@@ -274,12 +289,12 @@ def check_database(binding: Binding, relation: Node, *, placed: bool = True) -> 
         return
     shown = f"{catalog}.{relation.schemaname}.{relation.relname}"
     message = f'cross-database references are not implemented: "{shown}"'
-    raise SqlError("0A000", message, at(relation.location) if placed else None)
+    raise SqlError("0A000", message, offset_to_position(relation.location) if placed else None)
 
 
 def refuse_system_change(table: Table) -> None:
     """42501 for DDL on a system relation."""
-    if is_system(table):
+    if is_server_state(table):
         raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
 
 
@@ -287,12 +302,12 @@ def refuse_system_write(table: Table) -> None:
     """42809 for INSERT, UPDATE, DELETE and COPY FROM on a system relation."""
     if is_sequence(table):
         raise SqlError("42809", f'cannot change sequence "{table.name}"')
-    if is_system(table):
+    if is_server_state(table):
         detail = "It shows the state of the server."
         raise SqlError("42809", f'cannot change system relation "{table.name}"', detail=detail)
 
 
-def refuse_taken(binding: Binding, schema: str, name: str) -> None:
+def refuse_taken_name(binding: Binding, schema: str, name: str) -> None:
     """42P07 for a name that a relation or the index of a key has already."""
     if relation_exists(binding, schema, name):
         raise duplicate_table(name)

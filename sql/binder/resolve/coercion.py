@@ -11,7 +11,7 @@ INVARIANTS
   K1  the result of `coerce` has the target's type name and, if the target has a modifier, its
       modifier.
   K2  a numeric keeps its computed precision and scale unless the target has a modifier; only
-      `stored` gives it the exact precision and scale of a column.
+      `coerce_to_storage` gives it the exact precision and scale of a column.
   K3  folding never raises for a typed constant: a conversion that would fail is left to run time,
       as in PostgreSQL.
 """
@@ -23,33 +23,33 @@ from typing import Final
 
 from pglast import ast
 
-from sql.binder.resolve.reg_literals import registered, resolved, shown_type
-from sql.binder.resolve.setting_literals import remember
-from sql.binder.resolve.sql_functions import stand_in
+from sql.binder.resolve.reg_literals import fold_reg_call, reg_literal, regtype_display_text
+from sql.binder.resolve.setting_literals import record_literal_value
+from sql.binder.resolve.sql_functions import inline_sql_function
 from sql.binder.resolve.styled_arguments import styled_arguments
 from sql.binder.state import Binding, Scope
-from sql.errors import SqlError, mismatch, not_supported
-from sql.functions.table import CastContext, Function, cast, function_by_id
-from sql.parser.syntax import Node, at, is_a, location, position
+from sql.errors import SqlError, datatype_mismatch, not_supported
+from sql.functions.table import CastContext, Function, find_cast, function_by_id
+from sql.parser.syntax import Node, is_a, location, node_position, offset_to_position
 from sql.plan import bpchar_calls as char_blanks
-from sql.plan.array_calls import converting_row
+from sql.plan.array_calls import element_cast
 from sql.plan.nodes import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
 from sql.types import bpchar as char_blanks_bpchar
 from sql.types import numeric
-from sql.types.datetime.typmods import fitted_time
-from sql.types.enums import is_enum, kept_as
+from sql.types.datetime.typmods import apply_time_typmod
+from sql.types.enums import is_enum, storage_type_name
 from sql.types.sql_type import (
     NUMERIC,
-    REGISTERED,
+    REG_TYPES,
+    SECONDS_PRECISION_TYPES,
     TEXT,
-    TIMED,
     SqlType,
     Value,
     array_of,
-    display,
+    format_type,
     plain_type,
 )
-from sql.types.styles import PLAIN
+from sql.types.styles import DEFAULT_STYLES
 from sql.types.text_input import apply_typmod, parse_text
 
 IMPLICIT: Final = CastContext.IMPLICIT
@@ -77,7 +77,7 @@ def can_coerce(source: str, target: str, context: CastContext) -> bool:
         return is_enum(source)
     if source.startswith("_") and target.startswith("_"):
         return can_coerce(source[1:], target[1:], context)
-    row = cast(source, target)
+    row = find_cast(source, target)
     return row is not None and row.context is not None and _RANK[row.context] <= _RANK[context]
 
 
@@ -91,62 +91,62 @@ def coerce(
     elif source.name != target.name:
         if not can_coerce(source.name, target.name, context):
             return None
-        row = cast(source.name, target.name)
+        row = find_cast(source.name, target.name)
         assert row is not None, "can_coerce found a row"
         expr = _converted(binding, expr, row, target)
-    return modified(expr, target, context)
+    return apply_modifier(expr, target, context)
 
 
-def implicit(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
+def coerce_implicitly(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     """`coerce` for a conversion that overload or common-type resolution has already allowed."""
     done = coerce(binding, expr, node, target, IMPLICIT)
     assert done is not None, f"no implicit cast from {expr.type.name} to {target.name}"
     return done
 
 
-def settled(binding: Binding, scope: Scope, node: Node) -> Expr:
+def bind_settled(binding: Binding, scope: Scope, node: Node) -> Expr:
     """Bind an expression; an untyped literal becomes text."""
     expr = binding.expression(scope, node)
-    return implicit(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
+    return coerce_implicitly(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
 
 
 def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     bare = plain_type(target.name)
     if isinstance(expr, Param):
-        return named_parameter(binding, binding.resolve_parameter(expr, bare), node)
+        return reg_parameter(binding, binding.resolve_parameter(expr, bare), node)
     # A column of a subquery is never unknown: `SelectResult.settle` has seen to it.
     assert isinstance(expr, Const), f"an unknown expression that is no literal: {expr}"
     if expr.value is None:
         return Const(None, bare)
     assert isinstance(expr.value, str), "an unknown literal is text"
-    if bare.name in REGISTERED:
-        return registered(binding, expr.value, bare, at(location(node)))
+    if bare.name in REG_TYPES:
+        return reg_literal(binding, expr.value, bare, offset_to_position(location(node)))
     typmod = target.typmod if target.name == "interval" else -1
-    made = literal(binding, expr.value, bare.name, at(location(node)), typmod)
-    remember(binding, expr, made)
+    made = typed_literal(binding, expr.value, bare.name, offset_to_position(location(node)), typmod)
+    record_literal_value(binding, expr, made)
     return made
 
 
-def named_parameter(binding: Binding, param: Param, node: Node) -> Expr:
+def reg_parameter(binding: Binding, param: Param, node: Node) -> Expr:
     """A parameter of a reg type, for which the client sends a name, or a number as text.
 
     The name is looked up when the statement runs. Any other parameter is returned unchanged.
     """
     type_ = param.type
-    if type_.name not in REGISTERED:
+    if type_.name not in REG_TYPES:
         return param
     # The cast of a name takes numbers, as input does; that of a text to regclass does not.
-    row = cast("name", type_.name)
+    row = find_cast("name", type_.name)
     if row is None:
-        raise not_supported(f"a parameter of type {type_.name}", position(node))
+        raise not_supported(f"a parameter of type {type_.name}", node_position(node))
     return _converted(binding, Param(param.index, TEXT), row, type_)
 
 
-def literal(
+def typed_literal(
     binding: Binding, text: str, type_name: str, place: int | None, typmod: int = -1
 ) -> Const:
     """A text constant as a constant of a type, by the type's input function (sql/text_input T2)."""
-    styles = PLAIN if binding.of_kept_text else binding.context.styles
+    styles = DEFAULT_STYLES if binding.of_kept_text else binding.context.styles
     zone, clock = binding.context.timezone, binding.clock
     try:
         value = parse_text(
@@ -157,8 +157,8 @@ def literal(
     if isinstance(value, Decimal):
         return decimal_constant(value, place)
     type_ = plain_type(type_name)
-    if char_blanks_bpchar.is_char(type_):
-        return char_blanks.char_literal(value, type_name)
+    if char_blanks_bpchar.is_bpchar(type_):
+        return char_blanks.bpchar_literal(value, type_name)
     if type_name == "_numeric":
         value = _held(value, type_, place)
     return Const(value, type_)
@@ -182,9 +182,11 @@ def float_literal(binding: Binding, node: Node, target: SqlType) -> Const | None
         exact = Decimal(text)
     except ArithmeticError:
         return None  # hexadecimal and its kin
-    if abs(exact.adjusted()) <= _ADJUSTED_MAX and numeric.fits(numeric.of_constant(exact)):
+    if abs(exact.adjusted()) <= _ADJUSTED_MAX and numeric.fits_engine_precision(
+        numeric.numeric_literal_type(exact)
+    ):
         return None
-    return literal(binding, text, target.name, None)
+    return typed_literal(binding, text, target.name, None)
 
 
 def decimal_constant(value: Decimal, place: int | None) -> Const:
@@ -193,8 +195,8 @@ def decimal_constant(value: Decimal, place: int | None) -> Const:
         value = Decimal(int(value))
     if not value:
         value = abs(value)  # a numeric has no -0, so (-0.0)::float8 is 0
-    type_ = numeric.of_constant(value)
-    if not numeric.fits(type_):
+    type_ = numeric.numeric_literal_type(value)
+    if not numeric.fits_engine_precision(type_):
         detail = "A numeric holds at most 38 digits."
         raise SqlError("22003", "value overflows numeric format", place, detail=detail)
     return Const(value, type_)
@@ -203,34 +205,36 @@ def decimal_constant(value: Decimal, place: int | None) -> Const:
 def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> Expr:
     (shown,) = styled_arguments(binding, row, (expr,), target.name)
     if shown is not expr:
-        further = cast(shown.type.name, target.name)
+        further = find_cast(shown.type.name, target.name)
         if further is None or shown.type.name == target.name:
             return shown
         return _converted(binding, shown, further, target)
     if row.rewrite is not None and isinstance(expr, Const):
-        known = shown_type(expr)
+        known = regtype_display_text(expr)
         if known is not None:
             return Const(known, SqlType(target.name))
     if row.rewrite is not None:
-        found = resolved(binding, row, (expr,)) or stand_in(binding, row.rewrite, (expr,))
-        further = cast(found.type.name, target.name)
+        found = fold_reg_call(binding, row, (expr,)) or inline_sql_function(
+            binding, row.rewrite, (expr,)
+        )
+        further = find_cast(found.type.name, target.name)
         # A rewriting gives text where the row is of several types of texts.
         if found.type.name == target.name or further is None:
             return found
         return _converted(binding, found, further, target)
-    expr, row = char_blanks.cast_source(expr, row, target)
+    expr, row = char_blanks.bpchar_cast_source(expr, row, target)
     type_ = char_blanks_bpchar.cast_type(expr.type, target.name)
     if target.name in ("numeric", "_numeric"):
         # A text holds the array; what its elements are, nothing tells.
         made_of_text = target.element is not None and expr.type.element is None
-        type_ = array_of(NUMERIC) if made_of_text else numeric.of_cast(expr.type)
+        type_ = array_of(NUMERIC) if made_of_text else numeric.numeric_cast_type(expr.type)
     if isinstance(expr, Const):
         folded = _folded(expr.value, expr.type.name, type_)
         if folded is not None:
             return folded
     zoned = row
     if expr.type.element is not None and type_.element is not None:
-        zoned = converting_row(expr.type.name[1:], type_.name[1:])
+        zoned = element_cast(expr.type.name[1:], type_.name[1:])
     return Call(row, (expr, *zone_arguments(binding, zoned)), type_)
 
 
@@ -255,7 +259,7 @@ def _folded(value: Value, source: str, target: SqlType) -> Const | None:
         if name in _INTEGERS:
             whole = int(value.quantize(Decimal(1), ROUND_HALF_UP, _WIDE))
             return Const(whole, target) if _in_range(whole, name) else None
-    if isinstance(value, str) and name in _TEXTS and kept_as(source) in _TEXTS:
+    if isinstance(value, str) and name in _TEXTS and storage_type_name(source) in _TEXTS:
         return Const(value, target)
     return None
 
@@ -274,7 +278,7 @@ def _folded_integer(value: int, target: SqlType) -> Const | None:
     if name in _INTEGERS:
         return Const(value, target) if _in_range(value, name) else None
     if name == "numeric":
-        return Const(Decimal(value), numeric.of_constant(Decimal(value)))
+        return Const(Decimal(value), numeric.numeric_literal_type(Decimal(value)))
     if name == "float8":
         return Const(float(value), target)
     return None
@@ -286,13 +290,13 @@ def _in_range(value: int, name: str) -> bool:
 
 def bare_name(type_: SqlType) -> str:
     """The type's name in messages, without its modifier."""
-    return display(SqlType(type_.name))
+    return format_type(SqlType(type_.name))
 
 
 # --- modifiers and shapes ----------------------------------------------------------------------
 
 
-def modified(expr: Expr, target: SqlType, context: CastContext) -> Expr:
+def apply_modifier(expr: Expr, target: SqlType, context: CastContext) -> Expr:
     """Apply the target's modifier to an expression that has the target's type (K1)."""
     if target.typmod < 0 or expr.type.typmod == target.typmod:
         return expr
@@ -307,8 +311,8 @@ def _modifier_row(name: str, context: CastContext) -> Function:
     if name.startswith("_"):
         assigned = name in ("_varchar", "_bpchar") and context is not EXPLICIT
         return function_by_id("assign(anyarray)" if assigned else "anyarray::anyarray")
-    if name == "numeric" or name in TIMED or context is EXPLICIT:
-        row = cast(name, name)
+    if name == "numeric" or name in SECONDS_PRECISION_TYPES or context is EXPLICIT:
+        row = find_cast(name, name)
         assert row is not None, f"no row applies a modifier of {name}"
         return row
     return function_by_id(f"assign({name})")
@@ -322,13 +326,17 @@ def _fitted(value: Value, target: SqlType, context: CastContext) -> Const | None
     if isinstance(value, Decimal):
         assert target.scale is not None, "Y1"
         rounded = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, _WIDE)
-        shape = numeric.of_constant(rounded)
+        shape = numeric.numeric_literal_type(rounded)
         fits = (shape.precision or 0) <= (target.precision or 0) or rounded == 0
         return Const(rounded, target) if fits else None
     length = target.length
     if isinstance(value, str) and length is not None:
         return _fitted_text(value, length, target, context)
-    return Const(fitted_time(value, target), target) if target.name in TIMED else None
+    return (
+        Const(apply_time_typmod(value, target), target)
+        if target.name in SECONDS_PRECISION_TYPES
+        else None
+    )
 
 
 def _fitted_array(value: tuple[Value, ...], target: SqlType, context: CastContext) -> Const | None:
@@ -346,18 +354,18 @@ def _fitted_text(value: str, length: int, target: SqlType, context: CastContext)
     return Const(kept.rstrip(" ") if target.name == "bpchar" else kept, target)
 
 
-def same_shape(left: SqlType, right: SqlType) -> bool:
+def same_storage(left: SqlType, right: SqlType) -> bool:
     """Whether two types have the same storage representation."""
     return left.name == right.name and (
         "numeric" not in left.name or (left.precision, left.scale) == (right.precision, right.scale)
     )
 
 
-def reshaped(binding: Binding, expr: Expr, target: SqlType) -> Expr:
+def rescale_numeric(binding: Binding, expr: Expr, target: SqlType) -> Expr:
     """A numeric in another precision and scale, without loss of exact digits (N2 of
     `numeric.py`).
     """
-    if same_shape(expr.type, target):
+    if same_storage(expr.type, target):
         return expr
     if isinstance(expr, Const):
         moved = _moved(expr.value, target)
@@ -367,7 +375,7 @@ def reshaped(binding: Binding, expr: Expr, target: SqlType) -> Expr:
     kind = "numeric" if target.element is None else "anyarray"
     if narrower and is_exact(binding, expr):
         return Call(function_by_id(f"narrow({kind})"), (expr,), target)
-    row = cast(target.name, target.name)
+    row = find_cast(target.name, target.name)
     assert row is not None, "the row that changes precision and scale (F4 of `functions/table.py`)"
     return Call(row, (expr,), target)
 
@@ -381,7 +389,7 @@ def _moved(value: Value, target: SqlType) -> Const | None:
         items = [_moved(item, element) for item in value]
         return None if None in items else Const(value, target)
     assert isinstance(value, Decimal), "a numeric constant"
-    own = numeric.of_constant(value)
+    own = numeric.numeric_literal_type(value)
     digits = (target.precision or 0) - (target.scale or 0)
     fits = (own.scale or 0) <= (target.scale or 0) and (own.precision or 0) - (
         own.scale or 0
@@ -410,11 +418,11 @@ def is_exact(binding: Binding, expr: Expr) -> bool:
             return True
 
 
-def stored(binding: Binding, expr: Expr, target: SqlType) -> Expr:
+def coerce_to_storage(binding: Binding, expr: Expr, target: SqlType) -> Expr:
     """An assigned value in exactly its column's type and modifier (K2)."""
-    if char_blanks_bpchar.is_char(target):
-        return char_blanks.as_width(expr, target)
-    return reshaped(binding, expr, target) if "numeric" in target.name else expr
+    if char_blanks_bpchar.is_bpchar(target):
+        return char_blanks.convert_bpchar(expr, target)
+    return rescale_numeric(binding, expr, target) if "numeric" in target.name else expr
 
 
 def to_boolean(binding: Binding, expr: Expr, node: Node, what: str) -> Expr:
@@ -424,5 +432,5 @@ def to_boolean(binding: Binding, expr: Expr, node: Node, what: str) -> Expr:
     done = coerce(binding, expr, node, SqlType("bool"), ASSIGNMENT)
     if done is None:
         message = f"argument of {what} must be type boolean, not type {bare_name(expr.type)}"
-        raise mismatch(message, position(node))
+        raise datatype_mismatch(message, node_position(node))
     return done

@@ -27,7 +27,7 @@ from sql.binder.resolve.catalog_lookup import qualifying_schema
 from sql.binder.state import Binding, Collation
 from sql.errors import SqlError, not_supported
 from sql.functions.table import Function
-from sql.parser.syntax import Node, at, strings
+from sql.parser.syntax import Node, offset_to_position, string_values
 from sql.plan.nodes import (
     Call,
     Case,
@@ -41,7 +41,7 @@ from sql.plan.nodes import (
     SubqueryKind,
     output_columns,
 )
-from sql.types.sql_type import SqlType, display
+from sql.types.sql_type import SqlType, format_type
 
 _ASCII_LETTERS: Final = frozenset({"C", "POSIX", "ucs_basic"})
 _BY_CODE_POINT: Final = _ASCII_LETTERS | {"default", "C.utf8", "pg_c_utf8"}
@@ -64,15 +64,15 @@ _OF_NAMES: Final = Collation("C", of_names=True)
 
 def check_collation(binding: Binding, node: Node, type_: SqlType) -> Collation:
     """A COLLATE clause on a type: 0A000 for another order, 42804 for a type that is not text."""
-    *_, name = names = strings(node.collname)
+    *_, name = names = string_values(node.collname)
     if qualifying_schema(binding, names, node.location) not in (None, "pg_catalog"):
         message = f'collation "{".".join(names)}" for encoding "UTF8" does not exist'
-        raise SqlError("42704", message, at(node.location))
+        raise SqlError("42704", message, offset_to_position(node.location))
     if name not in _BY_CODE_POINT:
-        raise not_supported(f'collation "{name}"', at(node.location))
+        raise not_supported(f'collation "{name}"', offset_to_position(node.location))
     if type_.category not in ("S", "X") and (type_.element or type_).category not in ("S", "X"):
-        message = f"collations are not supported by type {display(type_.bare())}"
-        raise SqlError("42804", message, at(node.location))
+        message = f"collations are not supported by type {format_type(type_.bare())}"
+        raise SqlError("42804", message, offset_to_position(node.location))
     return Collation(name, node.location or 0)
 
 
@@ -83,7 +83,7 @@ def column_collation(binding: Binding, node: Node | None, type_: SqlType) -> str
     return _unless_own(check_collation(binding, node, type_), type_)
 
 
-def shown_collation(binding: Binding, column: PlanColumn) -> str:
+def collation_to_store(binding: Binding, column: PlanColumn) -> str:
     """The collation to store for a table or view column that is derived from this one."""
     collation = binding.collations.get(column.id)
     return "" if collation is None else _unless_own(collation, column.type)
@@ -94,32 +94,34 @@ def _unless_own(collation: Collation, type_: SqlType) -> str:
     return "" if collation.name == own else collation.name
 
 
-def note(binding: Binding, expr: Expr, collation: Collation | None) -> Expr:
+def set_collation(binding: Binding, expr: Expr, collation: Collation | None) -> Expr:
     """Record the collation of an expression, so that it is not computed again."""
     if collation is not None or _is_collatable(expr.type):
         binding.collated[id(expr)] = (expr, collation)
     return expr
 
 
-def note_all(binding: Binding, made: list[Expr], exprs: Sequence[Expr]) -> list[Expr]:
+def set_collation_of_all(binding: Binding, made: list[Expr], exprs: Sequence[Expr]) -> list[Expr]:
     """Record for converted expressions the collation of the originals."""
-    collation = merged(binding, exprs)
-    return [note(binding, expr, collation) for expr in made]
+    collation = merged_collation(binding, exprs)
+    return [set_collation(binding, expr, collation) for expr in made]
 
 
-def note_column(binding: Binding, column: PlanColumn, expr: Expr) -> None:
+def set_column_collation(binding: Binding, column: PlanColumn, expr: Expr) -> None:
     """Record the collation of a column that passes this expression through."""
-    note_computed(binding, column, (expr,))
+    set_computed_collation(binding, column, (expr,))
 
 
-def note_computed(binding: Binding, column: PlanColumn, exprs: Sequence[Expr]) -> None:
+def set_computed_collation(binding: Binding, column: PlanColumn, exprs: Sequence[Expr]) -> None:
     """Record the collation of a column that is computed from these expressions."""
-    collation = merged(binding, exprs) if _is_collatable(column.type) else None
+    collation = merged_collation(binding, exprs) if _is_collatable(column.type) else None
     if collation is not None:
         binding.collations[column.id] = replace(collation, place=None)
 
 
-def note_united(binding: Binding, column: PlanColumn, sides: Sequence[PlanColumn]) -> None:
+def set_set_operation_collation(
+    binding: Binding, column: PlanColumn, sides: Sequence[PlanColumn]
+) -> None:
     """Record the collation of a column of a set operation."""
     for side in sides:
         if side.id in binding.collations:
@@ -148,15 +150,15 @@ def _asks_letters(row: Function) -> bool:
     return row.args[0] in ("text", "bpchar") and row.args[1:2] in ((), ("text",))
 
 
-def merged(binding: Binding, exprs: Sequence[Expr]) -> Collation | None:
+def merged_collation(binding: Binding, exprs: Sequence[Expr]) -> Collation | None:
     """The collation of an expression over these (L1); None for the default that nobody named."""
-    found = [one for expr in exprs if (one := collation_of(binding, expr)) is not None]
+    found = [one for expr in exprs if (one := collation_of_expression(binding, expr)) is not None]
     named = sorted((one for one in found if one.place is not None), key=_place)
     for one in named[1:]:
         if one.name != named[0].name:
             pair = f'"{named[0].name}" and "{one.name}"'
             message = f"collation mismatch between explicit collations {pair}"
-            raise SqlError("42P21", message, at(one.place))
+            raise SqlError("42P21", message, offset_to_position(one.place))
     return next(iter([*named, *found]), None)
 
 
@@ -164,7 +166,7 @@ def _place(collation: Collation) -> int:
     return collation.place or 0
 
 
-def collation_of(binding: Binding, expr: Expr) -> Collation | None:
+def collation_of_expression(binding: Binding, expr: Expr) -> Collation | None:
     """The collation of an expression (L1)."""
     made = binding.collated.get(id(expr))
     if made is not None:
@@ -177,9 +179,9 @@ def collation_of(binding: Binding, expr: Expr) -> Collation | None:
         case ColumnRef(id=id_):
             return binding.collations.get(id_)
         case Call(args=args) | Coalesce(args=args) | Extreme(args=args):
-            return merged(binding, args)
+            return merged_collation(binding, args)
         case Case(whens=whens, otherwise=otherwise):
-            return merged(binding, [*(value for _, value in whens), otherwise])
+            return merged_collation(binding, [*(value for _, value in whens), otherwise])
         case Subquery(kind=SubqueryKind.SCALAR | SubqueryKind.ARRAY, plan=plan):
             return binding.collations.get(output_columns(plan)[0].id)
         case _:

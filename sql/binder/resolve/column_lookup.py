@@ -12,16 +12,16 @@ from dataclasses import replace
 from typing import Final
 
 from sql.binder.resolve.column_hints import similar_columns
-from sql.binder.state import Binding, Item, Scope
+from sql.binder.state import Binding, FromItem, Scope
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.plan.nodes import ColumnRef, Expr
-from sql.plan.renumbering import renumbered_expression
+from sql.plan.renumbering import expression_with_fresh_ids
 from sql.plan.traverse import has_subquery
 
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"})
 
 
-def hidden_target(item: Item) -> Item:
+def hidden_target(item: FromItem) -> FromItem:
     """The target of an UPDATE or DELETE inside its own FROM, where it must not be referenced."""
     return replace(item, lateral_only=True, is_target=True)
 
@@ -33,7 +33,7 @@ def find_column(binding: Binding, scope: Scope, name: str, place: int) -> Expr |
         for item in level.visible():
             if not item.columns_visible:
                 continue
-            match = in_item(item, name, place)
+            match = column_in_item(item, name, place)
             if match is None:
                 continue
             if found is not None:
@@ -41,11 +41,11 @@ def find_column(binding: Binding, scope: Scope, name: str, place: int) -> Expr |
             found = match
             _use(level, item, name, place)
         if found is not None:
-            return referred(binding, found, place)
+            return reference_at(binding, found, place)
     return None
 
 
-def in_item(item: Item, name: str, place: int) -> Expr | None:
+def column_in_item(item: FromItem, name: str, place: int) -> Expr | None:
     """The item's column of that name; 42702 if it has two."""
     found: Expr | None = None
     for column, expr in (*item.columns, *item.unexpanded):
@@ -56,7 +56,7 @@ def in_item(item: Item, name: str, place: int) -> Expr | None:
     return found
 
 
-def _use(level: Scope, item: Item, name: str, place: int) -> None:
+def _use(level: Scope, item: FromItem, name: str, place: int) -> None:
     if not item.lateral_only:
         return
     if item.is_target:
@@ -76,20 +76,20 @@ def _use(level: Scope, item: Item, name: str, place: int) -> None:
     level.lateral_used = True
 
 
-def referred(binding: Binding, expr: Expr, place: int) -> Expr:
+def reference_at(binding: Binding, expr: Expr, place: int) -> Expr:
     """A copy of an item's column, recorded with the position of the reference."""
     if isinstance(expr, ColumnRef):
         ref = ColumnRef(expr.id, expr.type)
         binding.places[id(ref)] = (ref, place)
         return ref
     # A subquery that stands twice makes columns of its own in each place (P1 of `nodes.py`).
-    return renumbered_expression(expr, binding.new_id) if has_subquery(expr) else expr
+    return expression_with_fresh_ids(expr, binding.new_id) if has_subquery(expr) else expr
 
 
-def find_item(scope: Scope, schema: str | None, name: str, place: int) -> Item | None:
+def find_item(scope: Scope, schema: str | None, name: str, place: int) -> FromItem | None:
     """The item that `name.` or `schema.name.` means (refnameNamespaceItem)."""
     for level in scope.levels():
-        found: Item | None = None
+        found: FromItem | None = None
         for item in level.visible():
             if not item.names_visible or item.name != name:
                 continue
@@ -109,9 +109,9 @@ def qualified_column(
 ) -> Expr:
     """`t.c` or `s.t.c`; 42P01 without such an item, 42703 without such a column."""
     item = required_item(binding, scope, qualifier, name, place)
-    found = in_item(item, name, place)
+    found = column_in_item(item, name, place)
     if found is not None:
-        return referred(binding, found, place)
+        return reference_at(binding, found, place)
     if name in SYSTEM_COLUMNS and item.schema is not None:
         raise not_supported(f"the system column {name}", place + 1)
     raise _missing(scope, qualifier[-1], name, place)
@@ -119,7 +119,7 @@ def qualified_column(
 
 def required_item(
     binding: Binding, scope: Scope, qualifier: Sequence[str], name: str, place: int
-) -> Item:
+) -> FromItem:
     """The item of a qualified reference, or the error PostgreSQL gives."""
     if len(qualifier) > 2:
         _check_database(binding, (*qualifier, name), place)
@@ -191,7 +191,7 @@ def _missing(scope: Scope, qualifier: str | None, name: str, place: int) -> SqlE
     return undefined_column(shown, place + 1, hint=hint)
 
 
-def _out_of_reach(items: Sequence[Item], name: str, shown: str, place: int) -> SqlError:
+def _out_of_reach(items: Sequence[FromItem], name: str, shown: str, place: int) -> SqlError:
     """42703 for a column that is there, in relations that may not be referred to."""
     elsewhere = "that cannot be referenced from this part of the query."
     if len(items) > 1:

@@ -81,7 +81,7 @@ def _checked(binding: Binding, call: Call) -> Domain | None:
     return found.domain if isinstance(found, DomainDefinition) else None
 
 
-def note_domain(binding: Binding, column: PlanColumn, expr: Expr) -> None:
+def set_column_domain(binding: Binding, column: PlanColumn, expr: Expr) -> None:
     """Record the origin of a column that passes this expression through: domain and table
     column.
     """

@@ -7,45 +7,45 @@ from collections.abc import Iterator
 
 from sql.catalog.system_catalogs import PG_CATALOG
 from sql.errors import SqlError, not_supported
-from sql.functions.pg_proc import by_name, is_ambiguous, other_types
+from sql.functions.pg_proc import function_only_types, is_ambiguous_function, procedures_by_name
 from sql.functions.postgresql_names import postgresql_names
-from sql.parser.qualified_names import name_parts
-from sql.parser.type_names import type_in, type_of
+from sql.parser.qualified_names import qualified_name_parts
+from sql.parser.type_names import parse_type_name, resolve_type_name
 
 
-def function_named(text: str, place: int | None) -> int | None:
+def function_oid_by_name(text: str, place: int | None) -> int | None:
     """The oid of the only function of that name; None if there is none.
 
     Raises 42602 for an invalid name, 42725 if there are several functions, 0A000 for a function of
     PostgreSQL that is missing here.
     """
-    *schema, name = name_parts(text, place)
+    *schema, name = qualified_name_parts(text, place)
     if len(schema) > 1:
         shown = ".".join([*schema, name])
         message = f"cross-database references are not implemented: {shown}"
         raise SqlError("0A000", message, place)
     if schema not in ([], [PG_CATALOG]):
         return None
-    found, theirs = by_name().get(name), postgresql_names().functions.get(name, ())
-    if is_ambiguous(name) or len(theirs) > 1:
+    found, theirs = procedures_by_name().get(name), postgresql_names().functions.get(name, ())
+    if is_ambiguous_function(name) or len(theirs) > 1:
         raise SqlError("42725", f'more than one function named "{text}"', place)
     if found is None and theirs:
         raise not_supported(f"function {name}", place)
     return None if found is None else found[0].oid
 
 
-def function_called(text: str, place: int | None) -> int | None:
+def function_oid_by_signature(text: str, place: int | None) -> int | None:
     """The oid of the function with that signature, such as `lower(text)`; None if there is none.
 
     Raises 42602, 22P02, 42601 for an invalid text, 42704 for an undefined type, 0A000 for a
     function of PostgreSQL that is missing here.
     """
     name, inside = _split(text, place)
-    *schema, name = name_parts(name, place)
+    *schema, name = qualified_name_parts(name, place)
     wanted = tuple(_type_name(type_name, place) for type_name in _types(inside, place))
     if schema not in ([], [PG_CATALOG]):
         return None
-    for found in by_name().get(name, ()):
+    for found in procedures_by_name().get(name, ()):
         if wanted == tuple(given.type for given in found.inputs):
             return found.oid
     for types in postgresql_names().functions.get(name, ()):
@@ -93,10 +93,10 @@ def _types(text: str, place: int | None) -> Iterator[str]:
 
 
 def _type_name(text: str, place: int | None) -> str:
-    for names in other_types().values():
+    for names in function_only_types().values():
         if text in names:
             return names[0]
     try:
-        return type_of(type_in(text, None)).name
+        return resolve_type_name(parse_type_name(text, None)).name
     except SqlError as error:
         raise error.at(place) from None

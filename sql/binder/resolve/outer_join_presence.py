@@ -12,13 +12,13 @@ INVARIANTS
 
 from collections.abc import Sequence
 
-from sql.binder.state import Side
+from sql.binder.state import NullSupplyingSide
 from sql.plan.nodes import ColumnRef, Const, Plan, PlanColumn, Project, output_columns
-from sql.plan.traverse import with_inputs
+from sql.plan.traverse import rewrite_inputs
 from sql.types.sql_type import BOOL
 
 
-def with_presence(plan: Plan, sides: Sequence[Side]) -> Plan:
+def with_presence_columns(plan: Plan, sides: Sequence[NullSupplyingSide]) -> Plan:
     """The plan of a level with the presence columns that its outer joins need (T1)."""
     asked = {id(side.plan): side.there for side in sides if side.there is not None}
     if not asked:
@@ -31,7 +31,7 @@ def with_presence(plan: Plan, sides: Sequence[Side]) -> Plan:
 def _told(plan: Plan, asked: dict[int, PlanColumn]) -> Plan:
     there = asked.pop(id(plan), None)
     if asked:
-        plan = with_inputs(plan, lambda below: _told(below, asked))
+        plan = rewrite_inputs(plan, lambda below: _told(below, asked))
     if there is None:
         return plan
     passed = output_columns(plan)

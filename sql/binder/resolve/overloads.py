@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from sql.binder.resolve.coercion import IMPLICIT, can_coerce
-from sql.functions.table import Function, array_form, functions, operators
-from sql.types.sql_type import PREFERRED, category, is_type
+from sql.functions.table import Function, functions, operators, variadic_array_form
+from sql.types.sql_type import PREFERRED_TYPES, is_type, type_category
 
 _SAME: Final = frozenset({"anyelement", "anynonarray", "anyarray", "anyenum"})
 """These stand for one type in a call; the others for the common type of their arguments."""
@@ -22,16 +22,16 @@ _CACHE_SIZE: Final = 8192
 Score: TypeAlias = Callable[[Function], int]
 
 
-class Ambiguous(Exception):
+class AmbiguousOverload(Exception):
     """Several overloads fit equally well (42725)."""
 
 
-class Undetermined(Exception):
+class UndeterminedType(Exception):
     """No argument decides the type of anyelement and similar pseudo-types (42804)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OverloadChoice:
     """An overload and the types to convert its arguments to; `any` leaves an argument unchanged."""
 
     function: Function
@@ -40,7 +40,7 @@ class Choice:
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def choose_operator(name: str, args: tuple[str, ...]) -> Choice | None:
+def choose_operator(name: str, args: tuple[str, ...]) -> OverloadChoice | None:
     """The operator for these argument types, or None. Raises Ambiguous."""
     candidates = [row for row in operators(name) if len(row.args) == len(args)]
     exact = _exact_operator(candidates, args)
@@ -57,13 +57,17 @@ def _exact_operator(candidates: Sequence[Function], args: tuple[str, ...]) -> Fu
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def choose_function(name: str, args: tuple[str, ...], *, variadic: bool = False) -> Choice | None:
+def choose_function(
+    name: str, args: tuple[str, ...], *, variadic: bool = False
+) -> OverloadChoice | None:
     """The function or aggregate for these argument types, or None. Raises Ambiguous.
 
     `variadic`: the last argument is marked VARIADIC, so no parameter repeats.
     """
     if variadic:
-        candidates = [array_form(row) for row in functions(name) if len(row.args) == len(args)]
+        candidates = [
+            variadic_array_form(row) for row in functions(name) if len(row.args) == len(args)
+        ]
     else:
         candidates = [row for row in functions(name) if _takes(row, len(args))]
     exact = next((row for row in candidates if _expanded(row, len(args)) == args), None)
@@ -81,14 +85,14 @@ def _expanded(row: Function, count: int) -> tuple[str, ...]:
     return row.args + (row.args[-1],) * (count - len(row.args))
 
 
-def _best(candidates: Sequence[Function], args: tuple[str, ...]) -> Choice | None:
+def _best(candidates: Sequence[Function], args: tuple[str, ...]) -> OverloadChoice | None:
     fitting = [row for row in candidates if _fits(row, args)]
     if not fitting:
         return None
     if len(fitting) > 1:
         fitting = _preferred(fitting, args)
     if len(fitting) > 1:
-        raise Ambiguous
+        raise AmbiguousOverload
     return _settled(fitting[0], args)
 
 
@@ -137,7 +141,10 @@ def _preferred_matches(row: Function, args: tuple[str, ...], known: list[int]) -
     wanted = _expanded(row, len(args))
     return sum(
         wanted[index] == args[index]
-        or (wanted[index] in PREFERRED and category(wanted[index]) == category(args[index]))
+        or (
+            wanted[index] in PREFERRED_TYPES
+            and type_category(wanted[index]) == type_category(args[index])
+        )
         for index in known
     )
 
@@ -158,7 +165,8 @@ def _by_category(rows: list[Function], args: tuple[str, ...]) -> list[Function]:
         else:
             return rows
         preferred = any(
-            wanted[row.id][index] in PREFERRED and _category(wanted[row.id][index]) == category
+            wanted[row.id][index] in PREFERRED_TYPES
+            and _category(wanted[row.id][index]) == category
             for row in rows
         )
         chosen[index] = (category, preferred)
@@ -167,7 +175,7 @@ def _by_category(rows: list[Function], args: tuple[str, ...]) -> list[Function]:
         for row in rows
         if all(
             _category(wanted[row.id][index]) == category
-            and (not preferred or wanted[row.id][index] in PREFERRED)
+            and (not preferred or wanted[row.id][index] in PREFERRED_TYPES)
             for index, (category, preferred) in chosen.items()
         )
     ]
@@ -175,19 +183,19 @@ def _by_category(rows: list[Function], args: tuple[str, ...]) -> list[Function]:
 
 
 def _category(name: str) -> str:
-    return "P" if name in _PSEUDO else category(name)
+    return "P" if name in _PSEUDO else type_category(name)
 
 
-def _settled(row: Function, args: tuple[str, ...]) -> Choice:
+def _settled(row: Function, args: tuple[str, ...]) -> OverloadChoice:
     """Replace pseudo-types by the types of this call."""
     wanted = _expanded(row, len(args))
     if _PSEUDO.isdisjoint((*wanted, row.result)):
-        return Choice(row, wanted, row.result)
+        return OverloadChoice(row, wanted, row.result)
     elements = _polymorphic(row, args)
     assert elements is not None, "the arguments fit"
     if elements[True] is None and not _SAME.isdisjoint(wanted):
-        raise Undetermined
-    return Choice(
+        raise UndeterminedType
+    return OverloadChoice(
         row, tuple(_meant(want, elements) for want in wanted), _meant(row.result, elements)
     )
 
@@ -241,10 +249,10 @@ def _common(known: str | None, arg: str, *, same: bool) -> str | None:
         return arg
     if same:
         return None
-    if category(known) != category(arg):
+    if type_category(known) != type_category(arg):
         return None
     if (
-        known not in PREFERRED
+        known not in PREFERRED_TYPES
         and can_coerce(known, arg, IMPLICIT)
         and not can_coerce(arg, known, IMPLICIT)
     ):

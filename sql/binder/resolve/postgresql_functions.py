@@ -13,7 +13,7 @@ from typing import Final
 from sql.binder.resolve.coercion import IMPLICIT, can_coerce
 from sql.binder.resolve.overloads import polymorphic_elements
 from sql.functions.postgresql_names import postgresql_names
-from sql.types.sql_type import OIDS
+from sql.types.sql_type import TYPE_OIDS
 
 _ANYTHING: Final = frozenset(
     {"any", "anyelement", "anynonarray", "anycompatible", "anycompatiblenonarray"}
@@ -41,7 +41,7 @@ def is_aggregate(name: str) -> bool:
     return name in postgresql_names().aggregates
 
 
-def is_plain(name: str) -> bool:
+def is_plain_function(name: str) -> bool:
     """Whether functions, but no aggregate, have that name."""
     known = postgresql_names()
     return name in known.functions and name not in known.aggregates
@@ -73,4 +73,4 @@ def _fits(have: str, want: str) -> bool:
         return True
     if want in ("anyarray", "anycompatiblearray"):
         return have.startswith("_")
-    return want in OIDS and can_coerce(have, want, IMPLICIT)
+    return want in TYPE_OIDS and can_coerce(have, want, IMPLICIT)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sql.binder.resolve.coercion import implicit
+from sql.binder.resolve.coercion import coerce_implicitly
 from sql.binder.state import Binding, SelectResult
 from sql.plan.nodes import (
     ColumnRef,
@@ -20,15 +20,15 @@ from sql.plan.nodes import (
 from sql.types.sql_type import TEXT, SqlType
 
 
-def settle(binding: Binding, result: SelectResult) -> None:
+def resolve_unknown_columns(binding: Binding, result: SelectResult) -> None:
     """Make all columns that are still untyped text."""
     for index in tuple(result.unknown):
-        retype(binding, result, index, TEXT)
+        retype_column(binding, result, index, TEXT)
 
 
-def retype(binding: Binding, result: SelectResult, index: int, target: SqlType) -> None:
+def retype_column(binding: Binding, result: SelectResult, index: int, target: SqlType) -> None:
     """Give an untyped column a type, at its literal."""
-    expr = implicit(binding, result.unknown.pop(index), result.nodes[index], target)
+    expr = coerce_implicitly(binding, result.unknown.pop(index), result.nodes[index], target)
     column = result.columns[index]
     made = replace(column, type=expr.type)
     result.plan = _redefined(result.plan, column, expr)

@@ -10,28 +10,28 @@ INVARIANTS
 from collections.abc import Sequence
 from typing import Final
 
-from sql.binder.resolve.catalog_lookup import look_up, named_relation, schema_exists
-from sql.binder.resolve.function_names import function_called, function_named
+from sql.binder.resolve.catalog_lookup import look_up_table, named_relation, schema_exists
+from sql.binder.resolve.function_names import function_oid_by_name, function_oid_by_signature
 from sql.binder.resolve.role_names import roles_of
-from sql.binder.resolve.type_names import type_named, user_type
+from sql.binder.resolve.type_names import find_user_type, resolve_type
 from sql.binder.state import Binding
-from sql.catalog.catalog import WHOLE_CATALOG, LookUp
+from sql.catalog.catalog import WHOLE_CATALOG, NameDependency
 from sql.catalog.meridian_schema import SYSTEM_SCHEMA
 from sql.catalog.objects import DomainDefinition
 from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
-from sql.catalog.temporary import ALIAS
+from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
 from sql.errors import SqlError, undefined_schema
 from sql.functions.table import Function, FunctionKind
-from sql.parser.qualified_names import name_parts, relation_parts
-from sql.parser.type_names import type_in
+from sql.parser.qualified_names import qualified_name_parts, relation_name_parts
+from sql.parser.type_names import parse_type_name
 from sql.plan.nodes import Const, Expr
-from sql.types.sql_type import NAMES_BY_OID, OID, SqlType, display
+from sql.types.sql_type import OID, TYPE_NAMES_BY_OID, SqlType, format_type
 
 _OID_MAX: Final = (1 << 32) - 1
 
 
-def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -> Const:
+def reg_literal(binding: Binding, text: str, type_: SqlType, place: int | None) -> Const:
     """The literal as an oid of the type. Raises the errors of the type's input function."""
     if text == "-":
         return Const(0, type_)
@@ -49,12 +49,12 @@ def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -
         case "regrole":
             return Const(_role(binding, text, place), type_)
         case "regproc":
-            return Const(_function(function_named(text, place), text, place), type_)
+            return Const(_function(function_oid_by_name(text, place), text, place), type_)
         case _:
-            return Const(_function(function_called(text, place), text, place), type_)
+            return Const(_function(function_oid_by_signature(text, place), text, place), type_)
 
 
-def resolved(binding: Binding, row: Function, args: Sequence[Expr]) -> Const | None:
+def fold_reg_call(binding: Binding, row: Function, args: Sequence[Expr]) -> Const | None:
     """The oid that a call with a constant name returns, if the name is known at binding time.
 
     Otherwise the call is rewritten and raises PostgreSQL's error when the statement runs.
@@ -71,7 +71,7 @@ def resolved(binding: Binding, row: Function, args: Sequence[Expr]) -> Const | N
     if not (row.name.startswith("to_reg") or row.kind is FunctionKind.CAST):
         return None
     try:
-        return registered(binding, text, type_, None)
+        return reg_literal(binding, text, type_, None)
     except SqlError:
         return None
 
@@ -94,18 +94,18 @@ def _of_plain_name(binding: Binding, row: Function, name: str) -> Const | None:
     return None if oid is None else Const(oid, OID)
 
 
-def shown_type(constant: Const) -> str | None:
+def regtype_display_text(constant: Const) -> str | None:
     """The display text of a constant regtype of a built-in type, whose name cannot change."""
     oid = constant.value
-    if constant.type.name != "regtype" or not isinstance(oid, int) or oid not in NAMES_BY_OID:
+    if constant.type.name != "regtype" or not isinstance(oid, int) or oid not in TYPE_NAMES_BY_OID:
         return None
-    return display(SqlType(NAMES_BY_OID[oid]))
+    return format_type(SqlType(TYPE_NAMES_BY_OID[oid]))
 
 
 def _relation(binding: Binding, text: str, place: int | None) -> int:
-    parts = relation_parts(text, binding.context.database, place)
+    parts = relation_name_parts(text, binding.context.database, place)
     schema = parts[0] if len(parts) > 1 else None
-    if schema == ALIAS:
+    if schema == TEMPORARY_SCHEMA_ALIAS:
         schema = binding.context.temporary
     for candidate in (None, *binding.context.search_path) if schema is None else (schema,):
         found = _in_schema(binding, candidate, parts[-1])
@@ -118,30 +118,30 @@ def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
     """What is called so in a schema; None: in PostgreSQL's own, which comes first."""
     if schema is None or schema in CATALOG_SCHEMAS or schema == SYSTEM_SCHEMA:
         # Q2 of `catalog_lookup.py`: nothing of users is there.
-        table = look_up(binding, name, schema=PG_CATALOG if schema is None else schema)
+        table = look_up_table(binding, name, schema=PG_CATALOG if schema is None else schema)
         return None if table is None else table.oid
     found = named_relation(binding.context.catalog, schema, name)
     if isinstance(found, tuple):
         binding.look_ups.add(WHOLE_CATALOG)
         return index_oid(*found)
     oid = None if found is None else found.oid
-    binding.look_ups.add(LookUp(schema, name, oid))
+    binding.look_ups.add(NameDependency(schema, name, oid))
     return oid
 
 
 def _type(binding: Binding, text: str, place: int | None) -> int:
-    name = type_in(text, place)
+    name = parse_type_name(text, place)
     try:
-        found = user_type(binding, name)
+        found = find_user_type(binding, name)
         if isinstance(found, DomainDefinition) and not name.arrayBounds:
             return found.oid
-        return type_named(binding, name).oid
+        return resolve_type(binding, name).oid
     except SqlError as error:
         raise error.at(place) from None
 
 
 def _namespace(binding: Binding, text: str, place: int | None) -> int:
-    parts = name_parts(text, place)
+    parts = qualified_name_parts(text, place)
     known = (*CATALOG_SCHEMAS, SYSTEM_SCHEMA)
     if len(parts) != 1:
         raise SqlError("42602", "invalid name syntax", place)
@@ -157,7 +157,7 @@ def _function(oid: int | None, text: str, place: int | None) -> int:
 
 
 def _role(binding: Binding, text: str, place: int | None) -> int:
-    parts = name_parts(text, place)
+    parts = qualified_name_parts(text, place)
     if len(parts) != 1:
         raise SqlError("42602", "invalid name syntax", place)
     role = roles_of(binding.context).named(parts[0])

@@ -2,27 +2,27 @@
 
 from collections.abc import Callable, Sequence
 
-from sql.binder.resolve.catalog_lookup import check_database, look_up, schema_exists
-from sql.binder.state import Binding, Item
-from sql.catalog.catalog import LookUp, Table
-from sql.catalog.meridian_schema import is_system
+from sql.binder.resolve.catalog_lookup import check_database, look_up_table, schema_exists
+from sql.binder.state import Binding, FromItem
+from sql.catalog.catalog import NameDependency, Table
+from sql.catalog.meridian_schema import is_server_state
 from sql.catalog.objects import SequenceDefinition, ViewDefinition
 from sql.catalog.sequence_relation import is_sequence, sequence_relation
-from sql.catalog.system_catalogs import PG_CATALOG, is_refused
+from sql.catalog.system_catalogs import PG_CATALOG, is_unsupported_catalog
 from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
-from sql.parser.syntax import Node, at, strings
+from sql.parser.syntax import Node, offset_to_position, string_values
 from sql.plan.nodes import Expr, PlanColumn, RelationId, Scan
-from sql.plan.projections import reference
+from sql.plan.projections import column_reference
 from sql.types.sql_type import INT8, TEXT
 
 
 def aliased_item(
     columns: Sequence[tuple[str, Expr]], alias: Node, schema: str, relation: str
-) -> Item:
+) -> FromItem:
     """The FROM item of a table or view, with its alias."""
-    shown = renamed(columns, alias, alias.aliasname)
+    shown = aliased_columns(columns, alias, alias.aliasname)
     declared = tuple([name for name, _ in columns])
-    return Item(alias.aliasname, shown, schema=schema, relation=relation, declared=declared)
+    return FromItem(alias.aliasname, shown, schema=schema, relation=relation, declared=declared)
 
 
 def _recorded(
@@ -33,7 +33,7 @@ def _recorded(
     if isinstance(found, ViewDefinition):
         names, numbers = found.columns, tuple(range(1, len(found.columns) + 1))
     else:
-        if is_system(found):
+        if is_server_state(found):
             what = "sequences" if is_sequence(found) else "system relations"
             raise not_supported(f"a view over {what}")
         names = tuple(column.name for column in found.columns)
@@ -49,15 +49,15 @@ def find_table(
 
     `not_a_table`: makes PostgreSQL's error for another relation from its name and kind.
     """
-    place = at(node.location)
+    place = offset_to_position(node.location)
     check_database(binding, node)
     schema = node.schemaname
-    sequence = sequence_named(binding, node)
+    sequence = find_sequence_relation(binding, node)
     if sequence is not None:
         if not_a_table is not None:
             raise not_a_table(node.relname, "sequence")
         return sequence
-    table = look_up(binding, node.relname, schema=schema)
+    table = look_up_table(binding, node.relname, schema=schema)
     if table is None:
         view = find_view(binding, node)
         if view is not None:
@@ -67,7 +67,7 @@ def find_table(
                 else not_a_table(view.name, "view")
             )
         where = PG_CATALOG if schema is None else schema
-        if is_refused(where, node.relname):
+        if is_unsupported_catalog(where, node.relname):
             raise not_supported(f"{where}.{node.relname}", place)
         if not_a_table is not None and schema is not None and not schema_exists(binding, schema):
             raise undefined_schema(schema)
@@ -94,11 +94,11 @@ def find_view(binding: Binding, node: Node) -> ViewDefinition | None:
             detail = "This operation is not supported for indexes."
             if found.kind == "sequence":
                 return None
-            raise SqlError("42809", message, at(node.location), detail=detail)
+            raise SqlError("42809", message, offset_to_position(node.location), detail=detail)
     return None
 
 
-def relation_of(binding: Binding, node: Node) -> Table | ViewDefinition:
+def resolve_relation(binding: Binding, node: Node) -> Table | ViewDefinition:
     """The table or view of a RangeVar; in a view's text the one that it meant when the view was
     created.
     """
@@ -113,9 +113,11 @@ def relation_of(binding: Binding, node: Node) -> Table | ViewDefinition:
     return _recorded(binding, key, find_view(binding, node) or find_table(binding, node))
 
 
-def renamed(columns: Sequence[tuple[str, Expr]], alias: Node, shown: str) -> list[tuple[str, Expr]]:
+def aliased_columns(
+    columns: Sequence[tuple[str, Expr]], alias: Node, shown: str
+) -> list[tuple[str, Expr]]:
     """The columns under the names that an alias gives them."""
-    names = strings(alias.colnames)
+    names = string_values(alias.colnames)
     if len(names) > len(columns):
         message = (
             f'table "{shown}" has {len(columns)} columns available but '
@@ -126,7 +128,7 @@ def renamed(columns: Sequence[tuple[str, Expr]], alias: Node, shown: str) -> lis
     return [(name, expr) for name, (_, expr) in zip([*names, *kept], columns, strict=True)]
 
 
-def scan(
+def table_scan(
     binding: Binding, table: Table, *, identity: bool = False, relation: str | None = None
 ) -> Scan:
     """All columns of a table; `relation` names the input if it is not the table's shard."""
@@ -147,22 +149,22 @@ def scan(
     )
 
 
-def sequence_named(binding: Binding, node: Node) -> Table | None:
+def find_sequence_relation(binding: Binding, node: Node) -> Table | None:
     """The sequence of a RangeVar, if no table precedes it in the search path."""
     catalog = binding.context.catalog
     for schema in (node.schemaname,) if node.schemaname else binding.context.search_path:
         found = catalog.relation(schema, node.relname)
         if isinstance(found, SequenceDefinition):
-            binding.look_ups.add(LookUp(schema, found.name, found.oid))
+            binding.look_ups.add(NameDependency(schema, found.name, found.oid))
             return sequence_relation(found)
         if found is not None or (schema, node.relname) in catalog.tables:
             return None
     return None
 
 
-def table_item(scan_: Scan, table: Table, alias: Node | None) -> Item:
+def table_item(scan_: Scan, table: Table, alias: Node | None) -> FromItem:
     """The FROM item of a scanned table."""
-    columns = [(column.name, reference(column)) for column in scan_.columns]
+    columns = [(column.name, column_reference(column)) for column in scan_.columns]
     if alias is None:
-        return Item(table.name, columns, schema=table.schema)
+        return FromItem(table.name, columns, schema=table.schema)
     return aliased_item(columns, alias, table.schema, table.name)

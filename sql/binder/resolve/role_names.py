@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pglast.enums import RoleSpecType
 
 from sql.binder.state import BindContext, Binding
-from sql.catalog.acl import OWNER, PUBLIC, Rights
+from sql.catalog.acl import OWNER, PUBLIC, ObjectPrivileges
 from sql.catalog.catalog import Catalog
 from sql.catalog.objects import Subject
-from sql.catalog.ownership import DATABASE
+from sql.catalog.ownership import DATABASE_SUBJECT
 from sql.catalog.roles import Role, Roles
 from sql.errors import SqlError
 from sql.parser.syntax import Node
@@ -16,7 +16,7 @@ from sql.parser.syntax import Node
 
 def roles_of(context: BindContext) -> Roles:
     """All roles, as the session sees them."""
-    owner = context.catalog.rights.get(DATABASE, Rights()).owner
+    owner = context.catalog.rights.get(DATABASE_SUBJECT, ObjectPrivileges()).owner
     login = context.login or context.session_user or context.user
     return Roles(context.catalog.roles, login, owner)
 
@@ -42,7 +42,7 @@ def role_named(roles: Roles, name: str) -> Role:
     return found
 
 
-def spec_name(binding: Binding, spec: Node) -> str:
+def role_spec_name(binding: Binding, spec: Node) -> str:
     """The name that a RoleSpec stands for."""
     match spec.roletype:
         case RoleSpecType.ROLESPEC_CSTRING:
@@ -56,10 +56,10 @@ def spec_name(binding: Binding, spec: Node) -> str:
             return binding.context.user
 
 
-def role_of(binding: Binding, roles: Roles, spec: Node) -> Role:
+def resolve_role(binding: Binding, roles: Roles, spec: Node) -> Role:
     """The role that a RoleSpec means, or 42704. The plan is then specific to the session."""
     binding.uses_session = True
-    return role_named(roles, spec_name(binding, spec))
+    return role_named(roles, role_spec_name(binding, spec))
 
 
 def grantees(binding: Binding, roles: Roles, specs: Sequence[Node]) -> tuple[int, ...]:
@@ -67,11 +67,11 @@ def grantees(binding: Binding, roles: Roles, specs: Sequence[Node]) -> tuple[int
     return tuple(
         PUBLIC
         if spec.roletype == RoleSpecType.ROLESPEC_PUBLIC
-        else role_of(binding, roles, spec).oid
+        else resolve_role(binding, roles, spec).oid
         for spec in specs
     )
 
 
 def owner_of(catalog: Catalog, subject: Subject) -> int:
     """The owner of an object."""
-    return catalog.rights.get(subject, Rights()).owner
+    return catalog.rights.get(subject, ObjectPrivileges()).owner

@@ -27,20 +27,20 @@ from pglast import ast
 
 from sql.binder.state import Binding
 from sql.parser.parse import Statement
-from sql.parser.syntax import Node, column_name, is_a, parts, unsupported
+from sql.parser.syntax import Node, column_name, is_a, tree_nodes, unsupported_at
 from sql.plan.nodes import Const
-from sql.statements.literals import ReadLiteral, ReadLiterals
+from sql.statements.literals import ResolvedLiteral, ResolvedLiterals
 from sql.types.sql_type import UNKNOWN
-from sql.types.text_input import CLOCKED
+from sql.types.text_input import CLOCK_DEPENDENT_TYPES
 from sql.types.text_output import format_text
 
-_READ: Final = CLOCKED | {"interval"}
+_READ: Final = CLOCK_DEPENDENT_TYPES | {"interval"}
 _NOT_READ: Final = Const(None, UNKNOWN)
 _OWN_NAMES: Final = frozenset({"date"})
 """Types that PostgreSQL's grammar has no words for."""
 
 
-def remember(binding: "Binding", literal: Const, value: Const) -> None:
+def record_literal_value(binding: "Binding", literal: Const, value: Const) -> None:
     """Record the value of a literal of the statement's own text, if another session may read it
     otherwise.
     """
@@ -51,7 +51,7 @@ def remember(binding: "Binding", literal: Const, value: Const) -> None:
         binding.read.append((node, value))
 
 
-def as_kept(read: Sequence[ReadLiteral], written: Node, tree: Node) -> bool:
+def rewrite_literals(read: Sequence[ResolvedLiteral], written: Node, tree: Node) -> bool:
     """Rewrite the literals of a tree for storing (R1, R2); returns whether there were any.
 
     `written`: the tree that was bound, of which `tree` is a copy.
@@ -60,10 +60,10 @@ def as_kept(read: Sequence[ReadLiteral], written: Node, tree: Node) -> bool:
         return False
     found: dict[int, Const] = {}
     values = _values(read)
-    for part, copy in zip(parts(written), parts(tree), strict=True):
+    for part, copy in zip(tree_nodes(written), tree_nodes(tree), strict=True):
         value = values.get(id(part), _NOT_READ)
         if value is None:
-            raise unsupported("keeping a literal that is of two types", part)
+            raise unsupported_at("keeping a literal that is of two types", part)
         if value is not _NOT_READ:
             found[id(copy)] = value
     if found:
@@ -71,7 +71,7 @@ def as_kept(read: Sequence[ReadLiteral], written: Node, tree: Node) -> bool:
     return bool(found)
 
 
-def _values(read: Sequence[ReadLiteral]) -> Mapping[int, Const | None]:
+def _values(read: Sequence[ResolvedLiteral]) -> Mapping[int, Const | None]:
     """By the identity of the node; None for a literal of two types, which no one text says."""
     values: dict[int, Const | None] = {}
     for node, value in read:
@@ -82,11 +82,11 @@ def _values(read: Sequence[ReadLiteral]) -> Mapping[int, Const | None]:
 
 
 def _write_types(tree: Node, found: Mapping[int, Const]) -> None:
-    for part in parts(tree):
+    for part in tree_nodes(tree):
         value = found.get(id(part))
         if value is not None:
             part.val = ast.String(sval=format_text(value.value, value.type))
-    for part in parts(tree):
+    for part in tree_nodes(tree):
         if is_a(part, ast.TypeCast) and id(part.arg) in found:
             continue
         for name in part:
@@ -115,14 +115,14 @@ def _type_name(value: Const) -> Node:
     return ast.TypeName(names=names, typemod=-1, arrayBounds=bounds)
 
 
-def as_read(statement: Statement, read: ReadLiterals) -> Statement:
+def with_read_literals(statement: Statement, read: ResolvedLiterals) -> Statement:
     """The statement with its literals at their recorded values (R1), except literals used as two
     types.
     """
     values = _values(read.literals)
     node, as_of = deepcopy((statement.node, statement.as_of))
     texts: list[str] = []
-    for part, copy in zip(parts(read.trees), parts((node, as_of)), strict=True):
+    for part, copy in zip(tree_nodes(read.trees), tree_nodes((node, as_of)), strict=True):
         value = values.get(id(part))
         if value is not None:
             shown = format_text(value.value, value.type)

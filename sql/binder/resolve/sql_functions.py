@@ -16,7 +16,7 @@ from sql.parser.syntax import Node
 from sql.plan.nodes import Expr
 
 
-def stand_in(binding: Binding, text: str, args: tuple[Expr, ...]) -> Expr:
+def inline_sql_function(binding: Binding, text: str, args: tuple[Expr, ...]) -> Expr:
     """The body, bound with these arguments as $1, $2 .. (R1)."""
     binding.substitutes.append(args)
     try:

@@ -14,12 +14,12 @@ Not here: row values (`expressions/rows.py`), and results (`styled_output.py`).
 from collections.abc import Sequence
 from typing import Final
 
-from sql.binder.resolve.styled_functions import check_style, shows_texts
+from sql.binder.resolve.styled_functions import check_style, prints_arguments
 from sql.binder.state import Binding
 from sql.functions.table import Function, function_by_id
 from sql.plan.nodes import Call, Const, Expr
 from sql.types.sql_type import TEXT, array_of
-from sql.types.styles import PLAIN
+from sql.types.styles import DEFAULT_STYLES
 
 _STYLED: Final = "styled(any)"
 _IN_JSON: Final = frozenset({"interval", "bytea"})
@@ -37,16 +37,19 @@ def styled_arguments(
     (Y2).
     """
     styles = binding.context.styles
-    if styles == PLAIN:
+    if styles == DEFAULT_STYLES:
         return tuple(args)
     made = list(args)
     if not distinct:
-        made = [styled(binding, a) if _is_shown(binding, row, a, result) else a for a in args]
+        made = [
+            text_in_session_style(binding, a) if _is_shown(binding, row, a, result) else a
+            for a in args
+        ]
     check_style(styles, row, [arg.type.name for arg in made], result)
     return tuple(made)
 
 
-def styled(binding: Binding, expr: Expr) -> Call:
+def text_in_session_style(binding: Binding, expr: Expr) -> Call:
     """The text of a value, or of an array's elements, in the session's style."""
     how = Const(binding.context.styles.packed(), TEXT)
     zone = Const(binding.context.timezone, TEXT)
@@ -57,5 +60,5 @@ def styled(binding: Binding, expr: Expr) -> Call:
 def _is_shown(binding: Binding, row: Function, arg: Expr, result: str) -> bool:
     if not binding.context.styles.writes(arg.type.name):
         return False
-    shown = shows_texts(row, result)
+    shown = prints_arguments(row, result)
     return shown is not None and (not shown or arg.type.name.removeprefix("_") in _IN_JSON)

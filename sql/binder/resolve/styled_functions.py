@@ -5,7 +5,7 @@ from typing import Final
 
 from sql.errors import SqlError, not_supported
 from sql.functions.table import Function, FunctionKind
-from sql.types.styles import DATES, FLOATS, Styles
+from sql.types.styles import DATE_STYLE_TYPES, FLOAT_TYPES, Styles
 
 _JSON: Final = frozenset({"json", "jsonb"})
 
@@ -20,17 +20,17 @@ _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown"})
 def _depends(type_name: str) -> SqlError:
     setting = {"bytea": "bytea_output", "interval": "IntervalStyle"}
     name = type_name.removeprefix("_")
-    word = "extra_float_digits" if name in FLOATS else setting.get(name, "DateStyle")
+    word = "extra_float_digits" if name in FLOAT_TYPES else setting.get(name, "DateStyle")
     hint = f"Only results, literals and parameters follow {word}; expressions need its default."
     return not_supported(f"{word} other than the default within an expression", hint=hint)
 
 
 def check_style(styles: Styles, row: Function, args: Sequence[str], result: str) -> None:
     """0A000 for a call whose result depends on a non-default style (L1)."""
-    in_json = shows_texts(row, result)
+    in_json = prints_arguments(row, result)
     if in_json is not None:
         for name in args:
-            dated = in_json and name.removeprefix("_") in DATES  # always ISO there
+            dated = in_json and name.removeprefix("_") in DATE_STYLE_TYPES  # always ISO there
             if styles.writes(name) and not dated:
                 raise _depends(name)
     is_input = row.kind is FunctionKind.CAST and args[0].removeprefix("_") in _TEXTS
@@ -38,7 +38,7 @@ def check_style(styles: Styles, row: Function, args: Sequence[str], result: str)
         raise _depends(result)
 
 
-def shows_texts(row: Function, result: str) -> bool | None:
+def prints_arguments(row: Function, result: str) -> bool | None:
     """Whether a call makes JSON of its arguments' texts; false if it makes text of them.
 
     None if it does neither, or in a format of its own.

@@ -20,10 +20,10 @@ from typing import Final
 
 from pglast import ast
 
-from sql.catalog.temporary import ALIAS, is_temporary
+from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS, is_temporary_schema
 from sql.errors import SqlError
 from sql.parser.meridian_nodes import ArgumentNode
-from sql.parser.syntax import Node, at, is_a
+from sql.parser.syntax import Node, is_a, offset_to_position
 
 _NAMES: Final[dict[type, str]] = {
     ast.ColumnRef: "fields",
@@ -35,25 +35,25 @@ _NAMES: Final[dict[type, str]] = {
 """Where names stand that may begin with a schema, besides in RangeVars."""
 
 
-def mentions(text: str) -> bool:
+def mentions_temporary_schema(text: str) -> bool:
     """Whether a statement's text may name a temporary schema, by its name or by `pg_temp`."""
-    return ALIAS in text or ALIAS in text.lower()
+    return TEMPORARY_SCHEMA_ALIAS in text or TEMPORARY_SCHEMA_ALIAS in text.lower()
 
 
-def localized(node: Node, own: str) -> Node:
+def localize_temporary_names(node: Node, own: str) -> Node:
     """The tree with `pg_temp` replaced by the session's own schema.
 
     Raises 0A000 for another session's schema (T2).
     """
     if is_a(node, tuple):
-        return tuple([localized(part, own) for part in node])
+        return tuple([localize_temporary_names(part, own) for part in node])
     if isinstance(node, ArgumentNode):
-        return replace(node, value=localized(node.value, own))
+        return replace(node, value=localize_temporary_names(node.value, own))
     if not is_a(node, ast.Node) or is_a(node, ast.A_Const):
         return node
-    changed = {name: localized(getattr(node, name), own) for name in node}
+    changed = {name: localize_temporary_names(getattr(node, name), own) for name in node}
     if is_a(node, ast.RangeVar) and node.schemaname is not None:
-        changed["schemaname"] = _schema(node.schemaname, own, at(node.location))
+        changed["schemaname"] = _schema(node.schemaname, own, offset_to_position(node.location))
     if is_a(node, ast.AlterObjectSchemaStmt):
         changed["newschema"] = _schema(node.newschema, own, None)
     names = _NAMES.get(type(node))
@@ -74,8 +74,8 @@ def _qualified(names: Node, own: str) -> Node:
 
 
 def _schema(name: str, own: str, place: int | None) -> str:
-    if name == ALIAS:
+    if name == TEMPORARY_SCHEMA_ALIAS:
         return own
-    if is_temporary(name) and name != own:
+    if is_temporary_schema(name) and name != own:
         raise SqlError("0A000", "cannot access temporary tables of other sessions", place)
     return name

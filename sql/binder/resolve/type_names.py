@@ -16,11 +16,11 @@ from sql.catalog.catalog import Catalog
 from sql.catalog.objects import Domain, DomainDefinition, UserType
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, system_catalog
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.syntax import Node, at, strings
-from sql.parser.type_names import is_builtin, type_of
+from sql.parser.syntax import Node, offset_to_position, string_values
+from sql.parser.type_names import is_builtin_type, resolve_type_name
 from sql.types.bpchar import column_type
 from sql.types.enums import enum_of, is_enum
-from sql.types.sql_type import SqlType, array_of, display, plain_type
+from sql.types.sql_type import SqlType, array_of, format_type, plain_type
 
 _DOMAINS: Final = frozenset(
     {"cardinal_number", "character_data", "sql_identifier", "time_stamp", "yes_or_no"}
@@ -28,62 +28,66 @@ _DOMAINS: Final = frozenset(
 """Those of information_schema."""
 
 
-def declared(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]:
+def declared_type(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]:
     """The value type of a TypeName, and its domain if it is one."""
-    found = user_type(binding, node)
+    found = find_user_type(binding, node)
     if not isinstance(found, DomainDefinition):
-        return type_named(binding, node), None
+        return resolve_type(binding, node), None
     if node.typmods:
         message = f'type modifier is not allowed for type "{found.name}"'
-        raise SqlError("42601", message, at(node.location))
+        raise SqlError("42601", message, offset_to_position(node.location))
     if node.arrayBounds:
-        raise not_supported("an array of a domain", at(node.location))
+        raise not_supported("an array of a domain", offset_to_position(node.location))
     return found.type, found.domain
 
 
-def type_named(binding: Binding, node: Node) -> SqlType:
+def resolve_type(binding: Binding, node: Node) -> SqlType:
     """The type that a TypeName means (N1). Raises 42704, 42601, 22023, 3F000, 0A000."""
-    found = user_type(binding, node)
+    found = find_user_type(binding, node)
     if isinstance(found, DomainDefinition):
-        raise not_supported("a domain here", at(node.location))
+        raise not_supported("a domain here", offset_to_position(node.location))
     if found is None:
-        return type_of(node)
+        return resolve_type_name(node)
     if node.typmods:
         message = f'type modifier is not allowed for type "{found.name}"'
-        raise SqlError("42601", message, at(node.location))
+        raise SqlError("42601", message, offset_to_position(node.location))
     return array_of(found.type) if node.arrayBounds else found.type
 
 
-def user_type(binding: Binding, node: Node) -> UserType | None:
+def find_user_type(binding: Binding, node: Node) -> UserType | None:
     """The user-defined type of that name; None if the type is built in or undefined."""
-    *qualifier, name = strings(node.names)
+    *qualifier, name = string_values(node.names)
     if node.setof or node.pct_type or not name:
         return None
     check_qualified(binding, [*qualifier, name])
     schema = qualifier[-1] if qualifier else None
-    if schema == "pg_catalog" or (schema is None and is_builtin(name)):
+    if schema == "pg_catalog" or (schema is None and is_builtin_type(name)):
         return None
     found = look_up_type(binding, name, schema=schema)
     if found is None:
         for candidate in binding.context.search_path if schema is None else (schema,):
             if row_type_exists(binding, candidate, name):
-                raise not_supported(f'the type of rows of "{name}"', at(node.location))
+                raise not_supported(
+                    f'the type of rows of "{name}"', offset_to_position(node.location)
+                )
     theirs = name in _DOMAINS or system_catalog(INFORMATION_SCHEMA, name) is not None
     if found is None and schema == INFORMATION_SCHEMA and theirs:
-        raise not_supported(f"type {schema}.{name}", at(node.location))
+        raise not_supported(f"type {schema}.{name}", offset_to_position(node.location))
     known = (INFORMATION_SCHEMA, *binding.context.catalog.schemas)
     if found is None and schema is not None and schema in known:
-        raise SqlError("42704", f'type "{schema}.{name}" does not exist', at(node.location))
+        raise SqlError(
+            "42704", f'type "{schema}.{name}" does not exist', offset_to_position(node.location)
+        )
     if found is None and schema is not None:
-        raise undefined_schema(schema, at(node.location))
+        raise undefined_schema(schema, offset_to_position(node.location))
     return found
 
 
-def as_now(context: BindContext, type_: SqlType | None) -> SqlType | None:
+def current_type(context: BindContext, type_: SqlType | None) -> SqlType | None:
     """A type that a client declared, as it is defined now. Raises 42704.
 
-    The client's type arrives as an oid (`unresolved`), as a name, or as defined when the statement
-    was prepared.
+    The client's type arrives as an oid (`unresolved_type`), as a name, or as defined when the
+    statement was prepared.
     """
     if type_ is None:
         return None
@@ -99,7 +103,7 @@ def as_now(context: BindContext, type_: SqlType | None) -> SqlType | None:
     return found if name == type_.name else array_of(found)
 
 
-def latest(catalog: Catalog, types: Sequence[SqlType]) -> Sequence[SqlType]:
+def latest_types(catalog: Catalog, types: Sequence[SqlType]) -> Sequence[SqlType]:
     """Types as the catalog defines them now; types that it does not know are unchanged."""
     known = {found.oid: found.type for found in catalog.enums()}
     return [
@@ -118,22 +122,22 @@ def _replaced(type_: SqlType, known: Mapping[int, SqlType]) -> SqlType:
 _UNRESOLVED: Final = "oid "
 
 
-def unresolved(oid: int) -> SqlType:
-    """A type known only by its oid; `as_now` resolves it."""
+def unresolved_type(oid: int) -> SqlType:
+    """A type known only by its oid; `current_type` resolves it."""
     return SqlType(f"{_UNRESOLVED}{oid}")
 
 
 _NAMED: Final = "named "
 
 
-def declared_by_name(node: Node) -> SqlType:
-    """The type of a TypeName where no catalog is available; `as_now` resolves user-defined types.
+def declared_type_by_name(node: Node) -> SqlType:
+    """The type of a TypeName where no catalog is at hand; `current_type` resolves users' types.
 
     It has no modifier, as for PostgreSQL's PREPARE.
     """
-    *qualifier, name = strings(node.names)
-    if qualifier[:1] == ["pg_catalog"] or (not qualifier and is_builtin(name)):
-        return column_type(plain_type(type_of(node).name))
+    *qualifier, name = string_values(node.names)
+    if qualifier[:1] == ["pg_catalog"] or (not qualifier and is_builtin_type(name)):
+        return column_type(plain_type(resolve_type_name(node).name))
     called = SqlType(_NAMED + json.dumps([*qualifier[-1:], name]))
     return array_of(called) if node.arrayBounds else called
 
@@ -160,4 +164,4 @@ def _with_oid(catalog: Catalog, oid: int) -> SqlType:
 def refuse_pseudo_type(name: str, type_: SqlType) -> None:
     """42P16 for a pseudo-type as the type of a column."""
     if type_.name in ("void", "record", "_record"):
-        raise SqlError("42P16", f'column "{name}" has pseudo-type {display(type_)}')
+        raise SqlError("42P16", f'column "{name}" has pseudo-type {format_type(type_)}')

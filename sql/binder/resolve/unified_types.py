@@ -10,17 +10,17 @@ INVARIANTS
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sql.binder.resolve.coercion import IMPLICIT, bare_name, can_coerce, coerce, reshaped
-from sql.binder.resolve.collations import note_all
+from sql.binder.resolve.coercion import IMPLICIT, bare_name, can_coerce, coerce, rescale_numeric
+from sql.binder.resolve.collations import set_collation_of_all
 from sql.binder.state import Binding
-from sql.errors import SqlError, mismatch
-from sql.parser.syntax import Node, position
+from sql.errors import SqlError, datatype_mismatch
+from sql.parser.syntax import Node, node_position
 from sql.plan import bpchar_calls as char_blanks
 from sql.plan.nodes import Const, Expr, is_null
 from sql.types import bpchar as char_blanks_bpchar
 from sql.types import numeric
-from sql.types.records import mixed
-from sql.types.sql_type import PREFERRED, TEXT, SqlType, category, plain_type
+from sql.types.records import mixed_record_type
+from sql.types.sql_type import PREFERRED_TYPES, TEXT, SqlType, plain_type, type_category
 
 
 def select_common_type(
@@ -36,13 +36,13 @@ def select_common_type(
             continue
         if chosen.name == "unknown":
             chosen = type_
-        elif category(type_.name) != category(chosen.name):
+        elif type_category(type_.name) != type_category(chosen.name):
             if what is None:
                 return None
             names = f"{bare_name(chosen)} and {bare_name(type_)}"
-            raise mismatch(f"{what} types {names} cannot be matched", position(node))
+            raise datatype_mismatch(f"{what} types {names} cannot be matched", node_position(node))
         elif (
-            chosen.name not in PREFERRED
+            chosen.name not in PREFERRED_TYPES
             and can_coerce(chosen.name, type_.name, IMPLICIT)
             and not can_coerce(type_.name, chosen.name, IMPLICIT)
         ):
@@ -57,7 +57,7 @@ def to_common_type(
     chosen = select_common_type(exprs, nodes, what)
     assert chosen is not None, "with `what` a mismatch raises"
     done, type_ = as_common_type(binding, exprs, nodes, chosen, what)
-    return note_all(binding, done, exprs), type_
+    return set_collation_of_all(binding, done, exprs), type_
 
 
 def as_common_type(
@@ -72,12 +72,12 @@ def as_common_type(
     ]
     if "numeric" in chosen.name:
         common = _shown_alike(done, common_numeric(done))
-        return [reshaped(binding, expr, common) for expr in done], common
+        return [rescale_numeric(binding, expr, common) for expr in done], common
     typmod = typmods.pop() if len(typmods) == 1 else -1
-    if char_blanks_bpchar.is_char(target):
-        return char_blanks.alike(done, typmod)
+    if char_blanks_bpchar.is_bpchar(target):
+        return char_blanks.unify_bpchar(done, typmod)
     if len({expr.type.fields for expr in done if not isinstance(expr, Const)}) > 1:
-        target = mixed(target)
+        target = mixed_record_type(target)
     return done, replace(target, typmod=typmod)
 
 
@@ -86,7 +86,7 @@ def common_numeric(exprs: Sequence[Expr]) -> SqlType:
     modifier.
     """
     types = [expr.type for expr in exprs if not is_null(expr)]
-    common = numeric.unify(types or [expr.type for expr in exprs])
+    common = numeric.unify_numeric_types(types or [expr.type for expr in exprs])
     return common if len(types) == len(exprs) else common.bare()
 
 
@@ -102,5 +102,5 @@ def convert_common(binding: Binding, expr: Expr, node: Node, target: SqlType, wh
     done = coerce(binding, expr, node, target, IMPLICIT)
     if done is None:
         names = f"{bare_name(expr.type)} to {bare_name(target)}"
-        raise SqlError("42846", f"{what} could not convert type {names}", position(node))
+        raise SqlError("42846", f"{what} could not convert type {names}", node_position(node))
     return done

@@ -5,9 +5,9 @@ from typing import Final
 from pglast import ast
 from pglast.enums import SetOperation
 
-from sql.binder.queries.row_locking import lock_words
+from sql.binder.queries.row_locking import locking_clause_name
 from sql.errors import SqlError
-from sql.parser.syntax import Node, at, is_a
+from sql.parser.syntax import Node, is_a, offset_to_position
 
 BINARY: Final = 1
 SCROLL: Final = 2
@@ -17,7 +17,7 @@ _ASENSITIVE: Final = 16
 HOLD: Final = 32
 
 
-def declared_query(node: Node) -> Node:
+def cursor_query(node: Node) -> Node:
     """The query of DECLARE. Raises 42P11, 42601, 0A000 for queries that no cursor may have."""
     options, query = node.options, node.query
     for one, other, words in (
@@ -30,14 +30,14 @@ def declared_query(node: Node) -> Node:
     while first.op != SetOperation.SETOP_NONE:
         first = first.larg
     if first.intoClause is not None:
-        place = at(first.intoClause.rel.location)
+        place = offset_to_position(first.intoClause.rel.location)
         raise SqlError("42601", "SELECT ... INTO is not allowed here", place)
     ctes = () if query.withClause is None else query.withClause.ctes
     if not all(is_a(cte.ctequery, ast.SelectStmt) for cte in ctes):
         message = "DECLARE CURSOR must not contain data-modifying statements in WITH"
         raise SqlError("0A000", message)
     if query.lockingClause and query.fromClause:
-        _check_locking(options, lock_words(query.lockingClause))
+        _check_locking(options, locking_clause_name(query.lockingClause))
     return query
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from sql.errors import SqlError, not_supported
 from sql.parser.option_values import option_boolean, option_text
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 from sql.statements.explain_options import ExplainOptions
 
 _BOOLEANS: Final = frozenset(
@@ -59,13 +59,15 @@ def _checked(option: Node) -> str:
         return "true" if option_boolean(option) else "false"
     if name not in _VALUES:
         message = f'unrecognized EXPLAIN option "{name}"'
-        raise SqlError("42601", message, at(option.location))
+        raise SqlError("42601", message, offset_to_position(option.location))
     if option.arg is None and name == "serialize":
         return "text"
     value = option_text(option)
     if value not in _VALUES[name]:
         message = f'unrecognized value for EXPLAIN option "{name}": "{value}"'
-        raise SqlError("22023", message, at(option.location))
+        raise SqlError("22023", message, offset_to_position(option.location))
     if name == "format" and value not in _FORMATS:
-        raise not_supported(f"EXPLAIN (FORMAT {value.upper()})", at(option.location))
+        raise not_supported(
+            f"EXPLAIN (FORMAT {value.upper()})", offset_to_position(option.location)
+        )
     return value

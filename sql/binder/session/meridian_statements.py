@@ -6,7 +6,7 @@ from typing import Final
 from pglast import ast
 
 from sql.binder.ddl.create import create_table
-from sql.binder.expressions.time_expressions import counted_expression, time_expression
+from sql.binder.expressions.time_expressions import logical_time_expression, time_expression
 from sql.binder.resolve.catalog_lookup import refuse_system_change, undefined_relation
 from sql.binder.resolve.relations import find_table
 from sql.binder.state import Binding
@@ -19,11 +19,11 @@ from sql.parser.meridian_nodes import (
     CreateTimelineNode,
     DropReadHoldNode,
     DropTimelineNode,
-    Name,
+    Identifier,
     OptimizeNode,
 )
 from sql.parser.option_values import option_boolean
-from sql.parser.syntax import Node, at, is_a, strings
+from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 from sql.statements.bound import (
     AdvanceTimeline,
     CreateReadHold,
@@ -31,8 +31,8 @@ from sql.statements.bound import (
     CreateTimeline,
     DropReadHold,
     DropTimeline,
-    Maintenance,
     MaintenanceKind,
+    MaintenanceStatement,
 )
 
 _CLOCKS: Final = frozenset({"system"})
@@ -92,7 +92,7 @@ def advance_timeline(binding: Binding, node: AdvanceTimelineNode) -> AdvanceTime
     if not timeline.manual:
         hint = "Only a timeline that was created MANUAL can be advanced."
         raise SqlError("55000", f'timeline "{timeline.name}" follows a clock', hint=hint)
-    return AdvanceTimeline(timeline.name, counted_expression(binding, node.to.node, "TO"))
+    return AdvanceTimeline(timeline.name, logical_time_expression(binding, node.to.node, "TO"))
 
 
 def create_table_in(binding: Binding, node: CreateTableInNode) -> CreateTable:
@@ -104,14 +104,14 @@ def create_table_in(binding: Binding, node: CreateTableInNode) -> CreateTable:
     return create_table(binding, create, timeline.name)
 
 
-def _timeline(binding: Binding, name: Name) -> Timeline:
+def _timeline(binding: Binding, name: Identifier) -> Timeline:
     timeline = binding.context.catalog.timelines.get(name.text)
     if timeline is None:
         raise _undefined_timeline(name)
     return timeline
 
 
-def _undefined_timeline(name: Name) -> SqlError:
+def _undefined_timeline(name: Identifier) -> SqlError:
     return SqlError("42704", f'timeline "{name.text}" does not exist', name.place + 1)
 
 
@@ -125,7 +125,7 @@ def create_read_hold(binding: Binding, node: CreateReadHoldNode) -> CreateReadHo
     timeline = SYSTEM_TIMELINE if node.timeline is None else _timeline(binding, node.timeline)
     if node.at is None:
         return CreateReadHold(node.name.text, timeline.name)
-    bind_at = counted_expression if timeline.manual else time_expression
+    bind_at = logical_time_expression if timeline.manual else time_expression
     return CreateReadHold(node.name.text, timeline.name, bind_at(binding, node.at.node, "AT"))
 
 
@@ -147,12 +147,14 @@ def drop_read_hold(binding: Binding, node: DropReadHoldNode) -> DropReadHold:
 # --- maintenance -------------------------------------------------------------------------------
 
 
-def optimize(binding: Binding, node: OptimizeNode) -> Maintenance:
+def optimize(binding: Binding, node: OptimizeNode) -> MaintenanceStatement:
     """OPTIMIZE relation."""
-    return Maintenance(MaintenanceKind.OPTIMIZE, (_maintained(binding, node.relation.node),))
+    return MaintenanceStatement(
+        MaintenanceKind.OPTIMIZE, (_maintained(binding, node.relation.node),)
+    )
 
 
-def vacuum(binding: Binding, node: Node) -> Maintenance:
+def vacuum(binding: Binding, node: Node) -> MaintenanceStatement:
     """VACUUM and ANALYZE, of all tables or some.
 
     ANALYZE is a no-op, because statistics are written with each file. It is accepted, alone and as
@@ -164,13 +166,13 @@ def vacuum(binding: Binding, node: Node) -> Maintenance:
         message = "ANALYZE option must be specified when a column list is provided"
         raise SqlError("0A000", message)
     if not node.rels:
-        return Maintenance(kind, None)
+        return MaintenanceStatement(kind, None)
     try:
         tables = [_maintained(binding, item.relation, item.va_cols) for item in node.rels]
     except SqlError as problem:
         # Inside of a transaction block something else is wrong with it.
-        return Maintenance(kind, (), problem)
-    return Maintenance(kind, tuple(dict.fromkeys(tables)))
+        return MaintenanceStatement(kind, (), problem)
+    return MaintenanceStatement(kind, tuple(dict.fromkeys(tables)))
 
 
 _SWITCHES: Final = frozenset({"freeze", "full", "disable_page_skipping", "only_database_stats"})
@@ -190,14 +192,14 @@ def _analyzes(kind: MaintenanceKind, options: Sequence[Node]) -> bool:
             if name not in _SWITCHES or option_boolean(option):
                 hint = "Use OPTIMIZE to rewrite a table." if name == "full" else None
                 what = f"{kind.value} ({name.upper()})"
-                raise not_supported(what, at(option.location), hint=hint)
+                raise not_supported(what, offset_to_position(option.location), hint=hint)
         elif name in ("verbose", "skip_locked"):
             option_boolean(option)
         elif name == "analyze" and kind is MaintenanceKind.VACUUM:
             found = option_boolean(option)
         else:
             message = f'unrecognized {kind.value} option "{name}"'
-            raise SqlError("42601", message, at(option.location))
+            raise SqlError("42601", message, offset_to_position(option.location))
     return found
 
 
@@ -209,7 +211,7 @@ def _maintained(binding: Binding, relation: Node, columns: Sequence[Node] | None
             raise
         raise undefined_relation(binding, relation) from None
     refuse_system_change(table)
-    names = strings(columns)
+    names = string_values(columns)
     for place, name in enumerate(names):
         shown = f'column "{name}" of relation "{table.name}"'
         if table.column(name) is None:

@@ -8,7 +8,7 @@ from pglast import ast
 from pglast.enums import DiscardMode, TransactionStmtKind, VariableSetKind
 
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at, is_a
+from sql.parser.syntax import Node, is_a, offset_to_position
 from sql.statements.session import (
     Discard,
     ResetVariable,
@@ -40,11 +40,11 @@ _LEVELS: Final = {
 _LISTS: Final = frozenset({"search_path", "datestyle"})
 
 
-def transaction(node: Node) -> TransactionControl:
+def transaction_statement(node: Node) -> TransactionControl:
     """BEGIN, COMMIT, ROLLBACK with their modes; savepoints."""
     verb = _VERBS.get(node.kind)
     if verb is None:
-        raise not_supported(_REFUSED[node.kind], at(node.location))
+        raise not_supported(_REFUSED[node.kind], offset_to_position(node.location))
     isolation, read_only, deferrable = _modes(node.options or ())
     chain = bool(node.chain)
     return TransactionControl(verb, isolation, read_only, deferrable, chain, node.savepoint_name)
@@ -98,10 +98,12 @@ def _value(name: str, args: Sequence[Node]) -> str | None:
 def _argument(name: str, node: Node) -> str:
     if is_a(node, ast.TypeCast):
         # SET TIME ZONE INTERVAL '..'; the zone's text is enough for whole hours.
-        raise not_supported("SET TIME ZONE INTERVAL", at(node.typeName.location))
+        raise not_supported("SET TIME ZONE INTERVAL", offset_to_position(node.typeName.location))
     if is_a(node, ast.ParamRef):
         # The parser is pg_query's, which lets a parameter stand where PostgreSQL's refuses it.
-        raise SqlError("42601", f'syntax error at or near "${node.number}"', at(node.location))
+        raise SqlError(
+            "42601", f'syntax error at or near "${node.number}"', offset_to_position(node.location)
+        )
     value: Node = node.val
     match node.val:
         case ast.Integer():
@@ -140,12 +142,12 @@ def _set_multi(node: Node) -> SetVariable | TransactionControl:
     return replace(first, also=tuple(more))
 
 
-def show(node: Node) -> ShowVariable:
+def show_variable(node: Node) -> ShowVariable:
     """SHOW name."""
     return ShowVariable(node.name.lower())
 
 
-def discard(node: Node) -> Discard:
+def discard_statement(node: Node) -> Discard:
     """DISCARD, DEALLOCATE, CLOSE ALL, UNLISTEN."""
     statement: Node = node
     match statement:

@@ -22,19 +22,30 @@ from typing import TypeVar
 from pglast import ast, parser
 from pglast.stream import RawStream
 
-from sql.binder.resolve.coercion import ASSIGNMENT, coerce, stored, to_boolean
-from sql.binder.resolve.relations import scan, table_item
+from sql.binder.resolve.coercion import ASSIGNMENT, coerce, coerce_to_storage, to_boolean
+from sql.binder.resolve.relations import table_item, table_scan
 from sql.binder.state import Binding, Scope
-from sql.binder.stored.sequence_values import next_value_of_row, sequence_now, supplied
-from sql.binder.stored.stored_names import for_everybody
-from sql.catalog.catalog import Check, Column, LookUp, Table
+from sql.binder.stored.sequence_values import (
+    next_value_per_row,
+    runtime_parameter,
+    sequence_of_constant_text,
+)
+from sql.binder.stored.stored_names import canonical_text
+from sql.catalog.catalog import CheckConstraint, Column, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
-from sql.errors import SqlError, mismatch, not_supported
-from sql.functions.table import cast
-from sql.parser.syntax import Node, at, is_a, parts, refuse_parameters, unsupported
+from sql.errors import SqlError, datatype_mismatch, not_supported
+from sql.functions.table import find_cast
+from sql.parser.syntax import (
+    Node,
+    is_a,
+    offset_to_position,
+    refuse_parameters,
+    tree_nodes,
+    unsupported_at,
+)
 from sql.plan.nodes import Call, ColumnRef, Const, Expr, Plan, Project, Scan
-from sql.statements.supplied import Filled
-from sql.types.sql_type import BOOL, INT8, SqlType, Value, display
+from sql.statements.runtime_parameters import RowDefault
+from sql.types.sql_type import BOOL, INT8, SqlType, Value, format_type
 
 T = TypeVar("T")
 
@@ -45,7 +56,7 @@ NEW_ROWS = "new"
 # --- text --------------------------------------------------------------------------------------
 
 
-def text_of(binding: Binding, node: Node) -> str:
+def stored_text_of(binding: Binding, node: Node) -> str:
     """The SQL text of an expression that was bound (X1, X3).
 
     42P02 for a parameter, because later statements do not have it.
@@ -53,17 +64,17 @@ def text_of(binding: Binding, node: Node) -> str:
     refuse_parameters(node)
     text = str(RawStream()(node))
     try:
-        same = expression_of(text) == node
+        same = parse_stored_expression(text) == node
     except SqlError:
         same = False
     if not same:
-        raise unsupported("keeping this expression", node)
-    return for_everybody(binding, text, node, _tree)
+        raise unsupported_at("keeping this expression", node)
+    return canonical_text(binding, text, node, _tree)
 
 
 @lru_cache(maxsize=2_000)
-def expression_of(text: str) -> Node:
-    """Parse a text that `text_of` made."""
+def parse_stored_expression(text: str) -> Node:
+    """Parse a text that `stored_text_of` made."""
     return _tree(text)
 
 
@@ -77,9 +88,9 @@ def _tree(text: str) -> Node:
     return target.val
 
 
-def column_names(node: Node) -> tuple[str, ...]:
+def referenced_column_names(node: Node) -> tuple[str, ...]:
     """The names of columns in an expression over one table, each once, in order of appearance."""
-    found = [part.fields for part in parts(node) if is_a(part, ast.ColumnRef)]
+    found = [part.fields for part in tree_nodes(node) if is_a(part, ast.ColumnRef)]
     return tuple(dict.fromkeys(fields[-1].sval for fields in reversed(found)))
 
 
@@ -91,7 +102,7 @@ def default_value(binding: Binding, column: Column, *, acts: bool = False) -> Ex
 
     `acts`: sequences may be called for each row. A generated column has no value before all others
     are known. 0A000 for a sequence's next value unless rows are bound one by one; elsewhere
-    `row_default` records it as a per-row default.
+    `per_row_default` records it as a per-row default.
     """
     if column.sequence or column.identity:
         return _next_value(binding, column, acts=acts)
@@ -104,7 +115,7 @@ def default_value(binding: Binding, column: Column, *, acts: bool = False) -> Ex
     return value
 
 
-def row_default(binding: Binding, table: Table, ordinal: int) -> Expr:
+def per_row_default(binding: Binding, table: Table, ordinal: int) -> Expr:
     """The default for each row of a query or of COPY; sequences yield values when rows are
     written.
     """
@@ -124,29 +135,33 @@ def row_default(binding: Binding, table: Table, ordinal: int) -> Expr:
         del binding.supplied[before:]
     if not sequences:
         return default_value(binding, column)
-    binding.filled.setdefault(table.oid, {})[ordinal] = Filled(sequences, column.expression)
+    binding.filled.setdefault(table.oid, {})[ordinal] = RowDefault(sequences, column.expression)
     return Const(None, column.type)
 
 
-def filled_plan(binding: Binding, column: Column, text: str, calls: int) -> Plan:
+def sequence_default_plan(binding: Binding, column: Column, text: str, calls: int) -> Plan:
     """Compute a default over rows of `new`, whose columns are the sequence values of
-    `row_default`.
+    `per_row_default`.
     """
     taken = tuple(Column(f"value{at}", INT8) for at in range(calls))
-    scanned = scan(binding, Table(0, "", NEW_ROWS, "", taken), relation=NEW_ROWS)
+    scanned = table_scan(binding, Table(0, "", NEW_ROWS, "", taken), relation=NEW_ROWS)
     binding.taken = [ColumnRef(made.id, made.type) for made in scanned.columns]
     value = _kept_default(binding, column, text)
     return Project(scanned, (binding.new_column(column.name, column.type),), (value,))
 
 
 def _kept_default(binding: Binding, column: Column, text: str) -> Expr:
-    return unplaced(binding, partial(bound_default, binding, column, expression_of(text)))
+    return bind_stored(
+        binding, partial(bound_default, binding, column, parse_stored_expression(text))
+    )
 
 
 def _taken(binding: Binding, before: int) -> tuple[SequenceDefinition, ...]:
     """The sequences whose next values were asked for since."""
     calls = [call for call in binding.supplied[before:] if call.kind == "nextval"]
-    return tuple([call.sequence or sequence_now(binding, call.args[0]) for call in calls])
+    return tuple(
+        [call.sequence or sequence_of_constant_text(binding, call.args[0]) for call in calls]
+    )
 
 
 def _moves_on(column: Column) -> bool:
@@ -163,7 +178,7 @@ def _sequence_of(binding: Binding, column: Column) -> SequenceDefinition | None:
         return None
     found = binding.context.catalog.sequence_by_oid(column.sequence)
     assert found is not None, "a sequence that a column uses is not dropped"
-    binding.look_ups.add(LookUp(found.schema, found.name, found.oid))
+    binding.look_ups.add(NameDependency(found.schema, found.name, found.oid))
     return found
 
 
@@ -173,11 +188,13 @@ def _next_value(binding: Binding, column: Column, *, acts: bool) -> Expr:
     if not binding.makes_rows and not acts:
         raise _refused_here(column)
     value: Expr = (
-        next_value_of_row(binding, sequence) if acts else supplied(binding, "nextval", sequence)
+        next_value_per_row(binding, sequence)
+        if acts
+        else runtime_parameter(binding, "nextval", sequence)
     )
     if column.type.name == "int8":
         return value
-    narrowed = cast("int8", column.type.name)
+    narrowed = find_cast("int8", column.type.name)
     assert narrowed is not None, "integers have casts to each other"
     return Call(narrowed, (value,), column.type)
 
@@ -188,12 +205,12 @@ def bound_default(binding: Binding, column: Column, node: Node) -> Expr:
     expr = binding.expression(Scope(clause="DEFAULT"), node)
     done = coerce(binding, expr, node, column.type, ASSIGNMENT)
     if done is None:
-        shown, wanted = (display(SqlType(name)) for name in (expr.type.name, column.type.name))
+        shown, wanted = (format_type(SqlType(name)) for name in (expr.type.name, column.type.name))
         message = (
             f'column "{column.name}" is of type {wanted} but default expression is of type {shown}'
         )
-        raise mismatch(message, hint="You will need to rewrite or cast the expression.")
-    return stored(binding, done, column.type)
+        raise datatype_mismatch(message, hint="You will need to rewrite or cast the expression.")
+    return coerce_to_storage(binding, done, column.type)
 
 
 def checked_default(binding: Binding, column: Column, node: Node) -> Expr:
@@ -204,7 +221,7 @@ def checked_default(binding: Binding, column: Column, node: Node) -> Expr:
     return expr
 
 
-def defined_default(binding: Binding, column: Column, node: Node) -> Column:
+def with_defined_default(binding: Binding, column: Column, node: Node) -> Column:
     """The column with this DEFAULT: a constant if possible, otherwise its text."""
     moved = binding.uses_now, binding.uses_session
     binding.uses_now = binding.uses_session = False
@@ -214,7 +231,7 @@ def defined_default(binding: Binding, column: Column, node: Node) -> Column:
     if isinstance(expr, Const) and not moving:
         value = _as_written(node, expr.value)
         return replace(column, has_default=True, default=value, expression=None)
-    return replace(column, has_default=True, default=None, expression=text_of(binding, node))
+    return replace(column, has_default=True, default=None, expression=stored_text_of(binding, node))
 
 
 def _as_written(node: Node, value: Value) -> Value:
@@ -238,7 +255,7 @@ def check_scope(
     binding: Binding, table: Table, relation: str | None = NEW_ROWS
 ) -> tuple[Scan, Scope]:
     """A scan of `new` or of the table itself, and the names that its constraints may use."""
-    scanned = scan(binding, table, relation=relation)
+    scanned = table_scan(binding, table, relation=relation)
     items = [table_item(scanned, table, None)]
     return scanned, Scope(clause="check constraints", items=items)
 
@@ -249,33 +266,35 @@ def bound_check(binding: Binding, scope: Scope, node: Node) -> Expr:
     return to_boolean(binding, binding.expression(scope, node), node, "CHECK")
 
 
-def check_plan(binding: Binding, table: Table, checks: Sequence[Check]) -> Plan:
+def check_plan(binding: Binding, table: Table, checks: Sequence[CheckConstraint]) -> Plan:
     """One boolean column per constraint over rows of `new`: false where a row violates it."""
     scanned, scope = check_scope(binding, table)
-    nodes = [expression_of(check.expression) for check in checks]
-    exprs = tuple([unplaced(binding, partial(bound_check, binding, scope, node)) for node in nodes])
+    nodes = [parse_stored_expression(check.expression) for check in checks]
+    exprs = tuple(
+        [bind_stored(binding, partial(bound_check, binding, scope, node)) for node in nodes]
+    )
     made = tuple([binding.new_column(check.name, BOOL) for check in checks])
     return Project(scanned, made, exprs)
 
 
 def refuse_subqueries(node: Node, where: str) -> None:
     """0A000 for a subquery where none is allowed."""
-    found = [part for part in parts(node) if is_a(part, ast.SubLink)]
+    found = [part for part in tree_nodes(node) if is_a(part, ast.SubLink)]
     if found:
         place = min(part.location for part in found)
-        raise SqlError("0A000", f"cannot use subquery in {where}", at(place))
+        raise SqlError("0A000", f"cannot use subquery in {where}", offset_to_position(place))
 
 
-def unplaced(binding: Binding, bind: Callable[[], T]) -> T:
+def bind_stored(binding: Binding, bind: Callable[[], T]) -> T:
     """Bind an expression from stored text: its errors have no position (X2)."""
     before, binding.kept = binding.kept, True
     try:
-        return placeless(bind)
+        return without_position(bind)
     finally:
         binding.kept = before
 
 
-def placeless(bind: Callable[[], T]) -> T:
+def without_position(bind: Callable[[], T]) -> T:
     """Run a binding step whose errors lose their position."""
     try:
         return bind()

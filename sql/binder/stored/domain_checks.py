@@ -17,14 +17,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from sql.binder.resolve.relations import scan
-from sql.binder.state import Binding, Item, Scope
+from sql.binder.resolve.relations import table_scan
+from sql.binder.state import Binding, FromItem, Scope
 from sql.binder.stored.column_expressions import (
     NEW_ROWS,
+    bind_stored,
     bound_check,
-    defined_default,
-    expression_of,
-    unplaced,
+    parse_stored_expression,
+    with_defined_default,
 )
 from sql.catalog.catalog import Column, Table
 from sql.catalog.objects import Domain
@@ -54,13 +54,13 @@ def ordered_checks(domain: Domain) -> list[tuple[str, str]]:
 
 def value_scope(value: Expr) -> Scope:
     """A scope in which VALUE means this expression."""
-    return Scope(clause="domain constraints", items=[Item(None, [("value", value)])])
+    return Scope(clause="domain constraints", items=[FromItem(None, [("value", value)])])
 
 
-def bound_rule(binding: Binding, value: Expr, text: str) -> Expr:
+def bound_domain_check(binding: Binding, value: Expr, text: str) -> Expr:
     """A CHECK of the domain, applied to this value."""
-    node = expression_of(text)
-    return unplaced(binding, partial(bound_check, binding, value_scope(value), node))
+    node = parse_stored_expression(text)
+    return bind_stored(binding, partial(bound_check, binding, value_scope(value), node))
 
 
 def checked_value(binding: Binding, value: Expr, domain: Domain) -> Expr:
@@ -69,7 +69,7 @@ def checked_value(binding: Binding, value: Expr, domain: Domain) -> Expr:
     if domain.not_null:
         rules.append((IsTest(Test.IS_NOT_NULL, value, BOOL), null_violation(domain)))
     for name, text in ordered_checks(domain):
-        rules.append((bound_rule(binding, value, text), check_violation(domain, name)))
+        rules.append((bound_domain_check(binding, value, text), check_violation(domain, name)))
     if rules and is_volatile_expression(value):
         raise not_supported(f"a volatile value of domain {domain.shown}")
     row, result = function_by_id("checked(any,bool,text,text,text,text,text)"), value
@@ -79,18 +79,18 @@ def checked_value(binding: Binding, value: Expr, domain: Domain) -> Expr:
     return result
 
 
-def with_default(binding: Binding, column: Column) -> Column:
+def with_domain_default(binding: Binding, column: Column) -> Column:
     """The column; without a default of its own it gets its domain's."""
     domain = column.domain
     taken = column.has_default or column.sequence or column.identity or column.generated
     if domain is None or not domain.default or taken:
         return column
-    node = expression_of(domain.default)
-    made = unplaced(binding, partial(defined_default, binding, column, node))
+    node = parse_stored_expression(domain.default)
+    made = bind_stored(binding, partial(with_defined_default, binding, column, node))
     return replace(made, default_of_domain=True)
 
 
-def rules_of(table: Table) -> Iterator[tuple[int, Domain, str, str]]:
+def domain_checks_of(table: Table) -> Iterator[tuple[int, Domain, str, str]]:
     """Ordinal, domain, name and text of every domain CHECK of a table's columns, in checking
     order.
     """
@@ -100,12 +100,12 @@ def rules_of(table: Table) -> Iterator[tuple[int, Domain, str, str]]:
                 yield ordinal, column.domain, name, text
 
 
-def rules_plan(binding: Binding, table: Table) -> Plan:
+def domain_check_plan(binding: Binding, table: Table) -> Plan:
     """One boolean column per domain CHECK over rows of `new`: false where a row violates it."""
-    scanned = scan(binding, table, relation=NEW_ROWS)
+    scanned = table_scan(binding, table, relation=NEW_ROWS)
     exprs: list[Expr] = []
-    for ordinal, _, _, text in rules_of(table):
+    for ordinal, _, _, text in domain_checks_of(table):
         made = scanned.columns[ordinal]
-        exprs.append(bound_rule(binding, ColumnRef(made.id, made.type), text))
+        exprs.append(bound_domain_check(binding, ColumnRef(made.id, made.type), text))
     columns = tuple([binding.new_column("rule", BOOL) for _ in exprs])
     return Project(scanned, columns, tuple(exprs))

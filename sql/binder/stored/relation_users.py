@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from sql.binder.stored.stored_names import named_relations
-from sql.binder.stored.stored_texts import Kept, resting_on
+from sql.binder.stored.stored_texts import StoredText, texts_depending_on
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.catalog.objects import CatalogObject, IndexDefinition, SequenceDefinition, ViewDefinition
 from sql.errors import SqlError, not_supported
@@ -21,48 +21,51 @@ _HINT = "Use DROP ... CASCADE to drop the dependent objects too."
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class StoredUse:
     """A stored expression that depends on a relation.
 
     `on`: the relation, as messages name it. `kept.column`: the column whose default it is.
     """
 
     on: str
-    kept: Kept
+    kept: StoredText
 
 
-def uses_of(
+def stored_uses_of(
     catalog: Catalog, oids: Collection[int], path: Sequence[str] | None = None
-) -> list[Use]:
+) -> list[StoredUse]:
     """The stored expressions that depend on these relations; view queries apart.
 
     `path`: relations outside these schemas are named with their schema.
     """
     found = [
         (oid, kept)
-        for oid, kept in resting_on(catalog, oids)
+        for oid, kept in texts_depending_on(catalog, oids)
         if not isinstance(kept.of, ViewDefinition) or kept.column is not None
     ]
     names = _names(catalog, {oid for oid, _ in found}, path)
     found.sort(key=lambda entry: entry[1].of.oid)
-    return [Use(names[oid], kept) for oid, kept in found]
+    return [StoredUse(names[oid], kept) for oid, kept in found]
 
 
 def _names(catalog: Catalog, oids: Collection[int], path: Sequence[str] | None) -> dict[int, str]:
     relations: list[Table | CatalogObject] = [*catalog.tables.values(), *catalog.objects.values()]
-    return {
-        thing.oid: f"{'table' if isinstance(thing, Table) else thing.kind} {told_name(thing, path)}"
-        for thing in relations
-        if thing.oid in oids
-    }
+
+    def described(thing: Table | CatalogObject) -> str:
+        kind = "table" if isinstance(thing, Table) else thing.kind
+        return f"{kind} {relation_display_name(thing, path)}"
+
+    return {thing.oid: described(thing) for thing in relations if thing.oid in oids}
 
 
-def told_name(thing: Table | CatalogObject, path: Sequence[str] | None) -> str:
+def relation_display_name(thing: Table | CatalogObject, path: Sequence[str] | None) -> str:
     """A relation's name as messages show it."""
     return thing.shown if path is None or thing.schema in path else thing.qualified
 
 
-def users_of(catalog: Catalog, sequence: SequenceDefinition) -> Sequence[tuple[Table, Column]]:
+def columns_fed_by(
+    catalog: Catalog, sequence: SequenceDefinition
+) -> Sequence[tuple[Table, Column]]:
     """The columns whose default is just the sequence's next value."""
     return [
         (table, column)
@@ -72,16 +75,16 @@ def users_of(catalog: Catalog, sequence: SequenceDefinition) -> Sequence[tuple[T
     ]
 
 
-def with_owned(catalog: Catalog, tables: Collection[int]) -> set[int]:
+def with_owned_sequences(catalog: Catalog, tables: Collection[int]) -> set[int]:
     """The tables, and the sequences that they own."""
     return {*tables, *(s.oid for s in catalog.sequences() if s.owner in tables)}
 
 
-def uses_elsewhere(catalog: Catalog, tables: Collection[int]) -> list[Use]:
+def outside_uses_of(catalog: Catalog, tables: Collection[int]) -> list[StoredUse]:
     """Dependencies of other objects on these tables and on the sequences that they own."""
     return [
         use
-        for use in uses_of(catalog, with_owned(catalog, tables))
+        for use in stored_uses_of(catalog, with_owned_sequences(catalog, tables))
         if use.kept.of.oid not in tables and not _is_index_of(use.kept.of, tables)
     ]
 
@@ -90,21 +93,23 @@ def _is_index_of(thing: Table | CatalogObject, tables: Collection[int]) -> bool:
     return isinstance(thing, IndexDefinition) and thing.table in tables
 
 
-Along: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]
+DroppedAlong: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]
 """The objects dropped together with a domain, by its oid: each with the object that it depends
 on.
 """
 
 
-def told_uses(used: Sequence[Use], along: Along = MappingProxyType({})) -> Iterator[str]:
+def use_dependency_details(
+    used: Sequence[StoredUse], along: DroppedAlong = MappingProxyType({})
+) -> Iterator[str]:
     """The lines of DETAIL of 2BP01."""
     for use in used:
         yield f"{use.kept.what} depends on {use.on}"
         yield from (f"{what} depends on {on}" for what, on in along.get(use.kept.of.oid, ()))
 
 
-def cascaded_uses(
-    used: Sequence[Use], *, views: bool = False, along: Along = MappingProxyType({})
+def cascade_notices(
+    used: Sequence[StoredUse], *, views: bool = False, along: DroppedAlong = MappingProxyType({})
 ) -> Iterator[str]:
     """The lines of the notice of CASCADE.
 
@@ -122,7 +127,7 @@ def cascaded_uses(
     yield from (f"drop cascades to {what}" for what in dict.fromkeys(told))
 
 
-def still_used(dropped: Sequence[str], told: Sequence[str]) -> SqlError:
+def dependent_objects_still_exist(dropped: Sequence[str], told: Sequence[str]) -> SqlError:
     """2BP01 for objects that others depend on. `dropped`: their descriptions in messages."""
     message = f"cannot drop {dropped[0]} because other objects depend on it"
     if len(dropped) > 1:
@@ -138,18 +143,18 @@ def without_defaults(
     """
     found = {change.before.oid: change for change in changed}
     for table in catalog.tables.values() if gone else ():
-        if any(uses(column, gone) for column in table.columns):
+        if any(default_uses_relation(column, gone) for column in table.columns):
             known = found.get(table.oid)
             after = replace(table, version=table.version + 1) if known is None else known.after
             columns = tuple(
-                without_default(column) if uses(column, gone) else column
+                without_default(column) if default_uses_relation(column, gone) else column
                 for column in after.columns
             )
             found[table.oid] = Redefinition(table, replace(after, columns=columns))
     return tuple(found.values())
 
 
-def views_without(catalog: Catalog, gone: Collection[int]) -> tuple[ViewDefinition, ...]:
+def views_without_defaults(catalog: Catalog, gone: Collection[int]) -> tuple[ViewDefinition, ...]:
     """The views without the defaults that use these relations."""
     changed: list[ViewDefinition] = []
     for view in catalog.views():
@@ -159,7 +164,7 @@ def views_without(catalog: Catalog, gone: Collection[int]) -> tuple[ViewDefiniti
     return tuple(changed)
 
 
-def uses(column: Column, relations: Collection[int]) -> bool:
+def default_uses_relation(column: Column, relations: Collection[int]) -> bool:
     """Whether a column's own default uses one of these relations."""
     if column.sequence:
         return column.sequence in relations

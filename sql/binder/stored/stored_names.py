@@ -21,14 +21,14 @@ from typing import Final
 from pglast import ast
 from pglast.stream import RawStream
 
-from sql.binder.resolve.reg_literals import registered
-from sql.binder.resolve.setting_literals import as_kept
-from sql.binder.resolve.type_names import user_type
+from sql.binder.resolve.reg_literals import reg_literal
+from sql.binder.resolve.setting_literals import rewrite_literals
+from sql.binder.resolve.type_names import find_user_type
 from sql.binder.state import Binding
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, changed, is_a, parts, strings
-from sql.parser.type_names import type_in
+from sql.parser.syntax import Node, copy_node, is_a, string_values, tree_nodes
+from sql.parser.type_names import parse_type_name
 from sql.types.sql_type import SqlType, quoted_name
 
 _CALLS: Final = frozenset({"nextval", "currval", "setval"})
@@ -40,40 +40,40 @@ _KEPT: Final = re.compile(
 )
 
 
-def next_value(sequence: int) -> str:
+def next_value_text(sequence: int) -> str:
     """DEFAULT nextval() of a sequence, as stored text."""
     return f"nextval(CAST('{sequence}' AS regclass))"
 
 
-def for_everybody(binding: Binding, text: str, written: Node, parse: Callable[[str], Node]) -> str:
+def canonical_text(binding: Binding, text: str, written: Node, parse: Callable[[str], Node]) -> str:
     """The text to store: its names (N1) and time literals mean the same to every later reader.
 
     `written`: its tree, as it was bound. `parse` makes a tree that may be modified.
     """
     tree = parse(text)
-    found = as_kept(binding.read, written, tree)
-    named = [part for part in parts(tree) if _name(binding, part)]
+    found = rewrite_literals(binding.read, written, tree)
+    named = [part for part in tree_nodes(tree) if _name(binding, part)]
     return str(RawStream()(tree)) if found or named else text
 
 
 def _name(binding: Binding, part: Node) -> bool:
     """Say in a node what it names; whether there was something to say."""
     if is_a(part, ast.TypeName) and len(part.names) == 1:
-        type_ = user_type(binding, part)
+        type_ = find_user_type(binding, part)
         if type_ is None:
             return False
         part.names = (ast.String(sval=type_.schema), ast.String(sval=type_.name))
         return True
     if is_a(part, ast.TypeCast) and is_regclass(part.typeName):
         return _by_oid(binding, part)
-    if regtype(part) is not None:
+    if regtype_name(part) is not None:
         return _by_schema(binding, part)
     if is_a(part, ast.TypeCast) and _constant(part, "regrole") is not None:
         raise SqlError("0A000", "constant of the type regrole cannot be used here")
     if is_a(part, ast.TypeCast) and _constant(part, "regnamespace") not in (None, *SYSTEM_SCHEMAS):
         # Nothing would say that a schema rests on it, nor follow its new name.
         raise not_supported("a definition that names a schema by a constant")
-    if is_a(part, ast.FuncCall) and part.args and strings(part.funcname)[-1] in _CALLS:
+    if is_a(part, ast.FuncCall) and part.args and string_values(part.funcname)[-1] in _CALLS:
         name, *others = part.args
         if is_a(name, ast.A_Const) and is_a(name.val, ast.String):
             cast = ast.TypeCast(arg=name, typeName=_type_name())
@@ -92,13 +92,13 @@ def is_regclass(name: Node) -> bool:
 
 
 def _is_called(name: Node, wanted: str) -> bool:
-    return strings(name.names) in ((wanted,), ("pg_catalog", wanted)) and not name.arrayBounds
+    return string_values(name.names) in ((wanted,), ("pg_catalog", wanted)) and not name.arrayBounds
 
 
-def regtype(part: Node) -> Node | None:
+def regtype_name(part: Node) -> Node | None:
     """The type name that a regtype constant holds, if the node is such a constant."""
     text = _constant(part, "regtype") if is_a(part, ast.TypeCast) else None
-    return None if text is None or text == "-" or text.isdecimal() else type_in(text, None)
+    return None if text is None or text == "-" or text.isdecimal() else parse_type_name(text, None)
 
 
 def _constant(cast: Node, wanted: str) -> str | None:
@@ -111,8 +111,8 @@ def _constant(cast: Node, wanted: str) -> str | None:
 
 def _by_schema(binding: Binding, cast: Node) -> bool:
     """The constant of a cast to regtype with its schema, if users have made the type."""
-    name = regtype(cast)
-    found = user_type(binding, name) if name is not None else None
+    name = regtype_name(cast)
+    found = find_user_type(binding, name) if name is not None else None
     if name is None or found is None:
         return False
     shown = f"{quoted_name(found.schema)}.{quoted_name(found.name)}"
@@ -128,7 +128,7 @@ def _by_oid(binding: Binding, cast: Node) -> bool:
     constant = cast.arg
     if not is_a(constant, ast.A_Const) or not is_a(constant.val, ast.String):
         return False
-    oid = registered(binding, constant.val.sval, _REGCLASS, None).value
+    oid = reg_literal(binding, constant.val.sval, _REGCLASS, None).value
     catalog = binding.context.catalog
     is_users = catalog.by_oid(int(str(oid))) is not None or any(
         thing.oid == oid for thing in catalog.objects.values()
@@ -139,7 +139,7 @@ def _by_oid(binding: Binding, cast: Node) -> bool:
         return True
     if constant.val.sval.isdecimal():
         names = (ast.String(sval="pg_catalog"), ast.String(sval="regclass"))
-        cast.typeName = changed(_type_name(), names=names)
+        cast.typeName = copy_node(_type_name(), names=names)
         return True
     return False
 
@@ -150,7 +150,7 @@ def named_relations(text: str) -> Sequence[int]:
     return tuple(dict.fromkeys(int(found[1]) for found in _KEPT.finditer(text) if found[1]))
 
 
-def shown(text: str, name_of: Callable[[int], str | None]) -> str:
+def with_current_names(text: str, name_of: Callable[[int], str | None]) -> str:
     """A stored text with the current names of its relations."""
 
     def named(found: "re.Match[str]") -> str:

@@ -17,13 +17,13 @@ from dataclasses import replace
 from pglast import ast, parser
 from pglast.stream import RawStream
 
-from sql.binder.stored.column_expressions import column_names, expression_of
-from sql.catalog.catalog import Check, Column, Key, Table
+from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
+from sql.catalog.catalog import CheckConstraint, Column, Key, Table
 from sql.catalog.objects import IndexDefinition
-from sql.parser.syntax import Node, is_a, parts
+from sql.parser.syntax import Node, is_a, tree_nodes
 
 
-def mapped(table: Table) -> Table:
+def with_column_mapping(table: Table) -> Table:
     """The table with a number and a field for each column (C1)."""
     if any(column.stored for column in table.columns):
         return table
@@ -34,34 +34,34 @@ def mapped(table: Table) -> Table:
     return replace(table, columns=columns, numbers=len(columns))
 
 
-def with_column(table: Table, column: Column) -> Table:
+def with_added_column(table: Table, column: Column) -> Table:
     """The table with one more column, the last."""
     added = _fresh(table, column)
     return replace(table, columns=(*table.columns, added), numbers=added.number)
 
 
-def with_other_values(table: Table, ordinal: int, column: Column) -> Table:
+def with_rewritten_column(table: Table, ordinal: int, column: Column) -> Table:
     """Replace a column whose values are rewritten: the same name and number, another field."""
-    table = mapped(table)
+    table = with_column_mapping(table)
     fresh = _fresh(table, column)
     kept = replace(fresh, number=table.columns[ordinal].number)
     return replace(_with(table, ordinal, kept), numbers=fresh.number)
 
 
-def with_definition(table: Table, ordinal: int, column: Column) -> Table:
+def with_column_definition(table: Table, ordinal: int, column: Column) -> Table:
     """Replace a column's properties; its values stay."""
     return _with(table, ordinal, column)
 
 
 def without_column(table: Table, ordinal: int) -> Table:
     """The table without a column, and without the constraints that include it."""
-    table = mapped(table)
+    table = with_column_mapping(table)
     name = table.columns[ordinal].name
     return replace(
         table,
         columns=(*table.columns[:ordinal], *table.columns[ordinal + 1 :]),
         keys=tuple(_shifted(key, ordinal) for key in table.keys if ordinal not in key.columns),
-        checks=tuple(check for check in table.checks if name not in names_in(check)),
+        checks=tuple(check for check in table.checks if name not in columns_in_check(check)),
         foreign_keys=tuple(
             replace(key, columns=tuple(at - (at > ordinal) for at in key.columns))
             for key in table.foreign_keys
@@ -70,9 +70,9 @@ def without_column(table: Table, ordinal: int) -> Table:
     )
 
 
-def with_name(table: Table, ordinal: int, name: str) -> Table:
+def with_renamed_column(table: Table, ordinal: int, name: str) -> Table:
     """Rename a column, also in the constraints that name it."""
-    table = mapped(table)
+    table = with_column_mapping(table)
     column = table.columns[ordinal]
     checks = tuple(
         replace(check, expression=_renamed(check.expression, column.name, name))
@@ -93,33 +93,34 @@ def generated_from(table: Table, name: str) -> Sequence[Column]:
     return [
         column
         for column in table.columns
-        if column.generated is not None and name in column_names(expression_of(column.generated))
+        if column.generated is not None
+        and name in referenced_column_names(parse_stored_expression(column.generated))
     ]
 
 
-def with_computed(table: Table, assigned: Collection[int]) -> tuple[int, ...]:
+def with_generated_columns(table: Table, assigned: Collection[int]) -> tuple[int, ...]:
     """These columns, and the generated columns that are computed from any of them."""
     names = {table.columns[ordinal].name for ordinal in assigned}
     computed = [
         ordinal
         for ordinal, column in enumerate(table.columns)
         if column.generated is not None
-        and not names.isdisjoint(column_names(expression_of(column.generated)))
+        and not names.isdisjoint(referenced_column_names(parse_stored_expression(column.generated)))
     ]
     return tuple(sorted({*assigned, *computed}))
 
 
-def names_in(check: Check) -> Sequence[str]:
+def columns_in_check(check: CheckConstraint) -> Sequence[str]:
     """The columns that a CHECK names."""
-    return column_names(expression_of(check.expression))
+    return referenced_column_names(parse_stored_expression(check.expression))
 
 
-def unqualified(text: str) -> str:
+def without_qualifiers(text: str) -> str:
     """An expression over one table, its column names without qualifiers."""
     return _rewritten(text, lambda name: name)
 
 
-def index_with_name(index: IndexDefinition, old: str, new: str) -> IndexDefinition:
+def index_with_renamed_column(index: IndexDefinition, old: str, new: str) -> IndexDefinition:
     """An index after a column of its table was renamed."""
     changed = replace(
         index,
@@ -130,10 +131,12 @@ def index_with_name(index: IndexDefinition, old: str, new: str) -> IndexDefiniti
     return index if changed == index else replace(changed, version=index.version + 1)
 
 
-def index_names(index: IndexDefinition) -> set[str]:
+def columns_in_index(index: IndexDefinition) -> set[str]:
     """The columns that an index names."""
     texts = [*index.elements, *index.include, *([index.predicate] if index.predicate else ())]
-    return {name for text in texts for name in column_names(expression_of(text))}
+    return {
+        name for text in texts for name in referenced_column_names(parse_stored_expression(text))
+    }
 
 
 def _with(table: Table, ordinal: int, column: Column) -> Table:
@@ -158,11 +161,11 @@ def _renamed(text: str, old: str, new: str) -> str:
 
 
 def _rewritten(text: str, name_of: Callable[[str], str]) -> str:
-    # Parsed anew: the tree that `expression_of` remembers must not change.
+    # Parsed anew: the tree that `parse_stored_expression` remembers must not change.
     (tree,) = parser.parse_sql(f"SELECT {text}")
     statement: Node = tree.stmt
     node = statement.targetList[0].val
-    for part in parts(node):
+    for part in tree_nodes(node):
         if is_a(part, ast.ColumnRef):
             part.fields = (ast.String(sval=name_of(part.fields[-1].sval)),)
     return str(RawStream()(node))

@@ -13,13 +13,13 @@ from sql.binder.resolve.catalog_lookup import (
 from sql.binder.state import Binding
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.catalog.objects import DomainDefinition, UserType
-from sql.catalog.temporary import is_temporary
+from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.type_names import is_builtin
-from sql.types.sql_type import SqlType, display, is_type, quoted_name
+from sql.parser.type_names import is_builtin_type
+from sql.types.sql_type import SqlType, format_type, is_type, quoted_name
 
 
-def creation_place(binding: Binding, qualifier: Sequence[str], name: str) -> str:
+def type_creation_schema(binding: Binding, qualifier: Sequence[str], name: str) -> str:
     """The schema in which to create a new type.
 
     Raises 3F000, 42501; 0A000 for a temporary type, because permanent tables would lose their
@@ -42,7 +42,7 @@ def creation_place(binding: Binding, qualifier: Sequence[str], name: str) -> str
 
 
 def _permanent(schema: str) -> str:
-    if is_temporary(schema):
+    if is_temporary_schema(schema):
         raise not_supported("a temporary type", None)
     return schema
 
@@ -52,29 +52,29 @@ def tables_with(catalog: Catalog, found: UserType) -> list[Table]:
     return [
         table
         for table in catalog.tables.values()
-        if any(is_of(column, found) for column in table.columns)
+        if any(is_column_of_type(column, found) for column in table.columns)
     ]
 
 
-def columns_of(catalog: Catalog, found: UserType) -> list[tuple[Table, Column]]:
+def columns_of_type(catalog: Catalog, found: UserType) -> list[tuple[Table, Column]]:
     """The columns of a type in PostgreSQL's order: arrays first, a table's last column first."""
     columns = [
         (table, column)
         for table in sorted(tables_with(catalog, found), key=lambda table: table.oid)
         for column in reversed(table.columns)
-        if is_of(column, found)
+        if is_column_of_type(column, found)
     ]
     return sorted(columns, key=lambda entry: entry[1].type.element is None)
 
 
-def is_of(column: Column, found: UserType) -> bool:
+def is_column_of_type(column: Column, found: UserType) -> bool:
     """Whether a column's values are of the type, or arrays of it."""
     if isinstance(found, DomainDefinition):
         return column.domain is not None and column.domain.oid == found.oid
     return column.type.name.removeprefix("_") == found.type.name
 
 
-def found_type(binding: Binding, names: Sequence[str], wanted: str = "") -> UserType:
+def find_type(binding: Binding, names: Sequence[str], wanted: str = "") -> UserType:
     """The type that a statement changes.
 
     Raises 42704, 3F000. Raises 42809 for a type of another kind than `wanted`, and for a row type.
@@ -85,8 +85,8 @@ def found_type(binding: Binding, names: Sequence[str], wanted: str = "") -> User
     found = look_up_type(binding, name, schema=schema)
     if found is not None:
         return found
-    if schema == "pg_catalog" or (schema is None and is_builtin(name)):
-        shown = display(SqlType(name)) if is_type(name) else name
+    if schema == "pg_catalog" or (schema is None and is_builtin_type(name)):
+        shown = format_type(SqlType(name)) if is_type(name) else name
         raise SqlError("42809", f"{shown} is not {wanted or 'an enum'}")
     relation = row_type(binding, name, schema=schema)
     if relation is not None and wanted:
@@ -99,9 +99,9 @@ def found_type(binding: Binding, names: Sequence[str], wanted: str = "") -> User
     raise SqlError("42704", f'type "{".".join(names)}" does not exist')
 
 
-def found_domain(binding: Binding, names: Sequence[str]) -> DomainDefinition:
+def find_domain(binding: Binding, names: Sequence[str]) -> DomainDefinition:
     """The domain that a statement changes. Raises 42704, 42809."""
-    found = found_type(binding, names, "a domain")
+    found = find_type(binding, names, "a domain")
     if not isinstance(found, DomainDefinition):
         raise SqlError("42809", f"{found.name} is not a domain")
     return found

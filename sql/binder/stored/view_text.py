@@ -15,10 +15,10 @@ from typing import TypeAlias
 from pglast import ast
 from pglast.stream import RawStream
 
-from sql.binder.stored.views import named_query, view_tree
+from sql.binder.stored.views import parse_view_query, query_with_column_names
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import ViewDefinition
-from sql.parser.syntax import Node, is_a, parts
+from sql.parser.syntax import Node, is_a, tree_nodes
 from sql.types.sql_type import quoted_name
 
 
@@ -47,11 +47,11 @@ class _Named:
 _Relations: TypeAlias = Mapping[tuple[str, str], _Named]
 
 
-def shown_query(catalog: Catalog, path: Collection[str], view: ViewDefinition) -> str:
+def view_query_text(catalog: Catalog, path: Collection[str], view: ViewDefinition) -> str:
     """The text of the view's query; relations in the schemas of `path` are shown without their
     schema.
     """
-    bare = named_query(view.text, view.columns)
+    bare = query_with_column_names(view.text, view.columns)
     found = {
         (schema, name): _named(catalog, path, schema, oid, dict(zip(numbers, names, strict=True)))
         for schema, name, oid, names, numbers in view.relations
@@ -59,10 +59,10 @@ def shown_query(catalog: Catalog, path: Collection[str], view: ViewDefinition) -
     relations = {key: now for key, now in found.items() if now is not None}
     if all(_is_as_written(key, now) for key, now in relations.items()):
         return bare
-    tree = view_tree(bare)
-    by_name = len(relations) == 1 and not any(map(_counts_columns, parts(tree)))
+    tree = parse_view_query(bare)
+    by_name = len(relations) == 1 and not any(map(_counts_columns, tree_nodes(tree)))
     _Rewriting(relations, by_name=by_name).inside(tree, frozenset())
-    for part in parts(tree):
+    for part in tree_nodes(tree):
         if is_a(part, ast.ColumnRef):
             # The table is an alias now.
             part.fields = part.fields[-2:]
@@ -151,7 +151,7 @@ def _as_it_was(node: Node, now: _Named) -> Node:
     )
     place = f"{quoted_name(now.schema)}." if now.schema else ""
     source = f"SELECT FROM (SELECT {items} FROM {place}{quoted_name(now.name)}) AS t"
-    (made,) = view_tree(source).fromClause
+    (made,) = parse_view_query(source).fromClause
     made.alias = node.alias or ast.Alias(aliasname=node.relname)
     return made
 

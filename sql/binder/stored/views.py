@@ -7,10 +7,10 @@ from functools import lru_cache
 from pglast import ast, parser
 from pglast.stream import RawStream
 
-from sql.binder.resolve.query_result import settle
-from sql.binder.state import Binding, Item
-from sql.catalog.catalog import Catalog, LookUp
-from sql.catalog.objects import ViewDefinition, relations_below
+from sql.binder.resolve.query_result import resolve_unknown_columns
+from sql.binder.state import Binding, FromItem
+from sql.catalog.catalog import Catalog, NameDependency
+from sql.catalog.objects import ViewDefinition, relations_used_by
 from sql.errors import SqlError
 from sql.parser.syntax import Node, column_name, is_a
 from sql.plan.nodes import ColumnRef, Expr, Plan, PlanColumn
@@ -20,21 +20,21 @@ def _is_star(target: Node) -> bool:
     return is_a(target.val, ast.ColumnRef) and is_a(target.val.fields[-1], ast.A_Star)
 
 
-def can_be_bound(binding: Binding, view: ViewDefinition) -> bool:
+def view_can_be_bound(binding: Binding, view: ViewDefinition) -> bool:
     """Whether a view still binds in this binding's catalog."""
     try:
-        view_rows(binding, view)
+        view_plan(binding, view)
     except SqlError:
         return False
     return True
 
 
 @contextmanager
-def inside(binding: Binding, view: ViewDefinition) -> Generator[None, None, None]:
+def inside_view(binding: Binding, view: ViewDefinition) -> Generator[None, None, None]:
     """While a view's text is bound: names resolve as at its creation, and errors have no
     position.
     """
-    binding.look_ups.add(LookUp(view.schema, view.name, view.oid, version=view.version))
+    binding.look_ups.add(NameDependency(view.schema, view.name, view.oid, version=view.version))
     before = binding.pinned, binding.recorded, binding.parameters
     binding.pinned = {
         (schema, name): (oid, names, numbers)
@@ -51,9 +51,9 @@ def inside(binding: Binding, view: ViewDefinition) -> Generator[None, None, None
 
 
 @lru_cache(maxsize=500)
-def named_query(text: str, names: Sequence[str]) -> str:
+def query_with_column_names(text: str, names: Sequence[str]) -> str:
     """The query of a view whose columns have these names: CREATE VIEW v (a, b), RENAME COLUMN."""
-    tree = view_tree(text)
+    tree = parse_view_query(text)
     first = tree
     while first.larg is not None:
         first = first.larg
@@ -67,7 +67,7 @@ def named_query(text: str, names: Sequence[str]) -> str:
     return str(RawStream()(tree))
 
 
-def told_views(
+def view_dependency_details(
     catalog: Catalog, views: Sequence[ViewDefinition], oids: Collection[int]
 ) -> list[str]:
     """Lines such as `view v depends on table t`, for the detail of 2BP01."""
@@ -77,31 +77,31 @@ def told_views(
     return [
         f"view {view.shown} depends on {shown[oid]}"
         for view in views
-        for oid in relations_below(view)
+        for oid in relations_used_by(view)
         if oid in inside
     ]
 
 
-def view_item(view: ViewDefinition, columns: Sequence[PlanColumn]) -> Item:
+def view_item(view: ViewDefinition, columns: Sequence[PlanColumn]) -> FromItem:
     """The FROM item of a view."""
     named: list[tuple[str, Expr]] = [
         (name, ColumnRef(column.id, column.type))
         for name, column in zip(view.columns, columns, strict=True)
     ]
-    return Item(view.name, named, schema=view.schema)
+    return FromItem(view.name, named, schema=view.schema)
 
 
-def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[PlanColumn]]:
+def view_plan(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[PlanColumn]]:
     """The plan of a view and its columns."""
-    with inside(binding, view):
-        result = binding.bind_query(binding, view_tree(view.text), None)
-        settle(binding, result)
+    with inside_view(binding, view):
+        result = binding.bind_query(binding, parse_view_query(view.text), None)
+        resolve_unknown_columns(binding, result)
     for number, column in enumerate(result.columns, 1):
         binding.origins[column.id] = (view.oid, number)
     return result.plan, result.columns
 
 
-def view_tree(text: str) -> Node:
+def parse_view_query(text: str) -> Node:
     """Parse the query of a view."""
     (tree,) = parser.parse_sql(text)
     return tree.stmt
@@ -115,14 +115,14 @@ def views_over(catalog: Catalog, oids: Collection[int]) -> list[ViewDefinition]:
         more = [
             view
             for view in catalog.views()
-            if view.oid not in found and not waiting.isdisjoint(relations_below(view))
+            if view.oid not in found and not waiting.isdisjoint(relations_used_by(view))
         ]
         found.update((view.oid, view) for view in more)
         waiting = {view.oid for view in more}
     return sorted(found.values(), key=lambda view: view.oid)
 
 
-def views_reading(catalog: Catalog, oid: int, number: int) -> list[ViewDefinition]:
+def views_reading_column(catalog: Catalog, oid: int, number: int) -> list[ViewDefinition]:
     """The views that read a table's column directly, not through other views."""
     return [
         view

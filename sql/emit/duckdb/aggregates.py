@@ -9,18 +9,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sql.emit.duckdb.arrays import native
-from sql.emit.duckdb.calls import reference_over
+from sql.emit.duckdb.arrays import compares_natively
+from sql.emit.duckdb.evaluator_calls import evaluator_call_over
 from sql.emit.duckdb.quotients import quotient
 from sql.emit.duckdb.types import duckdb_type, error, unsupported
-from sql.emit.enums import extreme_of, place
+from sql.emit.enums import enum_min_or_max, label_position
 from sql.emit.state import Scope
-from sql.emit.templates import FAR, Around, described, filled, sorted_by
-from sql.plan.bpchar_calls import trimmed
+from sql.emit.templates import (
+    OVERFLOWING_DISTANCE,
+    AggregateSurroundings,
+    fill_template,
+    function_description,
+    sort_key_text,
+)
+from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.nodes import Aggregate, Const, Expr, Param, SortKey
-from sql.rewrite.guard_expressions import filtered
+from sql.rewrite.guard_expressions import with_guarded_arguments
 from sql.types.enums import is_enum
-from sql.types.sql_type import computed_numeric, display
+from sql.types.sql_type import computed_numeric, format_type
 
 _ORDERED: Final = (
     "@any_value",
@@ -39,8 +45,8 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     """The text of an aggregate call, cast to its type. `over`: the text of its window."""
     template = call.function.duckdb
     if template is None:
-        raise unsupported(described(call.function))
-    call = filtered(call)
+        raise unsupported(function_description(call.function))
+    call = with_guarded_arguments(call)
     if call.function.name in ("min", "max"):
         call = replace(call, distinct=False)
     if call.distinct and call.function.name == "count":
@@ -48,15 +54,17 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
             f"count(distinct {scope.key(call.args[0], 'DISTINCT of')}){_filter(call, scope)}{over}"
         )
     lists = _in_lists(call, template)
-    if call.distinct and not lists and not native(call.args[0].type):
-        raise unsupported(f"DISTINCT of values of type {display(call.args[0].type)}")
-    around = Around("distinct " if call.distinct else "", _filter(call, scope) + over, bool(over))
+    if call.distinct and not lists and not compares_natively(call.args[0].type):
+        raise unsupported(f"DISTINCT of values of type {format_type(call.args[0].type)}")
+    around = AggregateSurroundings(
+        "distinct " if call.distinct else "", _filter(call, scope) + over, bool(over)
+    )
     if lists:
         text = _lists(call, scope, around)
     elif template.startswith("@"):
         text = _SPECIALS[template[1:]](call, scope, around)
     else:
-        text = around.of(filled(template, [scope.emit(arg) for arg in call.args], error))
+        text = around.of(fill_template(template, [scope.emit(arg) for arg in call.args], error))
     return f"cast({text} as {duckdb_type(call.type)})"
 
 
@@ -72,11 +80,11 @@ def _filter(call: Aggregate, scope: Scope) -> str:
     return "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
 
 
-def _sum(call: Aggregate, scope: Scope, around: Around) -> str:
+def _sum(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     return _total(call.args[0], call.type.scale or 0, scope, around)
 
 
-def _total(arg: Expr, scale: int, scope: Scope, around: Around) -> str:
+def _total(arg: Expr, scale: int, scope: Scope, around: AggregateSurroundings) -> str:
     """The exact sum of numbers as decimal(38,scale), their own scale. DuckDB adds up narrow ones in
     128 bits by itself, in half the time that wide ones take.
     """
@@ -87,7 +95,7 @@ def _total(arg: Expr, scale: int, scope: Scope, around: Around) -> str:
     return around.of(f"sum({x})" if narrow else f"sum(cast({x} as decimal(38,{scale})))")
 
 
-def _average(call: Aggregate, scope: Scope, around: Around) -> str:
+def _average(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     x, type_ = scope.emit(call.args[0]), call.args[0].type
     scale = type_.scale if type_.name == "numeric" else 0
     total = _total(call.args[0], scale or 0, scope, around)
@@ -99,7 +107,7 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     return quotient((total, types[0]), (divisor, types[1]), scope)
 
 
-def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
+def _float_sum(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """An infinity that no input is is an overflow; the sum of -0 alone is -0."""
     if call.type.name == "float4" or around.windowed or call.order:
         return _in_order(call, scope, around)
@@ -113,13 +121,13 @@ def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
     return f"case {overflow} when {inputs} = 0 then cast('-0' as double) else {total} end"
 
 
-def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
+def _float_average(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """An overflow of the sum, or of the square of a distance, which PostgreSQL sums up as well."""
     if around.windowed or call.order:
         return _in_order(call, scope, around)
     x = f"cast({scope.emit(call.args[0])} as double)"
     total, least, greatest = (around.of(f"{name}({x})") for name in ("avg", "min", "max"))
-    far = f"{greatest} - {least} > cast('{FAR}' as double)"
+    far = f"{greatest} - {least} > cast('{OVERFLOWING_DISTANCE}' as double)"
     failure = error("22003", "value out of range: overflow")
     return (
         f"case when isnan({total}) or isinf({greatest}) or isinf({least}) then {total}"
@@ -127,7 +135,7 @@ def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
     )
 
 
-def _string_agg(call: Aggregate, scope: Scope, around: Around) -> str:
+def _string_agg(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     delimiter = scope.statement.known(call.args[1])
     if delimiter is None:
         raise unsupported("string_agg with a computed delimiter")
@@ -145,7 +153,7 @@ def _string_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     return f"from_hex({found})" if wrapped else found
 
 
-def _sorted(call: Aggregate, x: str, around: Around) -> str:
+def _sorted(call: Aggregate, x: str, around: AggregateSurroundings) -> str:
     """The values of an aggregate with DISTINCT, which PostgreSQL sorts. An ORDER BY can only be of
     the same values; DuckDB takes it for the same where it sees that, not in a lambda or CASE.
     """
@@ -155,7 +163,7 @@ def _sorted(call: Aggregate, x: str, around: Around) -> str:
     return f"list_sort(list(distinct {x}){around.behind}, '{direction}', 'NULLS {nulls}')"
 
 
-def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
+def _array_agg(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """All values, NULL too."""
     x = scope.emit(call.args[0])
     if call.distinct and not is_enum(call.args[0].type.name):
@@ -164,47 +172,47 @@ def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     return f"list({around.distinct}{x}{ordered}){around.behind}"
 
 
-def _in_order(call: Aggregate, scope: Scope, around: Around) -> str:
+def _in_order(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """By the reference evaluator, of the list of all values, NULL too."""
-    return reference_over(call, [_array_agg(call, scope, around)], scope)
+    return evaluator_call_over(call, [_array_agg(call, scope, around)], scope)
 
 
-def _array_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
+def _array_extreme(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """The least or greatest array, if DuckDB compares their elements as PostgreSQL."""
     # DuckDB makes zeros of one sign of those within.
     floats = call.type.name in ("_float4", "_float8")
-    if floats or not native(call.type):
+    if floats or not compares_natively(call.type):
         return _reference(call, scope, around)
     return around.of(f"{call.function.name}({scope.emit(call.args[0])})")
 
 
-def _reference(call: Aggregate, scope: Scope, around: Around) -> str:
+def _reference(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """By the reference evaluator, of the list of all values."""
     values = around.of(f"list({scope.emit(call.args[0])})")
-    return reference_over(call, [values], scope)
+    return evaluator_call_over(call, [values], scope)
 
 
-def _lists(call: Aggregate, scope: Scope, around: Around) -> str:
+def _lists(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """By the reference evaluator, of lists of the values of all arguments, in one order."""
     ordered = "" if call.distinct else _ordered(call, scope)
     args = call.args[: len(call.function.args)]
     lists = [f"list({scope.emit(arg)}{ordered}){around.behind}" for arg in args]
-    return reference_over(call, lists, scope)
+    return evaluator_call_over(call, lists, scope)
 
 
-def _any_value(call: Aggregate, scope: Scope, around: Around) -> str:
+def _any_value(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     return around.of(f"any_value({scope.emit(call.args[0])}{_ordered(call, scope)})")
 
 
-def _enum_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
-    return f"{extreme_of(call, scope, ('arg_min', 'arg_max'))}{around.behind}"
+def _enum_extreme(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
+    return f"{enum_min_or_max(call, scope, ('arg_min', 'arg_max'))}{around.behind}"
 
 
-def _char_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
+def _char_extreme(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     x, name = call.args[0], call.function.name
     if not x.type.has_blanks:
         return around.of(f"{name}({scope.emit(x)})")
-    return around.of(f"arg_{name}({scope.emit(x)}, {scope.emit(trimmed(x))})")
+    return around.of(f"arg_{name}({scope.emit(x)}, {scope.emit(trim_bpchar(x))})")
 
 
 def _ordered(call: Aggregate, scope: Scope) -> str:
@@ -215,16 +223,16 @@ def _ordered(call: Aggregate, scope: Scope) -> str:
 
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     """ORDER BY keys with their NULL order."""
-    return ", ".join(sorted_by(_key_text(key, scope), key) for key in keys)
+    return ", ".join(sort_key_text(_key_text(key, scope), key) for key in keys)
 
 
 def _key_text(key: SortKey, scope: Scope) -> str:
     if is_enum(key.expr.type.name):
-        return place(scope.emit(key.expr), key.expr.type, scope)
+        return label_position(scope.emit(key.expr), key.expr.type, scope)
     return scope.key(key.expr, "ordering by")
 
 
-_SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, Around], str]]] = {
+_SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, AggregateSurroundings], str]]] = {
     "sum": _sum,
     "array_agg": _array_agg,
     "array_extreme": _array_extreme,

@@ -10,24 +10,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from sql.emit.duckdb.calls import call_of, reference, reference_over
-from sql.emit.duckdb.types import array, bound_fields, duckdb_type, error, interval_key
-from sql.emit.enums import known_span
+from sql.emit.duckdb.evaluator_calls import evaluator_call, evaluator_call_over, function_table_call
+from sql.emit.duckdb.types import array, bind_field_variables, duckdb_type, error, interval_key
+from sql.emit.enums import enum_range_of_constants
 from sql.emit.state import Scope
-from sql.emit.templates import filled
-from sql.plan.array_calls import compared_element, converted_element, element_type
-from sql.plan.bpchar_calls import trimmed
+from sql.emit.templates import fill_template
+from sql.plan.array_calls import cast_element, compare_element, element_type
+from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.nodes import AnyAll, Call, Const, Expr
 from sql.plan.traverse import has_subquery
 from sql.types.enums import is_enum
-from sql.types.sql_type import BYTEA, REGISTERED, SqlType, Value
+from sql.types.sql_type import BYTEA, REG_TYPES, SqlType, Value
 
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
         "bpchar", "name", "char", "uuid", "bytea", "date", "time", "timetz", "timestamp",
         "timestamptz",
-        "unknown", "void", "record", *REGISTERED,
+        "unknown", "void", "record", *REG_TYPES,
     }
 )  # fmt: skip
 """Types that DuckDB compares as PostgreSQL does."""
@@ -59,7 +59,7 @@ _TEMPLATES: Final[dict[str, str]] = {
 }
 
 
-def native(type_: SqlType) -> bool:
+def compares_natively(type_: SqlType) -> bool:
     """Whether DuckDB compares and groups values of the type as PostgreSQL does (A1)."""
     return (type_.element or type_).name in _NATIVE and not type_.has_blanks
 
@@ -67,14 +67,16 @@ def native(type_: SqlType) -> bool:
 def key(expr: Expr, scope: Scope) -> str | None:
     """The text that DuckDB compares instead of a value, to see whether it is equal."""
     if expr.type.has_blanks:
-        return scope.emit(trimmed(expr))
+        return scope.emit(trim_bpchar(expr))
     text, type_ = scope.emit(expr), expr.type
-    if native(type_) or is_enum(type_.name):
+    if compares_natively(type_) or is_enum(type_.name):
         return text
     if type_.name == "interval":
         return interval_key(text)
     if type_.name == "jsonb":
-        return reference_over(call_of("sort_key(jsonb)", (type_,), BYTEA), (text,), scope)
+        return evaluator_call_over(
+            function_table_call("sort_key(jsonb)", (type_,), BYTEA), (text,), scope
+        )
     return None
 
 
@@ -82,14 +84,14 @@ def _function(call: Call, scope: Scope) -> str:
     """A template, if DuckDB has one and the elements are its own."""
     template = _TEMPLATES.get(call.function.id)
     compares = call.function.name in ("array_position",)
-    if template is None or (compares and not native(call.args[0].type)):
-        return reference(call, scope)
-    return filled(template, [scope.emit(arg) for arg in call.args], error)
+    if template is None or (compares and not compares_natively(call.args[0].type)):
+        return evaluator_call(call, scope)
+    return fill_template(template, [scope.emit(arg) for arg in call.args], error)
 
 
 def _compare(call: Call, scope: Scope) -> str:
-    if not native(call.args[0].type):
-        return reference(call, scope)
+    if not compares_natively(call.args[0].type):
+        return evaluator_call(call, scope)
     left, right = (scope.emit(arg) for arg in call.args)
     # DuckDB makes BETWEEN of an upper and a lower bound of the same value, and has none for lists.
     if call.function.name in ("<", "<="):
@@ -106,7 +108,7 @@ def _items(call: Call, scope: Scope) -> str:
 def _map(call: Call, scope: Scope) -> str:
     """A conversion of every element."""
     name, element, inside = scope.element(element_type(call.args[0].type))
-    body = inside.emit(converted_element(call, element))
+    body = inside.emit(cast_element(call, element))
     return f"list_transform({scope.emit(call.args[0])}, lambda {name}: {body})"
 
 
@@ -119,9 +121,9 @@ def any_all(expr: AnyAll, scope: Scope) -> str:
         # No lambda has a subquery.
         name, operands, inside = scope.fields(expr.args)
         body = any_all(replace(expr, args=operands), inside)
-        return bound_fields(name, [scope.emit(arg) for arg in expr.args], body)
+        return bind_field_variables(name, [scope.emit(arg) for arg in expr.args], body)
     name, element, inside = scope.element(element_type(expr.args[1].type))
-    body = inside.emit(compared_element(expr, element))
+    body = inside.emit(compare_element(expr, element))
     found = f"list_transform({scope.emit(expr.args[1])}, lambda {name}: {body})"
     decisive, otherwise = ("false", "true") if expr.all else ("true", "false")
     return (
@@ -140,11 +142,15 @@ def _over_known(expr: AnyAll, items: Value, scope: Scope) -> str:
         return "true" if expr.all else "false"
     element = element_type(expr.args[1].type)
     wanted = "<>" if expr.all else "="
-    if expr.function.name == wanted and element.name == expr.args[0].type.name and native(element):
+    if (
+        expr.function.name == wanted
+        and element.name == expr.args[0].type.name
+        and compares_natively(element)
+    ):
         word = "not in" if expr.all else "in"
         texts = ", ".join(scope.statement.constant(item, element) for item in items)
         return f"({scope.emit(expr.args[0])} {word} ({texts}))"
-    parts: list[Expr] = [compared_element(expr, Const(item, element)) for item in items]
+    parts: list[Expr] = [compare_element(expr, Const(item, element)) for item in items]
     return "(" + (" and " if expr.all else " or ").join(scope.emit(part) for part in parts) + ")"
 
 
@@ -152,14 +158,14 @@ def _string_to_array(call: Call, scope: Scope) -> str:
     """A separator that is known and not empty; others one by one."""
     separator = scope.statement.known(call.args[1])
     if separator is None or not separator[0]:
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     x, by = scope.emit(call.args[0]), scope.emit(call.args[1])
     empty = f"cast([] as {duckdb_type(call.type)})"
     return f"case when {x} = '' then {empty} else string_split({x}, {by}) end"
 
 
 def _enum_span(call: Call, scope: Scope) -> str:
-    return known_span(call, scope) or reference(call, scope)
+    return enum_range_of_constants(call, scope) or evaluator_call(call, scope)
 
 
 SPECIALS: Final[dict[str, Callable[[Call, Scope], str]]] = {
@@ -168,6 +174,6 @@ SPECIALS: Final[dict[str, Callable[[Call, Scope], str]]] = {
     "array_compare": _compare,
     "array_items": _items,
     "array_map": _map,
-    "array_to_string": reference,
+    "array_to_string": evaluator_call,
     "string_to_array": _string_to_array,
 }

@@ -23,8 +23,8 @@ from sql.emit.emitted_query import EmittedQuery
 from sql.emit.plans import emit_plan
 from sql.emit.state import Dialect
 from sql.plan.nodes import Plan, RelationId
-from sql.rewrite.guards.guard_join_conditions import guarded_by_keys, guarded_conditions
-from sql.rewrite.guards.guard_where_conditions import guarded_parts
+from sql.rewrite.guards.guard_join_conditions import guarded_by_join_keys, guarded_join_conditions
+from sql.rewrite.guards.guard_where_conditions import guarded_where_conditions
 from sql.rewrite.passes import apply_passes
 from sql.types.sql_type import Value
 
@@ -35,7 +35,7 @@ def emit(
     """The plan as one statement. `relations`: the name in FROM of each input; `parameters`: $1
     first.
 
-    A statement may be cached by its plan and relations: `emitted_again` fits it to other
+    A statement may be cached by its plan and relations: `with_other_parameters` fits it to other
     parameters.
     """
     query = emit_plan(apply_passes(plan, DUCKDB_PASSES), relations, parameters, _DUCKDB)
@@ -46,7 +46,7 @@ def emit(
     return replace(query, arguments=arguments)
 
 
-def emitted_again(query: EmittedQuery, parameters: Sequence[Value]) -> EmittedQuery | None:
+def with_other_parameters(query: EmittedQuery, parameters: Sequence[Value]) -> EmittedQuery | None:
     """The statement that `emit` would return for other parameters; None if its text differs."""
     arguments = dict(query.arguments)
     for number, (given, value) in enumerate(zip(query.parameters, parameters, strict=True), 1):
@@ -63,8 +63,8 @@ def emitted_again(query: EmittedQuery, parameters: Sequence[Value]) -> EmittedQu
     return replace(query, arguments=arguments)
 
 
-def without_values(query: EmittedQuery) -> EmittedQuery:
-    """The statement for a cache and `emitted_again`: values of parameters may be large."""
+def without_parameter_values(query: EmittedQuery) -> EmittedQuery:
+    """The statement for a cache and `with_other_parameters`: values of parameters may be large."""
     kept = {name: "" if name[0] == "q" else value for name, value in query.arguments.items()}
     return replace(query, arguments=kept)
 
@@ -88,8 +88,8 @@ _DUCKDB: Final = Dialect(
     aggregate=aggregate,
     windows=windows,
     order_by=order_by,
-    on=guarded_conditions,
-    where=lambda below, parts: guarded_by_keys(below, guarded_parts(below, parts)),
+    on=guarded_join_conditions,
+    where=lambda below, parts: guarded_by_join_keys(below, guarded_where_conditions(below, parts)),
     values=_values,
     error=error,
     set_scan=set_scan,

@@ -18,13 +18,13 @@ from sql.emit.duckdb import floats as duckdb_floats
 from sql.emit.duckdb import numbers as duckdb_numbers
 from sql.emit.duckdb import text as duckdb_text
 from sql.emit.duckdb import times as duckdb_times
-from sql.emit.duckdb.calls import reference
-from sql.emit.duckdb.types import bound_fields, duckdb_type, error, unsupported
-from sql.emit.in_subqueries import counted
-from sql.emit.repeated_arguments import written
+from sql.emit.duckdb.evaluator_calls import evaluator_call
+from sql.emit.duckdb.types import bind_field_variables, duckdb_type, error, unsupported
+from sql.emit.in_subqueries import in_by_count
+from sql.emit.repeated_arguments import write_call
 from sql.emit.state import DEPTH_MAX, TEXT_MAX, Scope
-from sql.emit.templates import described, filled
-from sql.errors import stack_depth
+from sql.emit.templates import fill_template, function_description
+from sql.errors import statement_too_complex
 from sql.plan.nodes import (
     AnyAll,
     BoolOp,
@@ -44,18 +44,18 @@ from sql.plan.nodes import (
     SubqueryKind,
 )
 from sql.plan.renumbering import free_columns
-from sql.rewrite.guard_expressions import coalesced, logical
-from sql.types.enums import is_enum, kept_as
+from sql.rewrite.guard_expressions import guarded_coalesce, guarded_logical
+from sql.types.enums import is_enum, storage_type_name
 from sql.types.sql_type import SqlType
 
 Special = Callable[[Call, Scope], str]
 
 SPECIALS: Final[dict[str, Special]] = {
-    "reference": reference,
-    "checked": enums.checked,
-    "enum_bound": enums.bound,
-    "enum_compare": enums.compared,
-    "enum_range": enums.spanned,
+    "reference": evaluator_call,
+    "checked": enums.domain_value_or_error,
+    "enum_bound": enums.enum_first_or_last,
+    "enum_compare": enums.compare_enums,
+    "enum_range": enums.enum_range_of_type,
     **duckdb_arrays.SPECIALS,
     **duckdb_floats.SPECIALS,
     **duckdb_numbers.SPECIALS,
@@ -74,13 +74,13 @@ def expression(expr: Expr, scope: Scope) -> str:
     statement = scope.statement
     statement.depth += 1
     if statement.depth > DEPTH_MAX:
-        raise stack_depth()
+        raise statement_too_complex()
     if scope.filtering and not isinstance(expr, Logical):
         scope = replace(scope, filtering=False)
     text = _expression(expr, scope)
     statement.depth -= 1
     if len(text) > TEXT_MAX:
-        raise stack_depth()
+        raise statement_too_complex()
     return text
 
 
@@ -108,9 +108,9 @@ def _expression(expr: Expr, scope: Scope) -> str:
             )
             return _typed(f"case {whens} else {scope.emit(expr.otherwise)} end", expr.type)
         case Coalesce():
-            return coalesced(expr.args, scope.emit)
+            return guarded_coalesce(expr.args, scope.emit)
         case Extreme() if is_enum(expr.type.name):
-            return _typed(enums.extreme(expr, scope), expr.type)
+            return _typed(enums.enum_greatest_or_least(expr, scope), expr.type)
         case Extreme():
             return _extreme(expr, scope)
         case InList():
@@ -139,7 +139,7 @@ def _extreme(expr: Extreme, scope: Scope) -> str:
 
 def _comparable(type_: SqlType) -> None:
     """DuckDB knows nothing of how jsonb compares."""
-    if not duckdb_arrays.native(type_):
+    if not duckdb_arrays.compares_natively(type_):
         raise unsupported(f"comparing values of type {type_.name} here")
 
 
@@ -149,7 +149,9 @@ def _list(exprs: Sequence[Expr], scope: Scope) -> str:
 
 def _typed(text: str, type_: SqlType) -> str:
     return (
-        f"({text})" if kept_as(type_.name) in _CLOSED else f"cast({text} as {duckdb_type(type_)})"
+        f"({text})"
+        if storage_type_name(type_.name) in _CLOSED
+        else f"cast({text} as {duckdb_type(type_)})"
     )
 
 
@@ -158,20 +160,20 @@ def _logical(expr: Logical, scope: Scope) -> str:
         return f"(not {replace(scope, filtering=False).emit(expr.args[0])})"
     if scope.filtering:
         return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"
-    return logical(expr.op, expr.args, scope.emit)
+    return guarded_logical(expr.op, expr.args, scope.emit)
 
 
 def _call(call: Call, scope: Scope) -> str:
-    return written(call, scope, _by_template, bound_fields)
+    return write_call(call, scope, _by_template, bind_field_variables)
 
 
 def _by_template(call: Call, scope: Scope) -> str:
     template = call.function.duckdb
     if template is None:
-        raise unsupported(described(call.function))
+        raise unsupported(function_description(call.function))
     if template.startswith("@"):
         return _typed(SPECIALS[template[1:]](call, scope), call.type)
-    return _typed(filled(template, [scope.emit(arg) for arg in call.args], error), call.type)
+    return _typed(fill_template(template, [scope.emit(arg) for arg in call.args], error), call.type)
 
 
 # --- subqueries --------------------------------------------------------------------------------
@@ -194,4 +196,4 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
                 return f"({scope.emit(expr.args[0])} {expr.kind.value} ({query}))"
             # Of several columns DuckDB takes rows with equal NULLs for equal; over a query that
             # refers to an outer one it may find NULL in a set that is empty for a row.
-            return counted(expr, scope, query)
+            return in_by_count(expr, scope, query)

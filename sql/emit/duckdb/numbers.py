@@ -9,10 +9,10 @@ Not here: quotients (`duckdb/quotients.py`).
 
 from typing import Final
 
-from sql.emit.duckdb.calls import reference
+from sql.emit.duckdb.evaluator_calls import evaluator_call
 from sql.emit.duckdb.quotients import quotient
 from sql.emit.duckdb.types import duckdb_type, error, unsupported
-from sql.emit.quotient_levels import is_rounded_product, shown
+from sql.emit.quotient_levels import is_rounded_product, without_widening_cast
 from sql.emit.state import Scope
 from sql.plan.nodes import Call
 from sql.types.sql_type import SqlType
@@ -35,7 +35,7 @@ def _add(call: Call, scope: Scope) -> str:
 
 def _multiply(call: Call, scope: Scope) -> str:
     if is_rounded_product(call):
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     left, right = (scope.emit(arg) for arg in call.args)
     width = call.args[0].type.precision or 0
     if width <= _SMALL_MAX < (call.type.precision or 0):
@@ -45,7 +45,7 @@ def _multiply(call: Call, scope: Scope) -> str:
 
 
 def _divide(call: Call, scope: Scope) -> str:
-    dividend, divisor = shown(call.args[0]), call.args[1]
+    dividend, divisor = without_widening_cast(call.args[0]), call.args[1]
     left, right = (scope.emit(arg) for arg in (dividend, divisor))
     return quotient((left, dividend.type), (right, divisor.type), scope)
 
@@ -55,7 +55,7 @@ def _modulo(call: Call, scope: Scope) -> str:
     digits = max((arg.type.precision or 0) - (arg.type.scale or 0) for arg in call.args)
     width = digits + (common.scale or 0)
     if width > _MAX:
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     wide = f"decimal({width},{common.scale})"
     left, right = (f"cast({scope.emit(arg)} as {wide})" for arg in call.args)
     zero = error("22012", "division by zero")

@@ -8,36 +8,36 @@ leaves the rest to.
 from functools import partial
 from typing import Final
 
-from sql.rewrite.aggregate_order import with_inherited_order
-from sql.rewrite.guards.guard_branch_subqueries import with_guarded_branches
-from sql.rewrite.guards.guard_filtered_aggregates import with_filtered_arguments
-from sql.rewrite.guards.guard_lag_lead_defaults import with_asked_defaults
-from sql.rewrite.guards.hoist_subquery_conditions import with_condition_columns
-from sql.rewrite.guards.lazy_init_plans import run_if_asked
-from sql.rewrite.guards.pull_up_failing_outputs import with_pulled_up
-from sql.rewrite.guards.restrict_to_outer_rows import with_rows_outside
-from sql.rewrite.negative_zero import with_outer_zeros
+from sql.rewrite.aggregate_order import inherit_aggregate_order
+from sql.rewrite.guards.guard_branch_subqueries import guard_branch_subqueries
+from sql.rewrite.guards.guard_filtered_aggregates import guard_filtered_aggregates
+from sql.rewrite.guards.guard_lag_lead_defaults import guard_lag_lead_defaults
+from sql.rewrite.guards.hoist_subquery_conditions import hoist_subquery_conditions
+from sql.rewrite.guards.lazy_init_plans import lazy_init_plans
+from sql.rewrite.guards.pull_up_failing_outputs import pull_up_failing_outputs
+from sql.rewrite.guards.restrict_to_outer_rows import restrict_to_outer_rows
+from sql.rewrite.negative_zero import preserve_negative_zero
 from sql.rewrite.passes import Pass
-from sql.rewrite.subqueries.count_bug import with_rows_in_case
-from sql.rewrite.subqueries.hoist_window_subqueries import with_asked_windows
-from sql.rewrite.subqueries.join_condition_subqueries import with_joined_subqueries
-from sql.rewrite.volatile_calls import called_once
+from sql.rewrite.subqueries.count_bug import fix_count_bug_by_case
+from sql.rewrite.subqueries.hoist_window_subqueries import hoist_window_subqueries
+from sql.rewrite.subqueries.move_join_condition_subqueries import move_join_condition_subqueries
+from sql.rewrite.volatile_calls import evaluate_once
 
 DUCKDB_PASSES: Final[tuple[Pass, ...]] = (
-    with_inherited_order,
-    called_once,
-    with_pulled_up,
-    partial(with_joined_subqueries, only_failing=True),
-    run_if_asked,
-    with_asked_defaults,
-    with_filtered_arguments,
-    with_asked_windows,
-    with_condition_columns,
-    with_rows_outside,
-    with_rows_in_case,
-    with_outer_zeros,
-    partial(with_guarded_branches, by_key=False),
+    inherit_aggregate_order,
+    evaluate_once,
+    pull_up_failing_outputs,
+    partial(move_join_condition_subqueries, only_failing=True),
+    lazy_init_plans,
+    guard_lag_lead_defaults,
+    guard_filtered_aggregates,
+    hoist_window_subqueries,
+    hoist_subquery_conditions,
+    restrict_to_outer_rows,
+    fix_count_bug_by_case,
+    preserve_negative_zero,
+    partial(guard_branch_subqueries, by_key=False),
     # Those between may have written a volatile call twice.
-    called_once,
+    evaluate_once,
 )
 """Run for every plan."""

@@ -17,11 +17,11 @@ INVARIANTS
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sql.emit.duckdb.calls import call_of, reference_over
-from sql.emit.duckdb.types import bound, error
-from sql.emit.quotient_levels import Texts, leveled
+from sql.emit.duckdb.evaluator_calls import evaluator_call_over, function_table_call
+from sql.emit.duckdb.types import bind_variable, error
+from sql.emit.quotient_levels import QuotientTexts, quotient_by_level
 from sql.emit.state import Scope
-from sql.types.division_scale import GROUP
+from sql.types.division_scale import DIGITS_PER_GROUP
 from sql.types.sql_type import NUMERIC, NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT, SqlType
 
 _SHORT: Final = 37
@@ -43,7 +43,9 @@ def quotient(left: tuple[str, SqlType], right: tuple[str, SqlType], scope: Scope
         f"when {y} = 0 then {error('22012', 'division by zero')}",
     ]
     if not _is_short(types):
-        other = reference_over(call_of("numeric / numeric", types, NUMERIC), (x, y), scope)
+        other = evaluator_call_over(
+            function_table_call("numeric / numeric", types, NUMERIC), (x, y), scope
+        )
         scale = max(type_.scale or 0 for type_ in types)
         for text, type_, digits in zip((x, y), types, (NUMERIC_PRECISION_MAX, _LONG), strict=True):
             whens += [
@@ -56,7 +58,7 @@ def quotient(left: tuple[str, SqlType], right: tuple[str, SqlType], scope: Scope
     unsigned = f"cast({_unsigned((x, y), types, scope)} * {sign} as decimal(38,0))"
     unit = "cast('0.000000000000000001' as decimal(19,18))"
     text = f"case {' '.join(whens)} else {unsigned} * {unit} end"
-    return bound(operands, f"{{'x': {left[0]}, 'y': {right[0]}}}", text)
+    return bind_variable(operands, f"{{'x': {left[0]}, 'y': {right[0]}}}", text)
 
 
 def _shift(types: _Types) -> int:
@@ -85,7 +87,9 @@ def _unsigned(operands: tuple[str, str], types: _Types, scope: Scope) -> str:
     x, y = map(_unscaled, operands, types, common)
     leveled_text = _leveled((f"{pair}.x", f"{pair}.y", double), types, common)
     doubled = _short(pair, _shift(types)) if _is_short(types) else _long(pair, scope)
-    return bound(pair, f"{{'x': {x}, 'y': {y}}}", bound(double, doubled, leveled_text))
+    return bind_variable(
+        pair, f"{{'x': {x}, 'y': {y}}}", bind_variable(double, doubled, leveled_text)
+    )
 
 
 def _unscaled(text: str, type_: SqlType, scale: int) -> str:
@@ -112,7 +116,9 @@ def _long(pair: str, scope: Scope) -> str:
     rest = f"{pair}.x % {pair}.y * {_huge(_HALF)}"
     first = f"{{'q': {pair}.x // {pair}.y, 'r': {rest}, 'y': {pair}.y}}"
     whole = f"{step}.q * {_huge(2 * _HALF**2)} + {step}.r // {step}.y * {_huge(2 * _HALF)}"
-    return bound(step, first, f"{whole} + {step}.r % {step}.y * {_huge(2 * _HALF)} // {step}.y")
+    return bind_variable(
+        step, first, f"{whole} + {step}.r % {step}.y * {_huge(2 * _HALF)} // {step}.y"
+    )
 
 
 def _leveled(names: tuple[str, str, str], types: _Types, scales: Sequence[int]) -> str:
@@ -136,15 +142,16 @@ def _leveled(names: tuple[str, str, str], types: _Types, scales: Sequence[int]) 
         )
 
     same_group = f"{_first_group(x, scales[0])} = {_first_group(y, scales[1])}"
-    return leveled(*types, Texts(below, same_group, held, result))
+    return quotient_by_level(*types, QuotientTexts(below, same_group, held, result))
 
 
 def _first_group(unscaled: str, scale: int) -> str:
     """The first of the groups of four digits, counted from the point, as text."""
     digits = f"cast({unscaled} as varchar)"
     # Any multiple of four keeps what is divided positive.
-    more = GROUP * NUMERIC_PRECISION_MAX - 1 - scale
-    return f"rpad({digits}, cast((length({digits}) + {more}) % {GROUP} + 1 as integer), '0')"
+    more = DIGITS_PER_GROUP * NUMERIC_PRECISION_MAX - 1 - scale
+    width = f"cast((length({digits}) + {more}) % {DIGITS_PER_GROUP} + 1 as integer)"
+    return f"rpad({digits}, {width}, '0')"
 
 
 def _huge(number: int) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from sql.emit.duckdb.types import array, duckdb_type, error, span, unsupported
-from sql.emit.select import extended, within
-from sql.emit.series import NO_STEP, constants, decimal_series, with_lists
+from sql.emit.duckdb.types import array, as_duckdb_interval, duckdb_type, error, unsupported
+from sql.emit.select import scope_over, with_extra_columns
+from sql.emit.series import ZERO_STEP_MESSAGE, decimal_series, series_constants, with_listed_series
 from sql.emit.state import Scope, Select
 from sql.plan.nodes import PlanColumn, SetCall, SetScan
 from sql.types.sql_type import Interval, array_of
@@ -12,7 +12,7 @@ from sql.types.sql_type import Interval, array_of
 
 def set_scan(plan: SetScan, scope: Scope) -> Select:
     """The calls as a derived table; a single series of constants is never a list."""
-    plan = with_lists(plan, scope, _adds_up)
+    plan = with_listed_series(plan, scope, _adds_up)
     alias = scope.statement.alias()
     names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
     series = _plain_series(plan, scope)
@@ -29,10 +29,10 @@ def sets_beside(
     left: Select, columns: Sequence[PlanColumn], plan: SetScan, scope: Scope, *, padded: bool
 ) -> Select:
     """Each row of `left` beside the rows of its sets. `padded`: beside NULLs if there are none."""
-    inside = within(left, scope)
-    plan = with_lists(plan, inside, _adds_up)
+    inside = scope_over(left, scope)
+    plan = with_listed_series(plan, inside, _adds_up)
     lists = {f"l{number}": _list(call, inside) for number, call in enumerate(plan.calls)}
-    below, row = extended(left, lists, columns, scope)
+    below, row = with_extra_columns(left, lists, columns, scope)
     shown = [f"{row}.{name}" for name in lists]
     alias = scope.statement.alias()
     items = [f"{below.names[column.id]} as c{column.id}" for column in columns]
@@ -78,7 +78,7 @@ def _list(call: SetCall, scope: Scope) -> str:
         case "@decimals":
             values = decimal_series(call, scope)
             assert values is not None, "others are lists"
-            return array(constants(values, call, scope), array_of(call.type))
+            return array(series_constants(values, call, scope), array_of(call.type))
         case "@times":
             return _times(call, scope)
         case "@unnest":
@@ -105,12 +105,12 @@ def _checked_step(call: SetCall, step: str, scope: Scope) -> str:
     known = scope.statement.known(call.args[2])
     if known is not None and known[0] != 0:
         return step
-    return f"case when {step} = 0 then {error('22023', NO_STEP)} else {step} end"
+    return f"case when {step} = 0 then {error('22023', ZERO_STEP_MESSAGE)} else {step} end"
 
 
 def _times(call: SetCall, scope: Scope) -> str:
     start, stop, text = (scope.emit(arg) for arg in call.args[:3])
-    return f"generate_series({start}, {stop}, {span(text)})"
+    return f"generate_series({start}, {stop}, {as_duckdb_interval(text)})"
 
 
 def _adds_up(_call: SetCall, step: Interval, _scope: Scope) -> bool:

@@ -8,14 +8,14 @@ INVARIANTS
 
 from typing import Final
 
-from sql.emit.duckdb.calls import reference, reference_over
+from sql.emit.duckdb.evaluator_calls import evaluator_call, evaluator_call_over
 from sql.emit.duckdb.types import duckdb_type, error
-from sql.emit.enums import labels
+from sql.emit.enums import enum_labels
 from sql.emit.null_counts import null_count
 from sql.emit.patterns import re2_regex
-from sql.emit.regex_calls import DUCKDB, native_regex
+from sql.emit.regex_calls import DUCKDB_REGEX, native_regex
 from sql.emit.state import Scope
-from sql.emit.text_growth import grows
+from sql.emit.text_growth import may_grow_too_long
 from sql.errors import SqlError
 from sql.plan.nodes import Call, Expr
 from sql.regex.like import like_ends_with_escape
@@ -39,7 +39,8 @@ def _ascii_only(call: Call, scope: Scope) -> str:
     """DuckDB's function of the same name for ASCII, whose letters have one other case each."""
     args = [scope.emit(arg) for arg in call.args]
     native = f"{call.function.name}({', '.join(args)})"
-    return f"case when {_ascii(args[0])} then {native} else {reference_over(call, args, scope)} end"
+    other = evaluator_call_over(call, args, scope)
+    return f"case when {_ascii(args[0])} then {native} else {other} end"
 
 
 def _plain_text(expr: Expr, scope: Scope) -> str | None:
@@ -77,9 +78,9 @@ def _text_of(call: Call, scope: Scope) -> str:
     if call.args[0].type.name == "float8":
         return _float_text(call, x, scope)
     if call.args[0].type.name not in ("date", "timestamp"):
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     text = _cut(f"cast({x} as varchar)", call.type)
-    other = reference_over(call, [x], scope)
+    other = evaluator_call_over(call, [x], scope)
     return f"case when year({x}) between 1 and 9999 then {text} else {other} end"
 
 
@@ -89,7 +90,7 @@ def _float_text(call: Call, x: str, scope: Scope) -> str:
     plain = f"case when {text} like '%.0' then left({text}, length({text}) - 2) else {text} end"
     # From 1e15 on PostgreSQL writes an exponent.
     usual = f"abs({x}) >= cast('0.0001' as double) and abs({x}) < 1000000000000000"
-    other = reference_over(call, [x], scope)
+    other = evaluator_call_over(call, [x], scope)
     return f"case when {usual} or {x} = 0 then {_cut(plain, call.type)} else {other} end"
 
 
@@ -132,7 +133,7 @@ def _like(call: Call, scope: Scope) -> str:
     escape = True
     if known is not None and isinstance(known[0], str):
         if like_ends_with_escape(known[0]):
-            return reference_over(call, [scope.emit(arg) for arg in call.args], scope)
+            return evaluator_call_over(call, [scope.emit(arg) for arg in call.args], scope)
         escape = _ESCAPE in known[0]
     ending = f" escape {scope.statement.string(_ESCAPE)}" if escape else ""
     # DuckDB refuses a pattern that ends in an escape, whether or not a character meets that.
@@ -143,37 +144,37 @@ def _like(call: Call, scope: Scope) -> str:
         native = f"(lower({x}) {word} lower({pattern}){ending})"
     if not tests:
         return native
-    other = reference_over(call, [scope.emit(arg) for arg in call.args], scope)
+    other = evaluator_call_over(call, [scope.emit(arg) for arg in call.args], scope)
     return f"case when {' and '.join(tests)} then {native} else {other} end"
 
 
 def _regex(call: Call, scope: Scope) -> str:
     known, operator = scope.statement.known(call.args[1]), call.function.name
     if known is None or not isinstance(known[0], str):
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     try:
         pattern = re2_regex(parse_regex(known[0], Flags(ignore_case=operator.endswith("*"))))
     except SqlError:
         # An error for those rows only that it is searched in.
         pattern = None
     if pattern is None:
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     x = _padded(call.args[0], scope)
     negation = "not " if operator.startswith("!") else ""
     return f"{negation}regexp_matches({x}, {scope.statement.string(pattern)})"
 
 
 def _replace(call: Call, scope: Scope) -> str:
-    if grows(call, scope):
-        return reference(call, scope)
+    if may_grow_too_long(call, scope):
+        return evaluator_call(call, scope)
     return f"replace({', '.join(scope.emit(arg) for arg in call.args)})"
 
 
 def _regex_call(call: Call, scope: Scope) -> str:
-    if call.function.name == "regexp_replace" and grows(call, scope):
-        return reference(call, scope)
-    native = native_regex(call, scope, DUCKDB)
-    return reference(call, scope) if native is None else native
+    if call.function.name == "regexp_replace" and may_grow_too_long(call, scope):
+        return evaluator_call(call, scope)
+    native = native_regex(call, scope, DUCKDB_REGEX)
+    return evaluator_call(call, scope) if native is None else native
 
 
 # --- from text ---------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ def _usual(call: Call, scope: Scope, pattern: str, *, complete: bool) -> str:
     usual = f"regexp_full_match({x}, {scope.statement.string(pattern)})"
     if not complete:
         usual += f" and try_cast({x} as {type_}) is not null"
-    other = reference_over(call, [x], scope)
+    other = evaluator_call_over(call, [x], scope)
     return f"case when {usual} then try_cast({x} as {type_}) else {other} end"
 
 
@@ -205,7 +206,7 @@ def _parse_numeric(call: Call, scope: Scope) -> str:
     scale = call.type.scale or 0
     whole = (call.type.precision or 0) - scale
     if not whole:
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     fraction = rf"(\.[0-9]{{1,{scale}}})?" if scale else ""
     return _usual(call, scope, f"-?[0-9]{{1,{whole}}}{fraction}", complete=True)
 
@@ -230,7 +231,7 @@ def _parse_uuid(call: Call, scope: Scope) -> str:
 
 def _parse_bool(call: Call, scope: Scope) -> str:
     x = scope.emit(call.args[0])
-    other = reference_over(call, [x], scope)
+    other = evaluator_call_over(call, [x], scope)
     return (
         f"case when {x} in ('true', 't') then true when {x} in ('false', 'f') then false"
         f" else {other} end"
@@ -239,14 +240,16 @@ def _parse_bool(call: Call, scope: Scope) -> str:
 
 def _parse_enum(call: Call, scope: Scope) -> str:
     x = scope.emit(call.args[0])
-    other = reference_over(call, [x], scope)
-    return f"case when list_contains({labels(call.type, scope)}, {x}) then {x} else {other} end"
+    other = evaluator_call_over(call, [x], scope)
+    return (
+        f"case when list_contains({enum_labels(call.type, scope)}, {x}) then {x} else {other} end"
+    )
 
 
 def _encode(call: Call, scope: Scope) -> str:
     if scope.statement.known(call.args[1]) == ("hex",):
         return f"lower(hex({scope.emit(call.args[0])}))"
-    return reference(call, scope)
+    return evaluator_call(call, scope)
 
 
 _OF_ONE_TEXT: Final = frozenset({"text", "varchar", "bool", "int2", "int4", "int8", "oid", "uuid"})
@@ -256,7 +259,7 @@ _OF_ONE_TEXT: Final = frozenset({"text", "varchar", "bool", "int2", "int4", "int
 def _concatenate(call: Call, scope: Scope) -> str:
     """`text || value`."""
     if not all(arg.type.name in _OF_ONE_TEXT for arg in call.args):
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     return "(" + " || ".join(f"cast({scope.emit(arg)} as varchar)" for arg in call.args) + ")"
 
 

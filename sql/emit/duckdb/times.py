@@ -11,15 +11,15 @@ INVARIANTS
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sql.emit.duckdb.calls import reference, reference_over
-from sql.emit.duckdb.types import error, interval_key, span
+from sql.emit.duckdb.evaluator_calls import evaluator_call, evaluator_call_over
+from sql.emit.duckdb.types import as_duckdb_interval, error, interval_key
 from sql.emit.state import Scope
-from sql.emit.time_templates import DUCKDB, native_to_char
+from sql.emit.time_templates import DUCKDB_TO_CHAR, native_to_char
 from sql.emit.zones import argument_zone, is_utc
 from sql.plan.nodes import Call, Expr
-from sql.plan.traverse import nodes
-from sql.types.datetime.extract_fields import known_field
-from sql.types.datetime.typmods import MOMENTS_ZERO
+from sql.plan.traverse import expression_nodes
+from sql.types.datetime.extract_fields import find_field_name
+from sql.types.datetime.typmods import POSTGRESQL_EPOCH_MICROS
 from sql.types.sql_type import SECONDS_DIGITS_MAX
 
 _SMALL: Final = 3
@@ -41,7 +41,7 @@ def _in_zone(zone: int, value: int, target: str) -> Callable[[Call, Scope], str]
 
     def emit(call: Call, scope: Scope) -> str:
         if not _is_utc(call, zone, scope):
-            return reference(call, scope)
+            return evaluator_call(call, scope)
         return f"cast(cast({scope.emit(call.args[value])} as timestamp) as {target})"
 
     return emit
@@ -53,7 +53,7 @@ def _session_cast(call: Call, scope: Scope) -> str:
 
 def _zoned_compare(call: Call, scope: Scope) -> str:
     if not _is_utc(call, 2, scope):
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     left, right = (f"cast({scope.emit(arg)} as timestamp)" for arg in call.args[:2])
     return f"{left} {call.function.name} {right}"
 
@@ -81,14 +81,15 @@ def _plus_interval(call: Call, scope: Scope) -> str:
     """Months first, then days, then time, as PostgreSQL adds them."""
     args = [scope.emit(arg) for arg in call.args]
     if call.function.zone and not _is_utc(call, 2, scope):
-        return reference(call, scope)
-    other = reference_over(call, args, scope)
+        return evaluator_call(call, scope)
+    other = evaluator_call_over(call, args, scope)
     time, interval = args[:2]
     if call.args[0].type.name == "interval":
         time, interval = interval, time
     x = f"cast({time} as timestamp)"
     near = f"year({x}) between 1 and 9999 and {_is_short(interval)}"
-    return f"case when {near} then {x} {call.function.name} {span(interval)} else {other} end"
+    native = f"{x} {call.function.name} {as_duckdb_interval(interval)}"
+    return f"case when {near} then {native} else {other} end"
 
 
 def _is_short(interval: str) -> str:
@@ -116,10 +117,10 @@ def _interval_product(call: Call, scope: Scope) -> str:
     """Each part by itself where the factor is whole; fractions of parts become smaller ones. The
     arguments are written eight times, so they must be small.
     """
-    if any(len(list(nodes(arg))) > _SMALL for arg in call.args):
-        return reference(call, scope)
+    if any(len(list(expression_nodes(arg))) > _SMALL for arg in call.args):
+        return evaluator_call(call, scope)
     args = [scope.emit(arg) for arg in call.args]
-    other = reference_over(call, args, scope)
+    other = evaluator_call_over(call, args, scope)
     x, factor = args if call.args[0].type.name == "interval" else args[::-1]
     # Beyond these bounds are infinities, what is out of range, and what a double does not hold.
     whole = (
@@ -153,13 +154,13 @@ def _date_trunc(call: Call, scope: Scope) -> str:
     field = _known_text(call.args[0], scope)
     zoned = call.type.name == "timestamptz"
     if field is None or (zoned and not _is_utc(call, 2, scope)):
-        return reference(call, scope)
-    name = known_field(field)
+        return evaluator_call(call, scope)
+    name = find_field_name(field)
     if name not in _TRUNCATED:
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     args = [scope.emit(arg) for arg in call.args]
     x = f"cast({args[1]} as timestamp)"
-    other = reference_over(call, args, scope)
+    other = evaluator_call_over(call, args, scope)
     return f"case when year({x}) between 1 and 9999 then date_trunc('{name}', {x}) else {other} end"
 
 
@@ -185,12 +186,12 @@ _FLOAT_FIELDS: Final = {
 def _extract(call: Call, scope: Scope) -> str:
     field_text = _known_text(call.args[0], scope)
     type_, args = call.args[1].type, [scope.emit(arg) for arg in call.args]
-    other = reference_over(call, args, scope)
+    other = evaluator_call_over(call, args, scope)
     if field_text is None or type_.name == "interval":
         return other
     if type_.name == "timestamptz" and not _is_utc(call, 2, scope):
         return other
-    field = known_field(field_text)
+    field = find_field_name(field_text)
     if field is None:
         # An error where there is a time to take it of.
         return other
@@ -221,7 +222,7 @@ def _to_timestamp(call: Call, scope: Scope) -> str:
         f"cast(({x} - cast('946684800' as double)) * cast('1000000' as double) as bigint)"
         " + 946684800000000"
     )
-    other = reference_over(call, [x], scope)
+    other = evaluator_call_over(call, [x], scope)
     # The years 1 to 9999, about.
     usual = f"{x} between -60000000000 and 250000000000"
     return f"case when {usual} then make_timestamptz({micros}) else {other} end"
@@ -230,13 +231,13 @@ def _to_timestamp(call: Call, scope: Scope) -> str:
 def _to_char(call: Call, scope: Scope) -> str:
     template = _known_text(call.args[1], scope)
     if template is None or (len(call.args) > 2 and not _is_utc(call, 2, scope)):
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     args = [scope.emit(arg) for arg in call.args]
     x = f"cast({args[0]} as timestamp)"
-    native = native_to_char(template, x, DUCKDB, scope.statement.string)
+    native = native_to_char(template, x, DUCKDB_TO_CHAR, scope.statement.string)
     if native is None:
-        return reference(call, scope)
-    other = reference_over(call, args, scope)
+        return evaluator_call(call, scope)
+    other = evaluator_call_over(call, args, scope)
     return f"case when year({x}) between 1 and 9999 then {native} else {other} end"
 
 
@@ -249,20 +250,22 @@ def _fit_time(call: Call, scope: Scope) -> str:
     if scale == 1:
         return x
     if call.type.name == "timetz":
-        return reference(call, scope)
+        return evaluator_call(call, scope)
     name, half = call.type.name, scale // 2
     if name == "time":
         return f"({x} + {half}) // {scale} * {scale}"
-    micros = f"(epoch_us({x}) - {MOMENTS_ZERO})"
+    micros = f"(epoch_us({x}) - {POSTGRESQL_EPOCH_MICROS})"
     later = f"({micros} + {half}) // {scale} * {scale}"
     earlier = f"({half} - {micros}) // {scale} * {scale}"
-    rounded = f"{MOMENTS_ZERO} + case when {micros} >= 0 then {later} else -({earlier}) end"
+    rounded = (
+        f"{POSTGRESQL_EPOCH_MICROS} + case when {micros} >= 0 then {later} else -({earlier}) end"
+    )
     return f"make_{name}({rounded})"
 
 
 SPECIALS: Final = {
     "fit_time": _fit_time,
-    "fit_interval": reference,
+    "fit_interval": evaluator_call,
     "to_char": _to_char,
     "to_instant": _in_zone(0, 1, "timestamptz"),
     "to_local": _in_zone(0, 1, "timestamp"),

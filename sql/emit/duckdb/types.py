@@ -15,8 +15,8 @@ from decimal import Decimal
 from typing import Final
 
 from sql.errors import SqlError, not_supported
-from sql.types.enums import kept_as
-from sql.types.sql_type import REGISTERED, Interval, SqlType, Value
+from sql.types.enums import storage_type_name
+from sql.types.sql_type import REG_TYPES, Interval, SqlType, Value
 
 ERROR_TAG: Final = "MERIDIAN:"
 """Messages of `error` in our templates are `MERIDIAN:<sqlstate>:<message>`."""
@@ -25,7 +25,7 @@ ENGINE: Final = "local"
 
 _NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "oid": "bigint",
-    **dict.fromkeys(REGISTERED, "bigint"),
+    **dict.fromkeys(REG_TYPES, "bigint"),
     "float4": "float", "float8": "double", "text": "varchar", "varchar": "varchar",
     "bpchar": "varchar", "name": "varchar", "char": "varchar", "unknown": "varchar",
     "uuid": "varchar",
@@ -43,7 +43,7 @@ def duckdb_type(type_: SqlType) -> str:
         return f"decimal({type_.precision},{type_.scale})"
     if (element := type_.element) is not None:
         return f"{duckdb_type(element)}[]"
-    return _NAMES[kept_as(type_.name)]
+    return _NAMES[storage_type_name(type_.name)]
 
 
 def literal(value: Value, type_: SqlType) -> str:
@@ -121,7 +121,7 @@ def array(items: Sequence[str], type_: SqlType) -> str:
     return f"cast(list_value({', '.join(items)}) as {duckdb_type(type_)})"
 
 
-def span(text: str) -> str:
+def as_duckdb_interval(text: str) -> str:
     """An interval as DuckDB adds it."""
     x = f"({text})"
     return f"(to_months({x}.months) + to_days({x}.days) + to_microseconds({x}.micros))"
@@ -145,12 +145,12 @@ def unsupported(what: str) -> SqlError:
     return not_supported(f"{what} on the {ENGINE} engine")
 
 
-def bound(variable: str, value: str, text: str) -> str:
+def bind_variable(variable: str, value: str, text: str) -> str:
     """A text over a variable, whose value is computed once."""
     return f"list_transform([{value}], lambda {variable}: {text})[1]"
 
 
-def bound_fields(variable: str, fields: Sequence[str], text: str) -> str:
+def bind_field_variables(variable: str, fields: Sequence[str], text: str) -> str:
     """The same over a struct of the fields `f0`, `f1` .. (`Scope.fields`)."""
     given = ", ".join(f"'f{at}': {field}" for at, field in enumerate(fields))
-    return bound(variable, f"{{{given}}}", text)
+    return bind_variable(variable, f"{{{given}}}", text)

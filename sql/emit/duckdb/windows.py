@@ -11,12 +11,18 @@ from typing import Final
 
 from sql.emit import running_windows
 from sql.emit.duckdb.aggregates import aggregate, order_by
-from sql.emit.duckdb.calls import reference_over
-from sql.emit.duckdb.types import duckdb_type, error, interval_key, span, unsupported
-from sql.emit.running_windows import Lists, frame_ends, is_folded
+from sql.emit.duckdb.evaluator_calls import evaluator_call_over
+from sql.emit.duckdb.types import as_duckdb_interval, duckdb_type, error, interval_key, unsupported
+from sql.emit.running_windows import WindowListSyntax, depends_on_addition_order, fold_inputs
 from sql.emit.state import Scope, Select
-from sql.emit.templates import sorted_by
-from sql.emit.windows import as_aggregate, check_offsets, known_argument, over, sees_frame
+from sql.emit.templates import sort_key_text
+from sql.emit.windows import (
+    as_aggregate,
+    check_offsets,
+    constant_argument,
+    depends_on_frame,
+    over_clause,
+)
 from sql.functions.table import FunctionKind
 from sql.plan.nodes import (
     Exclusion,
@@ -49,8 +55,8 @@ def _window(call: WindowCall, scope: Scope) -> str:
 def _clause(call: WindowCall, scope: Scope) -> str:
     """Its OVER."""
     check_offsets(call, scope)
-    wide = has_range_offset(call.frame) and sees_frame(call)
-    return over(
+    wide = has_range_offset(call.frame) and depends_on_frame(call)
+    return over_clause(
         call,
         scope,
         (lambda keys, inside: _wide_key(call, keys[0], inside)) if wide else order_by,
@@ -62,18 +68,18 @@ def _function(call: WindowCall, scope: Scope) -> str:
     name = call.function.name
     args = [scope.emit(arg) for arg in call.args]
     if name == "ntile":
-        return f"ntile({scope.statement.constant(known_argument(call, scope, 0), call.type)})"
+        return f"ntile({scope.statement.constant(constant_argument(call, scope, 0), call.type)})"
     if name == "nth_value" and scope.statement.known(call.args[1]) is None:
         failure = error("22016", "argument of nth_value must be greater than zero")
         args[1] = f"case when {args[1]} <= 0 then {failure} else {args[1]} end"
     elif name == "nth_value":
-        known_argument(call, scope, 1)
+        constant_argument(call, scope, 1)
     return f"{name}({', '.join(args)})"
 
 
 def _wide_key(call: WindowCall, key: SortKey, scope: Scope) -> str:
     wide = f"cast({scope.emit(key.expr)} as {_wide_type(call, key.expr.type)})"
-    return sorted_by(wide, key)
+    return sort_key_text(wide, key)
 
 
 def _wide_type(call: WindowCall, type_: SqlType) -> str:
@@ -88,7 +94,7 @@ def _wide_type(call: WindowCall, type_: SqlType) -> str:
 def _common_numeric(call: WindowCall) -> SqlType:
     ends = (call.frame.start, call.frame.end)
     offsets = [end.offset.type for end in ends if end.offset is not None]
-    return numeric.unify([call.order[0].expr.type, *offsets])
+    return numeric.unify_numeric_types([call.order[0].expr.type, *offsets])
 
 
 def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
@@ -104,7 +110,7 @@ def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
     if call.order[0].expr.type.name == "interval":
         raise unsupported("RANGE over intervals")
     if offset.type.name == "interval":
-        return span(text)
+        return as_duckdb_interval(text)
     return f"cast({text} as {_wide_type(call, call.order[0].expr.type)})"
 
 
@@ -130,15 +136,15 @@ def _checked(text: str, offset: Expr, frame: Frame) -> str:
 
 def windows(plan: Window, select: Select, scope: Scope) -> Select:
     """The rows of a SELECT with the plan's calls."""
-    return running_windows.windows(plan, select, scope, _LISTS)
+    return running_windows.emit_windows_by_lists(plan, select, scope, _LISTS)
 
 
 def _is_running(call: WindowCall, _plan: Window, _scope: Scope) -> bool:
-    return is_folded(call) and call.frame.exclusion is Exclusion.NO_OTHERS
+    return depends_on_addition_order(call) and call.frame.exclusion is Exclusion.NO_OTHERS
 
 
 def _taken(call: WindowCall, inside: Scope) -> dict[str, str]:
-    return frame_ends(call, inside, _clause)
+    return fold_inputs(call, inside, _clause)
 
 
 def _gathered(fields: Sequence[str], rows: str) -> str:
@@ -148,7 +154,7 @@ def _gathered(fields: Sequence[str], rows: str) -> str:
 
 def _folded(call: WindowCall, fields: Sequence[str], rows: str, scope: Scope) -> str:
     lists = [f"list_transform({rows}, lambda s: s.{field})" for field in fields]
-    return reference_over(call, lists, scope)
+    return evaluator_call_over(call, lists, scope)
 
 
 def _spread(rows: str, values: dict[str, str], scope: Scope) -> str:
@@ -156,4 +162,4 @@ def _spread(rows: str, values: dict[str, str], scope: Scope) -> str:
     return f"select unnest(r) as r, {made} from ({rows}) {scope.statement.alias()}"
 
 
-_LISTS: Final = Lists(_window, _clause, _is_running, _taken, _gathered, _folded, _spread)
+_LISTS: Final = WindowListSyntax(_window, _clause, _is_running, _taken, _gathered, _folded, _spread)

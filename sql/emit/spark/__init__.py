@@ -8,7 +8,7 @@
   expressions    `expressions` dispatches to `types`, `text`, `times`, `floats`, `decimals`,
                  `quotients`, `arrays`, `array_subqueries` and `single_row_subqueries`
   rows           `aggregates`, `windows`, `sets`
-  Python         `outside` and `outside_windows`: functions of Spark's Python workers, which compute
+  Python `worker_functions` and `worker_windows`: functions of Spark's Python workers, which compute
                  with the reference evaluator whatever Spark computes otherwise than PostgreSQL
 
 `compute.spark` runs the statements; only `compute` imports this package. It may not import

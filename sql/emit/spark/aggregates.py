@@ -12,17 +12,23 @@ INVARIANTS
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sql.emit.enums import extreme_of, place
-from sql.emit.spark.arrays import native, ordered
-from sql.emit.spark.outside import NOT_SUPPORTED, Refused, aggregated
+from sql.emit.enums import enum_min_or_max, label_position
+from sql.emit.spark.arrays import array_sort_text, compares_natively
 from sql.emit.spark.quotients import quotient
 from sql.emit.spark.types import error, interval_key, spark_type, unsupported
+from sql.emit.spark.worker_functions import NOT_SUPPORTED, NotComputable, aggregate_in_worker
 from sql.emit.state import Scope
-from sql.emit.templates import FAR, Around, described, filled, sorted_by
+from sql.emit.templates import (
+    OVERFLOWING_DISTANCE,
+    AggregateSurroundings,
+    fill_template,
+    function_description,
+    sort_key_text,
+)
 from sql.errors import SqlError
-from sql.plan.bpchar_calls import trimmed
+from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.nodes import Aggregate, SortKey
-from sql.rewrite.guard_expressions import filtered
+from sql.rewrite.guard_expressions import with_guarded_arguments
 from sql.types.enums import is_enum
 from sql.types.sql_type import computed_numeric
 
@@ -31,46 +37,48 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     """The text of an aggregate call, cast to its type. `over`: the text of its window."""
     try:
         text = _native(call, scope, over)
-    except Refused:
+    except NotComputable:
         raise
     except SqlError as error:
         if error.sqlstate != NOT_SUPPORTED or call.function.duckdb is None:
             # The evaluator has what an engine has.
             raise
-        text = aggregated(call, scope, over)
+        text = aggregate_in_worker(call, scope, over)
     return f"cast({text} as {spark_type(call.type)})"
 
 
 def _native(call: Aggregate, scope: Scope, over: str) -> str:
     template = call.function.spark
     if template is None:
-        raise unsupported(described(call.function))
-    if call.distinct and not all(native(arg.type) or is_enum(arg.type.name) for arg in call.args):
+        raise unsupported(function_description(call.function))
+    if call.distinct and not all(
+        compares_natively(arg.type) or is_enum(arg.type.name) for arg in call.args
+    ):
         raise unsupported("DISTINCT of values like these")
     # Spark computes what is to be DISTINCT, or what two calls share, before it looks at FILTER.
-    call = filtered(call, by_overflow=call.distinct)
+    call = with_guarded_arguments(call, by_overflow=call.distinct)
     where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
-    around = Around("distinct " if call.distinct else "", where + over, bool(over))
+    around = AggregateSurroundings("distinct " if call.distinct else "", where + over, bool(over))
     if template.startswith("@"):
         return _SPECIALS[template[1:]](call, scope, around)
     if call.distinct and len(call.args) > 1:
         raise unsupported("DISTINCT of several values")
-    return around.of(filled(template, [scope.emit(arg) for arg in call.args], error))
+    return around.of(fill_template(template, [scope.emit(arg) for arg in call.args], error))
 
 
-def _sum(call: Aggregate, scope: Scope, around: Around) -> str:
+def _sum(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     x = f"cast({scope.emit(call.args[0])} as decimal(38,{call.type.scale}))"
     return around.of(f"sum({x})")
 
 
-def _only_value(call: Aggregate, scope: Scope, around: Around) -> str:
+def _only_value(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     several = error("21000", "more than one row returned by a subquery used as an expression")
     # first() and any_value() would be volatile for Spark.
     row = around.of(f"max_by({scope.emit(call.args[0])}, 1)")
     return f"case when {around.of('count(1)')} > 1L then {several} else {row} end"
 
 
-def _average(call: Aggregate, scope: Scope, around: Around) -> str:
+def _average(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     x, type_ = scope.emit(call.args[0]), call.args[0].type
     scale = (type_.scale or 0) if type_.name == "numeric" else 0
     total = around.of(f"sum(cast({x} as decimal(38,{scale})))")
@@ -81,7 +89,7 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     return quotient((total, types[0]), (rows, types[1]), scope)
 
 
-def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
+def _float_sum(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """An infinity that no input is is an overflow; the sum of -0 alone is -0."""
     if call.order or call.distinct:
         raise unsupported("a sum in an order")
@@ -98,13 +106,13 @@ def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
     return f"case {overflow} when {inputs} = 0 then double('-0.0') else {total} end"
 
 
-def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
+def _float_average(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """An overflow of the sum, or of the square of a distance, which PostgreSQL sums up as well."""
     if call.order or call.distinct:
         raise unsupported("an average in an order")
     x = f"cast({scope.emit(call.args[0])} as double)"
     total, least, greatest = (around.of(f"{name}({x})") for name in ("avg", "min", "max"))
-    far = f"{greatest} - {least} > {FAR}D"
+    far = f"{greatest} - {least} > {OVERFLOWING_DISTANCE}D"
     failure = error("22003", "value out of range: overflow")
     infinite = "double('Infinity')"
     return (
@@ -113,7 +121,7 @@ def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
     )
 
 
-def _deviation(call: Aggregate, scope: Scope, around: Around) -> str:
+def _deviation(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """By PostgreSQL's recurrence over all rows, which has its own last digits; so have windows
     (`running_windows.py`), but for those of a subquery that refers to the rows outside.
     """
@@ -125,7 +133,7 @@ def _deviation(call: Aggregate, scope: Scope, around: Around) -> str:
     return around.of(f"{name}(cast({scope.emit(call.args[0])} as double))")
 
 
-def _string_agg(call: Aggregate, scope: Scope, around: Around) -> str:
+def _string_agg(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     delimiter = scope.statement.known(call.args[1])
     if delimiter is None:
         raise unsupported("string_agg with a computed delimiter")
@@ -143,7 +151,7 @@ def _string_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     return f"array_join(nullif({values}, cast(array() as array<string>)), {separator})"
 
 
-def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
+def _array_agg(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """All values, NULL too, which Spark's own function would leave out."""
     x = scope.emit(call.args[0])
     if call.distinct:
@@ -155,10 +163,10 @@ def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     return f"nullif({found}, cast(array() as {spark_type(call.type)}))"
 
 
-def _distinct_values(call: Aggregate, x: str, around: Around) -> str:
+def _distinct_values(call: Aggregate, x: str, around: AggregateSurroundings) -> str:
     """The values and NULL, sorted: without ORDER BY, too, as DISTINCT sorts them in PostgreSQL."""
     type_ = call.args[0].type
-    if not native(type_) or type_.name in ("float4", "float8"):
+    if not compares_natively(type_) or type_.name in ("float4", "float8"):
         # Of floats, sets make 0 of -0.
         raise unsupported("array_agg of distinct values like these")
     descending, nulls_first = (
@@ -171,7 +179,12 @@ def _distinct_values(call: Aggregate, x: str, around: Around) -> str:
 
 
 def _sorted_values(
-    order: Sequence[SortKey], x: str, scope: Scope, around: Around, *, nulls: bool = False
+    order: Sequence[SortKey],
+    x: str,
+    scope: Scope,
+    around: AggregateSurroundings,
+    *,
+    nulls: bool = False,
 ) -> str:
     """The values as a sorted array. Not WITHIN GROUP: beside two sets of DISTINCT arguments it
     makes Spark's planner fail.
@@ -193,7 +206,7 @@ def _sorted_values(
     return f"transform({found}, v -> v.x)"
 
 
-def _any_value(call: Aggregate, scope: Scope, around: Around) -> str:
+def _any_value(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     x = scope.emit(call.args[0])
     if call.distinct:
         # DISTINCT sorts in PostgreSQL, so that it is the least one.
@@ -205,34 +218,34 @@ def _any_value(call: Aggregate, scope: Scope, around: Around) -> str:
 
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     """ORDER BY keys with their NULL order."""
-    return ", ".join(sorted_by(_key_text(key, scope), key) for key in keys)
+    return ", ".join(sort_key_text(_key_text(key, scope), key) for key in keys)
 
 
 def _key_text(key: SortKey, scope: Scope) -> str:
     if is_enum(key.expr.type.name):
-        return place(scope.emit(key.expr), key.expr.type, scope)
+        return label_position(scope.emit(key.expr), key.expr.type, scope)
     text = scope.key(key.expr, "ordering by")
-    return text if key.expr.type.element is None else ordered(text, key.expr.type)
+    return text if key.expr.type.element is None else array_sort_text(text, key.expr.type)
 
 
-def _interval_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
+def _interval_extreme(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     x = scope.emit(call.args[0])
     function = "max_by" if call.function.name == "max" else "min_by"
     return f"{function}({x}, {interval_key(x)}){around.behind}"
 
 
-def _char_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
+def _char_extreme(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     x, name = call.args[0], call.function.name
     if not x.type.has_blanks:
         return around.of(f"{name}({scope.emit(x)})")
-    return around.of(f"{name}_by({scope.emit(x)}, {scope.emit(trimmed(x))})")
+    return around.of(f"{name}_by({scope.emit(x)}, {scope.emit(trim_bpchar(x))})")
 
 
-def _enum_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
-    return f"{extreme_of(call, scope, ('min_by', 'max_by'))}{around.behind}"
+def _enum_extreme(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
+    return f"{enum_min_or_max(call, scope, ('min_by', 'max_by'))}{around.behind}"
 
 
-_SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, Around], str]]] = {
+_SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, AggregateSurroundings], str]]] = {
     "sum": _sum,
     "array_agg": _array_agg,
     "interval_extreme": _interval_extreme,

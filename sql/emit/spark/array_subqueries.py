@@ -29,7 +29,7 @@ from sql.plan.nodes import (
 from sql.rewrite.aggregate_order import ordered_rows
 
 
-def gathered(expr: Subquery) -> Expr:
+def array_subquery_as_aggregate(expr: Subquery) -> Expr:
     """The same value as an aggregate."""
     (column,) = output_columns(expr.plan)
     plan, value, order = _ordered(expr.plan, ColumnRef(column.id, column.type))

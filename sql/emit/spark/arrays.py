@@ -9,24 +9,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sql.emit.enums import known_span
-from sql.emit.spark.outside import sort_key
+from sql.emit.enums import enum_range_of_constants
 from sql.emit.spark.types import array, error, interval_key, spark_type, unsupported
+from sql.emit.spark.worker_functions import jsonb_sort_key_call
 from sql.emit.state import Scope
-from sql.emit.templates import described, filled
-from sql.plan.array_calls import compared_element, converted_element, element_type
-from sql.plan.bpchar_calls import trimmed
+from sql.emit.templates import fill_template, function_description
+from sql.plan.array_calls import cast_element, compare_element, element_type
+from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.nodes import AnyAll, Call, Const, Expr
 from sql.plan.traverse import has_subquery
 from sql.types.enums import is_enum
-from sql.types.sql_type import REGISTERED, SqlType, Value
+from sql.types.sql_type import REG_TYPES, SqlType, Value
 
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
         "bpchar", "name", "char", "uuid", "bytea", "date", "time", "timetz", "timestamp",
         "timestamptz",
-        "unknown", "void", *REGISTERED,
+        "unknown", "void", *REG_TYPES,
     }
 )  # fmt: skip
 """Types that Spark compares as PostgreSQL does."""
@@ -72,7 +72,7 @@ _COMPARING: Final[dict[str, str]] = {
 """Templates that compare elements."""
 
 
-def native(type_: SqlType) -> bool:
+def compares_natively(type_: SqlType) -> bool:
     """Whether Spark compares and groups values of the type as PostgreSQL does (A1)."""
     return (type_.element or type_).name in _NATIVE and not type_.has_blanks
 
@@ -80,32 +80,32 @@ def native(type_: SqlType) -> bool:
 def key(expr: Expr, scope: Scope) -> str | None:
     """The text that Spark compares instead of a value, to see whether it is equal."""
     if expr.type.has_blanks:
-        return scope.emit(trimmed(expr))
-    if native(expr.type) or is_enum(expr.type.name):
+        return scope.emit(trim_bpchar(expr))
+    if compares_natively(expr.type) or is_enum(expr.type.name):
         return scope.emit(expr)
     if expr.type.name == "jsonb":
-        return scope.emit(sort_key(expr))
+        return scope.emit(jsonb_sort_key_call(expr))
     return interval_key(scope.emit(expr)) if expr.type.name == "interval" else None
 
 
-def ordered(text: str, type_: SqlType) -> str:
+def array_sort_text(text: str, type_: SqlType) -> str:
     """A text that sorts as the array does (A1)."""
-    if not native(type_) and not type_.has_blanks:
+    if not compares_natively(type_) and not type_.has_blanks:
         raise unsupported(f"ordering by {type_.name}")
     return f"transform({text}, v -> struct(v is null, v))"
 
 
 def _function(call: Call, scope: Scope) -> str:
     template = _TEMPLATES.get(call.function.id)
-    if template is None and native(call.args[0].type):
+    if template is None and compares_natively(call.args[0].type):
         template = _COMPARING.get(call.function.id)
     if template is None:
-        raise unsupported(described(call.function))
+        raise unsupported(function_description(call.function))
     if "->" in template:
         _check_subqueries(call.args)
         scope = replace(scope, in_lambda=True)
     text = template.replace("{E}", f"cast(array() as {spark_type(call.type)})")
-    return filled(text, [scope.emit(arg) for arg in call.args], error)
+    return fill_template(text, [scope.emit(arg) for arg in call.args], error)
 
 
 def _check_subqueries(args: Sequence[Expr]) -> None:
@@ -116,11 +116,11 @@ def _check_subqueries(args: Sequence[Expr]) -> None:
 
 def _compare(call: Call, scope: Scope) -> str:
     type_ = call.args[0].type
-    if not native(type_):
+    if not compares_natively(type_):
         raise unsupported(f"comparing values of type {type_.name}")
     left, right = (scope.emit(arg) for arg in call.args)
     if call.function.name not in ("=", "<>"):
-        left, right = ordered(left, type_), ordered(right, type_)
+        left, right = array_sort_text(left, type_), array_sort_text(right, type_)
     return f"{left} {call.function.name} {right}"
 
 
@@ -129,7 +129,8 @@ def _compare_jsonb(call: Call, scope: Scope) -> str:
     left, right = call.args
     if any(scope.statement.known(side) is not None for side in call.args):
         raise unsupported("comparing a jsonb with a constant")
-    return f"{scope.emit(sort_key(left))} {call.function.name} {scope.emit(sort_key(right))}"
+    first, second = (scope.emit(jsonb_sort_key_call(side)) for side in (left, right))
+    return f"{first} {call.function.name} {second}"
 
 
 def _items(call: Call, scope: Scope) -> str:
@@ -140,7 +141,7 @@ def _map(call: Call, scope: Scope) -> str:
     """A conversion of every element."""
     _check_subqueries(call.args)
     name, element, inside = scope.element(element_type(call.args[0].type))
-    body = inside.emit(converted_element(call, element))
+    body = inside.emit(cast_element(call, element))
     return f"transform({scope.emit(call.args[0])}, {name} -> {body})"
 
 
@@ -151,7 +152,7 @@ def any_all(expr: AnyAll, scope: Scope) -> str:
         return _over_known(expr, known[0], scope)
     _check_subqueries(expr.args)
     name, element, inside = scope.element(element_type(expr.args[1].type))
-    body = inside.emit(compared_element(expr, element))
+    body = inside.emit(compare_element(expr, element))
     function = "forall" if expr.all else "exists"
     return f"{function}({scope.emit(expr.args[1])}, {name} -> {body})"
 
@@ -164,11 +165,15 @@ def _over_known(expr: AnyAll, items: Value, scope: Scope) -> str:
         return "true" if expr.all else "false"
     element = element_type(expr.args[1].type)
     wanted = "<>" if expr.all else "="
-    if expr.function.name == wanted and element.name == expr.args[0].type.name and native(element):
+    if (
+        expr.function.name == wanted
+        and element.name == expr.args[0].type.name
+        and compares_natively(element)
+    ):
         word = "not in" if expr.all else "in"
         texts = ", ".join(scope.statement.constant(item, element) for item in items)
         return f"({scope.emit(expr.args[0])} {word} ({texts}))"
-    parts: list[Expr] = [compared_element(expr, Const(item, element)) for item in items]
+    parts: list[Expr] = [compare_element(expr, Const(item, element)) for item in items]
     return "(" + (" and " if expr.all else " or ").join(scope.emit(part) for part in parts) + ")"
 
 
@@ -198,7 +203,7 @@ def _from_string(call: Call, scope: Scope) -> str:
 
 
 def _enum_span(call: Call, scope: Scope) -> str:
-    found = known_span(call, scope)
+    found = enum_range_of_constants(call, scope)
     if found is None:
         raise unsupported("enum_range() of these bounds")
     return found

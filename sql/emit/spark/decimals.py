@@ -13,9 +13,9 @@ Not here: quotients (`spark/quotients.py`).
 from collections.abc import Callable
 from typing import Final
 
-from sql.emit.quotient_levels import is_rounded_product, shown
+from sql.emit.quotient_levels import is_rounded_product, without_widening_cast
 from sql.emit.spark.quotients import quotient
-from sql.emit.spark.types import bound, error, spark_type, unsupported
+from sql.emit.spark.types import bind_variable, error, spark_type, unsupported
 from sql.emit.state import Scope
 from sql.plan.nodes import Call
 from sql.plan.traverse import has_subquery, is_volatile_expression
@@ -28,7 +28,9 @@ _POWER_EXACT: Final = 22
 
 
 def _divide(call: Call, scope: Scope) -> str:
-    left, right = ((scope.emit(arg), arg.type) for arg in (shown(call.args[0]), call.args[1]))
+    left, right = (
+        (scope.emit(arg), arg.type) for arg in (without_widening_cast(call.args[0]), call.args[1])
+    )
     return quotient(left, right, scope)
 
 
@@ -113,7 +115,7 @@ def _float_to_numeric(call: Call, scope: Scope) -> str:
 def _named(text: str, scope: Scope, use: Callable[[str], str]) -> str:
     """What `use` makes of a name for the value of this text."""
     name = scope.variable()
-    return bound(name, text, use(name))
+    return bind_variable(name, text, use(name))
 
 
 def _rounded_text(x: str, digits: int, scope: Scope) -> str:

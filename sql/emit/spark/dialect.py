@@ -11,19 +11,19 @@ from typing import Final
 
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.plans import emit_plan
-from sql.emit.recursion_rounds import emit_in_rounds
+from sql.emit.recursion_rounds import emit_with_iterations
 from sql.emit.spark.aggregates import aggregate, order_by
 from sql.emit.spark.arrays import key
 from sql.emit.spark.expressions import expression
-from sql.emit.spark.outside import OwnSubquery
 from sql.emit.spark.passes import SPARK_PASSES, WORKER_PASSES
 from sql.emit.spark.sets import set_scan, sets_beside
 from sql.emit.spark.types import HINT, array, error, literal
 from sql.emit.spark.windows import windows
+from sql.emit.spark.worker_functions import UncorrelatedSubqueryRefused
 from sql.emit.state import Dialect
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.traverse import conjuncts
-from sql.rewrite.guards.guard_where_conditions import guarded_parts
+from sql.rewrite.guards.guard_where_conditions import guarded_where_conditions
 from sql.rewrite.passes import apply_passes
 from sql.types.sql_type import Value
 
@@ -42,7 +42,9 @@ def emit(
     Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
     only.
     """
-    return emit_in_rounds(plan, relations, parameters, _emit, _SPARK.unsupported, prefix=prefix)
+    return emit_with_iterations(
+        plan, relations, parameters, _emit, _SPARK.unsupported, prefix=prefix
+    )
 
 
 def _emit(
@@ -52,7 +54,7 @@ def _emit(
     plan = apply_passes(plan, SPARK_PASSES)
     try:
         return emit_plan(plan, relations, parameters, _SPARK)
-    except OwnSubquery:
+    except UncorrelatedSubqueryRefused:
         return emit_plan(apply_passes(plan, WORKER_PASSES), relations, parameters, _SPARK)
 
 
@@ -73,7 +75,7 @@ _SPARK: Final = Dialect(
     windows=windows,
     order_by=order_by,
     on=lambda _join, condition: conjuncts(condition),
-    where=guarded_parts,
+    where=guarded_where_conditions,
     values=_values,
     error=error,
     set_scan=set_scan,

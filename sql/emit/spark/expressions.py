@@ -5,7 +5,7 @@ INVARIANTS
   X2  every call is cast to the Spark type of its result, except booleans
       and text.
   X3  an expression without a template, or refused by it, is computed by the reference evaluator in
-      Python workers (`outside.py`).
+      Python workers (`worker_functions.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,21 +13,21 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit import enums
-from sql.emit.in_subqueries import counted
-from sql.emit.limits import is_first_row
-from sql.emit.repeated_arguments import written
+from sql.emit.in_subqueries import in_by_count
+from sql.emit.limits import is_correlated_single_row
+from sql.emit.repeated_arguments import write_call
 from sql.emit.spark import arrays as spark_arrays
 from sql.emit.spark import decimals as spark_decimals
 from sql.emit.spark import floats as spark_floats
 from sql.emit.spark import text as spark_text
 from sql.emit.spark import times as spark_times
-from sql.emit.spark.array_subqueries import gathered
-from sql.emit.spark.outside import or_outside
-from sql.emit.spark.single_row_subqueries import of_one_row
-from sql.emit.spark.types import bound, error, spark_type, unsupported
+from sql.emit.spark.array_subqueries import array_subquery_as_aggregate
+from sql.emit.spark.single_row_subqueries import single_row_condition
+from sql.emit.spark.types import bind_variable, error, spark_type, unsupported
+from sql.emit.spark.worker_functions import native_or_in_worker
 from sql.emit.state import DEPTH_MAX, TEXT_MAX, Scope
-from sql.emit.templates import described, filled
-from sql.errors import stack_depth
+from sql.emit.templates import fill_template, function_description
+from sql.errors import statement_too_complex
 from sql.plan.nodes import (
     AnyAll,
     BoolOp,
@@ -48,21 +48,21 @@ from sql.plan.nodes import (
     SubqueryKind,
     output_columns,
 )
-from sql.plan.renumbering import columns_of, free_columns
+from sql.plan.renumbering import expression_columns, free_columns
 from sql.plan.traverse import has_subquery, is_volatile_plan, scans
 from sql.rewrite.failure_analysis import plan_may_fail
-from sql.rewrite.outer_and_subquery_conditions import is_mixed
-from sql.rewrite.trivial_scalar_subqueries import only_value
-from sql.types.enums import is_enum, kept_as
+from sql.rewrite.outer_and_subquery_conditions import has_outer_and_subquery_condition
+from sql.rewrite.trivial_scalar_subqueries import trivial_subquery_value
+from sql.types.enums import is_enum, storage_type_name
 from sql.types.sql_type import SqlType
 
 Special = Callable[[Call, Scope], str]
 
 SPECIALS: Final[dict[str, Special]] = {
-    "checked": enums.checked,
-    "enum_bound": enums.bound,
-    "enum_compare": enums.compared,
-    "enum_range": enums.spanned,
+    "checked": enums.domain_value_or_error,
+    "enum_bound": enums.enum_first_or_last,
+    "enum_compare": enums.compare_enums,
+    "enum_range": enums.enum_range_of_type,
     **spark_arrays.SPECIALS,
     **spark_floats.SPECIALS,
     **spark_decimals.SPECIALS,
@@ -84,11 +84,11 @@ def expression(expr: Expr, scope: Scope) -> str:
     statement = scope.statement
     statement.depth += 1
     if statement.depth > DEPTH_MAX:
-        raise stack_depth()
-    text = or_outside(expr, scope, _expression)
+        raise statement_too_complex()
+    text = native_or_in_worker(expr, scope, _expression)
     statement.depth -= 1
     if len(text) > TEXT_MAX:
-        raise stack_depth()
+        raise statement_too_complex()
     return text
 
 
@@ -117,7 +117,7 @@ def _expression(expr: Expr, scope: Scope) -> str:
         case Coalesce():
             return f"coalesce({_list(expr.args, inner)})"
         case Extreme() if is_enum(expr.type.name):
-            return _typed(enums.extreme(expr, inner), expr.type)
+            return _typed(enums.enum_greatest_or_least(expr, inner), expr.type)
         case Extreme():
             return _extreme(expr, inner)
         case InList():
@@ -135,12 +135,16 @@ def _list(exprs: Sequence[Expr], scope: Scope) -> str:
 
 
 def _typed(text: str, type_: SqlType) -> str:
-    return f"({text})" if kept_as(type_.name) in _CLOSED else f"cast({text} as {spark_type(type_)})"
+    return (
+        f"({text})"
+        if storage_type_name(type_.name) in _CLOSED
+        else f"cast({text} as {spark_type(type_)})"
+    )
 
 
 def _comparable(type_: SqlType) -> None:
     """Intervals compare by a sum of their fields, jsonb by what it holds: Spark knows neither."""
-    if not spark_arrays.native(type_):
+    if not spark_arrays.compares_natively(type_):
         raise unsupported(f"comparing values of type {type_.name} here")
 
 
@@ -168,7 +172,7 @@ def _extreme(expr: Extreme, scope: Scope) -> str:
 
 def _extreme_of_arrays(expr: Extreme, scope: Scope) -> str:
     """Spark orders NULL elements first."""
-    row = f"struct({spark_arrays.ordered('a', expr.type)} as k, a as v)"
+    row = f"struct({spark_arrays.array_sort_text('a', expr.type)} as k, a as v)"
     rows = f"transform(array({_list(expr.args, scope)}), a -> {row})"
     chosen = "array_max" if expr.greatest else "array_min"
     return f"{chosen}(filter({rows}, r -> r.v is not null)).v"
@@ -176,23 +180,23 @@ def _extreme_of_arrays(expr: Extreme, scope: Scope) -> str:
 
 def _call(call: Call, scope: Scope) -> str:
     if any(map(has_subquery, call.args)):
-        # None is computed once over a variable (O3 of `outside.py`).
+        # None is computed once over a variable (O3 of `worker_functions.py`).
         return _by_template(call, scope)
-    return written(call, scope, _by_template, _bound)
+    return write_call(call, scope, _by_template, _bound)
 
 
 def _by_template(call: Call, scope: Scope) -> str:
     template = call.function.spark
     if template is None:
-        raise unsupported(described(call.function))
+        raise unsupported(function_description(call.function))
     if template.startswith("@"):
         return _typed(SPECIALS[template[1:]](call, scope), call.type)
-    return _typed(filled(template, [scope.emit(arg) for arg in call.args], error), call.type)
+    return _typed(fill_template(template, [scope.emit(arg) for arg in call.args], error), call.type)
 
 
 def _bound(name: str, fields: Sequence[str], body: str) -> str:
     given = ", ".join(f"'f{at}', {text}" for at, text in enumerate(fields))
-    return bound(name, f"named_struct({given})", body)
+    return bind_variable(name, f"named_struct({given})", body)
 
 
 # --- subqueries --------------------------------------------------------------------------------
@@ -203,15 +207,15 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
         # Sessions allow them in the arguments of lambdas; in a lambda Spark has no join for them.
         raise unsupported("a subquery in a function of an array's elements")
     inner = replace(scope, filtering=False)
-    alone = only_value(expr)
+    alone = trivial_subquery_value(expr)
     if alone is not None:
         return inner.emit(alone)
     if expr.kind is SubqueryKind.ARRAY:
-        return inner.emit(gathered(expr))
+        return inner.emit(array_subquery_as_aggregate(expr))
     as_condition = scope.filtering and expr.kind in _CONDITIONS and not _is_value(expr)
     if not as_condition:
         _check_volatile(expr.plan)
-    if (of_row := of_one_row(expr)) is not None:
+    if (of_row := single_row_condition(expr)) is not None:
         return inner.emit(of_row)
     query = scope.subplan(expr.plan, inner)
     match expr.kind:
@@ -225,11 +229,11 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
             for arg in expr.args:
                 if not is_enum(arg.type.name):
                     _comparable(arg.type)
-                if not scope.nearest.issuperset(columns_of(arg)):
+                if not scope.nearest.issuperset(expression_columns(arg)):
                     raise unsupported("IN over columns of a query further out")
             if not as_condition:
                 # Spark knows IN as a condition only.
-                return counted(expr, inner, query)
+                return in_by_count(expr, inner, query)
             left = _list(expr.args, inner)
             left = left if len(expr.args) == 1 else f"({left})"
             return f"({left} {expr.kind.value} ({query}))"
@@ -240,7 +244,7 @@ def _is_value(expr: Subquery) -> bool:
 
     The join that Spark makes of IN computes what it looks in of all rows.
     """
-    if is_mixed(expr.plan):
+    if has_outer_and_subquery_condition(expr.plan):
         return True
     fails = expr.kind in _IN and plan_may_fail(expr.plan, by_overflow=False)
     return fails and bool(free_columns(expr.plan))
@@ -250,7 +254,7 @@ def _only_row(plan: Plan, query: str, scope: Scope) -> str | None:
     """The first row for a row outside as an aggregate: that there is but one Spark does not see in
     a row's number, and where it counts the rows it has no join by the key but of small tables.
     """
-    if not is_first_row(plan, scope):
+    if not is_correlated_single_row(plan, scope):
         return None
     alias, (column,) = scope.statement.alias(), output_columns(plan)
     # first() and any_value() would be volatile for Spark.

@@ -8,54 +8,54 @@ leaves the rest to.
 from functools import partial
 from typing import Final
 
-from sql.rewrite.aggregate_order import with_inherited_order
-from sql.rewrite.guards.guard_branch_subqueries import with_guarded_branches
-from sql.rewrite.guards.guard_by_outer_conditions import guarded_by_outer
-from sql.rewrite.guards.guard_filtered_aggregates import with_filtered_arguments
-from sql.rewrite.guards.guard_lag_lead_defaults import with_asked_defaults
-from sql.rewrite.guards.guard_where_subqueries import with_guarded_conditions
-from sql.rewrite.guards.hoist_subquery_conditions import with_condition_columns
-from sql.rewrite.guards.lazy_init_plans import run_if_asked
-from sql.rewrite.guards.opaque_join_keys import with_hidden_keys
-from sql.rewrite.guards.pull_up_failing_outputs import with_pulled_up
-from sql.rewrite.guards.restrict_to_outer_keys import with_asked_keys
-from sql.rewrite.guards.scalar_subquery_aggregates import with_only_rows
-from sql.rewrite.negative_zero import with_outer_zeros
+from sql.rewrite.aggregate_order import inherit_aggregate_order
+from sql.rewrite.guards.aggregate_scalar_subqueries import aggregate_scalar_subqueries
+from sql.rewrite.guards.guard_branch_subqueries import guard_branch_subqueries
+from sql.rewrite.guards.guard_by_outer_conditions import guard_by_outer_conditions
+from sql.rewrite.guards.guard_filtered_aggregates import guard_filtered_aggregates
+from sql.rewrite.guards.guard_lag_lead_defaults import guard_lag_lead_defaults
+from sql.rewrite.guards.guard_where_subqueries import guard_where_subqueries
+from sql.rewrite.guards.hide_join_keys import hide_join_keys
+from sql.rewrite.guards.hoist_subquery_conditions import hoist_subquery_conditions
+from sql.rewrite.guards.lazy_init_plans import lazy_init_plans
+from sql.rewrite.guards.pull_up_failing_outputs import pull_up_failing_outputs
+from sql.rewrite.guards.restrict_to_outer_keys import restrict_to_outer_keys
+from sql.rewrite.negative_zero import preserve_negative_zero
 from sql.rewrite.passes import Pass
-from sql.rewrite.subqueries.carry_outer_columns import with_carried_columns
-from sql.rewrite.subqueries.count_bug import with_counted_rows
-from sql.rewrite.subqueries.hoist_join_key_subqueries import with_key_columns
-from sql.rewrite.subqueries.hoist_uncorrelated_values import with_own_values
-from sql.rewrite.subqueries.hoist_window_subqueries import with_asked_windows
-from sql.rewrite.subqueries.join_condition_subqueries import with_joined_subqueries
-from sql.rewrite.subqueries.place_join_conditions import with_placed_conditions
-from sql.rewrite.volatile_calls import called_once
+from sql.rewrite.subqueries.carry_outer_columns import carry_outer_columns
+from sql.rewrite.subqueries.count_bug import fix_count_bug_by_count
+from sql.rewrite.subqueries.hoist_join_key_subqueries import hoist_join_key_subqueries
+from sql.rewrite.subqueries.hoist_uncorrelated_values import hoist_uncorrelated_values
+from sql.rewrite.subqueries.hoist_window_subqueries import hoist_window_subqueries
+from sql.rewrite.subqueries.move_join_condition_subqueries import move_join_condition_subqueries
+from sql.rewrite.subqueries.place_join_conditions import place_join_conditions
+from sql.rewrite.volatile_calls import evaluate_once
 
 SPARK_PASSES: Final[tuple[Pass, ...]] = (
-    with_inherited_order,
-    called_once,
-    with_pulled_up,
-    partial(with_joined_subqueries, only_failing=False),
-    run_if_asked,
-    with_asked_defaults,
-    partial(with_filtered_arguments, by_overflow=False),
-    with_only_rows,
-    with_guarded_conditions,
-    with_hidden_keys,
-    with_asked_keys,
-    partial(with_asked_windows, filters=True),
-    partial(with_condition_columns, for_spark=True),
-    guarded_by_outer,
-    partial(with_guarded_branches, by_key=True),
-    with_counted_rows,
-    with_outer_zeros,
-    with_placed_conditions,
-    with_carried_columns,
-    with_key_columns,
+    inherit_aggregate_order,
+    evaluate_once,
+    pull_up_failing_outputs,
+    partial(move_join_condition_subqueries, only_failing=False),
+    lazy_init_plans,
+    guard_lag_lead_defaults,
+    partial(guard_filtered_aggregates, by_overflow=False),
+    aggregate_scalar_subqueries,
+    guard_where_subqueries,
+    hide_join_keys,
+    restrict_to_outer_keys,
+    partial(hoist_window_subqueries, filters=True),
+    partial(hoist_subquery_conditions, for_spark=True),
+    guard_by_outer_conditions,
+    partial(guard_branch_subqueries, by_key=True),
+    fix_count_bug_by_count,
+    preserve_negative_zero,
+    place_join_conditions,
+    carry_outer_columns,
+    hoist_join_key_subqueries,
     # Those between may have written a volatile call twice.
-    called_once,
+    evaluate_once,
 )
 """Run for every plan."""
 
-WORKER_PASSES: Final[tuple[Pass, ...]] = (with_own_values, called_once)
+WORKER_PASSES: Final[tuple[Pass, ...]] = (hoist_uncorrelated_values, evaluate_once)
 """Run behind them if a function of Spark's Python workers would get an uncorrelated subquery."""

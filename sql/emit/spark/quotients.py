@@ -16,10 +16,10 @@ INVARIANTS
 
 from typing import Final
 
-from sql.emit.quotient_levels import Texts, leveled
-from sql.emit.spark.types import bound, spark_type, unsupported
+from sql.emit.quotient_levels import QuotientTexts, quotient_by_level
+from sql.emit.spark.types import bind_variable, spark_type, unsupported
 from sql.emit.state import Scope
-from sql.types.division_scale import GROUP
+from sql.types.division_scale import DIGITS_PER_GROUP
 from sql.types.sql_type import NUMERIC, NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT, SqlType
 
 _DIGITS_MAX: Final = NUMERIC_PRECISION_MAX - NUMERIC_SCALE_DEFAULT
@@ -48,15 +48,15 @@ def quotient(left: tuple[str, SqlType], right: tuple[str, SqlType], scope: Scope
         other = _large_quotient(operands, types, scope)
         text = f"case when {' or '.join(large)} then {other} else {text} end"
     signed = f"{text} * case when ({pair}.x < 0) <> ({pair}.y < 0) then -1 else 1 end"
-    return bound(pair, f"named_struct('x', {x}, 'y', {y})", f"cast({signed} as {_NUMERIC})")
+    return bind_variable(pair, f"named_struct('x', {x}, 'y', {y})", f"cast({signed} as {_NUMERIC})")
 
 
 def _quotient(operands: tuple[str, str], types: tuple[SqlType, SqlType], scope: Scope) -> str:
     a, b = (f"cast({operand} as {_NUMERIC})" for operand in operands)
     q, d = scope.variable(), scope.variable()
     down = f"case when {q} >= 1 and {_exceeds(q, a, b)} then {q} - {_UNIT} else {q} end"
-    text = bound(d, f"cast({down} as {_NUMERIC})", _leveled((q, d), operands, types))
-    return bound(q, f"{a} / {b}", text)
+    text = bind_variable(d, f"cast({down} as {_NUMERIC})", _leveled((q, d), operands, types))
+    return bind_variable(q, f"{a} / {b}", text)
 
 
 def _exceeds(q: str, a: str, b: str) -> str:
@@ -80,7 +80,7 @@ def _large_quotient(operands: tuple[str, str], types: tuple[SqlType, SqlType], s
     value = (
         f"case when {y} >= {_LARGE} then cast({x} / {y} as {_NUMERIC}) else {whole} + {part} end"
     )
-    return bound(q, f"cast({value} as {_NUMERIC})", _leveled((q, q), operands, types))
+    return bind_variable(q, f"cast({value} as {_NUMERIC})", _leveled((q, q), operands, types))
 
 
 def _leveled(
@@ -101,12 +101,14 @@ def _leveled(
         return q if decimals is None else f"cast(round({d}, {decimals}) as {_NUMERIC})"
 
     first, second = map(_first_group, operands, types)
-    return leveled(*types, Texts(lambda n: f"{q} < {n}BD", f"{first} = {second}", held, result))
+    return quotient_by_level(
+        *types, QuotientTexts(lambda n: f"{q} < {n}BD", f"{first} = {second}", held, result)
+    )
 
 
 def _first_group(operand: str, type_: SqlType) -> str:
     """The first of the groups of four digits, counted from the point, as text."""
     digits = f"ltrim('0', replace(cast({operand} as string), '.', ''))"
     # Any multiple of four keeps what is divided positive.
-    more = GROUP * NUMERIC_PRECISION_MAX - 1 - (type_.scale or 0)
-    return f"rpad({digits}, (length({digits}) + {more}) % {GROUP} + 1, '0')"
+    more = DIGITS_PER_GROUP * NUMERIC_PRECISION_MAX - 1 - (type_.scale or 0)
+    return f"rpad({digits}, (length({digits}) + {more}) % {DIGITS_PER_GROUP} + 1, '0')"

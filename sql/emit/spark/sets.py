@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from sql.emit.select import extended, within
+from sql.emit.select import scope_over, with_extra_columns
 from sql.emit.series import (
-    DAY,
-    NO_STEP,
-    constants,
+    DAY_MICROS,
+    ZERO_STEP_MESSAGE,
+    constant_step,
     decimal_series,
-    known_step,
     monthly_series,
-    with_lists,
+    series_constants,
+    with_listed_series,
 )
-from sql.emit.spark.types import array, bound, error, spark_type, unsupported
+from sql.emit.spark.types import array, bind_variable, error, spark_type, unsupported
 from sql.emit.state import Scope, Select
 from sql.plan.nodes import PlanColumn, SetCall, SetScan
 from sql.types.sql_type import Interval, array_of
@@ -20,7 +20,7 @@ from sql.types.sql_type import Interval, array_of
 
 def set_scan(plan: SetScan, scope: Scope) -> Select:
     """The calls as a derived table; several arrays are zipped, which pads them with NULLs."""
-    plan = with_lists(plan, scope, _adds_up)
+    plan = with_listed_series(plan, scope, _adds_up)
     plain = _plain_series(plan, scope)
     if plain is not None:
         alias, column = scope.statement.alias(), plan.columns[0].id
@@ -34,9 +34,9 @@ def sets_beside(
     left: Select, columns: Sequence[PlanColumn], plan: SetScan, scope: Scope, *, padded: bool
 ) -> Select:
     """Each row of `left` beside the rows of its sets. `padded`: beside NULLs if there are none."""
-    inside = within(left, scope)
-    plan = with_lists(plan, inside, _adds_up)
-    below, row = extended(left, {"l": _zipped(plan, inside)}, columns, scope)
+    inside = scope_over(left, scope)
+    plan = with_listed_series(plan, inside, _adds_up)
+    below, row = with_extra_columns(left, {"l": _zipped(plan, inside)}, columns, scope)
     kept = [f"{below.names[column.id]} as c{column.id}" for column in columns]
     items = ", ".join([*kept, _exploded(plan, f"{row}.l", padded=padded)])
     return _made_of(f"select {items} from {below.source}", plan, columns, scope)
@@ -104,7 +104,7 @@ def _range(call: SetCall, column: int, alias: str, scope: Scope) -> str:
     if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)):
         return f"(select cast(null as {type_}) as c{column} where false) {alias}"
     if step == 0:
-        failure = error("22023", NO_STEP)
+        failure = error("22023", ZERO_STEP_MESSAGE)
         return f"(select cast({failure} as {type_}) as c{column}) {alias}"
     end = stop + (1 if step > 0 else -1)
     if not -(1 << 63) <= end < 1 << 63:
@@ -122,7 +122,11 @@ def _array(call: SetCall, scope: Scope) -> str:
             step = rest[0] if rest else "1L"
             empty = "cast(array() as array<bigint>)"
             bounded = f"{start} is not null and {stop} is not null"
-            zero = f"when {step} = 0L and {bounded} then {error('22023', NO_STEP)}" if rest else ""
+            zero = (
+                f"when {step} = 0L and {bounded} then {error('22023', ZERO_STEP_MESSAGE)}"
+                if rest
+                else ""
+            )
             some = f"({stop} >= {start} and {step} > 0L) or ({stop} <= {start} and {step} < 0L)"
             return (
                 f"case {zero} when {some} then sequence({start}, {stop}, {step}) else {empty} end"
@@ -132,7 +136,7 @@ def _array(call: SetCall, scope: Scope) -> str:
         case "@decimals":
             values = decimal_series(call, scope)
             assert values is not None, "others are lists"
-            return array(constants(values, call, scope), array_of(call.type))
+            return array(series_constants(values, call, scope), array_of(call.type))
         case "@unnest":
             return args[0]
         case "@subscripts":
@@ -156,14 +160,14 @@ def _adds_up(call: SetCall, step: Interval, scope: Scope) -> bool:
 
 def _times(call: SetCall, scope: Scope) -> str:
     """Microseconds, a step apart; months are added up here."""
-    step = known_step(call, scope)
+    step = constant_step(call, scope)
     assert step is not None, "others are lists"
     if step.months:
         values = monthly_series(call, scope)
         if values is not None:
             return f"array({', '.join(f'{value}L' for value in values)})"
         return _months(call, step, scope)
-    micros = step.days * DAY + step.micros
+    micros = step.days * DAY_MICROS + step.micros
     start, stop = (
         f"unix_micros(cast({scope.emit(arg)} as timestamp_ltz))" for arg in call.args[:2]
     )
@@ -189,4 +193,4 @@ def _months(call: SetCall, step: Interval, scope: Scope) -> str:
     micros = f"transform({kept}, {later} -> unix_micros(cast({later} as timestamp_ltz)))"
     empty = "cast(array() as array<bigint>)"
     body = f"case when {t} {back} {s} then {micros} else {empty} end"
-    return bound(ends, f"named_struct('s', {start}, 't', {stop})", body)
+    return bind_variable(ends, f"named_struct('s', {start}, 't', {stop})", body)

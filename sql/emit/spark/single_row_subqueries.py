@@ -12,7 +12,7 @@ INVARIANTS
 """
 
 from sql.emit.spark.types import unsupported
-from sql.plan.conditions import all_of
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
     BoolOp,
     Const,
@@ -37,7 +37,7 @@ from sql.plan.renumbering import free_columns
 from sql.types.sql_type import BOOL
 
 
-def of_one_row(expr: Subquery) -> Expr | None:
+def single_row_condition(expr: Subquery) -> Expr | None:
     """The condition on the only row; None if the subquery may have no row, or several (V1)."""
     if expr.kind in (SubqueryKind.SCALAR, SubqueryKind.ARRAY) or not free_columns(expr.plan):
         return None
@@ -50,7 +50,7 @@ def of_one_row(expr: Subquery) -> Expr | None:
         InList(arg, (_value(expr.plan, column),), negated=False, type=BOOL)
         for arg, column in zip(expr.args, columns, strict=True)
     ]
-    found = all_of(same)
+    found = conjunction(same)
     return Logical(BoolOp.NOT, (found,), BOOL) if expr.kind is SubqueryKind.NOT_IN else found
 
 

@@ -8,23 +8,23 @@ INVARIANTS
 
 from typing import Final
 
-from sql.emit.enums import labels
+from sql.emit.enums import enum_labels
 from sql.emit.error_tag import ERROR_TAG
 from sql.emit.null_counts import null_count
 from sql.emit.patterns import java_like, java_like_regex, java_regex
-from sql.emit.regex_calls import SPARK, native_regex
+from sql.emit.regex_calls import SPARK_REGEX, native_regex
 from sql.emit.spark.types import error, spark_type, unsupported
 from sql.emit.state import Scope
-from sql.emit.text_growth import grows
+from sql.emit.text_growth import may_grow_too_long
 from sql.errors import SqlError
 from sql.plan.nodes import Call, Expr
-from sql.regex.backtracking import ends_soon
+from sql.regex.backtracking import has_bounded_backtracking
 from sql.regex.characters import case_mapping
-from sql.regex.like import has_many_gaps, like_ends_with_escape
+from sql.regex.like import has_many_wildcards, like_ends_with_escape
 from sql.regex.parser import parse_regex
 from sql.regex.syntax import Flags
 from sql.types.enums import is_enum
-from sql.types.sql_type import DISPLAY_NAMES, SqlType, display
+from sql.types.sql_type import DISPLAY_NAMES, SqlType, format_type
 
 _HEX_PREFIX: Final = "\\x"
 _BLANKS: Final = " \t\n\r\f\v"
@@ -43,7 +43,7 @@ def _invalid(type_: SqlType, x: str) -> str:
 # --- case, concatenation, padding --------------------------------------------------------------
 
 
-def mapped(x: str, function: str, scope: Scope) -> str:
+def case_mapped_text(x: str, function: str, scope: Scope) -> str:
     """Upper or lower case, character by character by PostgreSQL's own table."""
     characters, others = (scope.statement.string(part) for part in case_mapping(function))
     return (
@@ -53,7 +53,7 @@ def mapped(x: str, function: str, scope: Scope) -> str:
 
 
 def _case_mapped(call: Call, scope: Scope) -> str:
-    return mapped(scope.emit(call.args[0]), call.function.name, scope)
+    return case_mapped_text(scope.emit(call.args[0]), call.function.name, scope)
 
 
 def text_of(expr: Expr, scope: Scope) -> str:
@@ -183,10 +183,10 @@ def _like(call: Call, scope: Scope) -> str:
         raise unsupported("LIKE with an escape at the end of its pattern")
     x = _padded(call.args[0], scope)
     if operator.endswith("*"):
-        x = mapped(x, "lower", scope)
+        x = case_mapped_text(x, "lower", scope)
         pattern = pattern.translate(str.maketrans(*case_mapping("lower")))
     negation = "not " if operator.startswith("!") else ""
-    if has_many_gaps(pattern):
+    if has_many_wildcards(pattern):
         return f"{x} {negation}rlike {scope.statement.string(java_like_regex(pattern))}"
     return f"{x} {negation}like {scope.statement.string(java_like(pattern))}"
 
@@ -205,7 +205,7 @@ def _regex(call: Call, scope: Scope) -> str:
         message = failure.message.replace(_BACKSLASH, "")
         return f"if({x} is null, null, cast({error(failure.sqlstate, message)} as boolean))"
     # Nothing ends a search of Java's.
-    java = java_regex(regex) if ends_soon(regex.node) else None
+    java = java_regex(regex) if has_bounded_backtracking(regex.node) else None
     if java is None:
         raise unsupported("this regular expression")
     negation = "not " if operator.startswith("!") else ""
@@ -213,15 +213,15 @@ def _regex(call: Call, scope: Scope) -> str:
 
 
 def _replace(call: Call, scope: Scope) -> str:
-    if grows(call, scope):
+    if may_grow_too_long(call, scope):
         raise unsupported("replace() by a longer text")
     return f"replace({', '.join(scope.emit(arg) for arg in call.args)})"
 
 
 def _regex_call(call: Call, scope: Scope) -> str:
-    if call.function.name == "regexp_replace" and grows(call, scope):
+    if call.function.name == "regexp_replace" and may_grow_too_long(call, scope):
         raise unsupported("regexp_replace() by a longer text")
-    native = native_regex(call, scope, SPARK)
+    native = native_regex(call, scope, SPARK_REGEX)
     if native is None:
         raise unsupported(f"{call.function.name}() with this pattern")
     return native
@@ -371,8 +371,8 @@ def _parse_uuid(call: Call, scope: Scope) -> str:
 
 
 def _parse_enum(call: Call, scope: Scope) -> str:
-    x, name = scope.emit(call.args[0]), display(call.type)
-    known = f"array_contains({labels(call.type, scope)}, {x})"
+    x, name = scope.emit(call.args[0]), format_type(call.type)
+    known = f"array_contains({enum_labels(call.type, scope)}, {x})"
     message = scope.statement.string(f'{ERROR_TAG}22P02:invalid input value for enum {name}: "')
     failure = f"""raise_error(concat({message}, {x}, '"'))"""
     return f"case when {x} is null then null when {known} then {x} else {failure} end"

@@ -16,12 +16,17 @@ from typing import Final
 from sql.emit.error_tag import ERROR_TAG
 from sql.emit.spark.types import error, interval_key, unsupported
 from sql.emit.state import Scope
-from sql.emit.time_templates import SPARK, native_to_char
-from sql.emit.zones import argument_zone, has_javas_rules, is_utc
+from sql.emit.time_templates import SPARK_TO_CHAR, native_to_char
+from sql.emit.zones import argument_zone, has_java_rules, is_utc
 from sql.errors import SqlError
 from sql.plan.nodes import Call, Expr
-from sql.types.datetime.extract_fields import known_field
-from sql.types.datetime.typmods import MOMENTS_ZERO, UNIT_MICROS, digits_of, smallest_field
+from sql.types.datetime.extract_fields import find_field_name
+from sql.types.datetime.typmods import (
+    POSTGRESQL_EPOCH_MICROS,
+    UNIT_MICROS,
+    seconds_precision,
+    smallest_field,
+)
 from sql.types.sql_type import SECONDS_DIGITS_MAX, TIMESTAMP, SqlType
 
 _NTZ: Final = "timestamp_ntz"
@@ -57,7 +62,7 @@ def _local(x: str, zone: tzinfo | None, scope: Scope) -> str:
     reading = f"cast({x} as {_NTZ})"
     if is_utc(zone):
         return reading
-    if not has_javas_rules(zone):
+    if not has_java_rules(zone):
         raise unsupported(f'time zone "{zone}"')
     return f"convert_timezone('UTC', {scope.statement.string(str(zone))}, {reading})"
 
@@ -177,7 +182,7 @@ def _date_trunc(call: Call, scope: Scope) -> str:
             return "null"
         if not is_utc(zone):
             raise unsupported("date_trunc in other time zones than UTC")
-    unit = _TRUNCATED.get(known_field(field) or "")
+    unit = _TRUNCATED.get(find_field_name(field) or "")
     if unit is None:
         raise unsupported(f'date_trunc to "{field}"')
     return f"date_trunc('{unit}', cast({x} as timestamp_ltz))"
@@ -220,7 +225,7 @@ def _extract(call: Call, scope: Scope) -> str:
     if type_.name == "date" and call.type.name == "float8":
         # date_part() of a date is that of its midnight; extract() knows dates.
         type_, x = TIMESTAMP, f"cast({x} as {_NTZ})"
-    field = known_field(field_text)
+    field = find_field_name(field_text)
     if field is None:
         # An error where there is a time to take it of.
         raise unsupported(f'extract of "{field_text}"')
@@ -294,7 +299,7 @@ def _to_char(call: Call, scope: Scope) -> str:
     x = scope.emit(call.args[0])
     if len(call.args) > 2:
         x = _local(x, _zone(call, 2, scope), scope)
-    native = native_to_char(template, x, SPARK, scope.statement.string)
+    native = native_to_char(template, x, SPARK_TO_CHAR, scope.statement.string)
     if native is None:
         raise unsupported("to_char() with this template")
     failure = error("0A000", "to_char of such a year on the spark engine is not supported")
@@ -313,8 +318,8 @@ def _fit_time(call: Call, scope: Scope) -> str:
         raise unsupported("fewer digits of a time with time zone")
     if call.type.name == "time":
         return _rounded(x, scale)
-    micros = f"({_micros(x)} - {MOMENTS_ZERO}L)"
-    rounded = f"timestamp_micros({_rounded(micros, scale)} + {MOMENTS_ZERO}L)"
+    micros = f"({_micros(x)} - {POSTGRESQL_EPOCH_MICROS}L)"
+    rounded = f"timestamp_micros({_rounded(micros, scale)} + {POSTGRESQL_EPOCH_MICROS}L)"
     return f"cast({rounded} as {_NTZ})" if call.type.name == "timestamp" else rounded
 
 
@@ -335,8 +340,8 @@ def _fit_interval(call: Call, scope: Scope) -> str:
         micros = "0L"
     elif unit in UNIT_MICROS:
         micros = f"({micros} div {UNIT_MICROS[unit]}L * {UNIT_MICROS[unit]}L)"
-    elif digits_of(call.type) < SECONDS_DIGITS_MAX:
-        micros = _rounded(micros, 10 ** (SECONDS_DIGITS_MAX - digits_of(call.type)))
+    elif seconds_precision(call.type) < SECONDS_DIGITS_MAX:
+        micros = _rounded(micros, 10 ** (SECONDS_DIGITS_MAX - seconds_precision(call.type)))
     else:
         return x
     made = f"named_struct('months', {months}, 'days', {days}, 'micros', {micros})"

@@ -16,14 +16,14 @@ from typing import Final
 
 from sql.emit.error_tag import ERROR_TAG
 from sql.errors import not_supported
-from sql.types.enums import kept_as
-from sql.types.sql_type import REGISTERED, Interval, SqlType, Value
+from sql.types.enums import storage_type_name
+from sql.types.sql_type import REG_TYPES, Interval, SqlType, Value
 
 HINT: Final = "The local engine may run it: SET engine = auto."
 
 _NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "int", "int8": "bigint", "oid": "bigint",
-    **dict.fromkeys(REGISTERED, "bigint"),
+    **dict.fromkeys(REG_TYPES, "bigint"),
     "float4": "float", "float8": "double", "text": "string", "varchar": "string",
     "bpchar": "string", "name": "string", "char": "string", "unknown": "string", "uuid": "string",
     "json": "string", "jsonb": "string", "jsonpath": "string",
@@ -41,7 +41,7 @@ def spark_type(type_: SqlType) -> str:
         return f"decimal({type_.precision},{type_.scale})"
     if (element := type_.element) is not None:
         return f"array<{spark_type(element)}>"
-    return _NAMES[kept_as(type_.name)]
+    return _NAMES[storage_type_name(type_.name)]
 
 
 def literal(value: Value, type_: SqlType) -> str:
@@ -113,6 +113,6 @@ def unsupported(what: str) -> Exception:
     return not_supported(f"{what} on the spark engine", hint=HINT)
 
 
-def bound(variable: str, value: str, text: str) -> str:
+def bind_variable(variable: str, value: str, text: str) -> str:
     """A text over a variable, whose value is computed once."""
     return f"get(transform(array({value}), {variable} -> {text}), 0)"

@@ -1,7 +1,7 @@
 """Write window calls as Spark SQL, or compute them from lists of rows where Spark differs.
 
 Spark computes frames of ROWS, and of RANGE over numbers. `running_windows.py` folds float sums, and
-`outside_windows.py` computes calls that Spark lacks.
+`worker_windows.py` computes calls that Spark lacks.
 
 INVARIANTS
   W1  integer keys of RANGE with an offset are decimals, which add up without overflow.
@@ -14,15 +14,21 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit import running_windows
-from sql.emit.running_windows import Lists, frame_ends, is_folded
-from sql.emit.spark import outside_windows as spark_outside_windows
+from sql.emit.running_windows import WindowListSyntax, depends_on_addition_order, fold_inputs
+from sql.emit.spark import worker_windows as spark_outside_windows
 from sql.emit.spark.aggregates import aggregate, order_by
-from sql.emit.spark.outside import aggregated
-from sql.emit.spark.outside_windows import is_native
 from sql.emit.spark.types import spark_type, unsupported
-from sql.emit.state import OutsideFunction, Scope, Select, over_frames
-from sql.emit.templates import sorted_by
-from sql.emit.windows import as_aggregate, check_offsets, known_argument, over, sees_frame
+from sql.emit.spark.worker_functions import aggregate_in_worker
+from sql.emit.spark.worker_windows import is_native_window_call
+from sql.emit.state import Scope, Select, WorkerFunction, as_list_function
+from sql.emit.templates import sort_key_text
+from sql.emit.windows import (
+    as_aggregate,
+    check_offsets,
+    constant_argument,
+    depends_on_frame,
+    over_clause,
+)
 from sql.functions.table import FunctionKind, function_by_id
 from sql.plan.nodes import (
     Aggregate,
@@ -63,7 +69,8 @@ def _window(call: WindowCall, scope: Scope) -> str:
     text = _clause(call, scope)
     if call.function.kind is FunctionKind.AGGREGATE:
         if call.filter is not None and call.function.nulls:
-            return f"cast({aggregated(as_aggregate(call), scope, text)} as {spark_type(call.type)})"
+            found = aggregate_in_worker(as_aggregate(call), scope, text)
+            return f"cast({found} as {spark_type(call.type)})"
         return aggregate(_unfiltered(call), scope, text)
     return f"cast({_function(call, scope)}{text} as {spark_type(call.type)})"
 
@@ -77,8 +84,8 @@ def _clause(call: WindowCall, scope: Scope) -> str:
     if not call.order and call.function.name in _ORDERED:
         # All rows are peers, and what is counted is counted in any order.
         call = replace(call, order=(_NO_ORDER,))
-    wide = has_range_offset(call.frame) and sees_frame(call)
-    return over(
+    wide = has_range_offset(call.frame) and depends_on_frame(call)
+    return over_clause(
         call,
         scope,
         (lambda keys, inside: _wide_key(call, keys[0], inside)) if wide else order_by,
@@ -90,7 +97,7 @@ def _function(call: WindowCall, scope: Scope) -> str:
     name = call.function.name
     args = [scope.emit(arg) for arg in call.args]
     if name in ("ntile", "nth_value"):
-        known_argument(call, scope, len(args) - 1)
+        constant_argument(call, scope, len(args) - 1)
     return f"{name}({', '.join(args)})"
 
 
@@ -109,14 +116,14 @@ def _unfiltered(call: WindowCall) -> Aggregate:
 
 def _wide_key(call: WindowCall, key: SortKey, scope: Scope) -> str:
     wide = f"cast({scope.emit(key.expr)} as {_wide_type(call, key.expr.type)})"
-    return sorted_by(wide, key)
+    return sort_key_text(wide, key)
 
 
 def _wide_type(call: WindowCall, type_: SqlType) -> str:
     if type_.name == "numeric":
         ends = (call.frame.start, call.frame.end)
         offsets = [end.offset.type for end in ends if end.offset is not None]
-        return spark_type(numeric.unify([type_, *offsets]))
+        return spark_type(numeric.unify_numeric_types([type_, *offsets]))
     return _WIDE[type_.name]
 
 
@@ -135,7 +142,7 @@ def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
 def windows(plan: Window, select: Select, scope: Scope) -> Select:
     """The rows of a SELECT with the plan's calls."""
     plan = replace(plan, calls=tuple([_counted_by_rank(call) for call in plan.calls]))
-    return running_windows.windows(plan, select, scope, _LISTS)
+    return running_windows.emit_windows_by_lists(plan, select, scope, _LISTS)
 
 
 def _counted_by_rank(call: WindowCall) -> WindowCall:
@@ -151,21 +158,21 @@ def _is_running(call: WindowCall, plan: Window, scope: Scope) -> bool:
     outside it has no lists that become rows.
     """
     if free_columns(plan):
-        if not is_native(call, scope):
+        if not is_native_window_call(call, scope):
             raise unsupported("such a window in a subquery that refers to the rows outside")
         return False
-    return _is_of_frames(call, scope) or not is_native(call, scope)
+    return _is_of_frames(call, scope) or not is_native_window_call(call, scope)
 
 
 def _is_of_frames(call: WindowCall, scope: Scope) -> bool:
     own = call.function.spark == "@float_average" or call.function.id == "sum(float8)"
-    return is_folded(call) and not own and is_native(call, scope)
+    return depends_on_addition_order(call) and not own and is_native_window_call(call, scope)
 
 
 def _taken(call: WindowCall, inside: Scope) -> dict[str, str]:
     if _is_of_frames(call, inside):
-        return frame_ends(call, inside, _numbered)
-    return spark_outside_windows.taken(call, inside)
+        return fold_inputs(call, inside, _numbered)
+    return spark_outside_windows.window_call_inputs(call, inside)
 
 
 def _numbered(call: WindowCall, scope: Scope) -> str:
@@ -186,14 +193,14 @@ def _folded(call: WindowCall, fields: Sequence[str], rows: str, scope: Scope) ->
     packed = ", ".join(f"'{field}', s.{field}" for field in fields) or "'x', true"
     if _is_of_frames(call, scope):
         columns = (call.args[0].type, *[INT8 for _ in fields[1:]])
-        function = OutsideFunction(over_frames(call), columns, of_frames=True)
+        function = WorkerFunction(as_list_function(call), columns, of_frames=True)
     else:
-        function = spark_outside_windows.function_of(call, scope)
+        function = spark_outside_windows.window_call_function(call, scope)
     return f"{scope.statement.function(function)}(transform({rows}, s -> named_struct({packed})))"
 
 
 def _spread(rows: str, values: dict[str, str], scope: Scope) -> str:
-    """The errors of the functions are raised here (O2 of `outside.py`)."""
+    """The errors of the functions are raised here (O2 of `worker_functions.py`)."""
     lists, folded, spread = (scope.statement.alias() for _ in range(3))
     made = ", ".join(f"{text} as {name}" for name, text in values.items())
     checked = ", ".join(
@@ -207,4 +214,6 @@ def _spread(rows: str, values: dict[str, str], scope: Scope) -> str:
     return f"select {shown} from ({zipped}) {scope.statement.alias()}"
 
 
-_LISTS: Final = Lists(_window, _numbered, _is_running, _taken, _gathered, _folded, _spread)
+_LISTS: Final = WindowListSyntax(
+    _window, _numbered, _is_running, _taken, _gathered, _folded, _spread
+)

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from sql.plan.nodes import ColumnId, Join, Plan, Subquery
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import Rewrite, with_queries
+from sql.plan.traverse import Rewrite, rewrite_queries
 from sql.rewrite.failure_analysis import plan_may_fail
 from sql.rewrite.plan_facts import PlanFacts
 
-Outside = AbstractSet[ColumnId]
+OuterColumns = AbstractSet[ColumnId]
 
 
-def with_failing_queries(
-    plan: Plan, facts: PlanFacts, rewrite: Callable[[Plan, Outside], Plan]
+def rewrite_failing_correlated_queries(
+    plan: Plan, facts: PlanFacts, rewrite: Callable[[Plan, OuterColumns], Plan]
 ) -> Plan:
     """The plan with such subqueries and right sides of lateral joins rewritten, the innermost
     first. `rewrite` is given the outer columns. A query that can only overflow stays.
@@ -29,7 +29,7 @@ def with_failing_queries(
         return replace(expr, args=tuple(map(within, expr.args)), plan=told(node(expr.plan)))
 
     def node(part: Plan) -> Plan:
-        made = with_queries(part, node, subquery)
+        made = rewrite_queries(part, node, subquery)
         if isinstance(made, Join) and made.lateral:
             return replace(made, right=told(made.right))
         return made

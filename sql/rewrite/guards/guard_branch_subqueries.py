@@ -16,7 +16,7 @@ INVARIANTS
   S4  Spark joins a subquery by the columns that it compares with the row. If it does not aggregate
       and its outputs are guarded, Spark looks at all pairs of rows. So for Spark such a subquery
       has no row for other rows, and nothing in it may fail: its value is computed outside, or by
-      an aggregate (`scalar_subquery_aggregates.py`). Overflows are not guarded.
+      an aggregate (`aggregate_scalar_subqueries.py`). Overflows are not guarded.
 
 Not here: FILTER, and operands without subqueries (`guard_filtered_aggregates.py`,
 `guard_expressions.py`); values that are not computed in their subquery at all
@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sql.plan.conditions import all_of, asked_behind, flat
+from sql.plan.conditions import conjunction, flatten_conjuncts, guarded_operands
 from sql.plan.nodes import (
     BoolOp,
     Call,
@@ -47,14 +47,14 @@ from sql.plan.traverse import (
     has_subquery,
     is_volatile_expression,
     is_volatile_plan,
-    rewritten_node,
-    with_children,
-    with_inputs,
+    rewrite_children,
+    rewrite_inputs,
+    rewrite_node,
 )
-from sql.rewrite.failure_analysis import has_several, may_fail_anywhere
-from sql.rewrite.guard_expressions import guarded_value, itself_may_fail, may_fail
-from sql.rewrite.guards.hoist_failing_outputs import made_outside, of_outer_row
-from sql.rewrite.guards.scalar_subquery_aggregates import guarded_only_values
+from sql.rewrite.failure_analysis import may_have_several_rows, subquery_may_fail
+from sql.rewrite.guard_expressions import call_may_fail, guarded_value, may_fail
+from sql.rewrite.guards.aggregate_scalar_subqueries import with_guarded_only_value
+from sql.rewrite.guards.hoist_failing_outputs import hoist_failing_output, hoist_outer_row_output
 from sql.rewrite.plan_facts import PlanFacts
 
 _PARTS_MAX: Final = 100
@@ -62,7 +62,7 @@ _PARTS_MAX: Final = 100
 fewer: long lists of conditions guard nothing."""
 
 
-def with_guarded_branches(plan: Plan, facts: PlanFacts, *, by_key: bool) -> Plan:
+def guard_branch_subqueries(plan: Plan, facts: PlanFacts, *, by_key: bool) -> Plan:
     """The plan with the subqueries in its branches guarded (S1). `by_key`: S4."""
     guarded = facts.has_subquery and facts.may_fail()
     return _Branches(by_key).plan(plan) if guarded else plan
@@ -76,40 +76,42 @@ class _Branches:
 
     def plan(self, plan: Plan) -> Plan:
         """The plan with branches guarded at every level."""
-        below = with_inputs(plan, self.plan)
+        below = rewrite_inputs(plan, self.plan)
         # What is ANDed in WHERE guards in `guard_where_subqueries.py`; DuckDB makes joins of it.
-        return rewritten_node(below, self._condition if isinstance(below, Filter) else self._within)
+        return rewrite_node(below, self._condition if isinstance(below, Filter) else self._within)
 
     def _condition(self, expr: Expr) -> Expr:
         if isinstance(expr, Logical) and expr.op is BoolOp.AND:
-            return with_children(expr, self._condition)
+            return rewrite_children(expr, self._condition)
         return self._within(expr)
 
     def _within(self, expr: Expr) -> Expr:
         if not has_subquery(expr):
             return expr
         if not isinstance(expr, Subquery):
-            return with_children(self._guarded(expr), self._within)
-        made = made_outside(expr) if self.by_key else of_outer_row(expr)
+            return rewrite_children(self._guarded(expr), self._within)
+        made = hoist_failing_output(expr) if self.by_key else hoist_outer_row_output(expr)
         if made is not expr:
             return self._within(made)
         args = tuple(map(self._within, expr.args))
         return replace(expr, args=args, plan=self.plan(expr.plan))
 
     def _guarded(self, expr: Expr) -> Expr:
-        found = asked_behind(expr)
+        found = guarded_operands(expr)
         if not any(has_subquery(part) for part, _ in found):
             return expr
         rest = iter(found)
-        return with_children(expr, lambda _: under(*next(rest), by_key=self.by_key))
+        return rewrite_children(
+            expr, lambda _: guarded_by_conditions(*next(rest), by_key=self.by_key)
+        )
 
 
 def guarded_subquery(expr: Subquery, condition: Expr, *, by_key: bool = False) -> Subquery:
     """The subquery, which never fails where the condition is not true (S1). `by_key`: S4."""
-    if by_key and has_several(expr):
+    if by_key and may_have_several_rows(expr):
         return replace(expr, plan=_where(expr.plan, condition))
     plan = _guarded_plan(expr.plan, condition, by_key=by_key)
-    return replace(expr, plan=Filter(plan, condition) if has_several(expr) else plan)
+    return replace(expr, plan=Filter(plan, condition) if may_have_several_rows(expr) else plan)
 
 
 def _guarded_recursion(plan: Recursive, condition: Expr) -> Recursive:
@@ -121,7 +123,7 @@ def _guarded_recursion(plan: Recursive, condition: Expr) -> Recursive:
     return replace(plan, base=Filter(base, condition))
 
 
-def under(expr: Expr, conditions: Sequence[Expr], *, by_key: bool) -> Expr:
+def guarded_by_conditions(expr: Expr, conditions: Sequence[Expr], *, by_key: bool) -> Expr:
     """The expression with its subqueries guarded by conditions that all hold (S3)."""
     if not conditions or not has_subquery(expr):
         return expr
@@ -129,12 +131,12 @@ def under(expr: Expr, conditions: Sequence[Expr], *, by_key: bool) -> Expr:
         return expr
     if any(has_more_parts(part, _PARTS_MAX) for part in conditions):
         return expr
-    return _with_guard(expr, all_of(conditions), by_key=by_key)
+    return _with_guard(expr, conjunction(conditions), by_key=by_key)
 
 
 def _with_guard(expr: Expr, condition: Expr, *, by_key: bool) -> Expr:
     if not isinstance(expr, Subquery):
-        return with_children(expr, lambda part: _with_guard(part, condition, by_key=by_key))
+        return rewrite_children(expr, lambda part: _with_guard(part, condition, by_key=by_key))
     # An engine computes what is looked for in a set for all rows.
     args = tuple(
         [guarded_value(_with_guard(arg, condition, by_key=by_key), condition) for arg in expr.args]
@@ -142,7 +144,7 @@ def _with_guard(expr: Expr, condition: Expr, *, by_key: bool) -> Expr:
     asked = replace(expr, args=args)
     if not free_columns(expr.plan) or is_volatile_plan(expr.plan):
         return asked
-    if not may_fail_anywhere(expr, by_overflow=not by_key):
+    if not subquery_may_fail(expr, by_overflow=not by_key):
         return asked
     return guarded_subquery(asked, condition, by_key=by_key)
 
@@ -154,7 +156,7 @@ def _where(plan: Plan, condition: Expr) -> Plan:
     if isinstance(plan, Project):
         return replace(plan, input=_where(plan.input, condition))
     if isinstance(plan, Filter):
-        return Filter(plan.input, all_of((*flat(plan.predicate), condition)))
+        return Filter(plan.input, conjunction((*flatten_conjuncts(plan.predicate), condition)))
     return Filter(plan, condition)
 
 
@@ -169,15 +171,15 @@ def _guarded_plan(plan: Plan, condition: Expr, *, by_key: bool) -> Plan:
             return replace(guarded_subquery(expr, condition), args=args)
         if not may_fail(expr) and not has_subquery(expr):
             return expr
-        if isinstance(expr, Call) and itself_may_fail(expr):
+        if isinstance(expr, Call) and call_may_fail(expr):
             return guarded_value(expr, condition)
-        return with_children(expr, wrapped)
+        return rewrite_children(expr, wrapped)
 
     if isinstance(plan, With):
         return replace(plan, input=_guarded_plan(plan.input, condition, by_key=by_key))
     if isinstance(plan, Recursive):
         return _guarded_recursion(plan, condition)
-    below = with_inputs(plan, lambda part: _guarded_plan(part, condition, by_key=by_key))
+    below = rewrite_inputs(plan, lambda part: _guarded_plan(part, condition, by_key=by_key))
     if isinstance(below, Limit):
         return below
-    return guarded_only_values(rewritten_node(below, wrapped), condition)
+    return with_guarded_only_value(rewrite_node(below, wrapped), condition)

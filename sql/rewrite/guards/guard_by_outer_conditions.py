@@ -22,7 +22,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TypeAlias
 
-from sql.plan.conditions import all_of, equal_sides
+from sql.plan.conditions import conjunction, equality_sides
 from sql.plan.nodes import (
     ColumnId,
     ColumnRef,
@@ -49,21 +49,21 @@ from sql.plan.traverse import (
     has_subquery,
     inputs,
     is_volatile_anywhere,
-    rewritten_node,
-    substituted,
-    with_children,
-    with_inputs,
+    rewrite_children,
+    rewrite_inputs,
+    rewrite_node,
+    substitute_columns,
 )
 from sql.rewrite.guard_expressions import guarded_value, may_fail
-from sql.rewrite.guards.hoist_failing_outputs import is_made_outside
-from sql.rewrite.guards.push_filters_below_lateral import KEEP_LEFT, KEEP_RIGHT
-from sql.rewrite.guards.scalar_subquery_aggregates import guarded_only_values
+from sql.rewrite.guards.aggregate_scalar_subqueries import with_guarded_only_value
+from sql.rewrite.guards.hoist_failing_outputs import is_output_hoisted
+from sql.rewrite.guards.push_filters_below_lateral import NEVER_NULL_LEFT, NEVER_NULL_RIGHT
 from sql.rewrite.plan_facts import PlanFacts
 
 _Conditions: TypeAlias = tuple[Expr, ...]
 
 
-def guarded_by_outer(plan: Plan, facts: PlanFacts) -> Plan:
+def guard_by_outer_conditions(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, whose subqueries guard what they compute by their conditions on outer rows."""
     guarded = facts.has_outer_rows and facts.may_fail(by_overflow=False)
     return _plan(plan, ())[0] if guarded else plan
@@ -83,23 +83,23 @@ def _plan(plan: Plan, given: _Conditions) -> tuple[Plan, _Conditions]:
         known = found
         return made
 
-    made = with_inputs(plan, below)
+    made = rewrite_inputs(plan, below)
     if isinstance(made, Filter):
         return _filter(made, known)
     own = [column for part in inputs(made) for column in output_columns(part)]
     if isinstance(made, Project | GroupBy | Window | Sort | SetScan):
-        made = rewritten_node(made, _guards(known, own))
-        made = guarded_only_values(made, all_of(known)) if known else made
+        made = rewrite_node(made, _guards(known, own))
+        made = with_guarded_only_value(made, conjunction(known)) if known else made
     else:
-        made = rewritten_node(made, _queries)
+        made = rewrite_node(made, _queries)
     return made, tuple(_kept(made, known))
 
 
 def _join(plan: Join, given: _Conditions) -> tuple[Join, _Conditions]:
     left, of_left = _plan(plan.left, given)
     right, of_right = _plan(plan.right, of_left if plan.lateral else given)
-    kept_left = of_left if plan.kind in KEEP_LEFT else ()
-    known = kept_left + (of_right if plan.kind in KEEP_RIGHT else ())
+    kept_left = of_left if plan.kind in NEVER_NULL_LEFT else ()
+    known = kept_left + (of_right if plan.kind in NEVER_NULL_RIGHT else ())
     condition = None if plan.condition is None else _queries(plan.condition)
     if plan.lateral and condition is not None:
         right = _unguarded(right, plan.right, set(column_ids(condition)))
@@ -124,7 +124,7 @@ def _filter(plan: Filter, known: _Conditions) -> tuple[Filter, _Conditions]:
         made.append(_guards(known, own)(part))
         if _refers_outside(part, own) and not (has_subquery(part) or is_volatile_anywhere(part)):
             known = (*known, part)
-    return Filter(plan.input, all_of(made)), known
+    return Filter(plan.input, conjunction(made)), known
 
 
 def _kept(plan: Plan, known: _Conditions) -> Iterable[Expr]:
@@ -154,7 +154,7 @@ def _of(
     known: _Conditions, columns: Sequence[PlanColumn], made: dict[ColumnId, ColumnRef]
 ) -> Iterable[Expr]:
     gone = {column.id for column in columns} - set(made)
-    return [substituted(part, made) for part in known if gone.isdisjoint(column_ids(part))]
+    return [substitute_columns(part, made) for part in known if gone.isdisjoint(column_ids(part))]
 
 
 def _guards(known: _Conditions, own: Sequence[PlanColumn]) -> Rewrite:
@@ -168,14 +168,14 @@ def _guards(known: _Conditions, own: Sequence[PlanColumn]) -> Rewrite:
         if has_subquery(expr) or is_volatile_anywhere(expr):
             return expr
         joined = by_key or _refers_outside(expr, own)
-        return guarded_value(expr, all_of(known)) if joined else expr
+        return guarded_value(expr, conjunction(known)) if joined else expr
 
     return guarded
 
 
 def _is_key(part: Expr, own: Sequence[PlanColumn]) -> bool:
     """Whether it says that something is equal to something of a row outside."""
-    sides = equal_sides(part)
+    sides = equality_sides(part)
     return any(
         _refers_to(side, own) and not _refers_outside(side, own) and not _refers_to(other, own)
         for side, other in zip(sides, reversed(sides), strict=True)
@@ -190,12 +190,12 @@ def _queries(expr: Expr) -> Expr:
     """The expression with its subqueries guarded within."""
     if isinstance(expr, Subquery):
         args, plan = tuple(map(_queries, expr.args)), expr.plan
-        if isinstance(plan, Project) and is_made_outside(expr):
+        if isinstance(plan, Project) and is_output_hoisted(expr):
             plan = replace(plan, input=_plan(plan.input, ())[0])
         else:
             plan = _plan(plan, ())[0]
         return replace(expr, args=args, plan=plan)
-    return with_children(expr, _queries) if has_subquery(expr) else expr
+    return rewrite_children(expr, _queries) if has_subquery(expr) else expr
 
 
 def _refers_outside(expr: Expr, own: Sequence[PlanColumn]) -> bool:

@@ -26,33 +26,33 @@ from sql.plan.nodes import (
     WindowCall,
     output_columns,
 )
-from sql.plan.projections import beside, only, reference
+from sql.plan.projections import append_columns, column_reference, project_columns
 from sql.plan.traverse import (
     has_subquery,
     is_volatile_anywhere,
     plan_has_subquery,
-    with_inputs,
-    with_queries,
+    rewrite_inputs,
+    rewrite_queries,
 )
-from sql.rewrite.column_ids import IdRange, numbers_of
-from sql.rewrite.failure_analysis import may_fail_for_others
-from sql.rewrite.guard_expressions import may_fail, where_true
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
+from sql.rewrite.failure_analysis import has_failing_subquery
+from sql.rewrite.guard_expressions import may_fail, null_unless
 from sql.rewrite.plan_facts import PlanFacts
 
 _Filtered = TypeVar("_Filtered", Aggregate, WindowCall)
 
 
-def with_filtered_arguments(plan: Plan, facts: PlanFacts, *, by_overflow: bool = True) -> Plan:
+def guard_filtered_aggregates(plan: Plan, facts: PlanFacts, *, by_overflow: bool = True) -> Plan:
     """The plan with such calls guarded (F1). `by_overflow`: also what can only overflow."""
     if not facts.has_subquery or not facts.may_fail(by_overflow=by_overflow):
         return plan
-    return _plan(plan, numbers_of(IdRange.GUARD_FILTERED_AGGREGATES), by_overflow)
+    return _plan(plan, range_of_column_ids(IdRange.GUARD_FILTERED_AGGREGATES), by_overflow)
 
 
 def _plan(plan: Plan, numbers: Iterator[int], by_overflow: bool) -> Plan:
     if not plan_has_subquery(plan):
         return plan
-    made = with_queries(plan, lambda part: _plan(part, numbers, by_overflow))
+    made = rewrite_queries(plan, lambda part: _plan(part, numbers, by_overflow))
     calls = _Calls(numbers, by_overflow)
     if isinstance(made, GroupBy):
         found = tuple([calls.aggregate(call) for call in made.aggregates])
@@ -63,8 +63,8 @@ def _plan(plan: Plan, numbers: Iterator[int], by_overflow: bool) -> Plan:
         return made
     if not calls.conditions:
         return told
-    below = with_inputs(told, lambda rows: beside(rows, calls.conditions))
-    return only(below, output_columns(made))
+    below = rewrite_inputs(told, lambda rows: append_columns(rows, calls.conditions))
+    return project_columns(below, output_columns(made))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +94,15 @@ class _Calls:
         if has_subquery(condition):
             column = PlanColumn(ColumnId(next(self.numbers)), "left", condition.type)
             self.conditions[column] = condition
-            condition = reference(column)
+            condition = column_reference(column)
         args = tuple([self._asked(arg, condition) for arg in call.args])
         return replace(call, args=args, filter=condition)
 
     def _asked(self, expr: Expr, condition: Expr) -> Expr:
-        return where_true(condition, expr) if self._fails(expr) else expr
+        return null_unless(condition, expr) if self._fails(expr) else expr
 
     def _fails(self, expr: Expr) -> bool:
         if not has_subquery(expr):
             return False
         by = self.by_overflow
-        return may_fail(expr, by_overflow=by) or may_fail_for_others(expr, by_overflow=by)
+        return may_fail(expr, by_overflow=by) or has_failing_subquery(expr, by_overflow=by)

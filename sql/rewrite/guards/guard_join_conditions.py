@@ -23,18 +23,18 @@ Not here: other conditions of inner joins, which DuckDB treats as conditions of 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from sql.functions.table import COMPARISONS
-from sql.plan.conditions import all_of, equal_sides
+from sql.functions.table import COMPARISON_OPERATORS
+from sql.plan.conditions import conjunction, equality_sides
 from sql.plan.nodes import Call, ColumnId, Expr, Join, JoinKind, Plan, output_columns
 from sql.plan.traverse import column_ids, conjuncts, has_subquery, is_volatile_anywhere
 from sql.rewrite.guard_expressions import guarded_value, may_fail
-from sql.rewrite.guards.guard_where_conditions import tables_of
+from sql.rewrite.guards.guard_where_conditions import columns_by_relation
 
 _OUTER = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
 _Ids = frozenset[ColumnId]
 
 
-def guarded_conditions(join: Join, condition: Expr) -> Sequence[Expr]:
+def guarded_join_conditions(join: Join, condition: Expr) -> Sequence[Expr]:
     """The ANDed conditions of a join, guarded."""
     parts = conjuncts(condition)
     if len(parts) == 1 or not any(map(may_fail, parts)):
@@ -57,11 +57,11 @@ def guarded_conditions(join: Join, condition: Expr) -> Sequence[Expr]:
     return found
 
 
-def guarded_by_keys(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
+def guarded_by_join_keys(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
     """The conditions of WHERE over the rows of a plan, guarded by the keys that join them (J3)."""
     if not any(may_fail(part, by_overflow=False) for part in parts):
         return parts
-    return _behind_keys(parts, (*_joined_by(below), *parts), list(tables_of(below)))
+    return _behind_keys(parts, (*_joined_by(below), *parts), list(columns_by_relation(below)))
 
 
 def _behind_keys(
@@ -83,9 +83,9 @@ def _joined_by(plan: Plan) -> Iterator[Expr]:
 
 def _is_key(part: Expr, tables: Sequence[_Ids]) -> bool:
     """Whether rows of two tables can be joined by it (J3)."""
-    if not equal_sides(part) or has_subquery(part) or may_fail(part, by_overflow=False):
+    if not equality_sides(part) or has_subquery(part) or may_fail(part, by_overflow=False):
         return False
-    sides = [_of(side, tables) for side in equal_sides(part)]
+    sides = [_of(side, tables) for side in equality_sides(part)]
     return all(len(side) == 1 for side in sides) and sides[0] != sides[1]
 
 
@@ -94,7 +94,7 @@ def _is_joint(part: Expr, tables: Sequence[_Ids]) -> bool:
 
 
 def _behind(part: Expr, keys: Sequence[Expr], tables: Sequence[_Ids]) -> Expr:
-    if not _is_joint(part, tables) or equal_sides(part) or not may_fail(part, by_overflow=False):
+    if not _is_joint(part, tables) or equality_sides(part) or not may_fail(part, by_overflow=False):
         return part
     if has_subquery(part) or is_volatile_anywhere(part):
         return part
@@ -102,9 +102,9 @@ def _behind(part: Expr, keys: Sequence[Expr], tables: Sequence[_Ids]) -> Expr:
 
 
 def _guarded(part: Expr, before: Sequence[Expr], tables: Sequence[_Ids]) -> Expr:
-    if not isinstance(part, Call) or part.function.name not in COMPARISONS:
+    if not isinstance(part, Call) or part.function.name not in COMPARISON_OPERATORS:
         return _alone(part, before, tables)
-    beside_key = not equal_sides(part) and any(_is_key(other, tables) for other in before)
+    beside_key = not equality_sides(part) and any(_is_key(other, tables) for other in before)
     apart = all(len(_of(arg, tables)) < 2 for arg in part.args)
     if not apart or (beside_key and _is_joint(part, tables)):
         return _alone(part, before, tables)
@@ -117,7 +117,7 @@ def _alone(expr: Expr, before: Sequence[Expr], tables: Sequence[_Ids]) -> Expr:
     guards = tuple([part for part in before if _of(part, tables) and _of(part, tables) <= own])
     if not guards:
         return expr
-    return guarded_value(expr, all_of(guards))
+    return guarded_value(expr, conjunction(guards))
 
 
 def _of(expr: Expr, tables: Sequence[_Ids]) -> frozenset[int]:

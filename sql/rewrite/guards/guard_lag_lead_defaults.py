@@ -28,10 +28,10 @@ from sql.plan.nodes import (
     WindowCall,
     output_columns,
 )
-from sql.plan.projections import reference
-from sql.plan.traverse import is_volatile_anywhere, with_queries
-from sql.rewrite.column_ids import IdRange, numbers_of
-from sql.rewrite.failure_analysis import may_fail_for_others
+from sql.plan.projections import column_reference
+from sql.plan.traverse import is_volatile_anywhere, rewrite_queries
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
+from sql.rewrite.failure_analysis import has_failing_subquery
 from sql.rewrite.guard_expressions import may_fail
 from sql.rewrite.plan_facts import PlanFacts
 from sql.types.sql_type import BOOL
@@ -40,22 +40,26 @@ _SHIFTS = ("lag", "lead")
 _WITH_DEFAULT = 3
 
 
-def with_asked_defaults(plan: Plan, facts: PlanFacts) -> Plan:
+def guard_lag_lead_defaults(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, which evaluates such defaults above their windows (D1)."""
-    return _plan(plan, numbers_of(IdRange.GUARD_LAG_LEAD_DEFAULTS)) if facts.may_fail() else plan
+    return (
+        _plan(plan, range_of_column_ids(IdRange.GUARD_LAG_LEAD_DEFAULTS))
+        if facts.may_fail()
+        else plan
+    )
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
-    made = with_queries(plan, lambda part: _plan(part, numbers))
+    made = rewrite_queries(plan, lambda part: _plan(part, numbers))
     if not isinstance(made, Window) or not any(map(_fails, made.calls)):
         return made
     below = output_columns(made.input)
     columns, calls = list[PlanColumn](), list[WindowCall]()
-    values: list[Expr] = [*map(reference, below)]
+    values: list[Expr] = [*map(column_reference, below)]
     for column, call in zip(made.columns, made.calls, strict=True):
         if not _fails(call):
             columns, calls = [*columns, column], [*calls, call]
-            values.append(reference(column))
+            values.append(column_reference(column))
             continue
         shifted, there = _columns(column, numbers)
         columns, calls = [*columns, shifted, there], [*calls, *_without_default(call)]
@@ -69,7 +73,7 @@ def _fails(call: WindowCall) -> bool:
         return False
     _, offset, default = call.args
     volatile = is_volatile_anywhere(default) or is_volatile_anywhere(offset)
-    return not volatile and (may_fail(default) or may_fail_for_others(default))
+    return not volatile and (may_fail(default) or has_failing_subquery(default))
 
 
 def _columns(column: PlanColumn, numbers: Iterator[int]) -> tuple[PlanColumn, PlanColumn]:
@@ -88,7 +92,7 @@ def _without_default(call: WindowCall) -> tuple[WindowCall, WindowCall]:
 
 def _value(call: WindowCall, shifted: PlanColumn, there: PlanColumn) -> Expr:
     _, offset, default = call.args
-    found: Expr = IsTest(Test.IS_TRUE, reference(there), BOOL)
+    found: Expr = IsTest(Test.IS_TRUE, column_reference(there), BOOL)
     if not isinstance(offset, Const) or offset.value is None:
         found = Logical(BoolOp.OR, (IsTest(Test.IS_NULL, offset, BOOL), found), BOOL)
-    return Case(((found, reference(shifted)),), default, call.type)
+    return Case(((found, column_reference(shifted)),), default, call.type)

@@ -19,14 +19,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sql.functions.table import FunctionKind
-from sql.plan.conditions import all_of
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import Call, ColumnId, Expr, Join, Plan, SubqueryKind, output_columns
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import (
     column_ids,
+    expression_nodes,
     has_subquery,
     is_volatile_anywhere,
-    nodes,
     subqueries,
 )
 from sql.rewrite.guard_expressions import guarded_value, may_fail
@@ -34,11 +34,11 @@ from sql.rewrite.guard_expressions import guarded_value, may_fail
 _DIVISIONS: Final = frozenset({"/", "%"})
 
 
-def guarded_parts(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
+def guarded_where_conditions(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
     """The ANDed conditions over the rows of a plan, guarded (H1)."""
     if len(parts) == 1 or not any(map(may_fail, parts)):
         return parts
-    tables = list(tables_of(below))
+    tables = list(columns_by_relation(below))
     before: dict[int, list[Expr]] = {}
     found: list[Expr] = []
     for part in parts:
@@ -48,7 +48,7 @@ def guarded_parts(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
             continue
         asked = before.setdefault(at, [])
         guards = [guard for guard in asked if not has_subquery(guard) or _fails_often(part)]
-        found.append(guarded_value(part, all_of(guards)) if guards else part)
+        found.append(guarded_value(part, conjunction(guards)) if guards else part)
         asked.append(part)
     return found
 
@@ -57,16 +57,16 @@ def _fails_often(expr: Expr) -> bool:
     return any(
         (node.function.kind is FunctionKind.CAST and node.function.args[0] == "text")
         or node.function.name in _DIVISIONS
-        for node in nodes(expr)
+        for node in expression_nodes(expr)
         if isinstance(node, Call)
     )
 
 
-def tables_of(plan: Plan) -> Iterator[frozenset[ColumnId]]:
+def columns_by_relation(plan: Plan) -> Iterator[frozenset[ColumnId]]:
     """The columns of each joined relation."""
     if isinstance(plan, Join):
-        yield from tables_of(plan.left)
-        yield from tables_of(plan.right)
+        yield from columns_by_relation(plan.left)
+        yield from columns_by_relation(plan.right)
     else:
         yield frozenset(column.id for column in output_columns(plan))
 

@@ -16,33 +16,35 @@ Not here: the guards themselves, and which subqueries take one on Spark (S4 of
 
 from collections.abc import Sequence
 
-from sql.plan.conditions import all_of, flat
+from sql.plan.conditions import conjunction, flatten_conjuncts
 from sql.plan.nodes import ColumnId, Expr, Filter, Plan
-from sql.plan.traverse import column_ids, has_subquery, with_queries
+from sql.plan.traverse import column_ids, has_subquery, rewrite_queries
 from sql.rewrite.guard_expressions import is_harmless
-from sql.rewrite.guards.guard_branch_subqueries import under
-from sql.rewrite.guards.guard_where_conditions import tables_of
+from sql.rewrite.guards.guard_branch_subqueries import guarded_by_conditions
+from sql.rewrite.guards.guard_where_conditions import columns_by_relation
 from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_guarded_conditions(plan: Plan, facts: PlanFacts) -> Plan:
+def guard_where_subqueries(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such subqueries guarded (W1)."""
     return _plan(plan) if facts.has_subquery else plan
 
 
 def _plan(plan: Plan) -> Plan:
-    made = with_queries(plan, _plan)
+    made = rewrite_queries(plan, _plan)
     return _guarded(made) if isinstance(made, Filter) else made
 
 
 def _guarded(plan: Filter) -> Filter:
-    parts = flat(plan.predicate)
+    parts = flatten_conjuncts(plan.predicate)
     guards = [part for part in parts if is_harmless(part)]
     if not guards or not any(map(has_subquery, parts)):
         return plan
-    tables = list(tables_of(plan.input))
-    told = [under(part, _beside(part, guards, tables), by_key=True) for part in parts]
-    return Filter(plan.input, all_of(told))
+    tables = list(columns_by_relation(plan.input))
+    told = [
+        guarded_by_conditions(part, _beside(part, guards, tables), by_key=True) for part in parts
+    ]
+    return Filter(plan.input, conjunction(told))
 
 
 def _beside(

@@ -38,12 +38,12 @@ from sql.plan.nodes import (
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import (
     column_ids,
+    expression_nodes,
     has_subquery,
     inputs,
     is_volatile_anywhere,
-    nodes,
     scans,
-    substituted,
+    substitute_columns,
 )
 from sql.rewrite.guard_expressions import may_fail
 from sql.types.sql_type import BOOL
@@ -54,12 +54,12 @@ _UNORDERED: Final = frozenset({"count", "sum", "avg", "min", "max", "bool_and", 
 """Aggregates that are the same in whatever order they see rows."""
 
 
-def is_made_outside(expr: Subquery) -> bool:
+def is_output_hoisted(expr: Subquery) -> bool:
     """Whether the value of the subquery is computed outside of it on Spark."""
-    return made_outside(expr) is not expr
+    return hoist_failing_output(expr) is not expr
 
 
-def of_outer_row(expr: Subquery) -> Expr:
+def hoist_outer_row_output(expr: Subquery) -> Expr:
     """The value of a subquery; an output over the outer row alone is computed outside (V1)."""
     plan = expr.plan
     if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
@@ -73,7 +73,7 @@ def of_outer_row(expr: Subquery) -> Expr:
     return _where_found(plan, value)
 
 
-def made_outside(expr: Subquery) -> Expr:
+def hoist_failing_output(expr: Subquery) -> Expr:
     """The value of a subquery; an output that may fail is computed outside, for Spark (V2)."""
     if expr.kind is not SubqueryKind.SCALAR or not isinstance(expr.plan, Project):
         return expr
@@ -82,12 +82,12 @@ def made_outside(expr: Subquery) -> Expr:
     own = {column.id for column in output_columns(plan.input)}
     used = {column.id: column for column in _columns(value) if column.id in own}
     if not used or not free_columns(plan.input):
-        return of_outer_row(expr)
-    if len(used) > _COLUMNS_MAX or (len(used) > 1 and chooses(plan.input)):
+        return hoist_outer_row_output(expr)
+    if len(used) > _COLUMNS_MAX or (len(used) > 1 and depends_on_row_choice(plan.input)):
         return expr
     if not may_fail(value, by_overflow=False) or is_volatile_anywhere(value) or has_subquery(value):
         return expr
-    made = substituted(value, {id_: _asked(plan, column) for id_, column in used.items()})
+    made = substitute_columns(value, {id_: _asked(plan, column) for id_, column in used.items()})
     if _has_row(plan.input) or all(_is_strict(value, column) for column in used.values()):
         return made
     return _where_found(plan, made)
@@ -121,16 +121,16 @@ def _flat(plan: Project) -> Project:
     }
     if any(has_subquery(expr) or is_volatile_anywhere(expr) for expr in made.values()):
         return plan
-    value = substituted(plan.exprs[0], made)
+    value = substitute_columns(plan.exprs[0], made)
     if condition is None:
         return _flat(replace(plan, input=inner.input, exprs=(value,)))
-    asked = substituted(condition, made)
+    asked = substitute_columns(condition, made)
     if has_subquery(condition) or may_fail(asked, by_overflow=False):
         return plan
     return _flat(replace(plan, input=Filter(inner.input, asked), exprs=(value,)))
 
 
-def chooses(plan: Plan) -> bool:
+def depends_on_row_choice(plan: Plan) -> bool:
     """Whether it may pick one of several rows that look alike to it, or depends on their order."""
     if isinstance(plan, Limit | DistinctOn | Window):
         return True
@@ -138,7 +138,7 @@ def chooses(plan: Plan) -> bool:
         call.function.name for call in plan.aggregates
     ):
         return True
-    return any(map(chooses, inputs(plan)))
+    return any(map(depends_on_row_choice, inputs(plan)))
 
 
 def _has_row(plan: Plan) -> bool:
@@ -160,4 +160,4 @@ def _fails_alone(expr: Expr) -> bool:
 
 
 def _columns(expr: Expr) -> Iterator[ColumnRef]:
-    return (node for node in nodes(expr) if isinstance(node, ColumnRef))
+    return (node for node in expression_nodes(expr) if isinstance(node, ColumnRef))

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sql.functions.table import function_by_id
-from sql.plan.conditions import all_of, asked_behind, flat, rows_where
+from sql.plan.conditions import conjunction, filter_plan, flatten_conjuncts, guarded_operands
 from sql.plan.nodes import (
     BoolOp,
     Call,
@@ -39,19 +39,19 @@ from sql.plan.nodes import (
     Subquery,
     output_columns,
 )
-from sql.plan.projections import beside, only, reference
+from sql.plan.projections import append_columns, column_reference, project_columns
 from sql.plan.traverse import (
     aggregate_parts,
-    children,
+    child_expressions,
     has_subquery,
     is_volatile_anywhere,
     plan_has_subquery,
-    rewritten_aggregate,
-    with_children,
-    with_queries,
+    rewrite_aggregate,
+    rewrite_children,
+    rewrite_queries,
 )
-from sql.rewrite.column_ids import IdRange, numbers_of
-from sql.rewrite.failure_analysis import may_fail_for_others
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
+from sql.rewrite.failure_analysis import has_failing_subquery
 from sql.rewrite.guard_expressions import is_harmless
 from sql.rewrite.plan_facts import PlanFacts
 
@@ -59,11 +59,11 @@ _KEPT: Final = "kept(any)"
 _Found = tuple[Expr, Sequence[Expr]]
 
 
-def with_condition_columns(plan: Plan, facts: PlanFacts, *, for_spark: bool = False) -> Plan:
+def hoist_subquery_conditions(plan: Plan, facts: PlanFacts, *, for_spark: bool = False) -> Plan:
     """The plan with such columns (C1, C3)."""
     if not facts.has_subquery or not facts.may_fail(by_overflow=not for_spark):
         return plan
-    return _Conditions(numbers_of(IdRange.HOIST_SUBQUERY_CONDITIONS), for_spark).plan(plan)
+    return _Conditions(range_of_column_ids(IdRange.HOIST_SUBQUERY_CONDITIONS), for_spark).plan(plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class _Conditions:
             return plan
         if self.for_spark and isinstance(plan, Join) and plan.lateral:
             return replace(plan, left=self.plan(plan.left))
-        below = with_queries(plan, self.plan)
+        below = rewrite_queries(plan, self.plan)
         match below:
             case Project():
                 return self._project(below)
@@ -104,7 +104,7 @@ class _Conditions:
             return plan
         below, column = self._with_column(plan.input, found)
         replacing = _Replacing(found[0], column)
-        calls = tuple([rewritten_aggregate(call, replacing) for call in plan.aggregates])
+        calls = tuple([rewrite_aggregate(call, replacing) for call in plan.aggregates])
         return self._group(replace(plan, input=below, aggregates=calls))
 
     def _filter(self, plan: Filter) -> Plan:
@@ -116,27 +116,27 @@ class _Conditions:
         rows, predicate = self._below(plan)
         below, column = self._with_column(rows, found)
         made = self._filter(Filter(below, _Replacing(found[0], column)(predicate)))
-        return only(made, output_columns(plan))
+        return project_columns(made, output_columns(plan))
 
     def _below(self, plan: Filter) -> tuple[Plan, Expr]:
         """The rows that plain conditions leave, and the other ones (C3)."""
         if not self.for_spark:
             return plan.input, plan.predicate
-        parts = flat(plan.predicate)
+        parts = flatten_conjuncts(plan.predicate)
         plain = [part for part in parts if is_harmless(part)]
-        return rows_where(plan.input, plain), all_of([p for p in parts if p not in plain])
+        return filter_plan(plan.input, plain), conjunction([p for p in parts if p not in plain])
 
     def _with_column(self, plan: Plan, found: _Found) -> tuple[Project, ColumnRef]:
         condition, under = found
         if under:
             nothing = Const(None, condition.type)
-            made: Expr = Case(((all_of(under), condition),), nothing, condition.type)
+            made: Expr = Case(((conjunction(under), condition),), nothing, condition.type)
         else:
             made = condition
         if self.for_spark:
             made = Call(function_by_id(_KEPT), (made,), condition.type)
         column = PlanColumn(ColumnId(next(self.numbers)), "condition", condition.type)
-        return self._project(beside(plan, {column: made})), reference(column)
+        return self._project(append_columns(plan, {column: made})), column_reference(column)
 
     def _first(self, exprs: Sequence[Expr], under: Sequence[Expr] = ()) -> _Found | None:
         return next((found for expr in exprs if (found := self._condition(expr, under))), None)
@@ -145,10 +145,11 @@ class _Conditions:
         """The first condition that should be a column, and those that it is computed under."""
         if not has_subquery(expr):
             return None
-        steps = asked_behind(expr)
+        steps = guarded_operands(expr)
         if not steps:
             return next(
-                (found for p in children(expr) if (found := self._condition(p, under))), None
+                (found for p in child_expressions(expr) if (found := self._condition(p, under))),
+                None,
             )
         for number, (part, before) in enumerate(steps):
             if not has_subquery(part):
@@ -163,13 +164,13 @@ class _Conditions:
         return None
 
     def _fails(self, expr: Expr) -> bool:
-        return may_fail_for_others(expr, by_overflow=not self.for_spark)
+        return has_failing_subquery(expr, by_overflow=not self.for_spark)
 
 
 def _tested(tests: Sequence[Expr]) -> Iterator[Expr]:
     for test in tests:
         yield test
-        yield from children(test)
+        yield from child_expressions(test)
 
 
 class _Replacing:
@@ -187,4 +188,4 @@ class _Replacing:
             return self._column
         if isinstance(expr, Subquery):
             return replace(expr, args=tuple(map(self, expr.args)))
-        return with_children(expr, self)
+        return rewrite_children(expr, self)

@@ -28,7 +28,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sql.plan.conditions import asked_behind, rows_where
+from sql.plan.conditions import filter_plan, guarded_operands
 from sql.plan.nodes import (
     Aggregate,
     Case,
@@ -51,7 +51,7 @@ from sql.plan.nodes import (
     Window,
     output_columns,
 )
-from sql.plan.renumbering import free_columns, renumbered
+from sql.plan.renumbering import free_columns, with_fresh_ids
 from sql.plan.traverse import (
     Rewrite,
     aggregate_parts,
@@ -62,17 +62,20 @@ from sql.plan.traverse import (
     is_volatile_plan,
     plan_expressions,
     plan_has_subquery,
-    rewritten_aggregate,
+    rewrite_aggregate,
+    rewrite_children,
+    rewrite_queries,
     subqueries,
-    with_children,
-    with_queries,
 )
-from sql.rewrite.column_ids import IdRange, numbers_of
-from sql.rewrite.failure_analysis import may_fail_anywhere
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
+from sql.rewrite.failure_analysis import subquery_may_fail
 from sql.rewrite.guard_expressions import is_harmless
 from sql.rewrite.guards.guard_branch_subqueries import guarded_subquery
 from sql.rewrite.plan_facts import PlanFacts
-from sql.rewrite.trivial_scalar_subqueries import of_value, only_value
+from sql.rewrite.trivial_scalar_subqueries import (
+    trivial_subquery_value,
+    with_trivial_subquery_value,
+)
 from sql.types.sql_type import BOOL, INT8
 
 _SUBQUERIES_MAX: Final = 2
@@ -83,15 +86,15 @@ _BOTH: Final = (JoinKind.CROSS, JoinKind.INNER)
 """Joins of which a row has one of either side."""
 
 
-def run_if_asked(plan: Plan, facts: PlanFacts) -> Plan:
+def lazy_init_plans(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, whose uncorrelated subqueries run only on demand (A1)."""
-    return _plan(plan, numbers_of(IdRange.LAZY_INIT_PLANS)) if facts.has_subquery else plan
+    return _plan(plan, range_of_column_ids(IdRange.LAZY_INIT_PLANS)) if facts.has_subquery else plan
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     if not plan_has_subquery(plan):
         return plan
-    below = with_queries(plan, lambda part: _plan(part, numbers), _of_one_value)
+    below = rewrite_queries(plan, lambda part: _plan(part, numbers), _of_one_value)
     match below:
         case Project():
             rows = _Rows(below.input, numbers)
@@ -106,8 +109,8 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
 
 
 def _of_one_value(expr: Subquery, within: Rewrite) -> Expr | None:
-    alone = only_value(expr)
-    return None if alone is None else of_value(expr, within(alone))
+    alone = trivial_subquery_value(expr)
+    return None if alone is None else with_trivial_subquery_value(expr, within(alone))
 
 
 def _predicate(plan: Filter, rows: "_Rows") -> Expr:
@@ -154,8 +157,8 @@ def _over_several(
         if rowless[number]:
             made.append(rows.guarded(part, first[: sum(rowless[:number])]))
         else:
-            behind = bool(asked_behind(part))
-            asked = rows_where(plan, plain) if behind else _where_it_is_asked(plan, part, plain)
+            behind = bool(guarded_operands(part))
+            asked = filter_plan(plan, plain) if behind else _where_it_is_asked(plan, part, plain)
             made.append(replace(rows, input=asked).guarded(part, first))
     return tuple(made)
 
@@ -168,9 +171,9 @@ def _where_it_is_asked(plan: Plan, part: Expr, plain: Sequence[Expr]) -> Plan:
             return replace(plan, left=_where_it_is_asked(plan.left, part, plain))
         if used <= _columns(plan.right):
             return replace(plan, right=_where_it_is_asked(plan.right, part, plain))
-        return rows_where(plan, plain)
+        return filter_plan(plan, plain)
     own = _columns(plan)
-    return rows_where(plan, [other for other in plain if own >= set(column_ids(other))])
+    return filter_plan(plan, [other for other in plain if own >= set(column_ids(other))])
 
 
 def _behind(cheap: Sequence[Expr], part: Expr) -> Expr:
@@ -178,7 +181,7 @@ def _behind(cheap: Sequence[Expr], part: Expr) -> Expr:
     if not cheap or any(map(is_volatile_anywhere, (*cheap, part))):
         return part
     values = [inner for inner in subqueries(part) if inner.kind is SubqueryKind.SCALAR]
-    if not any(free_columns(inner.plan) and may_fail_anywhere(inner) for inner in values):
+    if not any(free_columns(inner.plan) and subquery_may_fail(inner) for inner in values):
         return part
     return Case(((_all_of(cheap), part),), Const(False, BOOL), BOOL)
 
@@ -187,7 +190,7 @@ def _call(call: Aggregate, rows: "_Rows") -> Aggregate:
     if not any(map(has_subquery, aggregate_parts(call))):
         return call
     before = () if call.filter is None else (call.filter,)
-    made = rewritten_aggregate(call, lambda part: rows.guarded(part, before))
+    made = rewrite_aggregate(call, lambda part: rows.guarded(part, before))
     return made if call.filter is None else replace(made, filter=rows.guarded(call.filter, ()))
 
 
@@ -205,27 +208,27 @@ class _Rows:
         if not has_subquery(expr):
             return expr
         if isinstance(expr, Subquery):
-            alone = only_value(expr)
+            alone = trivial_subquery_value(expr)
             if alone is not None:
-                return of_value(expr, self.guarded(alone, before))
+                return with_trivial_subquery_value(expr, self.guarded(alone, before))
             args = tuple([self.guarded(arg, before) for arg in expr.args])
             return self._asked(replace(expr, args=args), before)
-        found = asked_behind(expr)
+        found = guarded_operands(expr)
         if not found:
-            return with_children(expr, lambda part: self.guarded(part, before))
+            return rewrite_children(expr, lambda part: self.guarded(part, before))
         steps = iter([self.guarded(part, (*before, *conditions)) for part, conditions in found])
-        return with_children(expr, lambda _: next(steps))
+        return rewrite_children(expr, lambda _: next(steps))
 
     def _asked(self, expr: Subquery, conditions: Sequence[Expr]) -> Subquery:
         if free_columns(expr.plan) or is_volatile_plan(expr.plan):
             return expr
-        if not may_fail_anywhere(expr, by_overflow=bool(conditions)):
+        if not subquery_may_fail(expr, by_overflow=bool(conditions)):
             return expr
         asking = self._any() if not conditions else self._those_with(conditions)
         if asking is None:
             return expr
         row = Limit(Project(asking, (), ()), Const(1, INT8), None)
-        plan, _ = renumbered(row, lambda: ColumnId(next(self.numbers)))
+        plan, _ = with_fresh_ids(row, lambda: ColumnId(next(self.numbers)))
         return guarded_subquery(expr, Subquery(SubqueryKind.EXISTS, plan, (), BOOL))
 
     def _any(self) -> Plan | None:

@@ -32,7 +32,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.functions.table import FunctionKind
-from sql.plan.conditions import all_of, flat, rows_where
+from sql.plan.conditions import conjunction, filter_plan, flatten_conjuncts
 from sql.plan.nodes import (
     AnyAll,
     Call,
@@ -60,23 +60,27 @@ from sql.plan.nodes import (
     Window,
     output_columns,
 )
-from sql.plan.projections import references_to
+from sql.plan.projections import column_references
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import (
-    children,
+    child_expressions,
     column_ids,
+    expression_nodes,
     has_subquery,
     inputs,
     is_volatile_anywhere,
-    nodes,
     plan_expressions,
     plan_nodes,
+    rewrite_queries,
     subqueries,
-    substituted,
-    with_queries,
+    substitute_columns,
 )
 from sql.rewrite.guard_expressions import may_fail
-from sql.rewrite.guards.push_filters_below_lateral import KEEP_LEFT, KEEP_RIGHT, never_of_null
+from sql.rewrite.guards.push_filters_below_lateral import (
+    NEVER_NULL_LEFT,
+    NEVER_NULL_RIGHT,
+    is_never_true_of_nulls,
+)
 from sql.types.sql_type import BOOL
 
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name"})
@@ -91,7 +95,7 @@ _HASHED_MIN: Final = 9
 """Items of IN from which on PostgreSQL looks them up (MIN_ARRAY_SIZE_FOR_HASHED_SAOP)."""
 
 
-def in_order(plan: Plan) -> Plan:
+def order_quals(plan: Plan) -> Plan:
     """The plan with its conditions in order (O1)."""
     return _ordered(plan) if _fails_anywhere(plan) else plan
 
@@ -124,7 +128,7 @@ def _made(plan: Plan) -> Iterator[Expr]:
 
 
 def _ordered(plan: Plan) -> Plan:
-    below = with_queries(plan, _ordered)
+    below = rewrite_queries(plan, _ordered)
     match below:
         case Filter():
             return _filter(below)
@@ -139,26 +143,33 @@ def _filter(plan: Filter) -> Plan:
     if isinstance(merged, Project):
         assert isinstance(merged.input, Filter), "conditions went below it"
         return replace(merged, input=_filter(merged.input))
-    parts = _by_cost(flat(merged.predicate))
+    parts = _by_cost(flatten_conjuncts(merged.predicate))
     if isinstance(merged.input, Join):
         return _over_join(merged.input, parts)
     if any(map(may_fail, (*parts, *_made(merged.input)))):
         return _below(merged.input, parts)
-    return Filter(_behind(merged.input, [*filter(_goes_down, parts)]), all_of(parts))
+    return Filter(_behind(merged.input, [*filter(_goes_down, parts)]), conjunction(parts))
 
 
 def _merged(plan: Filter) -> Filter | Project:
     """With the conditions of a subquery in FROM, which PostgreSQL makes part of the query (O6)."""
     below = plan.input
     if isinstance(below, Filter):
-        return Filter(below.input, all_of([*flat(below.predicate), *flat(plan.predicate)]))
+        return Filter(
+            below.input,
+            conjunction([*flatten_conjuncts(below.predicate), *flatten_conjuncts(plan.predicate)]),
+        )
     if not isinstance(below, Project) or isinstance(below.input, Window):
         return plan
-    parts = _of(flat(plan.predicate), below.columns, below.exprs)
+    parts = _of(flatten_conjuncts(plan.predicate), below.columns, below.exprs)
     fails = any(map(may_fail, (*parts, *_made(below))))
-    if not fails or len(parts) < len(flat(plan.predicate)) or any(map(_is_long, parts)):
+    if (
+        not fails
+        or len(parts) < len(flatten_conjuncts(plan.predicate))
+        or any(map(_is_long, parts))
+    ):
         return plan
-    return replace(below, input=Filter(below.input, all_of(parts)))
+    return replace(below, input=Filter(below.input, conjunction(parts)))
 
 
 def _below(plan: Plan, parts: Sequence[Expr]) -> Plan:
@@ -181,7 +192,7 @@ def _below(plan: Plan, parts: Sequence[Expr]) -> Plan:
         case SetOp() if plan.kind is not SetOpKind.EXCEPT:
             down = [part for part in parts if _is_of_rows(part)]
             left, right = (
-                _at_side(side, _of(down, plan.columns, references_to(output_columns(side))))
+                _at_side(side, _of(down, plan.columns, column_references(output_columns(side))))
                 for side in (plan.left, plan.right)
             )
             below = replace(plan, left=left, right=right)
@@ -189,21 +200,21 @@ def _below(plan: Plan, parts: Sequence[Expr]) -> Plan:
             down, below = [], plan
     done = {*map(id, down)}
     rest = [part for part in parts if id(part) not in done]
-    return rows_where(_behind(below, [*filter(_goes_down, rest)]), rest)
+    return filter_plan(_behind(below, [*filter(_goes_down, rest)]), rest)
 
 
 def _over_join(join: Join, where: Sequence[Expr]) -> Plan:
     """The join with conditions over one of its sides at that side (O3)."""
-    on = [] if join.condition is None else _by_cost(flat(join.condition))
+    on = [] if join.condition is None else _by_cost(flatten_conjuncts(join.condition))
     if not any(map(may_fail, (*on, *where))) and not _asks(join):
-        return rows_where(_on(join, on), where)
+        return filter_plan(_on(join, on), where)
     parts = [*on, *where] if join.kind is JoinKind.INNER else where
     left, right = (
         [part for part in _over(parts, output_columns(side)) if _is_of_rows(part)]
         for side in (join.left, join.right)
     )
-    left = left if join.kind in KEEP_LEFT else []
-    right = right if join.kind in KEEP_RIGHT and not join.lateral else []
+    left = left if join.kind in NEVER_NULL_LEFT else []
+    right = right if join.kind in NEVER_NULL_RIGHT and not join.lateral else []
     # What ON leaves out of the side that may be made up is made up.
     if join.kind is JoinKind.LEFT and not join.lateral:
         right = [part for part in _over(on, output_columns(join.right)) if _is_of_rows(part)]
@@ -213,12 +224,12 @@ def _over_join(join: Join, where: Sequence[Expr]) -> Plan:
     where = [part for part in where if id(part) not in done]
     sides = replace(join, left=_at_side(join.left, left), right=_at_side(join.right, right))
     below = _on(sides, [part for part in on if id(part) not in done])
-    return rows_where(_join(below, [*filter(_goes_down, where)]), where)
+    return filter_plan(_join(below, [*filter(_goes_down, where)]), where)
 
 
 def _on(join: Join, parts: Sequence[Expr]) -> Join:
     if parts or join.condition is None:
-        return replace(join, condition=all_of(parts) if parts else None)
+        return replace(join, condition=conjunction(parts) if parts else None)
     if join.kind is JoinKind.INNER:
         return replace(join, kind=JoinKind.CROSS, condition=None)
     return replace(join, condition=Const(True, BOOL))
@@ -230,11 +241,11 @@ def _is_of_rows(part: Expr) -> bool:
 
 
 def _at_side(plan: Plan, parts: Sequence[Expr]) -> Plan:
-    return _filter(Filter(plan, all_of(parts))) if parts else plan
+    return _filter(Filter(plan, conjunction(parts))) if parts else plan
 
 
 def _is_long(expr: Expr) -> bool:
-    return sum(1 for _ in nodes(expr)) > _NODES_MAX
+    return sum(1 for _ in expression_nodes(expr)) > _NODES_MAX
 
 
 def _by_cost(parts: Sequence[Expr]) -> Sequence[Expr]:
@@ -262,10 +273,10 @@ def _behind(plan: Plan, parts: Sequence[Expr]) -> Plan:
         return plan
     match plan:
         case Filter():
-            own = flat(plan.predicate)
+            own = flatten_conjuncts(plan.predicate)
             if any(map(may_fail, own)):
                 own = [*_by_cost([*own, *(part for part in parts if part not in own)])]
-            return Filter(_behind(plan.input, parts), all_of(own))
+            return Filter(_behind(plan.input, parts), conjunction(own))
         case Project():
             moved = [*filter(_goes_down, _of(parts, plan.columns, plan.exprs))]
             return replace(plan, input=_behind(plan.input, moved))
@@ -278,7 +289,7 @@ def _behind(plan: Plan, parts: Sequence[Expr]) -> Plan:
             return replace(plan, input=_behind(plan.input, _over(parts, _partition(plan))))
         case SetOp():
             left, right = (
-                _behind(side, _of(parts, plan.columns, references_to(output_columns(side))))
+                _behind(side, _of(parts, plan.columns, column_references(output_columns(side))))
                 for side in (plan.left, plan.right)
             )
             return replace(plan, left=left, right=right)
@@ -290,15 +301,15 @@ def _behind(plan: Plan, parts: Sequence[Expr]) -> Plan:
 
 def _join(plan: Join, parts: Sequence[Expr]) -> Join:
     left, right = (_over(parts, output_columns(side)) for side in (plan.left, plan.right))
-    if plan.kind not in KEEP_LEFT:
-        left = [*filter(never_of_null, left)]
-    if plan.kind not in KEEP_RIGHT:
-        right = [*filter(never_of_null, right)]
+    if plan.kind not in NEVER_NULL_LEFT:
+        left = [*filter(is_never_true_of_nulls, left)]
+    if plan.kind not in NEVER_NULL_RIGHT:
+        right = [*filter(is_never_true_of_nulls, right)]
     condition = plan.condition
     if plan.kind is JoinKind.INNER and condition is not None and may_fail(condition):
         # Spark fails for a row outside in ON.
         own = _over(parts, output_columns(plan))
-        condition = all_of(_by_cost([*flat(condition), *own]))
+        condition = conjunction(_by_cost([*flatten_conjuncts(condition), *own]))
     below = replace(plan, left=_behind(plan.left, left), right=_behind(plan.right, right))
     return replace(below, condition=condition)
 
@@ -318,7 +329,7 @@ def _of(parts: Sequence[Expr], columns: Sequence[PlanColumn], exprs: Sequence[Ex
     by: Mapping[ColumnId, Expr] = {
         column.id: expr for column, expr in zip(columns, exprs, strict=True)
     }
-    return [*filter(_is_movable, (substituted(part, by) for part in parts))]
+    return [*filter(_is_movable, (substitute_columns(part, by) for part in parts))]
 
 
 def _partition(plan: Window) -> Sequence[PlanColumn]:
@@ -334,7 +345,7 @@ def _partition(plan: Window) -> Sequence[PlanColumn]:
 
 def _cost(expr: Expr) -> float:
     """The calls that computing it takes (cost_qual_eval_walker)."""
-    return _own_cost(expr) + sum(map(_cost, children(expr)))
+    return _own_cost(expr) + sum(map(_cost, child_expressions(expr)))
 
 
 def _own_cost(expr: Expr) -> float:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias, overload
 
-from sql.plan.conditions import asked_behind, flat, rows_where
+from sql.plan.conditions import filter_plan, flatten_conjuncts, guarded_operands
 from sql.plan.nodes import (
     ColumnId,
     ColumnRef,
@@ -44,27 +44,27 @@ from sql.plan.nodes import (
     Window,
     output_columns,
 )
-from sql.plan.projections import is_selection, only, references_to
-from sql.plan.renumbering import columns_of, free_columns, references
+from sql.plan.projections import column_references, is_column_selection, project_columns
+from sql.plan.renumbering import column_refs, expression_columns, free_columns
 from sql.plan.traverse import (
     aggregate_parts,
-    children,
+    child_expressions,
     column_ids,
     has_more_parts,
     has_subquery,
     is_volatile_anywhere,
     plan_column_ids,
     plan_expressions,
-    rewritten_node,
-    rewritten_plan,
+    rewrite_node,
+    rewrite_plan,
+    rewrite_queries,
     subqueries,
-    substituted,
+    substitute_columns,
     window_parts,
-    with_queries,
 )
-from sql.rewrite.failure_analysis import may_fail_for_others
+from sql.rewrite.failure_analysis import has_failing_subquery
 from sql.rewrite.guard_expressions import is_harmless, may_fail
-from sql.rewrite.guards.push_filters_below_lateral import KEEP_LEFT, KEEP_RIGHT
+from sql.rewrite.guards.push_filters_below_lateral import NEVER_NULL_LEFT, NEVER_NULL_RIGHT
 from sql.rewrite.plan_facts import PlanFacts
 
 _USES_MAX: Final = 4
@@ -75,13 +75,13 @@ branches, or is as long, fails where PostgreSQL answers."""
 _Made: TypeAlias = Mapping[ColumnId, Expr]
 
 
-def with_pulled_up(plan: Plan, facts: PlanFacts) -> Plan:
+def pull_up_failing_outputs(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such columns computed where they are used (U1), and conditions below (U3)."""
     return _plan(plan) if facts.may_fail(by_overflow=False) else plan
 
 
 def _plan(plan: Plan) -> Plan:
-    made = with_queries(plan, _plan)
+    made = rewrite_queries(plan, _plan)
     if isinstance(made, Join) and made.lateral:
         return _pulled_aside(made)
     if not isinstance(made, Project | Filter | GroupBy | Window):
@@ -109,7 +109,7 @@ def _is_short(uses: Iterable[ColumnId], made: _Made) -> bool:
 
 def _is_long(expr: Expr) -> bool:
     """Whether it has many parts, or many columns when those of its subqueries count, too (U4)."""
-    columns = islice(references(expr), _PARTS_MAX + 1)
+    columns = islice(column_refs(expr), _PARTS_MAX + 1)
     return has_more_parts(expr, _PARTS_MAX) or sum(1 for _ in columns) > _PARTS_MAX
 
 
@@ -129,15 +129,15 @@ def _sunk(plan: Filter, *, staying: bool = False) -> Plan:
     rows = {column.id for column in output_columns(below.input)}
     both = zip(below.columns, below.exprs, strict=True)
     passed: _Made = {c.id: e for c, e in both if isinstance(e, ColumnRef) and e.id in rows}
-    parts = flat(plan.predicate)
+    parts = flatten_conjuncts(plan.predicate)
     sunk = [part for part in parts if _is_sinking(part, passed, below)]
     if not sunk:
         return plan
-    left = rows_where(below.input, [substituted(part, passed) for part in sunk])
+    left = filter_plan(below.input, [substitute_columns(part, passed) for part in sunk])
     made = _with_sunk(replace(below, input=left))
     if staying:
         return replace(plan, input=made)
-    return rows_where(made, [part for part in parts if part not in sunk])
+    return filter_plan(made, [part for part in parts if part not in sunk])
 
 
 def _with_sunk(plan: Project) -> Project:
@@ -158,10 +158,10 @@ def _failing(plan: Plan) -> Iterator[tuple[ColumnId, Expr]]:
     match plan:
         case Project():
             # A derived table with windows PostgreSQL does not take apart.
-            is_apart = isinstance(plan.input, Window) and not is_selection(plan)
+            is_apart = isinstance(plan.input, Window) and not is_column_selection(plan)
             below = {} if is_apart else dict(_failing(plan.input))
             for column, expr in zip(plan.columns, plan.exprs, strict=True):
-                whole = substituted(expr, below)
+                whole = substitute_columns(expr, below)
                 if _is_long(whole):
                     whole = expr
                 if _fails(whole) and not is_volatile_anywhere(whole):
@@ -169,16 +169,16 @@ def _failing(plan: Plan) -> Iterator[tuple[ColumnId, Expr]]:
         case Filter() | Window():
             yield from _failing(plan.input)
         case Join():
-            if plan.kind in KEEP_LEFT:
+            if plan.kind in NEVER_NULL_LEFT:
                 yield from _failing(plan.left)
-            if plan.kind in KEEP_RIGHT and not plan.lateral:
+            if plan.kind in NEVER_NULL_RIGHT and not plan.lateral:
                 yield from _failing(plan.right)
         case _:
             return
 
 
 def _fails(expr: Expr) -> bool:
-    return may_fail(expr, by_overflow=False) or may_fail_for_others(expr, by_overflow=False)
+    return may_fail(expr, by_overflow=False) or has_failing_subquery(expr, by_overflow=False)
 
 
 def _asked(plan: Project | Filter | GroupBy | Window, made: _Made) -> Iterator[ColumnId]:
@@ -191,7 +191,7 @@ def _asked(plan: Project | Filter | GroupBy | Window, made: _Made) -> Iterator[C
         for one in plan.calls:
             if one.filter is not None:
                 yield from (id_ for part in window_parts(one) for id_ in column_ids(part))
-    if isinstance(plan, Filter) and len(flat(plan.predicate)) > 1:
+    if isinstance(plan, Filter) and len(flatten_conjuncts(plan.predicate)) > 1:
         yield from (id_ for id_ in column_ids(plan.predicate) if _is_of_subquery(made, id_))
     for expr in plan_expressions(plan):
         yield from _in_branches(expr)
@@ -204,13 +204,13 @@ def _is_of_subquery(made: _Made, id_: ColumnId) -> bool:
 
 def _in_branches(expr: Expr) -> Iterator[ColumnId]:
     if isinstance(expr, Subquery):
-        yield from columns_of(expr)
+        yield from expression_columns(expr)
         return
-    steps = asked_behind(expr)
+    steps = guarded_operands(expr)
     for part, before in steps:
         yield from column_ids(part) if before else _in_branches(part)
     if not steps:
-        for part in children(expr):
+        for part in child_expressions(expr):
             yield from _in_branches(part)
 
 
@@ -220,20 +220,20 @@ def _pulled_aside(plan: Join) -> Plan:
     made = {id_: failing[id_] for id_ in plan_column_ids(plan.right) if id_ in failing}
     if not made or not _is_short(plan_column_ids(plan.right), made):
         return plan
-    needed = {id_ for expr in made.values() for id_ in columns_of(expr)}
+    needed = {id_ for expr in made.values() for id_ in expression_columns(expr)}
     left = _Showing(needed).of(plan.left, set(made), set(made))
-    right = rewritten_plan(plan.right, lambda expr: substituted(expr, made))
-    return only(replace(plan, left=left, right=right), output_columns(plan))
+    right = rewrite_plan(plan.right, lambda expr: substitute_columns(expr, made))
+    return project_columns(replace(plan, left=left, right=right), output_columns(plan))
 
 
 def _pulled(plan: Project | Filter | GroupBy | Window, made: _Made) -> Plan:
-    needed = {id_ for expr in made.values() for id_ in columns_of(expr)}
-    told = rewritten_node(plan, lambda expr: substituted(expr, made))
+    needed = {id_ for expr in made.values() for id_ in expression_columns(expr)}
+    told = rewrite_node(plan, lambda expr: substitute_columns(expr, made))
     assert isinstance(told, Project | Filter | GroupBy | Window), "a node stays what it is"
     passes_on = isinstance(plan, Filter | Window)
     used = set(made) if passes_on else set[ColumnId]()
     rows = _Showing(needed).of(plan.input, set(made), used)
-    return only(replace(told, input=rows), output_columns(plan))
+    return project_columns(replace(told, input=rows), output_columns(plan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +270,6 @@ class _Showing:
         below = self.of(plan.input, passed, used_below)
         own = {column.id for column, _ in kept}
         more = [column for column in output_columns(below) if column.id in self.needed - own]
-        shown = [*kept, *zip(more, references_to(more), strict=True)]
+        shown = [*kept, *zip(more, column_references(more), strict=True)]
         columns = tuple([column for column, _ in shown])
         return Project(below, columns, tuple([expr for _, expr in shown]))

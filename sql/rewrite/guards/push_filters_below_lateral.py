@@ -13,7 +13,7 @@ INVARIANTS
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sql.plan.conditions import rows_where
+from sql.plan.conditions import filter_plan
 from sql.plan.nodes import (
     Call,
     ColumnRef,
@@ -29,19 +29,19 @@ from sql.plan.nodes import (
 )
 from sql.plan.traverse import column_ids, conjuncts, is_volatile_expression
 
-KEEP_LEFT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
-KEEP_RIGHT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
+NEVER_NULL_LEFT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
+NEVER_NULL_RIGHT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
 _NOT_OF_NULL = (Test.IS_NOT_NULL, Test.IS_TRUE, Test.IS_FALSE)
 
 
-def pushed(plan: Filter) -> Plan:
+def push_filter_below_lateral(plan: Filter) -> Plan:
     """The filter with its conditions below lateral joins, where they may go there (W1)."""
     if not _has_lateral(plan.input):
         return plan
     moving = [part for part in conjuncts(plan.predicate) if not is_volatile_expression(part)]
     below, moved = _with(plan.input, moving)
     left = [part for part in conjuncts(plan.predicate) if part not in moved]
-    return rows_where(below, left)
+    return filter_plan(below, left)
 
 
 def _has_lateral(plan: Plan) -> bool:
@@ -56,11 +56,11 @@ def _with(plan: Plan, parts: Sequence[Expr]) -> tuple[Plan, Sequence[Expr]]:
         return plan, ()
     left, right, done = plan.left, plan.right, list[Expr]()
     if plan.lateral or _has_lateral(left):
-        kept = plan.kind in KEEP_LEFT
+        kept = plan.kind in NEVER_NULL_LEFT
         left, below = _side(left, parts, whole=plan.lateral, kept=kept)
         done += below if kept else ()
     if _has_lateral(right):
-        kept = plan.kind in KEEP_RIGHT
+        kept = plan.kind in NEVER_NULL_RIGHT
         right, below = _side(right, parts, whole=False, kept=kept)
         done += below if kept else ()
     return replace(plan, left=left, right=right), done
@@ -74,15 +74,15 @@ def _side(
     """
     made = {column.id for column in output_columns(plan)}
     own = [part for part in parts if made.issuperset(used := set(column_ids(part))) and used]
-    own = [part for part in own if kept or never_of_null(part)]
+    own = [part for part in own if kept or is_never_true_of_nulls(part)]
     below, done = _with(plan, own)
     if not whole:
         return below, done
     rest = [part for part in own if part not in done]
-    return rows_where(below, rest), own
+    return filter_plan(below, rest), own
 
 
-def never_of_null(part: Expr) -> bool:
+def is_never_true_of_nulls(part: Expr) -> bool:
     """Whether the condition is not true when all its columns are NULL, as far as its form shows."""
     if isinstance(part, IsTest):
         return part.test in _NOT_OF_NULL and _is_strict(part.arg)

@@ -16,40 +16,40 @@ INVARIANTS
 from dataclasses import replace
 
 from sql.functions.table import FunctionKind
-from sql.plan.conditions import equal_sides, flat, joined
+from sql.plan.conditions import connect_conditions, equality_sides, flatten_conjuncts
 from sql.plan.nodes import BoolOp, Call, Coalesce, ColumnRef, Distinct, Expr, Filter, Join, Plan
-from sql.plan.traverse import column_ids, rewritten_node, with_inputs
-from sql.rewrite.guards.correlated_failures import Outside, with_failing_queries
+from sql.plan.traverse import column_ids, rewrite_inputs, rewrite_node
+from sql.rewrite.guards.correlated_failures import OuterColumns, rewrite_failing_correlated_queries
 from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_asked_keys(plan: Plan, facts: PlanFacts) -> Plan:
+def restrict_to_outer_keys(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, which computes such subqueries and lateral joins for keys of outer rows (K1)."""
-    return with_failing_queries(plan, facts, _by_expressions)
+    return rewrite_failing_correlated_queries(plan, facts, _by_expressions)
 
 
-def as_expression(expr: Expr) -> Expr:
+def as_opaque_expression(expr: Expr) -> Expr:
     """A column, or a cast of one, as an expression that it is equal to."""
-    return Coalesce((expr, expr), expr.type) if is_column(expr) else expr
+    return Coalesce((expr, expr), expr.type) if is_column_or_cast(expr) else expr
 
 
-def is_column(expr: Expr) -> bool:
+def is_column_or_cast(expr: Expr) -> bool:
     """Whether Spark treats it as a column: a cast of one counts, too."""
     while isinstance(expr, Call) and expr.function.kind is FunctionKind.CAST:
         expr = expr.args[0]
     return isinstance(expr, ColumnRef)
 
 
-def _by_expressions(plan: Plan, outside: Outside) -> Plan:
+def _by_expressions(plan: Plan, outside: OuterColumns) -> Plan:
     """The plan in which no condition says that a column is equal to something of these."""
 
     def told(part: Expr) -> Expr:
-        sides = equal_sides(part)
+        sides = equality_sides(part)
         own = [outside.isdisjoint(column_ids(side)) for side in sides]
         if sorted(own) != [False, True]:
             return part
         left, right = (
-            as_expression(side) if its_own else side
+            as_opaque_expression(side) if its_own else side
             for side, its_own in zip(sides, own, strict=True)
         )
         if isinstance(part, Distinct):
@@ -57,7 +57,7 @@ def _by_expressions(plan: Plan, outside: Outside) -> Plan:
         return replace(part, args=(left, right, *part.args[2:])) if isinstance(part, Call) else part
 
     def within(expr: Expr) -> Expr:
-        return joined(BoolOp.AND, [told(part) for part in flat(expr)])
+        return connect_conditions(BoolOp.AND, [told(part) for part in flatten_conjuncts(expr)])
 
-    below = with_inputs(plan, lambda part: _by_expressions(part, outside))
-    return rewritten_node(below, within) if isinstance(below, Filter | Join) else below
+    below = rewrite_inputs(plan, lambda part: _by_expressions(part, outside))
+    return rewrite_node(below, within) if isinstance(below, Filter | Join) else below

@@ -15,10 +15,10 @@ INVARIANTS
 from dataclasses import replace
 from typing import Final
 
-from sql.plan.conditions import all_of
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import Call, ColumnRef, Distinct, Expr, Filter, Join, JoinKind, Plan
-from sql.plan.traverse import conjuncts, with_inputs
-from sql.rewrite.guards.correlated_failures import Outside, with_failing_queries
+from sql.plan.traverse import conjuncts, rewrite_inputs
+from sql.rewrite.guards.correlated_failures import OuterColumns, rewrite_failing_correlated_queries
 from sql.rewrite.plan_facts import PlanFacts
 from sql.types.sql_type import BOOL
 
@@ -29,13 +29,13 @@ _COMPARED: Final = frozenset({
 """Types whose columns an engine compares as they are."""
 
 
-def with_rows_outside(plan: Plan, facts: PlanFacts) -> Plan:
+def restrict_to_outer_rows(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, whose subqueries and lateral joins stay joined to their outer rows."""
-    return with_failing_queries(plan, facts, _compared)
+    return rewrite_failing_correlated_queries(plan, facts, _compared)
 
 
-def _compared(plan: Plan, outside: Outside) -> Plan:
-    made = with_inputs(plan, lambda part: _compared(part, outside))
+def _compared(plan: Plan, outside: OuterColumns) -> Plan:
+    made = rewrite_inputs(plan, lambda part: _compared(part, outside))
     if isinstance(made, Filter):
         return replace(made, predicate=_once_more(made.predicate, outside))
     if isinstance(made, Join) and made.kind is JoinKind.INNER and made.condition is not None:
@@ -43,13 +43,13 @@ def _compared(plan: Plan, outside: Outside) -> Plan:
     return made
 
 
-def _once_more(condition: Expr, outside: Outside) -> Expr:
+def _once_more(condition: Expr, outside: OuterColumns) -> Expr:
     parts = conjuncts(condition)
     again = [_again(part) for part in parts if isinstance(part, Call) and _joins(part, outside)]
-    return all_of((*parts, *again)) if again else condition
+    return conjunction((*parts, *again)) if again else condition
 
 
-def _joins(part: Call, outside: Outside) -> bool:
+def _joins(part: Call, outside: OuterColumns) -> bool:
     """Whether a column is said to be equal to one of a row outside."""
     if part.function.name != "=":
         return False

@@ -6,7 +6,7 @@ Spark takes no subquery in many places (ON, windows, join keys, two queries belo
 DuckDB takes almost all of them, but runs some for rows that never demand them. Spark's emitter runs
 all of these passes, DuckDB's three of them (`sql/emit/duckdb/passes.py`).
 
-  ON of joins      `join_condition_subqueries`, with `outer_join_by_row_number` and
+  ON of joins      `move_join_condition_subqueries`, with `outer_join_by_row_number` and
                    `existence_probes`; `place_join_conditions`, `hoist_join_key_subqueries`
   into columns     `hoist_window_subqueries`, `hoist_uncorrelated_values`, `carry_outer_columns`
   lateral joins    `lateral_set_functions`, which the emitter calls for each join

@@ -39,34 +39,37 @@ from sql.plan.nodes import (
     Window,
     output_columns,
 )
-from sql.plan.projections import ONE_ROW, beside, only, reference
-from sql.plan.renumbering import columns_of, free_columns, references
+from sql.plan.projections import ONE_ROW, append_columns, column_reference, project_columns
+from sql.plan.renumbering import column_refs, expression_columns, free_columns
 from sql.plan.traverse import (
     column_ids,
     has_subquery,
     inputs,
     plan_expressions,
-    rewritten_node,
-    rewritten_plan,
+    rewrite_children,
+    rewrite_inputs,
+    rewrite_node,
+    rewrite_plan,
     subqueries,
-    substituted,
-    with_children,
-    with_inputs,
+    substitute_columns,
 )
-from sql.rewrite.column_ids import IdRange, numbers_of
-from sql.rewrite.outer_and_subquery_conditions import conditions, mixes
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
+from sql.rewrite.outer_and_subquery_conditions import (
+    is_outer_and_subquery_condition,
+    node_conditions,
+)
 from sql.rewrite.plan_facts import PlanFacts
-from sql.rewrite.subqueries.lateral_set_functions import is_beside
+from sql.rewrite.subqueries.lateral_set_functions import is_unnested_beside_rows
 
 _Columns: TypeAlias = Mapping[ColumnId, PlanColumn]
 _NOTHING: Final[AbstractSet[ColumnId]] = frozenset()
 
 
-def with_carried_columns(plan: Plan, facts: PlanFacts) -> Plan:
+def carry_outer_columns(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan, whose subqueries refer to the rows next to them only (C2)."""
     if not facts.has_outer_rows:
         return plan
-    return _plan(plan, _NOTHING, numbers_of(IdRange.CARRY_OUTER_COLUMNS))
+    return _plan(plan, _NOTHING, range_of_column_ids(IdRange.CARRY_OUTER_COLUMNS))
 
 
 def _plan(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) -> Plan:
@@ -76,13 +79,13 @@ def _plan(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) ->
         if isinstance(expr, Subquery):
             args = tuple(map(query, expr.args))
             return replace(expr, args=args, plan=_plan(expr.plan, _NOTHING, numbers))
-        return with_children(expr, query) if has_subquery(expr) else expr
+        return rewrite_children(expr, query) if has_subquery(expr) else expr
 
-    made = rewritten_node(_carrying(plan, outside, numbers), query)
+    made = rewrite_node(_carrying(plan, outside, numbers), query)
     if isinstance(made, Join) and made.lateral:
         left = _plan(made.left, outside, numbers)
         return replace(made, left=left, right=_plan(made.right, free_columns(made.right), numbers))
-    return with_inputs(made, lambda part: _plan(part, outside, numbers))
+    return rewrite_inputs(made, lambda part: _plan(part, outside, numbers))
 
 
 def _carrying(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) -> Plan:
@@ -91,23 +94,32 @@ def _carrying(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]
         plan = Project(ONE_ROW, plan.columns, plan.rows[0]) if _needed(plan) else plan
     if not isinstance(plan, Project | Filter | Join | GroupBy | Window):
         return plan
-    mixed = [part for part in conditions(plan) if mixes(part, outside) or _is_of_full(plan)]
+    mixed = [
+        part
+        for part in node_conditions(plan)
+        if is_outer_and_subquery_condition(part, outside) or _is_of_full(plan)
+    ]
     needed = _needed(plan) | _needed_by(mixed, plan, outside)
     if not needed:
         return plan
-    types = {ref.id: ref.type for ref in references(plan) if ref.id in needed}
+    types = {ref.id: ref.type for ref in column_refs(plan) if ref.id in needed}
     made = {
         id_: PlanColumn(ColumnId(next(numbers)), "carried", type_) for id_, type_ in types.items()
     }
-    return only(_over_carried(_told(plan, made, mixed), made), output_columns(plan))
+    return project_columns(_over_carried(_told(plan, made, mixed), made), output_columns(plan))
 
 
 def _needed(plan: Plan) -> set[ColumnId]:
     """What subqueries refer to further out."""
     asked = [part for expr in plan_expressions(plan) for part in subqueries(expr)]
     used = {id_ for part in asked for id_ in free_columns(part.plan)}
-    used |= {id_ for part in asked for arg in part.args for id_ in columns_of(arg)}
-    used |= {id_ for part in conditions(plan) if _is_of_full(plan) for id_ in columns_of(part)}
+    used |= {id_ for part in asked for arg in part.args for id_ in expression_columns(arg)}
+    used |= {
+        id_
+        for part in node_conditions(plan)
+        if _is_of_full(plan)
+        for id_ in expression_columns(part)
+    }
     needed = used - _made_below(*inputs(plan))
     if isinstance(plan, Join) and plan.lateral and not _is_set_beside(plan):
         needed |= free_columns(plan.right) - _made_below(plan.left)
@@ -116,7 +128,7 @@ def _needed(plan: Plan) -> set[ColumnId]:
 
 def _is_set_beside(plan: Join) -> bool:
     """Whether its set is unnested in the SELECT of the rows that it is of."""
-    return isinstance(plan.right, SetScan) and is_beside(plan)
+    return isinstance(plan.right, SetScan) and is_unnested_beside_rows(plan)
 
 
 def _is_of_full(plan: Plan) -> bool:
@@ -141,16 +153,16 @@ def _told(plan: Plan, made: _Columns, mixed: Sequence[Expr]) -> Plan:
     """The node with its subqueries and mixed conditions over the carried columns. Elsewhere it goes
     on to refer to the row outside: Spark joins by what a condition says of that.
     """
-    by: dict[ColumnId, Expr] = {id_: reference(column) for id_, column in made.items()}
+    by: dict[ColumnId, Expr] = {id_: column_reference(column) for id_, column in made.items()}
 
     def within(expr: Expr) -> Expr:
         if expr in mixed or isinstance(expr, Subquery):
-            return substituted(expr, by)
-        return with_children(expr, within) if mixed or has_subquery(expr) else expr
+            return substitute_columns(expr, by)
+        return rewrite_children(expr, within) if mixed or has_subquery(expr) else expr
 
-    told = rewritten_node(plan, within)
+    told = rewrite_node(plan, within)
     if isinstance(told, Join) and told.lateral:
-        right = rewritten_plan(told.right, lambda expr: substituted(expr, by))
+        right = rewrite_plan(told.right, lambda expr: substitute_columns(expr, by))
         return replace(told, right=right)
     return told
 
@@ -159,8 +171,8 @@ def _over_carried(plan: Plan, made: _Columns) -> Plan:
     outside = {column: ColumnRef(id_, column.type) for id_, column in made.items()}
 
     def below(rows: Plan) -> Project:
-        return beside(rows, outside)
+        return append_columns(rows, outside)
 
     if isinstance(plan, Join):
         return replace(plan, left=below(plan.left))
-    return with_inputs(plan, below)
+    return rewrite_inputs(plan, below)

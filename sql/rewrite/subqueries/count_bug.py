@@ -36,23 +36,23 @@ from sql.plan.nodes import (
     SubqueryKind,
 )
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import Rewrite, with_queries
-from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.plan.traverse import Rewrite, rewrite_queries
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
 from sql.rewrite.plan_facts import PlanFacts
 from sql.types.sql_type import BOOL, INT8
 
 
-def with_rows_in_case(plan: Plan, facts: PlanFacts) -> Plan:
+def fix_count_bug_by_case(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such aggregates in CASE, for DuckDB."""
     known = frozenset({SubqueryKind.SCALAR})
-    rows = _Rows(_in_case, known, lateral=False, numbers=numbers_of(IdRange.COUNT_BUG))
+    rows = _Rows(_in_case, known, lateral=False, numbers=range_of_column_ids(IdRange.COUNT_BUG))
     return rows.plan(plan) if facts.has_outer_rows else plan
 
 
-def with_counted_rows(plan: Plan, facts: PlanFacts) -> Plan:
+def fix_count_bug_by_count(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with a count beside such aggregates, for Spark."""
     known = frozenset(SubqueryKind) - {SubqueryKind.ARRAY}
-    rows = _Rows(_counted, known, lateral=True, numbers=numbers_of(IdRange.COUNT_BUG))
+    rows = _Rows(_counted, known, lateral=True, numbers=range_of_column_ids(IdRange.COUNT_BUG))
     return rows.plan(plan) if facts.has_outer_rows else plan
 
 
@@ -76,7 +76,7 @@ class _Rows:
             inner = self.plan(expr.plan, is_known=expr.kind in self.known)
             return replace(expr, args=tuple(map(within, expr.args)), plan=inner)
 
-        made = with_queries(plan, below, subquery)
+        made = rewrite_queries(plan, below, subquery)
         if is_known or not isinstance(made, GroupBy) or made.keys or made.sets is not None:
             return made
         return self.way(made, self.numbers) if free_columns(made) else made

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
-from sql.plan.conditions import all_of
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
     ColumnId,
     Const,
@@ -33,16 +33,18 @@ from sql.types.sql_type import INT8
 _NOTHING: Final[frozenset[ColumnId]] = frozenset()
 
 
-def first_row(plan: Plan) -> Plan:
+def existence_probe(plan: Plan) -> Plan:
     """A plan with one row of no columns if this plan has any row."""
     return Limit(Project(_with(plan, _NOTHING), (), ()), Const(1, INT8), None)
 
 
-def first_pair(join: Join, before: Sequence[Expr]) -> Plan:
+def pair_existence_probe(join: Join, before: Sequence[Expr]) -> Plan:
     """A plan with one row of no columns if both sides have rows for which these conditions hold."""
     if before:
-        return first_row(replace(join, kind=JoinKind.INNER, condition=all_of(before)))
-    return first_row(Join(JoinKind.CROSS, first_row(join.left), first_row(join.right), None))
+        return existence_probe(replace(join, kind=JoinKind.INNER, condition=conjunction(before)))
+    return existence_probe(
+        Join(JoinKind.CROSS, existence_probe(join.left), existence_probe(join.right), None)
+    )
 
 
 def _with(plan: Plan, used: AbstractSet[ColumnId]) -> Plan:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sql.plan.conditions import all_of
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
     Call,
     ColumnId,
@@ -33,34 +33,36 @@ from sql.plan.nodes import (
     PlanColumn,
     output_columns,
 )
-from sql.plan.projections import beside, only, reference
+from sql.plan.projections import append_columns, column_reference, project_columns
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import (
     column_ids,
     conjuncts,
+    expression_nodes,
     has_subquery,
     is_volatile_anywhere,
-    nodes,
+    rewrite_queries,
     subqueries,
-    with_queries,
 )
-from sql.rewrite.column_ids import IdRange, numbers_of
-from sql.rewrite.guard_expressions import is_harmless, may_fail, where_true
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
+from sql.rewrite.guard_expressions import is_harmless, may_fail, null_unless
 from sql.rewrite.plan_facts import PlanFacts
 
 _LEFT_KEPT: Final = (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT)
 _RIGHT_KEPT: Final = (JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT)
 
 
-def with_key_columns(plan: Plan, facts: PlanFacts) -> Plan:
+def hoist_join_key_subqueries(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such columns (K1)."""
     return (
-        _plan(plan, numbers_of(IdRange.HOIST_JOIN_KEY_SUBQUERIES)) if facts.has_subquery else plan
+        _plan(plan, range_of_column_ids(IdRange.HOIST_JOIN_KEY_SUBQUERIES))
+        if facts.has_subquery
+        else plan
     )
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
-    made = with_queries(plan, lambda part: _plan(part, numbers))
+    made = rewrite_queries(plan, lambda part: _plan(part, numbers))
     match made:
         case Filter() if has_subquery(made.predicate):
             keys = _Keys(numbers, [made.input])
@@ -74,7 +76,7 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
                 told = replace(told, right=keys.inputs[1])
         case _:
             return made
-    return only(told, output_columns(made)) if keys.found else made
+    return project_columns(told, output_columns(made)) if keys.found else made
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ class _Keys:
         """The condition over the new columns."""
         parts = conjuncts(condition)
         plain = [part for part in parts if is_harmless(part)]
-        return all_of([self._part(part, plain) for part in parts])
+        return conjunction([self._part(part, plain) for part in parts])
 
     def _part(self, part: Expr, plain: Sequence[Expr]) -> Expr:
         if not has_subquery(part):
@@ -114,7 +116,7 @@ class _Keys:
             made = _Key(column, expr, other, plain).beside(plan)
             if made is not None:
                 self.inputs[number], self.found = made, True
-                return reference(column)
+                return column_reference(column)
         return expr
 
 
@@ -137,8 +139,8 @@ class _Key:
         if below is not None or not is_apart:
             return below
         guards = [part for part in self.plain if _has_all(plan, part)] if fails else []
-        value = where_true(all_of(guards), self.expr) if guards else self.expr
-        return beside(plan, {self.column: value})
+        value = null_unless(conjunction(guards), self.expr) if guards else self.expr
+        return append_columns(plan, {self.column: value})
 
     def _below(self, plan: Plan) -> Plan | None:
         if isinstance(plan, Filter):
@@ -162,7 +164,7 @@ def _becomes_column(expr: Expr) -> bool:
 
 
 def _has_all(plan: Plan, expr: Expr) -> bool:
-    used = {part.id for part in nodes(expr) if isinstance(part, ColumnRef)}
+    used = {part.id for part in expression_nodes(expr) if isinstance(part, ColumnRef)}
     return bool(used) and used <= _ids(plan)
 
 

@@ -29,29 +29,31 @@ from sql.plan.nodes import (
     Subquery,
     output_columns,
 )
-from sql.plan.projections import ONE_ROW, only, reference
+from sql.plan.projections import ONE_ROW, column_reference, project_columns
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import (
     has_subquery,
     is_volatile_plan,
-    rewritten_node,
-    with_children,
-    with_inputs,
-    with_queries,
+    rewrite_children,
+    rewrite_inputs,
+    rewrite_node,
+    rewrite_queries,
 )
-from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
 from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_own_values(plan: Plan, facts: PlanFacts) -> Plan:
+def hoist_uncorrelated_values(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such columns."""
     return (
-        _plan(plan, numbers_of(IdRange.HOIST_UNCORRELATED_VALUES)) if facts.has_subquery else plan
+        _plan(plan, range_of_column_ids(IdRange.HOIST_UNCORRELATED_VALUES))
+        if facts.has_subquery
+        else plan
     )
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
-    made = with_queries(plan, lambda part: _plan(part, numbers))
+    made = rewrite_queries(plan, lambda part: _plan(part, numbers))
     if not isinstance(made, Project | Filter | GroupBy | Join | SetScan):
         return made
     values: dict[PlanColumn, Expr] = {}
@@ -62,14 +64,14 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
         if isinstance(expr, Subquery):
             column = PlanColumn(ColumnId(next(numbers)), "value", expr.type)
             values[column] = expr
-            return reference(column)
-        return with_children(expr, within) if has_subquery(expr) else expr
+            return column_reference(column)
+        return rewrite_children(expr, within) if has_subquery(expr) else expr
 
-    told = rewritten_node(made, within)
+    told = rewrite_node(made, within)
     if not values:
         return made
     row = Project(ONE_ROW, tuple(values), tuple(values.values()))
-    return only(_beside(told, row), output_columns(made))
+    return project_columns(_beside(told, row), output_columns(made))
 
 
 def _beside(plan: Plan, row: Plan) -> Plan:
@@ -80,7 +82,7 @@ def _beside(plan: Plan, row: Plan) -> Plan:
         case Join():
             return replace(plan, left=Join(JoinKind.CROSS, plan.left, row, None))
         case _:
-            return with_inputs(plan, lambda rows: Join(JoinKind.CROSS, rows, row, None))
+            return rewrite_inputs(plan, lambda rows: Join(JoinKind.CROSS, rows, row, None))
 
 
 def _is_own(expr: Subquery) -> bool:

@@ -25,36 +25,36 @@ from sql.plan.nodes import (
     Window,
     output_columns,
 )
-from sql.plan.projections import beside, only, reference
+from sql.plan.projections import append_columns, column_reference, project_columns
 from sql.plan.traverse import (
     has_subquery,
-    rewritten_node,
-    with_inputs,
-    with_queries,
+    rewrite_inputs,
+    rewrite_node,
+    rewrite_queries,
 )
-from sql.rewrite.column_ids import IdRange, numbers_of
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
 from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_asked_windows(plan: Plan, facts: PlanFacts, *, filters: bool = False) -> Plan:
+def hoist_window_subqueries(plan: Plan, facts: PlanFacts, *, filters: bool = False) -> Plan:
     """The plan without subqueries in such calls; `filters`: nor in FILTER of an aggregate."""
     if not facts.has_subquery:
         return plan
-    return _plan(plan, numbers_of(IdRange.HOIST_WINDOW_SUBQUERIES), filters=filters)
+    return _plan(plan, range_of_column_ids(IdRange.HOIST_WINDOW_SUBQUERIES), filters=filters)
 
 
 def _plan(plan: Plan, numbers: Iterator[int], *, filters: bool) -> Plan:
-    made = with_queries(plan, lambda part: _plan(part, numbers, filters=filters))
+    made = rewrite_queries(plan, lambda part: _plan(part, numbers, filters=filters))
     asked: dict[PlanColumn, Expr] = {}
 
     def column(expr: Expr) -> ColumnRef:
         found = PlanColumn(ColumnId(next(numbers)), "asked", expr.type)
         asked[found] = expr
-        return reference(found)
+        return column_reference(found)
 
     told = made
     if isinstance(made, Window):
-        told = rewritten_node(made, lambda part: column(part) if has_subquery(part) else part)
+        told = rewrite_node(made, lambda part: column(part) if has_subquery(part) else part)
     elif isinstance(made, GroupBy):
         calls = [_of_columns(call, column) for call in made.aggregates]
         if filters:
@@ -63,7 +63,7 @@ def _plan(plan: Plan, numbers: Iterator[int], *, filters: bool) -> Plan:
     if not asked:
         return made
     below = _projected(told, asked)
-    return only(below, output_columns(made))
+    return project_columns(below, output_columns(made))
 
 
 def _of_columns(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggregate:
@@ -81,4 +81,4 @@ def _filtered(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggregate
 
 def _projected(plan: Plan, more: Mapping[PlanColumn, Expr]) -> Plan:
     """The node over rows with more columns."""
-    return with_inputs(plan, lambda rows: beside(rows, more))
+    return rewrite_inputs(plan, lambda rows: append_columns(rows, more))

@@ -34,33 +34,37 @@ from sql.plan.nodes import (
     Test,
     output_columns,
 )
-from sql.plan.projections import references_to
+from sql.plan.projections import column_references
 from sql.plan.renumbering import free_columns
 from sql.types.sql_type import BOOL
 
 _EVERY = (JoinKind.CROSS, JoinKind.INNER)
 
 
-def flattened(plan: Join) -> Plan:
+def flatten_lateral_sets(plan: Join) -> Plan:
     """The join, lateral only of a SetScan where that is possible; the plan itself if it stays."""
     if not plan.lateral:
         return plan
     if plan.kind in _EVERY and _are_sets(plan.right):
         return _of_every_row(plan)
-    if is_padded(plan) and isinstance(plan.right, Project):
+    if is_unconditional_left_join(plan) and isinstance(plan.right, Project):
         return _made_up(plan.left, plan.right) or plan
     return plan
 
 
-def is_beside(plan: Join) -> bool:
+def is_unnested_beside_rows(plan: Join) -> bool:
     """Whether its sets are unnested beside their rows: sets of constants are computed once for all
     rows.
     """
     of_all = plan.condition is None and plan.kind in _EVERY
-    return plan.lateral and (of_all or is_padded(plan)) and bool(free_columns(plan.right))
+    return (
+        plan.lateral
+        and (of_all or is_unconditional_left_join(plan))
+        and bool(free_columns(plan.right))
+    )
 
 
-def is_padded(plan: Join) -> bool:
+def is_unconditional_left_join(plan: Join) -> bool:
     """Whether it NULL-extends every row of the left side that has no row on the right."""
     return plan.kind is JoinKind.LEFT and plan.condition in (None, Const(True, BOOL))
 
@@ -72,7 +76,7 @@ def _are_sets(plan: Plan) -> bool:
         case Project() | Filter():
             return _are_sets(plan.input)
         case Join():
-            every = plan.kind in _EVERY or (plan.lateral and is_padded(plan))
+            every = plan.kind in _EVERY or (plan.lateral and is_unconditional_left_join(plan))
             return every and _are_sets(plan.left) and _are_sets(plan.right)
         case _:
             return False
@@ -91,7 +95,7 @@ def _beside(left: Plan, right: Plan) -> Plan:
         case Project():
             below = _beside(left, right.input)
             kept = output_columns(left)
-            return Project(below, (*kept, *right.columns), (*references_to(kept), *right.exprs))
+            return Project(below, (*kept, *right.columns), (*column_references(kept), *right.exprs))
         case Filter():
             return Filter(_beside(left, right.input), right.predicate)
         case Join() if right.kind in _EVERY:
@@ -122,7 +126,7 @@ def _made_up(left: Plan, right: Project) -> Plan | None:
         absent.update([column.id for column in layer.columns])
         passed = kept if number is None or layer is right else (*kept, number)
         exprs = [_of_rows(expr, number, absent) for expr in layer.exprs]
-        plan = Project(plan, (*passed, *layer.columns), (*references_to(passed), *exprs))
+        plan = Project(plan, (*passed, *layer.columns), (*column_references(passed), *exprs))
     return plan
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sql.functions.table import function_by_id
-from sql.plan.conditions import all_of, rows_where
+from sql.plan.conditions import conjunction, filter_plan
 from sql.plan.nodes import (
     BoolOp,
     Call,
@@ -43,15 +43,15 @@ from sql.plan.nodes import (
     WindowCall,
     output_columns,
 )
-from sql.plan.projections import beside, reference, references_to
-from sql.plan.renumbering import renumbered
+from sql.plan.projections import append_columns, column_reference, column_references
+from sql.plan.renumbering import with_fresh_ids
 from sql.types.sql_type import BOOL, INT8, SqlType
 
 _ONE: Final = Const(1, INT8)
 _FALSE: Final = Const(False, BOOL)
 
 
-def met(
+def left_join_by_row_number(
     kept: Plan,
     padded: Plan,
     before: Sequence[Expr],
@@ -65,21 +65,23 @@ def met(
     """
     if not fails:
         return _chosen(kept, padded, before, late, numbers, kind=JoinKind.LEFT)
-    asked = Project(rows_where(padded, before), (), ())
+    asked = Project(filter_plan(padded, before), (), ())
     has_pair = Subquery(SubqueryKind.EXISTS, renumbered_query(asked, numbers), (), BOOL)
     has_none = Logical(BoolOp.NOT, (has_pair,), BOOL)
     inner = JoinKind.INNER if before else JoinKind.CROSS
     pairs = _chosen(Filter(kept, has_pair), padded, before, late, numbers, kind=inner)
     shown = (*output_columns(kept), *output_columns(padded))
     nulls = [Const(None, column.type) for column in output_columns(padded)]
-    alone = Project(Filter(kept, has_none), shown, (*references_to(output_columns(kept)), *nulls))
+    alone = Project(
+        Filter(kept, has_none), shown, (*column_references(output_columns(kept)), *nulls)
+    )
     sides = [renumbered_query(side, numbers) for side in (pairs, alone)]
     return SetOp(SetOpKind.UNION, all=True, left=sides[0], right=sides[1], columns=shown)
 
 
 def renumbered_query(plan: Plan, numbers: Iterator[int]) -> Plan:
     """The plan with new column ids (R1 of `renumbering.py`)."""
-    return renumbered(plan, lambda: ColumnId(next(numbers)))[0]
+    return with_fresh_ids(plan, lambda: ColumnId(next(numbers)))[0]
 
 
 def _chosen(
@@ -102,22 +104,26 @@ def _chosen(
         new("holds", BOOL),
         new("number", INT8),
     )
-    left = beside(kept, {row: Call(function_by_id("unique_id()"), (), INT8)})
-    right = beside(padded, {there: Const(True, BOOL)}) if kind is JoinKind.LEFT else padded
-    condition = None if kind is JoinKind.CROSS else all_of(before or [Const(True, BOOL)])
-    answer: Expr = IsTest(Test.IS_TRUE, all_of(late), BOOL)
+    left = append_columns(kept, {row: Call(function_by_id("unique_id()"), (), INT8)})
+    right = append_columns(padded, {there: Const(True, BOOL)}) if kind is JoinKind.LEFT else padded
+    condition = None if kind is JoinKind.CROSS else conjunction(before or [Const(True, BOOL)])
+    answer: Expr = IsTest(Test.IS_TRUE, conjunction(late), BOOL)
     if kind is JoinKind.LEFT:
-        answer = Case(((reference(there), answer),), _FALSE, BOOL)
-    pairs = beside(Join(kind, left, right, condition), {holds: answer})
-    order = SortKey(reference(holds), descending=True, nulls_first=False)
+        answer = Case(((column_reference(there), answer),), _FALSE, BOOL)
+    pairs = append_columns(Join(kind, left, right, condition), {holds: answer})
+    order = SortKey(column_reference(holds), descending=True, nulls_first=False)
     numbering = function_by_id("row_number()")
-    call = WindowCall(numbering, (), None, (reference(row),), (order,), Frame(), INT8)
+    call = WindowCall(numbering, (), None, (column_reference(row),), (order,), Frame(), INT8)
     rows = Window(pairs, (number,), (call,))
-    first = Call(function_by_id("int8 = int8"), (reference(number), _ONE), BOOL)
-    chosen = Filter(rows, Logical(BoolOp.OR, (reference(holds), first), BOOL))
+    first = Call(function_by_id("int8 = int8"), (column_reference(number), _ONE), BOOL)
+    chosen = Filter(rows, Logical(BoolOp.OR, (column_reference(holds), first), BOOL))
     shown = (*output_columns(kept), *output_columns(padded))
     found = [
-        Case(((reference(holds), reference(column)),), Const(None, column.type), column.type)
+        Case(
+            ((column_reference(holds), column_reference(column)),),
+            Const(None, column.type),
+            column.type,
+        )
         for column in output_columns(padded)
     ]
-    return Project(chosen, shown, (*references_to(output_columns(kept)), *found))
+    return Project(chosen, shown, (*column_references(output_columns(kept)), *found))

@@ -19,16 +19,16 @@ Not here: lateral inner joins, whose conditions go to WHERE anyway (`emit/plans.
 
 from dataclasses import replace
 
-from sql.plan.conditions import all_of, flat, rows_where
+from sql.plan.conditions import conjunction, filter_plan, flatten_conjuncts
 from sql.plan.nodes import ColumnId, Const, Expr, Filter, Join, JoinKind, Plan, With, output_columns
-from sql.plan.renumbering import columns_of
-from sql.plan.traverse import has_subquery, with_queries
+from sql.plan.renumbering import expression_columns
+from sql.plan.traverse import has_subquery, rewrite_queries
 from sql.rewrite.plan_facts import PlanFacts
-from sql.rewrite.subqueries.lateral_set_functions import is_padded
+from sql.rewrite.subqueries.lateral_set_functions import is_unconditional_left_join
 from sql.types.sql_type import BOOL
 
 
-def with_placed_conditions(plan: Plan, facts: PlanFacts) -> Plan:
+def place_join_conditions(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with the conditions of such joins moved (L1)."""
     return _plan(plan, in_with=False) if facts.has_outer_rows else plan
 
@@ -42,29 +42,31 @@ def _plan(plan: Plan, *, in_with: bool) -> Plan:
     if isinstance(plan, With):
         definition = _plan(plan.definition, in_with=True)
         return replace(plan, definition=definition, input=below(plan.input))
-    made = with_queries(plan, below)
+    made = rewrite_queries(plan, below)
     if not isinstance(made, Join) or made.condition is None:
         return made
     known = {column.id for side in (made.left, made.right) for column in output_columns(side)}
     if made.kind is JoinKind.INNER and not made.lateral:
         return _with_filter(made, made.condition, known)
-    is_inside = in_with or not known.issuperset(columns_of(made.condition))
+    is_inside = in_with or not known.issuperset(expression_columns(made.condition))
     if made.kind is JoinKind.LEFT and made.lateral and is_inside:
         return _with_condition_inside(made, made.condition)
     return made
 
 
 def _with_filter(plan: Join, condition: Expr, known: set[ColumnId]) -> Plan:
-    parts = flat(condition)
-    outside = [part for part in parts if not known.issuperset(columns_of(part))]
+    parts = flatten_conjuncts(condition)
+    outside = [part for part in parts if not known.issuperset(expression_columns(part))]
     if not outside:
         return plan
     rest = [part for part in parts if part not in outside]
     kind = JoinKind.INNER if rest else JoinKind.CROSS
-    return rows_where(replace(plan, kind=kind, condition=all_of(rest) if rest else None), outside)
+    return filter_plan(
+        replace(plan, kind=kind, condition=conjunction(rest) if rest else None), outside
+    )
 
 
 def _with_condition_inside(plan: Join, condition: Expr) -> Join:
-    if is_padded(plan) or has_subquery(condition):
+    if is_unconditional_left_join(plan) or has_subquery(condition):
         return plan
     return replace(plan, right=Filter(plan.right, condition), condition=Const(True, BOOL))

@@ -17,13 +17,13 @@ from sql.types.datetime.calendar import (
     days_from_civil,
     days_in_month,
 )
-from sql.types.datetime.decoder import Clock, Decoder
+from sql.types.datetime.decoder import DatetimeDecoder, TransactionClock
 from sql.types.datetime.timezones import find_zone, offset_at_local
 from sql.types.datetime.tokens import (
     DATETIME_CHARACTERS_MAX,
     ZONE_HOURS_MAX,
     FieldError,
-    split_fields,
+    split_datetime_tokens,
 )
 
 DATE_DAYS_MAX: Final = days_from_civil(5_874_897, 12, 31)
@@ -38,7 +38,7 @@ _ISO_TIMESTAMP: Final = re.compile(
 )
 
 
-def parse_date(text: str, order: str = "MDY", clock: Clock | None = None) -> int:
+def parse_date(text: str, order: str = "MDY", clock: TransactionClock | None = None) -> int:
     """Days since 1970-01-01 (I1 of `decoder.py`). `order`: of day, month and year, e.g. `MDY`."""
     if match := _ISO_DATE.fullmatch(text):
         year, month, day = int(match[1]), int(match[2]), int(match[3])
@@ -50,7 +50,7 @@ def parse_date(text: str, order: str = "MDY", clock: Clock | None = None) -> int
     return days
 
 
-def parse_timestamp(text: str, order: str = "MDY", clock: Clock | None = None) -> int:
+def parse_timestamp(text: str, order: str = "MDY", clock: TransactionClock | None = None) -> int:
     """Microseconds since 1970-01-01 on the clock that the text shows; a zone in it is ignored."""
     micros = _iso_timestamp(text, None)
     if micros is not None:
@@ -60,7 +60,7 @@ def parse_timestamp(text: str, order: str = "MDY", clock: Clock | None = None) -
 
 
 def parse_timestamptz(
-    text: str, *, timezone: str, order: str = "MDY", clock: Clock | None = None
+    text: str, *, timezone: str, order: str = "MDY", clock: TransactionClock | None = None
 ) -> int:
     """Microseconds since 1970-01-01 UTC; a text without zone is in `timezone`."""
     zone = find_zone(timezone)
@@ -106,12 +106,12 @@ def _checked_timestamp(micros: int, text: str) -> int:
 
 
 def _decode_moment(
-    type_name: str, text: str, zone: tzinfo, order: str, clock: Clock | None
+    type_name: str, text: str, zone: tzinfo, order: str, clock: TransactionClock | None
 ) -> tuple[int, int, int]:
     """Days, microseconds of the day, offset east in seconds."""
     try:
-        words = split_fields(text, characters_max=DATETIME_CHARACTERS_MAX)
-        decoder = Decoder(text, order, zone, clock)
+        words = split_datetime_tokens(text, characters_max=DATETIME_CHARACTERS_MAX)
+        decoder = DatetimeDecoder(text, order, zone, clock)
         for word in words:
             decoder.add(word)
         return decoder.finish()

@@ -18,7 +18,7 @@ from datetime import tzinfo
 from enum import Flag, auto
 from typing import Final, TypeAlias
 
-from sql.errors import not_held, not_supported
+from sql.errors import not_supported, out_of_engine_range
 from sql.types.datetime.calendar import (
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
@@ -34,19 +34,19 @@ from sql.types.datetime.timezones import (
     offset_at_utc,
 )
 from sql.types.datetime.tokens import (
-    MONTHS,
+    MONTH_NUMBERS,
     TOKEN_LENGTH_MAX,
     WEEKDAYS,
+    DatetimePart,
+    DatetimeToken,
+    DatetimeTokenKind,
     Fault,
     FieldError,
-    Kind,
-    Part,
-    Word,
-    date_pieces,
     decode_time,
     decode_zone,
-    fraction,
-    leading_int,
+    parse_fraction,
+    parse_leading_int,
+    split_date,
 )
 
 _JULIAN_OF_EPOCH: Final = 2_440_588
@@ -62,19 +62,21 @@ _UNIT_WORDS: Final = frozenset({"d", "dow", "doy", "h", "isodow", "isoyear", "m"
 _CLOCK_WORDS: Final = {"now": 0, "today": 0, "tomorrow": 1, "yesterday": -1}
 """Days from today."""
 
-Clock: TypeAlias = Callable[[], tuple[int, tzinfo]]
+TransactionClock: TypeAlias = Callable[[], tuple[int, tzinfo]]
 """Returns the transaction's start, microseconds since 1970 UTC, and the session's zone."""
 
 
-class Decoder:
+class DatetimeDecoder:
     """Collects the parts of one text, token by token."""
 
-    def __init__(self, text: str, order: str, session_zone: tzinfo, clock: Clock | None) -> None:
+    def __init__(
+        self, text: str, order: str, session_zone: tzinfo, clock: TransactionClock | None
+    ) -> None:
         self._text = text
         self._clock = clock
         self._order = order
         self._session_zone = session_zone
-        self._seen = Part.NONE
+        self._seen = DatetimePart.NONE
         self._prefix: _Prefix | None = None
         self._year = self._month = self._day = self._day_of_year = 0
         self._hour = self._minute = self._second = self._micros = 0
@@ -87,19 +89,19 @@ class Decoder:
         self._is_epoch = False
         self._afternoon: bool | None = None
 
-    def add(self, word: Word) -> None:
+    def add(self, word: DatetimeToken) -> None:
         """Take the next token (I2)."""
         match word.kind:
-            case Kind.DATE:
+            case DatetimeTokenKind.DATE:
                 parts = self._add_date(word.text)
-            case Kind.TIME:
+            case DatetimeTokenKind.TIME:
                 parts = self._add_time(word.text)
-            case Kind.ZONE:
+            case DatetimeTokenKind.ZONE:
                 self._offset = decode_zone(word.text)
-                parts = Part.ZONE
-            case Kind.NUMBER:
+                parts = DatetimePart.ZONE
+            case DatetimeTokenKind.NUMBER:
                 parts = self._add_number(word.text)
-            case Kind.WORD | Kind.SIGNED_WORD:
+            case DatetimeTokenKind.WORD | DatetimeTokenKind.SIGNED_WORD:
                 parts = self._add_word(word.text)
         self._mark(parts)
 
@@ -111,10 +113,10 @@ class Decoder:
             return 0, 0, 0
         self._validate_date()
         self._apply_half_day()
-        if Part.DATE not in self._seen:
+        if DatetimePart.DATE not in self._seen:
             raise FieldError(Fault.FORMAT)
         if self._is_bc or self._year < 1:
-            raise not_held(
+            raise out_of_engine_range(
                 "22008",
                 f'date/time field value out of range: "{self._text}"',
                 detail="Dates before year 1 are not supported.",
@@ -127,9 +129,9 @@ class Decoder:
     @property
     def _needs_date(self) -> bool:
         """Whether the offset depends on the date and time."""
-        if self._zone is None and Part.ZONE in self._seen:
+        if self._zone is None and DatetimePart.ZONE in self._seen:
             return False
-        if Part.DAYLIGHT in self._seen:
+        if DatetimePart.DAYLIGHT in self._seen:
             raise FieldError(Fault.FORMAT)
         return True
 
@@ -138,7 +140,7 @@ class Decoder:
         seconds = days * 86_400 + self._micros_of_day() // MICROS_PER_SECOND
         return offset_at_local(self._zone or self._session_zone, seconds)
 
-    def _mark(self, parts: Part) -> None:
+    def _mark(self, parts: DatetimePart) -> None:
         if parts & self._seen:
             raise FieldError(Fault.FORMAT)
         self._seen |= parts
@@ -149,53 +151,53 @@ class Decoder:
 
     # ------------------------------------------------------------ words that begin with a digit
 
-    def _add_date(self, text: str) -> Part:
+    def _add_date(self, text: str) -> DatetimePart:
         if self._prefix is _Prefix.JULIAN:
             return self._add_julian_with_zone(text)
         # `mmm dd hh:mm:ss zone yyyy`: behind a month and a day it is a zone.
-        if Part.MONTH | Part.DAY not in self._seen and self._prefix is None:
+        if DatetimePart.MONTH | DatetimePart.DAY not in self._seen and self._prefix is None:
             return self._add_written_date(text)
         if text[0].isdigit() or self._prefix is not None:
             return self._add_time_with_zone(text)
         return self._add_zone_name(text)
 
-    def _add_julian_with_zone(self, text: str) -> Part:
-        julian, rest = leading_int(text)
+    def _add_julian_with_zone(self, text: str) -> DatetimePart:
+        julian, rest = parse_leading_int(text)
         if julian < 0:
             raise FieldError(Fault.OVERFLOW)
         self._set_julian(julian)
         self._offset = decode_zone(rest)
         self._prefix = None
-        return Part.DATE | Part.TIME | Part.ZONE
+        return DatetimePart.DATE | DatetimePart.TIME | DatetimePart.ZONE
 
-    def _add_time_with_zone(self, text: str) -> Part:
+    def _add_time_with_zone(self, text: str) -> DatetimePart:
         """`hhmmss-zz` behind a date."""
         self._end_time_prefix()
-        if Part.TIME in self._seen or "-" not in text:
+        if DatetimePart.TIME in self._seen or "-" not in text:
             raise FieldError(Fault.FORMAT)
         digits, _, _ = text.partition("-")
         self._offset = decode_zone(text[len(digits) :])
-        return self._add_concatenated(digits, self._seen) | Part.ZONE
+        return self._add_concatenated(digits, self._seen) | DatetimePart.ZONE
 
-    def _add_zone_name(self, text: str) -> Part:
+    def _add_zone_name(self, text: str) -> DatetimePart:
         self._zone = find_zone(text)
         if self._zone is None:
             raise FieldError(Fault.UNKNOWN_ZONE, text)
-        return Part.ZONE
+        return DatetimePart.ZONE
 
-    def _add_written_date(self, text: str) -> Part:
+    def _add_written_date(self, text: str) -> DatetimePart:
         """A date with separators, e.g. `1/8/99`, `5-jan-2024`."""
-        pieces = date_pieces(text)
-        found = Part.NONE
+        pieces = split_date(text)
+        found = DatetimePart.NONE
         for piece in pieces:
             if piece[0].isalpha() and piece not in ("at", "on"):
-                month = MONTHS.get(piece[:TOKEN_LENGTH_MAX])
-                if month is None or (self._seen | found) & Part.MONTH:
+                month = MONTH_NUMBERS.get(piece[:TOKEN_LENGTH_MAX])
+                if month is None or (self._seen | found) & DatetimePart.MONTH:
                     raise FieldError(Fault.FORMAT)
                 self._month = month
-                found |= Part.MONTH
+                found |= DatetimePart.MONTH
         # A month inside the word says nothing about numbers in other words, nor they about it.
-        has_text_month = bool(found & Part.MONTH)
+        has_text_month = bool(found & DatetimePart.MONTH)
         for piece in pieces:
             if piece[0].isdigit():
                 seen = self._seen | found
@@ -203,11 +205,13 @@ class Decoder:
                 if part & seen:
                     raise FieldError(Fault.FORMAT)
                 found |= part
-        if ((self._seen | found) & ~(Part.DAY_OF_YEAR | Part.ZONE)) != Part.DATE:
+        if (
+            (self._seen | found) & ~(DatetimePart.DAY_OF_YEAR | DatetimePart.ZONE)
+        ) != DatetimePart.DATE:
             raise FieldError(Fault.FORMAT)
         return found
 
-    def _add_time(self, text: str) -> Part:
+    def _add_time(self, text: str) -> DatetimePart:
         self._end_time_prefix()
         hour, self._minute, self._second, self._micros = decode_time(text)
         if hour > 24:
@@ -215,90 +219,97 @@ class Decoder:
         self._hour = hour
         if self._micros_of_day() > MICROS_PER_DAY:
             raise FieldError(Fault.OVERFLOW)
-        return Part.TIME
+        return DatetimePart.TIME
 
     def _end_time_prefix(self) -> None:
         if self._prefix not in (None, _Prefix.TIME):
             raise FieldError(Fault.FORMAT)
         self._prefix = None
 
-    def _add_number(self, text: str) -> Part:
+    def _add_number(self, text: str) -> DatetimePart:
         if self._prefix is not None:
             return self._add_labelled_number(text)
         digits, point, _ = text.partition(".")
-        if point and not self._seen & Part.DATE:
+        if point and not self._seen & DatetimePart.DATE:
             return self._add_written_date(text)
         if point and len(digits) > 2:
             return self._add_concatenated(text, self._seen)
-        complete = self._seen & Part.DATE and Part.TIME in self._seen
+        complete = self._seen & DatetimePart.DATE and DatetimePart.TIME in self._seen
         if len(text) >= 6 and not complete:
             return self._add_concatenated(text, self._seen)
         return self._add_date_number(text, self._seen, has_text_month=self._has_text_month)
 
-    def _add_labelled_number(self, text: str) -> Part:
+    def _add_labelled_number(self, text: str) -> DatetimePart:
         """A number behind `J` or `T`."""
         prefix, self._prefix = self._prefix, None
-        value, rest = leading_int(text)
+        value, rest = parse_leading_int(text)
         if rest and not rest.startswith("."):
             raise FieldError(Fault.FORMAT)
         if prefix is _Prefix.TIME:
-            parts = self._add_concatenated(text, self._seen | Part.DATE)
-            if parts != Part.TIME:
+            parts = self._add_concatenated(text, self._seen | DatetimePart.DATE)
+            if parts != DatetimePart.TIME:
                 raise FieldError(Fault.FORMAT)
             return parts
         self._set_julian(value)
         if not rest:
-            return Part.DATE
-        self._set_time(round(fraction(rest) * MICROS_PER_DAY))
-        return Part.DATE | Part.TIME
+            return DatetimePart.DATE
+        self._set_time(round(parse_fraction(rest) * MICROS_PER_DAY))
+        return DatetimePart.DATE | DatetimePart.TIME
 
     def _set_julian(self, julian: int) -> None:
         self._year, self._month, self._day = civil_from_days(julian - _JULIAN_OF_EPOCH)
         self._is_julian = True
 
-    def _add_concatenated(self, text: str, seen: Part) -> Part:
+    def _add_concatenated(self, text: str, seen: DatetimePart) -> DatetimePart:
         """`20240105`, `240105`, `103000.5`, `1030`: a run of digits is a date, then a time."""
         digits, point, decimals = text.partition(".")
         if not (digits + decimals).isdigit() and text != ".":
             raise FieldError(Fault.FORMAT)
         if point:
-            self._micros = round(fraction(point + decimals) * MICROS_PER_SECOND)
-        elif Part.DATE not in seen and len(digits) >= 6:
+            self._micros = round(parse_fraction(point + decimals) * MICROS_PER_SECOND)
+        elif DatetimePart.DATE not in seen and len(digits) >= 6:
             self._year, self._month = int(digits[:-4]), int(digits[-4:-2])
             self._day = int(digits[-2:])
             self._is_short_year |= len(digits) == 6
-            return Part.DATE
-        if Part.TIME not in seen and len(digits) in (4, 6):
+            return DatetimePart.DATE
+        if DatetimePart.TIME not in seen and len(digits) in (4, 6):
             self._hour, self._minute = int(digits[:2]), int(digits[2:4])
             self._second = int(digits[4:] or 0)
-            return Part.TIME
+            return DatetimePart.TIME
         raise FieldError(Fault.FORMAT)
 
-    def _add_date_number(self, text: str, seen: Part, *, has_text_month: bool) -> Part:
+    def _add_date_number(
+        self, text: str, seen: DatetimePart, *, has_text_month: bool
+    ) -> DatetimePart:
         """One number: which part of the date it is depends on the parts before it."""
-        value, rest = leading_int(text)
+        value, rest = parse_leading_int(text)
         if rest.startswith("."):
             if len(text) - len(rest) > 2:
-                return self._add_concatenated(text, seen | Part.DATE)
-            self._micros = round(fraction(rest) * MICROS_PER_SECOND)
+                return self._add_concatenated(text, seen | DatetimePart.DATE)
+            self._micros = round(parse_fraction(rest) * MICROS_PER_SECOND)
         elif rest:
             raise FieldError(Fault.FORMAT)
-        if len(text) == 3 and seen & Part.DATE == Part.YEAR and 1 <= value <= 366:
+        if len(text) == 3 and seen & DatetimePart.DATE == DatetimePart.YEAR and 1 <= value <= 366:
             self._day_of_year = value
-            return Part.DAY_OF_YEAR | Part.MONTH | Part.DAY
-        if seen & Part.DATE == Part.DATE:
+            return DatetimePart.DAY_OF_YEAR | DatetimePart.MONTH | DatetimePart.DAY
+        if seen & DatetimePart.DATE == DatetimePart.DATE:
             return self._add_concatenated(text, seen)
         is_long = len(text) >= 3
-        known = seen & Part.DATE
-        if known == Part.YEAR | Part.MONTH and has_text_month and is_long and self._is_short_year:
+        known = seen & DatetimePart.DATE
+        if (
+            known == DatetimePart.YEAR | DatetimePart.MONTH
+            and has_text_month
+            and is_long
+            and self._is_short_year
+        ):
             # `24-jan-2003`: the number taken for a year was the day.
             self._day, self._year, self._is_short_year = self._year, value, False
-            return Part.DAY
+            return DatetimePart.DAY
         part = _guess_part(known, self._order, is_long=is_long, has_text_month=has_text_month)
         match part:
-            case Part.YEAR:
+            case DatetimePart.YEAR:
                 self._year, self._is_short_year = value, len(text) <= 2
-            case Part.MONTH:
+            case DatetimePart.MONTH:
                 self._month = value
             case _:
                 self._day = value
@@ -306,69 +317,71 @@ class Decoder:
 
     # ------------------------------------------------------------ words that begin with a letter
 
-    def _add_word(self, text: str) -> Part:
+    def _add_word(self, text: str) -> DatetimePart:
         abbreviation = find_abbreviation(text, self._session_zone)
         if abbreviation is None:
             return self._add_plain_word(text, text[:TOKEN_LENGTH_MAX])
         if isinstance(abbreviation, ChangingZone):
             self._zone = abbreviation
-            return Part.ZONE
+            return DatetimePart.ZONE
         self._offset, is_daylight = abbreviation
-        return Part.ZONE | (Part.DAYLIGHT_ZONE if is_daylight else Part.NONE)
+        return DatetimePart.ZONE | (
+            DatetimePart.DAYLIGHT_ZONE if is_daylight else DatetimePart.NONE
+        )
 
-    def _add_plain_word(self, text: str, token: str) -> Part:
-        if token in MONTHS:
-            return self._add_text_month(MONTHS[token])
+    def _add_plain_word(self, text: str, token: str) -> DatetimePart:
+        if token in MONTH_NUMBERS:
+            return self._add_text_month(MONTH_NUMBERS[token])
         if token in WEEKDAYS:
-            return Part.WEEKDAY
+            return DatetimePart.WEEKDAY
         if token in ("at", "on"):
-            return Part.NONE
+            return DatetimePart.NONE
         if token in ("am", "pm"):
             self._afternoon = token == "pm"
-            return Part.HALF_DAY
+            return DatetimePart.HALF_DAY
         if token in ("ad", "bc"):
             self._is_bc = token == "bc"
-            return Part.ERA
+            return DatetimePart.ERA
         if token == "dst":
             self._offset += 3600
-            return Part.DAYLIGHT | Part.DAYLIGHT_ZONE
+            return DatetimePart.DAYLIGHT | DatetimePart.DAYLIGHT_ZONE
         if token in _JULIAN_WORDS or token in _UNIT_WORDS or token == "t":
-            if token == "t" and Part.DATE not in self._seen:
+            if token == "t" and DatetimePart.DATE not in self._seen:
                 raise FieldError(Fault.FORMAT)
             return self._add_prefix(token)
         return self._add_reserved(text, token)
 
-    def _add_text_month(self, month: int) -> Part:
-        parts = Part.MONTH
+    def _add_text_month(self, month: int) -> DatetimePart:
+        parts = DatetimePart.MONTH
         number_was_day = (
-            Part.MONTH in self._seen
+            DatetimePart.MONTH in self._seen
             and not self._has_text_month
-            and Part.DAY not in self._seen
+            and DatetimePart.DAY not in self._seen
             and 1 <= self._month <= 31
         )
         if number_was_day:
             self._day = self._month
-            parts = Part.DAY
+            parts = DatetimePart.DAY
         self._has_text_month = True
         self._month = month
         return parts
 
-    def _add_prefix(self, token: str) -> Part:
+    def _add_prefix(self, token: str) -> DatetimePart:
         # Whatever follows a unit of its own, PostgreSQL refuses it.
         if self._prefix is not None or token in _UNIT_WORDS:
             raise FieldError(Fault.FORMAT)
         self._prefix = _Prefix.TIME if token == "t" else _Prefix.JULIAN
-        return Part.NONE
+        return DatetimePart.NONE
 
-    def _add_reserved(self, text: str, token: str) -> Part:
+    def _add_reserved(self, text: str, token: str) -> DatetimePart:
         if token == "allballs":
             self._hour = self._minute = self._second = self._micros = self._offset = 0
-            return Part.TIME | Part.ZONE
+            return DatetimePart.TIME | DatetimePart.ZONE
         if token == "epoch":
             self._is_epoch = True
-            return Part.DATE | Part.TIME | Part.ZONE
+            return DatetimePart.DATE | DatetimePart.TIME | DatetimePart.ZONE
         if token in ("infinity", "+infinity", "-infinity"):
-            raise not_held(
+            raise out_of_engine_range(
                 "22008",
                 f'date/time field value out of range: "{self._text}"',
                 detail="Infinite dates and timestamps are not supported.",
@@ -377,10 +390,10 @@ class Decoder:
             today, micros, offset = self._now(token)
             self._year, self._month, self._day = civil_from_days(today + _CLOCK_WORDS[token])
             if token != "now":
-                return Part.DATE
+                return DatetimePart.DATE
             self._set_time(micros)
             self._offset = offset
-            return Part.DATE | Part.TIME | Part.ZONE
+            return DatetimePart.DATE | DatetimePart.TIME | DatetimePart.ZONE
         return self._add_named_zone(text)
 
     def _now(self, word: str) -> tuple[int, int, int]:
@@ -395,25 +408,25 @@ class Decoder:
         seconds, self._micros = divmod(micros, MICROS_PER_SECOND)
         self._hour, self._minute, self._second = seconds // 3600, seconds // 60 % 60, seconds % 60
 
-    def _add_named_zone(self, text: str) -> Part:
+    def _add_named_zone(self, text: str) -> DatetimePart:
         self._zone = find_zone(text)
         if self._zone is None:
             raise FieldError(Fault.FORMAT)
-        return Part.ZONE
+        return DatetimePart.ZONE
 
     # ------------------------------------------------------------ at the end
 
     def _validate_date(self) -> None:
-        if Part.YEAR in self._seen and not self._is_julian:
+        if DatetimePart.YEAR in self._seen and not self._is_julian:
             self._validate_year()
-        if Part.DAY_OF_YEAR in self._seen:
+        if DatetimePart.DAY_OF_YEAR in self._seen:
             first = days_from_civil(self._year, 1, 1)
             self._year, self._month, self._day = civil_from_days(first + self._day_of_year - 1)
-        if Part.MONTH in self._seen and not 1 <= self._month <= 12:
+        if DatetimePart.MONTH in self._seen and not 1 <= self._month <= 12:
             raise FieldError(Fault.MONTH_DAY_OVERFLOW)
-        if Part.DAY in self._seen and not 1 <= self._day <= 31:
+        if DatetimePart.DAY in self._seen and not 1 <= self._day <= 31:
             raise FieldError(Fault.MONTH_DAY_OVERFLOW)
-        if Part.DATE in self._seen and self._day > days_in_month(self._year, self._month):
+        if DatetimePart.DATE in self._seen and self._day > days_in_month(self._year, self._month):
             raise FieldError(Fault.OVERFLOW)
 
     def _validate_year(self) -> None:
@@ -437,13 +450,21 @@ class Decoder:
         self._hour = self._hour % 12 + (12 if self._afternoon else 0)
 
 
-def _guess_part(known: Part, order: str, *, is_long: bool, has_text_month: bool) -> Part:
+def _guess_part(
+    known: DatetimePart, order: str, *, is_long: bool, has_text_month: bool
+) -> DatetimePart:
     """What a number means behind the parts that are known."""
     is_long |= order == "YMD"
-    if known == Part.NONE:
-        return Part.YEAR if is_long else Part.DAY if order == "DMY" else Part.MONTH
-    if known in (Part.YEAR, Part.DAY):
-        return Part.MONTH
-    if known == Part.MONTH:
-        return Part.YEAR if has_text_month and is_long else Part.DAY
-    return Part.YEAR if known == Part.MONTH | Part.DAY else Part.DAY
+    if known == DatetimePart.NONE:
+        return (
+            DatetimePart.YEAR
+            if is_long
+            else DatetimePart.DAY
+            if order == "DMY"
+            else DatetimePart.MONTH
+        )
+    if known in (DatetimePart.YEAR, DatetimePart.DAY):
+        return DatetimePart.MONTH
+    if known == DatetimePart.MONTH:
+        return DatetimePart.YEAR if has_text_month and is_long else DatetimePart.DAY
+    return DatetimePart.YEAR if known == DatetimePart.MONTH | DatetimePart.DAY else DatetimePart.DAY

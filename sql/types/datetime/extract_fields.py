@@ -3,7 +3,7 @@
 from typing import Final
 
 from sql.errors import SqlError
-from sql.types.sql_type import SqlType, display
+from sql.types.sql_type import SqlType, format_type
 
 _NAMES: Final = {
     "microsecon": "microseconds", "microseconds": "microseconds", "microsecond": "microseconds",
@@ -31,22 +31,24 @@ _NAMES: Final = {
 """The canonical name of a field by each name that PostgreSQL accepts."""
 
 
-def known_field(field: str) -> str | None:
+def find_field_name(field: str) -> str | None:
     """The canonical name of a field; None if there is no such field."""
     return _NAMES.get(field.lower())
 
 
 def canonical_field(field: str, type_: SqlType) -> str:
     """The canonical name of a field. Raises 22023 for an unknown one."""
-    name = known_field(field)
+    name = find_field_name(field)
     if name is None:
-        raise SqlError("22023", f'unit "{field.lower()}" not recognized for type {display(type_)}')
+        raise SqlError(
+            "22023", f'unit "{field.lower()}" not recognized for type {format_type(type_)}'
+        )
     return name
 
 
 def field_scale(field: str, type_: SqlType) -> int | None:
     """How many decimals extract() prints of a field; None if there is no such field."""
-    match known_field(field):
+    match find_field_name(field):
         case None:
             return None
         case "second":

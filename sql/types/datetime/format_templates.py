@@ -21,8 +21,8 @@ _UPPER: Final = (
 )  # fmt: skip
 _MODIFIERS: Final = ("FM", "fm", "TM", "tm")
 _KEYS: Final = (*_UPPER, *(key.lower() for key in _UPPER if key == key.upper()))
-DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-MONTHS: Final = (
+DAY_NAMES: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+MONTH_NAMES: Final = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
 )  # fmt: skip
@@ -32,7 +32,7 @@ ROMAN_MONTHS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class TemplateField:
     """A field of a template: `name` in upper case, `text` as written."""
 
     name: str
@@ -50,7 +50,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class TemplateLiteral:
     """A character of a template; `quoted` ones are never separators."""
 
     character: str
@@ -58,9 +58,9 @@ class Literal:
 
 
 @lru_cache(maxsize=_CACHED_MAX)
-def parse_template(template: str) -> tuple[Field | Literal, ...]:
+def parse_template(template: str) -> tuple[TemplateField | TemplateLiteral, ...]:
     """The parts of a template (D1)."""
-    nodes: list[Field | Literal] = []
+    nodes: list[TemplateField | TemplateLiteral] = []
     at = 0
     while at < len(template):
         # Only one of them: a further one is made of plain characters and fields.
@@ -77,21 +77,21 @@ def parse_template(template: str) -> tuple[Field | Literal, ...]:
             elif template[at : at + 2] == "SP":  # PostgreSQL knows no other case of it
                 spelled = True
                 at += 2
-            nodes.append(Field(key.upper(), key, fill, localized, ending, spelled))
+            nodes.append(TemplateField(key.upper(), key, fill, localized, ending, spelled))
         elif at == len(template):
             break
         elif template[at] == '"':
             at = _quoted(template, at + 1, nodes)
         else:
             at += template[at] == "\\" and template[at + 1 : at + 2] == '"'
-            nodes.append(Literal(template[at]))
+            nodes.append(TemplateLiteral(template[at]))
             at += 1
     return tuple(nodes)
 
 
-def _quoted(template: str, at: int, nodes: list[Field | Literal]) -> int:
+def _quoted(template: str, at: int, nodes: list[TemplateField | TemplateLiteral]) -> int:
     while at < len(template) and template[at] != '"':
         at += template[at] == "\\" and at + 1 < len(template)
-        nodes.append(Literal(template[at], quoted=True))
+        nodes.append(TemplateLiteral(template[at], quoted=True))
         at += 1
     return at + 1

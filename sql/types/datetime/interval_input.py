@@ -12,20 +12,20 @@ INVARIANTS
 import re
 from typing import Final
 
-from sql.errors import SqlError, not_held
+from sql.errors import SqlError, out_of_engine_range
 from sql.types.datetime.tokens import (
     INT32_MAX,
     INT64_MAX,
     INTERVAL_CHARACTERS_MAX,
     TOKEN_LENGTH_MAX,
+    DatetimeToken,
+    DatetimeTokenKind,
     Fault,
     FieldError,
-    Kind,
-    Word,
     decode_time,
-    fraction,
-    leading_int,
-    split_fields,
+    parse_fraction,
+    parse_leading_int,
+    split_datetime_tokens,
 )
 from sql.types.sql_type import Interval
 
@@ -68,7 +68,7 @@ def parse_interval(text: str, *, unit: str = "", minutes: bool = False) -> Inter
     """
     total = _Total()
     try:
-        words = split_fields(text, characters_max=INTERVAL_CHARACTERS_MAX)
+        words = split_datetime_tokens(text, characters_max=INTERVAL_CHARACTERS_MAX)
         try:
             if minutes:
                 words = [_after_hours(word) for word in words]
@@ -150,12 +150,15 @@ class _Total:
         self.micros = _fits(-self.micros, INT64_MAX)
 
 
-def _after_hours(word: Word) -> Word:
+def _after_hours(word: DatetimeToken) -> DatetimeToken:
     """`10:20` as minutes and seconds."""
-    if word.kind not in (Kind.TIME, Kind.ZONE) or re.fullmatch(_TWO_PARTS, word.text) is None:
+    if (
+        word.kind not in (DatetimeTokenKind.TIME, DatetimeTokenKind.ZONE)
+        or re.fullmatch(_TWO_PARTS, word.text) is None
+    ):
         return word
-    sign = word.text[:1] if word.kind is Kind.ZONE else ""
-    return Word(word.kind, f"{sign}0:{word.text.removeprefix(sign)}")
+    sign = word.text[:1] if word.kind is DatetimeTokenKind.ZONE else ""
+    return DatetimeToken(word.kind, f"{sign}0:{word.text.removeprefix(sign)}")
 
 
 def _fits(value: int, maximum: int) -> int:
@@ -167,14 +170,14 @@ def _fits(value: int, maximum: int) -> int:
 # ---------------------------------------------------------------- units and clocks
 
 
-def _decode_words(words: list[Word], total: _Total, unit: str) -> None:
+def _decode_words(words: list[DatetimeToken], total: _Total, unit: str) -> None:
     """Words right to left: a unit is read before its number."""
     seen: set[str] = set()
     unit_waits = False
     is_ago = False
     for index in range(len(words) - 1, -1, -1):
         word = words[index]
-        if word.kind in (Kind.WORD, Kind.SIGNED_WORD):
+        if word.kind in (DatetimeTokenKind.WORD, DatetimeTokenKind.SIGNED_WORD):
             if unit_waits:
                 raise FieldError(Fault.FORMAT)
             token = word.text[:TOKEN_LENGTH_MAX]
@@ -200,7 +203,7 @@ def _decode_words(words: list[Word], total: _Total, unit: str) -> None:
 
 def _unit(token: str, *, is_alone: bool) -> str:
     if token in ("infinity", "+infinity", "-infinity") and is_alone:
-        raise not_held(
+        raise out_of_engine_range(
             "22008", "interval out of range", detail="Infinite intervals are not supported."
         )
     unit = _UNITS.get(token)
@@ -213,13 +216,13 @@ _CLOCK: Final = frozenset({"hour", "minute", "second", "millisecond", "microseco
 _SUBSECONDS: Final = frozenset({"second", "millisecond", "microsecond"})
 
 
-def _add_word(word: Word, unit: str, total: _Total) -> tuple[frozenset[str], str]:
+def _add_word(word: DatetimeToken, unit: str, total: _Total) -> tuple[frozenset[str], str]:
     """Add a number or a clock: what it says, and the unit of a bare number before it."""
     text = word.text
-    if word.kind is Kind.TIME:
+    if word.kind is DatetimeTokenKind.TIME:
         total.micros = _clock_micros(text)
         return _CLOCK, "day"
-    if word.kind is Kind.ZONE and ":" in text:
+    if word.kind is DatetimeTokenKind.ZONE and ":" in text:
         try:
             micros = _clock_micros(text[1:])
         except FieldError:
@@ -227,12 +230,12 @@ def _add_word(word: Word, unit: str, total: _Total) -> tuple[frozenset[str], str
         else:
             total.micros = -micros if text[0] == "-" else micros
             return _CLOCK, "day"
-    value, rest = leading_int(text, maximum=INT64_MAX)
+    value, rest = parse_leading_int(text, maximum=INT64_MAX)
     part = 0.0
     if rest.startswith("-"):
         value, unit = _year_month(text, value, rest), "month"
     elif rest.startswith("."):
-        part = -fraction(rest) if text.startswith("-") else fraction(rest)
+        part = -parse_fraction(rest) if text.startswith("-") else parse_fraction(rest)
     elif rest:
         raise FieldError(Fault.FORMAT)
     unit = unit or "second"
@@ -250,7 +253,7 @@ def _clock_micros(text: str) -> int:
 
 def _year_month(text: str, years: int, rest: str) -> int:
     """Months of SQL's `years-months`."""
-    months, rest = leading_int(rest[1:])
+    months, rest = parse_leading_int(rest[1:])
     if not 0 <= months < 12:
         raise FieldError(Fault.OVERFLOW)
     if rest:

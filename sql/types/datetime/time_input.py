@@ -20,20 +20,20 @@ from typing import Final
 
 from sql.errors import SqlError, not_supported
 from sql.types.datetime.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days
-from sql.types.datetime.decoder import Clock, Decoder
-from sql.types.datetime.timetz import packed
+from sql.types.datetime.decoder import DatetimeDecoder, TransactionClock
+from sql.types.datetime.timetz import encode_timetz
 from sql.types.datetime.timezones import ChangingZone, find_zone, fixed_offset
 from sql.types.datetime.tokens import (
     DATETIME_CHARACTERS_MAX,
     KEYWORDS,
+    DatetimePart,
+    DatetimeToken,
+    DatetimeTokenKind,
     Fault,
     FieldError,
-    Kind,
-    Part,
-    Word,
     decode_time,
     decode_zone,
-    split_fields,
+    split_datetime_tokens,
 )
 
 _USUAL: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?")
@@ -42,7 +42,7 @@ _PREFIXES: Final = frozenset({"j", "jd", "julian", "t"})
 _ZONELESS, _WITH_ZONE = "time", "time with time zone"
 
 
-def parse_time(text: str, clock: Clock | None = None) -> int:
+def parse_time(text: str, clock: TransactionClock | None = None) -> int:
     """Microseconds since midnight (C1)."""
     usual = _USUAL.fullmatch(text)
     if usual is not None:
@@ -55,36 +55,42 @@ def parse_time(text: str, clock: Clock | None = None) -> int:
         raise error.report(_ZONELESS, text) from None
 
 
-def parse_timetz(text: str, *, timezone: str, clock: Clock | None = None) -> int:
+def parse_timetz(text: str, *, timezone: str, clock: TransactionClock | None = None) -> int:
     """See `sql/types/datetime/timetz.py`; a text without a zone is in `timezone` (C1, C2)."""
     try:
         decoder = _decoded(text, _zone(timezone), clock)
-        return packed(decoder.clock(), decoder.offset(timezone))
+        return encode_timetz(decoder.clock(), decoder.offset(timezone))
     except FieldError as error:
         raise error.report(_WITH_ZONE, text) from None
 
 
-def _decoded(text: str, session_zone: tzinfo, clock: Clock | None) -> "_TimeDecoder":
-    words = split_fields(text, characters_max=DATETIME_CHARACTERS_MAX)
+def _decoded(text: str, session_zone: tzinfo, clock: TransactionClock | None) -> "_TimeDecoder":
+    words = split_datetime_tokens(text, characters_max=DATETIME_CHARACTERS_MAX)
     decoder = _TimeDecoder(text, words, session_zone, clock)
     for word in words:
         decoder.add(word)
     return decoder
 
 
-class _TimeDecoder(Decoder):
+class _TimeDecoder(DatetimeDecoder):
     """Collects the parts of one text, token by token."""
 
     def __init__(
-        self, text: str, words: Sequence[Word], session_zone: tzinfo, clock: Clock | None
+        self,
+        text: str,
+        words: Sequence[DatetimeToken],
+        session_zone: tzinfo,
+        clock: TransactionClock | None,
     ) -> None:
         super().__init__(text, "MDY", session_zone, clock)
         self._is_first = True
-        ends_in_date = len(words) > 1 and words[-1].kind is Kind.DATE
+        ends_in_date = len(words) > 1 and words[-1].kind is DatetimeTokenKind.DATE
         self._number_may_be_date = ends_in_date
-        self._may_begin_with_date = ends_in_date or (len(words) > 1 and words[1].kind is Kind.TIME)
+        self._may_begin_with_date = ends_in_date or (
+            len(words) > 1 and words[1].kind is DatetimeTokenKind.TIME
+        )
 
-    def add(self, word: Word) -> None:
+    def add(self, word: DatetimeToken) -> None:
         """Take the next token (I2 of `decoder.py`)."""
         super().add(word)
         self._is_first = False
@@ -99,25 +105,25 @@ class _TimeDecoder(Decoder):
         micros = self._micros_of_day()
         if not ordinary or micros > MICROS_PER_DAY:
             raise FieldError(Fault.OVERFLOW)
-        if Part.TIME not in self._seen:
+        if DatetimePart.TIME not in self._seen:
             raise FieldError(Fault.FORMAT)
         self._check_zone()
         return micros
 
     def _check_zone(self) -> None:
         """A zone whose offset changes needs a complete date."""
-        if not self._needs_date or Part.DATE in self._seen:
+        if not self._needs_date or DatetimePart.DATE in self._seen:
             return
         named = self._zone is not None and not isinstance(self._zone, ChangingZone)
         fixed = self._zone is not None and fixed_offset(self._zone) is not None
-        if (named and not fixed) or self._seen & Part.DATE:
+        if (named and not fixed) or self._seen & DatetimePart.DATE:
             raise FieldError(Fault.FORMAT)
 
     def offset(self, timezone: str) -> int:
         """Seconds east; call it after `clock` (C2)."""
         if not self._needs_date:
             return self._offset
-        if Part.DATE in self._seen:
+        if DatetimePart.DATE in self._seen:
             return self._offset_of_moment()
         fixed = fixed_offset(self._zone or self._session_zone)
         if fixed is None and self._clock is None:
@@ -130,23 +136,23 @@ class _TimeDecoder(Decoder):
 
     # ------------------------------------------------------------ words
 
-    def _add_date(self, text: str) -> Part:
+    def _add_date(self, text: str) -> DatetimePart:
         if self._is_first and self._may_begin_with_date:
             return self._add_written_date(text)
         if not text[0].isdigit():
             return self._add_zone_name(text)
         digits, dash, _ = text.partition("-")
-        if Part.TIME in self._seen or not dash:
+        if DatetimePart.TIME in self._seen or not dash:
             raise FieldError(Fault.FORMAT)
         self._offset = decode_zone(text[len(digits) :])
-        return self._add_concatenated(digits, self._seen | Part.DATE) | Part.ZONE
+        return self._add_concatenated(digits, self._seen | DatetimePart.DATE) | DatetimePart.ZONE
 
-    def _add_time(self, text: str) -> Part:
+    def _add_time(self, text: str) -> DatetimePart:
         self._end_time_prefix()
         self._hour, self._minute, self._second, self._micros = decode_time(text)
-        return Part.TIME
+        return DatetimePart.TIME
 
-    def _add_number(self, text: str) -> Part:
+    def _add_number(self, text: str) -> DatetimePart:
         if self._prefix is not None:
             return self._add_labelled_number(text)
         digits, point, _ = text.partition(".")
@@ -154,18 +160,18 @@ class _TimeDecoder(Decoder):
             return self._add_written_date(text)
         if point and len(digits) <= 2:
             raise FieldError(Fault.FORMAT)
-        seen = self._seen | Part.DATE
+        seen = self._seen | DatetimePart.DATE
         if point or len(text) > 4:
             return self._add_concatenated(text, seen)
         return self._add_date_number(text, seen, has_text_month=False)
 
-    def _add_plain_word(self, text: str, token: str) -> Part:
+    def _add_plain_word(self, text: str, token: str) -> DatetimePart:
         if token in _PREFIXES:
             return self._add_prefix(token)
         if token == "now":
             _, micros, _ = self._now(token)
             self._set_time(micros)
-            return Part.TIME
+            return DatetimePart.TIME
         if token in _WORDS:
             return super()._add_plain_word(text, token)
         if token in KEYWORDS or not token[0].isalpha():

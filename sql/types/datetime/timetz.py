@@ -18,28 +18,28 @@ ZONE_SECONDS_END: Final = 16 * 3_600
 _ZONES: Final = 1_000_000
 
 
-def packed(clock: int, offset: int) -> int:
+def encode_timetz(clock: int, offset: int) -> int:
     """The value of a local time, microseconds since midnight, `offset` seconds east (P1)."""
     if abs(offset) >= ZONE_SECONDS_END:
         raise not_supported("a time in a zone that is 16 hours or more away from UTC")
     return (clock - offset * MICROS_PER_SECOND) * _ZONES + ZONE_SECONDS_END - offset
 
 
-def offset_of(value: int) -> int:
+def timetz_offset(value: int) -> int:
     """The offset of a value, seconds east."""
     return ZONE_SECONDS_END - value % _ZONES
 
 
-def in_utc(value: int) -> int:
+def timetz_in_utc(value: int) -> int:
     """Microseconds since midnight in UTC; may lie below 0 or beyond a day."""
     return value // _ZONES
 
 
-def clock_of(value: int) -> int:
+def timetz_local_time(value: int) -> int:
     """Microseconds since midnight in the value's own zone."""
-    return in_utc(value) + offset_of(value) * MICROS_PER_SECOND
+    return timetz_in_utc(value) + timetz_offset(value) * MICROS_PER_SECOND
 
 
-def later(value: int, micros: int) -> int:
+def add_to_timetz(value: int, micros: int) -> int:
     """The value moved by `micros` in the same zone; it may lie beyond its day."""
     return value + micros * _ZONES

@@ -78,7 +78,7 @@ def find_zone(name: str) -> tzinfo | None:
     return _load(known) if known is not None else _posix_zone(name)
 
 
-def spelled_zone(name: str) -> str | None:
+def canonical_zone_name(name: str) -> str | None:
     """The name as the list of zones spells it, or None for one that the list does not have."""
     return _zone_names().get(name.lower())
 
@@ -111,7 +111,7 @@ def find_named_zone(name: str, session: str) -> tzinfo | None:
     return find_zone(name) if known is None else known
 
 
-def find_whole_zone(name: str, session: str) -> tzinfo | None:
+def find_calendar_zone(name: str, session: str) -> tzinfo | None:
     """The same for counting days and months in a zone, as date_trunc() does: an abbreviation whose
     meaning changed stands for the whole zone that used it (DecodeTimezoneNameToTz).
     """

@@ -63,7 +63,7 @@ class FieldError(Exception):
                 return SqlError("22023", f'time zone "{self.zone}" not recognized')
 
 
-class Kind(Enum):
+class DatetimeTokenKind(Enum):
     """What a token looks like."""
 
     DATE = auto()
@@ -76,14 +76,14 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class DatetimeToken:
     """A token of the text, letters in lower case."""
 
-    kind: Kind
+    kind: DatetimeTokenKind
     text: str
 
 
-class Part(Flag):
+class DatetimePart(Flag):
     """The parts that have been given so far (I2 of `decoder.py`)."""
 
     NONE = 0
@@ -103,7 +103,7 @@ class Part(Flag):
 
 
 # Months, and the other words that a digit or `+` may follow without making it a zone name.
-MONTHS: Final = {
+MONTH_NUMBERS: Final = {
     "jan": 1, "january": 1, "feb": 2, "february": 2, "mar": 3, "march": 3, "apr": 4, "april": 4,
     "may": 5, "jun": 6, "june": 6, "jul": 7, "july": 7, "aug": 8, "august": 8, "sep": 9, "sept": 9,
     "september": 9, "oct": 10, "october": 10, "nov": 11, "november": 11, "dec": 12, "december": 12,
@@ -112,7 +112,7 @@ WEEKDAYS: Final = frozenset({
     "sun", "sunday", "mon", "monday", "tue", "tues", "tuesday", "wed", "wednesday", "weds",
     "thu", "thur", "thurs", "thursday", "fri", "friday", "sat", "saturday",
 })  # fmt: skip
-KEYWORDS: Final = WEEKDAYS | frozenset(MONTHS) | frozenset({
+KEYWORDS: Final = WEEKDAYS | frozenset(MONTH_NUMBERS) | frozenset({
     "ad", "allballs", "am", "at", "bc", "d", "dow", "doy", "dst", "epoch", "h", "infinity",
     "isodow", "isoyear", "j", "jd", "julian", "m", "mm", "now", "on", "pm", "s", "t", "today",
     "tomorrow", "y", "yesterday",
@@ -134,9 +134,9 @@ _PUNCTUATION: Final = frozenset("!\"#$%&'()*,/:;<=>?@[\\]^_`{|}~")
 _LEADING_INT: Final = re.compile(r"[ \t\n\v\f\r]*[-+]?[0-9]+")
 
 
-def split_fields(text: str, *, characters_max: int) -> list[Word]:
+def split_datetime_tokens(text: str, *, characters_max: int) -> list[DatetimeToken]:
     """The tokens of the text in order (F1, F2)."""
-    words: list[Word] = []
+    words: list[DatetimeToken] = []
     position = 0
     room = characters_max
     while position < len(text):
@@ -153,36 +153,43 @@ def split_fields(text: str, *, characters_max: int) -> list[Word]:
     return words
 
 
-def _next_word(text: str, position: int) -> tuple[Word | None, int]:
+def _next_word(text: str, position: int) -> tuple[DatetimeToken | None, int]:
     first = text[position]
     if first in "0123456789.":
         return _numeric_word(text, position)
     if first.isascii() and first.isalpha():
         return _letters_word(text, position)
     if first in "+-":
-        for pattern, kind in ((_SIGNED_NUMBER, Kind.ZONE), (_SIGNED_WORD, Kind.SIGNED_WORD)):
+        for pattern, kind in (
+            (_SIGNED_NUMBER, DatetimeTokenKind.ZONE),
+            (_SIGNED_WORD, DatetimeTokenKind.SIGNED_WORD),
+        ):
             if match := pattern.match(text, position):
-                return Word(kind, match[1] + match[2].lower()), match.end()
+                return DatetimeToken(kind, match[1] + match[2].lower()), match.end()
         raise FieldError(Fault.FORMAT)
     if first in _PUNCTUATION:
         return None, position + 1
     raise FieldError(Fault.FORMAT)
 
 
-def _numeric_word(text: str, position: int) -> tuple[Word, int]:
+def _numeric_word(text: str, position: int) -> tuple[DatetimeToken, int]:
     if match := _TIME.match(text, position):
-        return Word(Kind.TIME, match[0]), match.end()
+        return DatetimeToken(DatetimeTokenKind.TIME, match[0]), match.end()
     if match := _NUMERIC_DATE.match(text, position):
-        kind = Kind.NUMBER if match[1] == "." and match[2] is None else Kind.DATE
-        return Word(kind, match[0]), match.end()
+        kind = (
+            DatetimeTokenKind.NUMBER
+            if match[1] == "." and match[2] is None
+            else DatetimeTokenKind.DATE
+        )
+        return DatetimeToken(kind, match[0]), match.end()
     if match := _TEXT_DATE.match(text, position):
-        return Word(Kind.DATE, match[0].lower()), match.end()
+        return DatetimeToken(DatetimeTokenKind.DATE, match[0].lower()), match.end()
     match = _NUMBER.match(text, position)
     assert match is not None, "a digit or a point starts a number"
-    return Word(Kind.NUMBER, match[0]), match.end()
+    return DatetimeToken(DatetimeTokenKind.NUMBER, match[0]), match.end()
 
 
-def _letters_word(text: str, position: int) -> tuple[Word, int]:
+def _letters_word(text: str, position: int) -> tuple[DatetimeToken, int]:
     match = _LETTERS.match(text, position)
     assert match is not None, "a letter starts a word"
     letters = match[0].lower()
@@ -191,13 +198,13 @@ def _letters_word(text: str, position: int) -> tuple[Word, int]:
         following in tuple("+0123456789") and letters[:TOKEN_LENGTH_MAX] not in KEYWORDS
     )
     if not is_date:
-        return Word(Kind.WORD, letters), match.end()
+        return DatetimeToken(DatetimeTokenKind.WORD, letters), match.end()
     match = _ZONE_NAME.match(text, position)
     assert match is not None, "a letter starts a zone name"
-    return Word(Kind.DATE, match[0].lower()), match.end()
+    return DatetimeToken(DatetimeTokenKind.DATE, match[0].lower()), match.end()
 
 
-def leading_int(text: str, *, maximum: int = INT32_MAX) -> tuple[int, str]:
+def parse_leading_int(text: str, *, maximum: int = INT32_MAX) -> tuple[int, str]:
     """The integer at the front and the rest, as strtol reads it: no digits are 0."""
     match = _LEADING_INT.match(text)
     if match is None:
@@ -208,7 +215,7 @@ def leading_int(text: str, *, maximum: int = INT32_MAX) -> tuple[int, str]:
     return value, text[match.end() :]
 
 
-def fraction(text: str) -> float:
+def parse_fraction(text: str) -> float:
     """The value of a text like `.25`; a lone point is 0."""
     if re.fullmatch(r"\.[0-9]*", text) is None:
         raise FieldError(Fault.FORMAT)
@@ -217,21 +224,21 @@ def fraction(text: str) -> float:
 
 def decode_time(text: str) -> tuple[int, int, int, int]:
     """Hours (unchecked upwards), minutes, seconds and microseconds of `h:m[:s[.f]]` or `m:s.f`."""
-    hour, rest = leading_int(text, maximum=INT64_MAX)
+    hour, rest = parse_leading_int(text, maximum=INT64_MAX)
     if not rest.startswith(":"):
         raise FieldError(Fault.FORMAT)
-    minute, rest = leading_int(rest[1:])
+    minute, rest = parse_leading_int(rest[1:])
     second, micros = 0, 0
     if rest.startswith("."):
         # Two fields with a point are minutes and seconds.
-        micros = round(fraction(rest) * 1_000_000)
+        micros = round(parse_fraction(rest) * 1_000_000)
         if hour > INT32_MAX:
             raise FieldError(Fault.OVERFLOW)
         hour, minute, second = 0, hour, minute
     elif rest.startswith(":"):
-        second, rest = leading_int(rest[1:])
+        second, rest = parse_leading_int(rest[1:])
         if rest.startswith("."):
-            micros = round(fraction(rest) * 1_000_000)
+            micros = round(parse_fraction(rest) * 1_000_000)
         elif rest:
             raise FieldError(Fault.FORMAT)
     elif rest:
@@ -246,12 +253,12 @@ def decode_zone(text: str) -> int:
     if not text.startswith(("+", "-")):
         raise FieldError(Fault.FORMAT)
     try:
-        hours, rest = leading_int(text[1:])
+        hours, rest = parse_leading_int(text[1:])
         minutes = seconds = 0
         if rest.startswith(":"):
-            minutes, rest = leading_int(rest[1:])
+            minutes, rest = parse_leading_int(rest[1:])
             if rest.startswith(":"):
-                seconds, rest = leading_int(rest[1:])
+                seconds, rest = parse_leading_int(rest[1:])
         elif not rest and len(text) > 3:
             hours, minutes = divmod(hours, 100)
     except FieldError:
@@ -264,7 +271,7 @@ def decode_zone(text: str) -> int:
     return -east if text[0] == "-" else east
 
 
-def date_pieces(text: str) -> list[str]:
+def split_date(text: str) -> list[str]:
     """The runs of digits and of letters; the character behind each run is a separator."""
     pieces: list[str] = []
     position = 0

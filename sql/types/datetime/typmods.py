@@ -15,7 +15,7 @@ from typing import Final
 
 from sql.errors import SqlError
 from sql.types.datetime.calendar import MICROS_PER_SECOND, days_from_civil
-from sql.types.datetime.timetz import clock_of, offset_of, packed
+from sql.types.datetime.timetz import encode_timetz, timetz_local_time, timetz_offset
 from sql.types.sql_type import (
     INTERVAL_FIELDS,
     NO_PRECISION,
@@ -25,7 +25,7 @@ from sql.types.sql_type import (
     Value,
 )
 
-MOMENTS_ZERO: Final = days_from_civil(2000, 1, 1) * 86_400 * MICROS_PER_SECOND
+POSTGRESQL_EPOCH_MICROS: Final = days_from_civil(2000, 1, 1) * 86_400 * MICROS_PER_SECOND
 """From where timestamps are rounded (D2)."""
 
 _ALL: Final = 0x7FFF
@@ -63,7 +63,7 @@ def interval_typmod(given: Sequence[int], place: int | None) -> int:
     return fields << 16 | min(given[1], SECONDS_DIGITS_MAX)
 
 
-def bare_unit(typmod: int) -> str:
+def default_interval_unit(typmod: int) -> str:
     """The unit of a number without one (D1); empty if the modifier gives none."""
     fields = typmod >> 16 if typmod >= 0 else _ALL
     return "" if fields == _ALL else _SMALLEST[fields]
@@ -74,19 +74,19 @@ def smallest_field(typmod: int) -> str:
     return _SMALLEST[typmod >> 16]
 
 
-def reads_minutes(typmod: int) -> bool:
+def is_minute_to_second(typmod: int) -> bool:
     """Whether `10:20` is minutes and seconds: in an interval of just these."""
     return typmod >= 0 and INTERVAL_FIELDS[typmod >> 16] == "minute to second"
 
 
-def digits_of(type_: SqlType) -> int:
+def seconds_precision(type_: SqlType) -> int:
     """How many digits of a second values of this type have."""
     if type_.typmod < 0:
         return SECONDS_DIGITS_MAX
     return min(type_.typmod & 0xFFFF, SECONDS_DIGITS_MAX)
 
 
-def fitted_time(value: Value, type_: SqlType) -> Value:
+def apply_time_typmod(value: Value, type_: SqlType) -> Value:
     """A time, timestamp or interval rounded and cut to its modifier (D1, D2)."""
     if type_.typmod < 0:
         return value
@@ -95,8 +95,8 @@ def fitted_time(value: Value, type_: SqlType) -> Value:
     if not isinstance(value, int) or type_.typmod >= SECONDS_DIGITS_MAX:
         return value
     if type_.name == "timetz":
-        return packed(_rounded(clock_of(value), type_.typmod), offset_of(value))
-    zero = MOMENTS_ZERO if type_.name.startswith("timestamp") else 0
+        return encode_timetz(_rounded(timetz_local_time(value), type_.typmod), timetz_offset(value))
+    zero = POSTGRESQL_EPOCH_MICROS if type_.name.startswith("timestamp") else 0
     return zero + _rounded(value - zero, type_.typmod)
 
 

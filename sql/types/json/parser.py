@@ -19,9 +19,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from sql.errors import SqlError, stack_depth
+from sql.errors import SqlError, statement_too_complex
 
-Tree: TypeAlias = "bool | Decimal | str | Sequence[Tree] | Mapping[str, Tree] | None"
+JsonTree: TypeAlias = "bool | Decimal | str | Sequence[JsonTree] | Mapping[str, JsonTree] | None"
 
 _WEIGHT_MAX: Final = 131_072
 _SCALE_MAX: Final = 16_383
@@ -58,13 +58,13 @@ def parse_jsonb(text: str) -> str:
     """A jsonb value: the canonical text (S1)."""
     found = _decoded(text)
     if "\\u" in text or "\\U" in text:
-        check_escapes(text)
-    return canonical(found)
+        check_json_escapes(text)
+    return canonical_jsonb(found)
 
 
-def _decoded(text: str) -> Tree:
+def _decoded(text: str) -> JsonTree:
     try:
-        found: Tree = _DECODER.decode(text)
+        found: JsonTree = _DECODER.decode(text)
     except (ValueError, RecursionError):
         raise _error(text) from None
     return found
@@ -75,7 +75,7 @@ def _number(text: str) -> Decimal:
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int), "a JSON number is finite"
     if (value and value.adjusted() >= _WEIGHT_MAX) or exponent < -_SCALE_MAX:
-        # Only a jsonb holds numbers; `canonical` is where it counts.
+        # Only a jsonb holds numbers; `canonical_jsonb` is where it counts.
         return Decimal("Infinity")
     return value
 
@@ -90,29 +90,29 @@ _DECODER: Final = json.JSONDecoder(
 
 
 @lru_cache(maxsize=_TREES_KEPT)
-def tree(text: str) -> Tree:
+def parse_json_tree(text: str) -> JsonTree:
     """The tree of a valid text; it is cached and must not be changed."""
-    found: Tree = _DECODER.decode(text)
+    found: JsonTree = _DECODER.decode(text)
     return found
 
 
 # --- text of a tree ----------------------------------------------------------------------------
 
 
-def canonical(value: Tree) -> str:
+def canonical_jsonb(value: JsonTree) -> str:
     """The canonical text of a tree (S2)."""
     parts: list[str] = []
     _write(value, parts, 0)
     return "".join(parts)
 
 
-def _write(value: Tree, parts: list[str], depth: int) -> None:
+def _write(value: JsonTree, parts: list[str], depth: int) -> None:
     if depth > _DEPTH_MAX:
-        raise stack_depth(_TOO_DEEP)
+        raise statement_too_complex(_TOO_DEEP)
     if isinstance(value, Mapping):
         joint = "{"
-        for key in sorted(value, key=key_order):
-            parts += (joint, quoted(key), ": ")
+        for key in sorted(value, key=jsonb_key_order):
+            parts += (joint, quote_json(key), ": ")
             _write(value[key], parts, depth + 1)
             joint = ", "
         parts.append("}" if value else "{}")
@@ -124,16 +124,16 @@ def _write(value: Tree, parts: list[str], depth: int) -> None:
             joint = ", "
         parts.append("]" if value else "[]")
     else:
-        parts.append(scalar_text(value))
+        parts.append(json_scalar_text(value))
 
 
-def key_order(key: str) -> tuple[int, bytes]:
+def jsonb_key_order(key: str) -> tuple[int, bytes]:
     """The sort key of an object's key in jsonb: by length, then by bytes."""
     data = key.encode()
     return len(data), data
 
 
-def scalar_text(value: Tree) -> str:
+def json_scalar_text(value: JsonTree) -> str:
     """A string, number, boolean or null as JSON."""
     match value:
         case None:
@@ -141,21 +141,21 @@ def scalar_text(value: Tree) -> str:
         case bool():
             return "true" if value else "false"
         case Decimal():
-            return number_text(value)
+            return json_number_text(value)
         case str():
-            return quoted(value)
+            return quote_json(value)
         case _:
             raise AssertionError("a container is no scalar")
 
 
-def number_text(value: Decimal) -> str:
+def json_number_text(value: Decimal) -> str:
     """A number as numeric shows it."""
     if not value.is_finite():
         raise SqlError("22003", "value overflows numeric format")
     return f"{value if value else abs(value):f}"
 
 
-def quoted(text: str) -> str:
+def quote_json(text: str) -> str:
     """A string as JSON (escape_json)."""
     escaped = _ESCAPES.sub(_escape, text) if _ESCAPES.search(text) else text
     return f'"{escaped}"'
@@ -170,24 +170,24 @@ def _escape(match: re.Match[str]) -> str:
 _PART: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 
 
-def elements(text: str) -> list[str] | None:
+def split_json_array(text: str) -> list[str] | None:
     """The texts of an array's elements; None if the valid JSON is no array."""
     if text.lstrip(" \t\n\r")[:1] != "[":
         return None
     return [part for _, part in _parts(text)]
 
 
-def fields(text: str) -> list[tuple[str, str]] | None:
+def split_json_object(text: str) -> list[tuple[str, str]] | None:
     """Keys and the texts of their values; None if the valid JSON is no object."""
     if text.lstrip(" \t\n\r")[:1] != "{":
         return None
-    return [(unquoted(key), part) for key, part in _parts(text)]
+    return [(unquote_json(key), part) for key, part in _parts(text)]
 
 
-def unquoted(text: str) -> str:
+def unquote_json(text: str) -> str:
     """The content of a JSON string. Raises 22P05 or 22P02 for characters that no text can hold."""
     if "\\u" in text:
-        check_escapes(text)
+        check_json_escapes(text)
     found = json.loads(text, strict=False)
     assert isinstance(found, str), "a JSON string"
     return found
@@ -244,7 +244,7 @@ def _error(text: str) -> SqlError:
         _Tokens(text).check()
     except SqlError as error:
         return error
-    return stack_depth(_TOO_DEEP)
+    return statement_too_complex(_TOO_DEEP)
 
 
 class _Tokens:
@@ -372,7 +372,7 @@ class _Tokens:
         self._next()
 
 
-def check_escapes(text: str) -> None:
+def check_json_escapes(text: str) -> None:
     """Raises 22P05 or 22P02 for escapes that stand for no character; it looks at text only."""
     high = False
     last = -1

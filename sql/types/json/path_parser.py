@@ -17,17 +17,17 @@ from typing import Final, TypeAlias
 
 from sql.errors import SqlError, not_supported
 from sql.regex.parser import parse_regex
-from sql.regex.syntax import Flags, with_letters
-from sql.types.json.parser import parse_json, unquoted
+from sql.regex.syntax import Flags, with_option_letters
+from sql.types.json.parser import parse_json, unquote_json
 
-LAST: Final = -1
+LAST_LEVEL: Final = -1
 """A bound of `.**{..}` or a subscript that means the last level."""
 
-Argument: TypeAlias = "Step | None"
+PathArgument: TypeAlias = "PathStep | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One item: what it is, its value, its arguments, and what is applied to its result.
 
     kinds: null bool number string variable root current last key any_key any(levels) elements
@@ -37,8 +37,8 @@ class Step:
 
     kind: str
     value: "str | bool | Decimal | tuple[int | str, int | str] | None" = None
-    args: "tuple[Argument, ...]" = ()
-    next: "Step | None" = None
+    args: "tuple[PathArgument, ...]" = ()
+    next: "PathStep | None" = None
 
     @property
     def is_predicate(self) -> bool:
@@ -47,26 +47,26 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class JsonPath:
     """A whole jsonpath."""
 
     strict: bool
-    root: Step
+    root: PathStep
 
 
-COMPARISONS: Final = ("==", "!=", "<", "<=", ">", ">=")
+PATH_COMPARISONS: Final = ("==", "!=", "<", "<=", ">", ">=")
 _PREDICATES: Final = frozenset(
-    {*COMPARISONS, "&&", "||", "!", "is unknown", "exists", "starts with", "like_regex"}
+    {*PATH_COMPARISONS, "&&", "||", "!", "is unknown", "exists", "starts with", "like_regex"}
 )
-METHODS: Final = frozenset(
+PATH_METHODS: Final = frozenset(
     {"type", "size", "double", "ceiling", "floor", "abs", "bigint", "boolean", "decimal", "integer",
      "number", "string"}
 )  # fmt: skip
 _REFUSED: Final = frozenset(
     {"keyvalue", "datetime", "date", "time", "time_tz", "timestamp", "timestamp_tz"}
 )
-PRIORITY: Final = {
-    "||": 0, "&&": 1, **dict.fromkeys((*COMPARISONS, "starts with"), 2), "+": 3, "-": 3,
+PATH_OPERATOR_PRIORITIES: Final = {
+    "||": 0, "&&": 1, **dict.fromkeys((*PATH_COMPARISONS, "starts with"), 2), "+": 3, "-": 3,
     "*": 4, "/": 4, "%": 4, "+x": 5, "-x": 5,
 }  # fmt: skip
 _TOKEN: Final = re.compile(
@@ -88,7 +88,7 @@ _OTHER: Final = re.compile(r"""[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]""")
 
 
 @lru_cache(maxsize=512)
-def parse_path(text: str) -> Path:
+def parse_jsonpath(text: str) -> JsonPath:
     """The path of a text. Raises 42601, 22P02, 0A000 (J1)."""
     if not text.strip():
         raise SqlError("22P02", f'invalid input syntax for type jsonpath: "{text}"')
@@ -146,7 +146,7 @@ class _Parser:
 
     # --- grammar -------------------------------------------------------------------------------
 
-    def path(self) -> Path:
+    def path(self) -> JsonPath:
         """Mode and expression."""
         strict = self._follows("strict")
         if not strict:
@@ -154,9 +154,9 @@ class _Parser:
         root = self._expression(0)
         if self._at < len(self._tokens):
             raise self._unexpected()
-        return Path(strict, root)
+        return JsonPath(strict, root)
 
-    def _expression(self, least: int) -> Step:
+    def _expression(self, least: int) -> PathStep:
         """Operators of at least this priority, by climbing."""
         left = self._operand()
         while True:
@@ -168,7 +168,7 @@ class _Parser:
                     return left
                 left = self._regex(left)
                 continue
-            priority = PRIORITY.get(sign)
+            priority = PATH_OPERATOR_PRIORITIES.get(sign)
             if priority is None or priority < least:
                 return left
             self._at += 2 if sign == "starts with" else 1
@@ -177,18 +177,18 @@ class _Parser:
             wants = sign in ("&&", "||")
             if left.is_predicate != wants or right.is_predicate != wants:
                 raise self._unexpected()
-            left = Step(sign, None, (left, right))
+            left = PathStep(sign, None, (left, right))
 
-    def _initial(self) -> Step:
+    def _initial(self) -> PathStep:
         kind, text = self._take()
         if kind == "string":
-            return Step("string", _string(text))
+            return PathStep("string", _string(text))
         if kind == "variable":
-            return Step("variable", _named(text[1:]))
+            return PathStep("variable", _named(text[1:]))
         self._at -= 1
         raise self._unexpected()
 
-    def _regex(self, left: Step) -> Step:
+    def _regex(self, left: PathStep) -> PathStep:
         self._at += 1
         kind, pattern = self._take()
         flags = ""
@@ -200,12 +200,12 @@ class _Parser:
         if kind != "string":
             raise _wrong(pattern)
         found = _string(pattern), _flags(flags)
-        letters = with_letters(Flags(), regex_letters(found[1]), embedded=False)
+        letters = with_option_letters(Flags(), regex_option_letters(found[1]), embedded=False)
         assert letters is not None, "all of these are letters of expressions"
         parse_regex(found[0], letters)
-        return Step("like_regex", found, (left,))
+        return PathStep("like_regex", found, (left,))
 
-    def _operand(self) -> Step:
+    def _operand(self) -> PathStep:
         for sign in ("+", "-"):
             if self._follows(sign):
                 inner = self._operand()
@@ -213,25 +213,25 @@ class _Parser:
                     raise self._unexpected()
                 if isinstance(inner.value, Decimal) and inner.next is None:
                     return inner if sign == "+" else replace(inner, value=-inner.value)
-                return Step(f"{sign}x", None, (inner,))
+                return PathStep(f"{sign}x", None, (inner,))
         if self._follows("!"):
             negated = self._delimited()
             if negated is None or not negated.is_predicate:
                 raise self._unexpected()
-            return Step("!", None, (negated,))
+            return PathStep("!", None, (negated,))
         found = self._delimited()
         if found is None:
             return self._applied(self._primary())
         return self._applied(found) if self._peek() in (".", "[", "?") else found
 
-    def _delimited(self) -> Step | None:
+    def _delimited(self) -> PathStep | None:
         """`(..)` or `exists (..)`."""
         if self._follows("exists", "("):
             inner = self._expression(0)
             self._expect(")")
             if inner.is_predicate:
                 raise self._unexpected()
-            return Step("exists", None, (inner,))
+            return PathStep("exists", None, (inner,))
         if not self._follows("("):
             return None
         inner = self._expression(0)
@@ -239,51 +239,51 @@ class _Parser:
         if self._follows("is", "unknown"):
             if not inner.is_predicate:
                 raise self._unexpected()
-            return Step("is unknown", None, (inner,))
+            return PathStep("is unknown", None, (inner,))
         return inner
 
-    def _primary(self) -> Step:
+    def _primary(self) -> PathStep:
         kind, text = self._take()
         match kind, text:
             case "string", _:
-                return Step("string", _string(text))
+                return PathStep("string", _string(text))
             case "number", _:
-                return Step("number", _number(text))
+                return PathStep("number", _number(text))
             case "variable", _:
-                return Step("variable", _named(text[1:]))
+                return PathStep("variable", _named(text[1:]))
             case "sign", "$":
-                return Step("root")
+                return PathStep("root")
             case "sign", "@":
                 if not self._filters:
                     raise SqlError("42601", "@ is not allowed in root expressions")
-                return Step("current")
+                return PathStep("current")
             case "word", "null":
-                return Step("null")
+                return PathStep("null")
             case "word", "true" | "false":
-                return Step("bool", text == "true")
+                return PathStep("bool", text == "true")
             case "word", _ if text.lower() == "last":
                 if not self._subscripts:
                     raise SqlError("42601", "LAST is allowed only in array subscripts")
-                return Step("last")
+                return PathStep("last")
             case _:
                 self._at -= 1
                 raise self._unexpected()
 
-    def _applied(self, step: Step) -> Step:
+    def _applied(self, step: PathStep) -> PathStep:
         """A step with the accessors behind it."""
-        chain: list[Step] = []
+        chain: list[PathStep] = []
         while (found := self._accessor()) is not None:
             chain.append(found)
         if not chain:
             return step
-        following: Step | None = None
+        following: PathStep | None = None
         for one in reversed(chain):
             following = replace(one, next=following)
         if step.next is None:
             return replace(step, next=following)
         return _appended(step, following)
 
-    def _accessor(self) -> Step | None:
+    def _accessor(self) -> PathStep | None:
         if self._follows("."):
             return self._member()
         if self._follows("["):
@@ -296,36 +296,36 @@ class _Parser:
             self._expect(")")
             if not inner.is_predicate:
                 raise self._unexpected()
-            return Step("filter", None, (inner,))
+            return PathStep("filter", None, (inner,))
         return None
 
-    def _member(self) -> Step:
+    def _member(self) -> PathStep:
         kind, text = self._take()
         if (kind, text) == ("sign", "*"):
-            return Step("any_key")
+            return PathStep("any_key")
         if (kind, text) == ("sign", "**"):
-            return Step("any", self._levels())
+            return PathStep("any", self._levels())
         if kind == "string":
-            return Step("key", _string(text))
+            return PathStep("key", _string(text))
         if kind != "word":
             self._at -= 1
             raise self._unexpected()
         if self._peek() != "(":
-            return Step("key", text)
+            return PathStep("key", text)
         name = text.lower()
         if name in _REFUSED:
             raise not_supported(f"the jsonpath method .{name}()")
-        if name not in METHODS:
+        if name not in PATH_METHODS:
             raise self._unexpected()
         self._expect("(")
         if name == "decimal":
-            return Step("method", name, self._modifiers())
+            return PathStep("method", name, self._modifiers())
         self._expect(")")
-        return Step("method", name)
+        return PathStep("method", name)
 
-    def _modifiers(self) -> tuple[Step, ...]:
+    def _modifiers(self) -> tuple[PathStep, ...]:
         """Precision and scale."""
-        found: list[Step] = []
+        found: list[PathStep] = []
         while not self._follows(")"):
             if found:
                 self._expect(",")
@@ -336,7 +336,7 @@ class _Parser:
             if kind != "number" or not re.fullmatch("0[xXoObB].*|[0-9_]+", text):
                 self._at -= 1
                 raise self._unexpected()
-            found.append(Step("number", sign * _number(text)))
+            found.append(PathStep("number", sign * _number(text)))
         if len(found) > 2:
             detail = ".decimal() can only have an optional precision[,scale]."
             raise SqlError("42601", "invalid input syntax for type jsonpath", detail=detail)
@@ -344,7 +344,7 @@ class _Parser:
 
     def _levels(self) -> tuple[int, int]:
         if not self._follows("{"):
-            return 0, LAST
+            return 0, LAST_LEVEL
         first = self._level()
         last = self._level() if self._follows("to") else first
         self._expect("}")
@@ -353,16 +353,16 @@ class _Parser:
     def _level(self) -> int:
         kind, text = self._take()
         if kind == "word" and text.lower() == "last":
-            return LAST
+            return LAST_LEVEL
         if kind == "number" and text.isdecimal():
             return int(text)
         raise _wrong(text)
 
-    def _subscript(self) -> Step:
+    def _subscript(self) -> PathStep:
         if self._follows("*"):
             self._expect("]")
-            return Step("elements")
-        args: list[Argument] = []
+            return PathStep("elements")
+        args: list[PathArgument] = []
         self._subscripts += 1
         while True:
             args.append(self._bound())
@@ -371,16 +371,16 @@ class _Parser:
                 break
         self._subscripts -= 1
         self._expect("]")
-        return Step("index", None, tuple(args))
+        return PathStep("index", None, tuple(args))
 
-    def _bound(self) -> Step:
+    def _bound(self) -> PathStep:
         found = self._expression(0)
         if found.is_predicate:
             raise self._unexpected()
         return found
 
 
-def _appended(step: Step, following: Step | None) -> Step:
+def _appended(step: PathStep, following: PathStep | None) -> PathStep:
     if step.next is None:
         return replace(step, next=following)
     return replace(step, next=_appended(step.next, following))
@@ -398,7 +398,7 @@ def _number(text: str) -> Decimal:
 
 def _string(text: str) -> str:
     try:
-        return unquoted(parse_json(text))
+        return unquote_json(parse_json(text))
     except SqlError:
         return _unescaped(text[1:-1])
 
@@ -448,7 +448,7 @@ def _flags(text: str) -> str:
     return "".join(letter for letter in "ismxq" if letter in text)
 
 
-def regex_letters(flags: str) -> str:
+def regex_option_letters(flags: str) -> str:
     """XQuery's regex flags as letters of PostgreSQL's regular expressions."""
     ignoring = "i" if "i" in flags else ""
     if "q" in flags:

@@ -12,26 +12,32 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
-from sql.types.json.parser import number_text, quoted
-from sql.types.json.path_parser import LAST, PRIORITY, Path, Step, parse_path
+from sql.types.json.parser import json_number_text, quote_json
+from sql.types.json.path_parser import (
+    LAST_LEVEL,
+    PATH_OPERATOR_PRIORITIES,
+    JsonPath,
+    PathStep,
+    parse_jsonpath,
+)
 
-_OPEN: Final = frozenset({*PRIORITY, "like_regex", "!", "is unknown", "exists"})
+_OPEN: Final = frozenset({*PATH_OPERATOR_PRIORITIES, "like_regex", "!", "is unknown", "exists"})
 """Kinds that need parentheses, or a method would apply to their last operand only."""
 
 
-def text_of(path: Path) -> str:
+def canonical_path_text(path: JsonPath) -> str:
     """The canonical text of a path (J2)."""
     return _mode(path) + _Writer(exact=True).text(path.root)
 
 
 @lru_cache(maxsize=512)
-def shown(text: str) -> str:
+def displayed_path_text(text: str) -> str:
     """The text that PostgreSQL displays for a canonical text (J3)."""
-    path = parse_path(text)
+    path = parse_jsonpath(text)
     return _mode(path) + _Writer(exact=False).text(path.root)
 
 
-def _mode(path: Path) -> str:
+def _mode(path: JsonPath) -> str:
     return "strict " if path.strict else ""
 
 
@@ -41,7 +47,7 @@ class _Writer:
     def __init__(self, *, exact: bool) -> None:
         self._exact = exact
 
-    def text(self, step: Step, *, in_key: bool = False, brackets: bool = True) -> str:
+    def text(self, step: PathStep, *, in_key: bool = False, brackets: bool = True) -> str:
         """A step and what is applied to it."""
         if step.next is None:
             return self._own(step, in_key=in_key, brackets=brackets)
@@ -51,18 +57,18 @@ class _Writer:
             own = self._own(step, in_key=in_key, brackets=brackets)
         return own + self.text(step.next, in_key=True)
 
-    def _argument(self, step: Step, number: int) -> str:
+    def _argument(self, step: PathStep, number: int) -> str:
         arg = step.args[number]
         assert arg is not None, "operators have all of their arguments"
-        mine = PRIORITY.get("==" if step.kind == "like_regex" else step.kind, 6)
-        return self.text(arg, brackets=PRIORITY.get(arg.kind, 6) <= mine)
+        mine = PATH_OPERATOR_PRIORITIES.get("==" if step.kind == "like_regex" else step.kind, 6)
+        return self.text(arg, brackets=PATH_OPERATOR_PRIORITIES.get(arg.kind, 6) <= mine)
 
-    def _inside(self, step: Step) -> str:
+    def _inside(self, step: PathStep) -> str:
         arg = step.args[0]
         assert arg is not None, "it has an argument"
         return self.text(arg, brackets=False)
 
-    def _own(self, step: Step, *, in_key: bool, brackets: bool) -> str:
+    def _own(self, step: PathStep, *, in_key: bool, brackets: bool) -> str:
         dot = "." if in_key else ""
         match step.kind, step.value:
             case "null" | "last", _:
@@ -70,17 +76,17 @@ class _Writer:
             case "bool", value:
                 return "true" if value else "false"
             case "number", Decimal() as number:
-                return number_text(number)
+                return json_number_text(number)
             case "string", str() as text:
-                return quoted(text)
+                return quote_json(text)
             case "variable", str() as name:
-                return f"${quoted(name)}"
+                return f"${quote_json(name)}"
             case "root", _:
                 return "$"
             case "current", _:
                 return "@"
             case "key", str() as name:
-                return dot + quoted(name)
+                return dot + quote_json(name)
             case "any_key", _:
                 return f"{dot}*"
             case "any", (int() as first, int() as last):
@@ -104,17 +110,17 @@ class _Writer:
                 text = self._operator(step)
                 return f"({text})" if brackets else text
 
-    def _operator(self, step: Step) -> str:
+    def _operator(self, step: PathStep) -> str:
         match step.kind, step.value:
             case "+x" | "-x", _:
                 return step.kind[0] + self._argument(step, 0)
             case "like_regex", (str() as pattern, str() as flags):
                 flag = f' flag "{flags}"' if flags else ""
-                return f"{self._argument(step, 0)} like_regex {quoted(pattern)}{flag}"
+                return f"{self._argument(step, 0)} like_regex {quote_json(pattern)}{flag}"
             case _:
                 return f"{self._argument(step, 0)} {step.kind} {self._argument(step, 1)}"
 
-    def _bounds(self, step: Step) -> list[str]:
+    def _bounds(self, step: PathStep) -> list[str]:
         found: list[str] = []
         for first, last in zip(step.args[::2], step.args[1::2], strict=True):
             assert first is not None, "a subscript begins somewhere"
@@ -126,7 +132,7 @@ class _Writer:
 
 
 def _levels_text(first: int, last: int) -> str:
-    if (first, last) == (0, LAST):
+    if (first, last) == (0, LAST_LEVEL):
         return "**"
-    levels = ["last" if level == LAST else str(level) for level in (first, last)]
+    levels = ["last" if level == LAST_LEVEL else str(level) for level in (first, last)]
     return f"**{{{levels[0]}}}" if first == last else f"**{{{levels[0]} to {levels[1]}}}"

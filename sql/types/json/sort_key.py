@@ -10,19 +10,19 @@ INVARIANTS
 from collections.abc import Mapping
 from decimal import Decimal
 
-from sql.types.json.parser import Tree, key_order, tree
+from sql.types.json.parser import JsonTree, jsonb_key_order, parse_json_tree
 
 _EXPONENT_ZERO = 1 << 20
 _ALL = bytes(range(255, -1, -1))
 """Turns the order of bytes around."""
 
 
-def sort_key(text: str) -> bytes:
+def jsonb_sort_key(text: str) -> bytes:
     """The key of a jsonb (O1)."""
-    return b"\0" if text == "[]" else _key(tree(text))
+    return b"\0" if text == "[]" else _key(parse_json_tree(text))
 
 
-def _key(value: Tree) -> bytes:
+def _key(value: JsonTree) -> bytes:
     match value:
         case None:
             return b"\1"
@@ -35,7 +35,8 @@ def _key(value: Tree) -> bytes:
             return b"\3" + _number(value)
         case Mapping():
             parts = [
-                key.encode() + b"\0" + _key(value[key]) for key in sorted(value, key=key_order)
+                key.encode() + b"\0" + _key(value[key])
+                for key in sorted(value, key=jsonb_key_order)
             ]
             return b"\6" + len(parts).to_bytes(4, "big") + b"".join(parts)
         case _:

@@ -11,37 +11,43 @@ from decimal import Decimal
 from typing import TypeGuard
 
 from sql.errors import SqlError, not_supported
-from sql.types.json.parser import Tree, canonical, quoted, tree, unquoted
+from sql.types.json.parser import (
+    JsonTree,
+    canonical_jsonb,
+    parse_json_tree,
+    quote_json,
+    unquote_json,
+)
 from sql.types.sql_type import SqlType, Value
 from sql.types.text_output import format_text
 
 
-def is_list(value: object) -> TypeGuard[Sequence[Tree]]:
+def is_json_array(value: object) -> TypeGuard[Sequence[JsonTree]]:
     """Whether a tree is an array."""
     return isinstance(value, list)
 
 
-def as_text(value: Tree) -> str | None:
+def json_item_as_text(value: JsonTree) -> str | None:
     """An item of a jsonb as text: a string without quotes, NULL for null."""
     if value is None:
         return None
-    return value if isinstance(value, str) else canonical(value)
+    return value if isinstance(value, str) else canonical_jsonb(value)
 
 
-def raw_as_text(part: str | None) -> str | None:
+def raw_json_item_as_text(part: str | None) -> str | None:
     """An item of a json, given as JSON text, as text."""
     if part is None or part == "null":
         return None
-    return unquoted(part) if part.startswith('"') else part
+    return unquote_json(part) if part.startswith('"') else part
 
 
-def json_text(value: Value, type_: SqlType, timezone: str) -> str:
+def value_to_json(value: Value, type_: SqlType, timezone: str) -> str:
     """A value as JSON text (V1)."""
     if value is None:
         return "null"
     if (element := type_.element) is not None:
         assert isinstance(value, tuple), "an array"
-        return f"[{','.join(json_text(item, element, timezone) for item in value)}]"
+        return f"[{','.join(value_to_json(item, element, timezone) for item in value)}]"
     match type_.name:
         case "record":
             raise not_supported("a row value as JSON")
@@ -55,12 +61,12 @@ def json_text(value: Value, type_: SqlType, timezone: str) -> str:
         case "float4" | "float8" | "numeric":
             text = format_text(value, type_)
             finite = not isinstance(value, float) or math.isfinite(value)
-            return text if finite else quoted(text)
+            return text if finite else quote_json(text)
         case _:
-            return quoted(string_text(value, type_, timezone))
+            return quote_json(value_to_json_string(value, type_, timezone))
 
 
-def string_text(value: Value, type_: SqlType, timezone: str) -> str:
+def value_to_json_string(value: Value, type_: SqlType, timezone: str) -> str:
     """The text of a value that becomes a JSON string."""
     text = format_text(value, type_, timezone=timezone)
     if type_.name not in ("timestamp", "timestamptz") or not text[:1].isdigit():
@@ -71,20 +77,20 @@ def string_text(value: Value, type_: SqlType, timezone: str) -> str:
     return text + era
 
 
-def json_tree(value: Value, type_: SqlType, timezone: str) -> Tree:
+def value_to_json_tree(value: Value, type_: SqlType, timezone: str) -> JsonTree:
     """A value as a JSON tree (V1)."""
     if value is None:
         return None
     if (element := type_.element) is not None:
         assert isinstance(value, tuple), "an array"
-        return [json_tree(item, element, timezone) for item in value]
+        return [value_to_json_tree(item, element, timezone) for item in value]
     match value:
         case bool():
             return value
         case str() if type_.name == "record":
             raise not_supported("a row value as JSON")
         case str() if type_.name in ("json", "jsonb"):
-            return tree(value)
+            return parse_json_tree(value)
         case int() if type_.name in ("int2", "int4", "int8"):
             return Decimal(value)
         case float() if math.isfinite(value):
@@ -92,13 +98,13 @@ def json_tree(value: Value, type_: SqlType, timezone: str) -> Tree:
         case Decimal():
             return Decimal(format_text(value, type_))
         case _:
-            return string_text(value, type_, timezone)
+            return value_to_json_string(value, type_, timezone)
 
 
-def key_text(value: Value, type_: SqlType, timezone: str) -> str:
+def value_to_json_key(value: Value, type_: SqlType, timezone: str) -> str:
     """A value as the key of an object. Raises 22023 for arrays, rows and JSON."""
     if type_.element is not None or type_.name in ("json", "jsonb", "record"):
         raise SqlError("22023", "key value must be scalar, not array, composite, or json")
     if type_.name == "bool":
         return "true" if value else "false"
-    return string_text(value, type_, timezone)
+    return value_to_json_string(value, type_, timezone)

@@ -4,14 +4,14 @@ import pyarrow as pa
 
 from compute.arrow import table_schema
 from compute.executor import Run
-from coordinator.planning.planner import planned
+from coordinator.planning.planner import plan_prepared
 from sql.binder.bind import bind
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.errors import SqlError
 from sql.parser.parse import parse
 from sql.plan.nodes import RelationId
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import BOOL, DATE, FLOAT8, INT4, INT8, TEXT, TIMESTAMP, numeric
 from storage.batch import ShardView
 from storage.types import ShardId
@@ -42,10 +42,10 @@ class LargeTables:
 
     def run(self, text: str) -> Run:
         """A query as the server runs it; may raise what is refused."""
-        prepared = planned(bind(parse(text)[0], BindContext(_CATALOG, ["public"], 0), []))
+        prepared = plan_prepared(bind(parse(text)[0], BindContext(_CATALOG, ["public"], 0), []))
         if prepared.fails is not None:
             raise prepared.fails
-        if not isinstance(prepared.bound, Query):
+        if not isinstance(prepared.bound, BoundQuery):
             raise SqlError("0A000", "no query")
         return Run(prepared.bound.plan, self._views)
 

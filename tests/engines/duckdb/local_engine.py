@@ -21,7 +21,7 @@ from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.parser.parse import parse
 from sql.plan.nodes import Plan, RelationId, output_columns
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import SqlType, Value
 from storage.batch import DataFile, FileSlice, InlineSlice, ShardView
 from storage.types import ShardId, Source
@@ -127,5 +127,5 @@ def plan_of(text: str, columns: Sequence[tuple[str, SqlType]]) -> Plan:
     table = Table(1, "public", "t", ShardId(T), tuple(Column(*column) for column in columns))
     catalog = Catalog(tables={("public", "t"): table})
     prepared = bind(parse(text)[0], BindContext(catalog, ["public"], 0), [])
-    assert isinstance(prepared.bound, Query)
+    assert isinstance(prepared.bound, BoundQuery)
     return prepared.bound.plan

@@ -5,7 +5,7 @@ evaluator, so it fails no more often.
 import pyarrow as pa
 import pytest
 
-from compute.reference.executor import execute
+from compute.reference.executor import execute_plan
 from sql.types.sql_type import BOOL, INT4
 from tests.engines.duckdb.local_engine import Engine, Shard, T, plan_of
 
@@ -57,5 +57,5 @@ QUERIES = [
 def test_what_is_not_asked_does_not_fail(engine: Engine, text: str) -> None:
     plan = plan_of(text, COLUMNS)
     view = Shard(engine, ROWS.schema).view(inline=[("@1", ROWS, [])])
-    expected = list(execute(plan, {T: view}))
+    expected = list(execute_plan(plan, {T: view}))
     assert sorted(engine.values(plan, view), key=repr) == sorted(expected, key=repr)

@@ -6,9 +6,9 @@ right.
 from collections.abc import Iterator
 from itertools import islice, product
 
-from compute.reference.executor import execute
+from compute.reference.executor import execute_plan
 from sql.errors import SqlError
-from sql.functions.table import Function, FunctionKind, rows_of
+from sql.functions.table import Function, FunctionKind, rows_of_file
 from sql.plan.nodes import Plan, output_columns
 from sql.types.text_output import format_text
 from tests.engines.duckdb.local_engine import Engine
@@ -73,7 +73,7 @@ def shown(value: object, plan: Plan) -> Answer:
 def test_functions_over_columns(engine: Engine) -> None:
     wrong: list[str] = []
     compared = 0
-    for row in (row for family in PLAIN for file in FAMILIES[family] for row in rows_of(file)):
+    for row in (row for family in PLAIN for file in FAMILIES[family] for row in rows_of_file(file)):
         if row.kind is FunctionKind.AGGREGATE or row.internal or row.duckdb is None:
             continue
         if not row.args or row.volatility == "volatile" or row.name == "extract":
@@ -81,7 +81,7 @@ def test_functions_over_columns(engine: Engine) -> None:
         good: list[str] = []
         for values in islice(rows(row), ROWS_MAX):
             try:
-                list(execute(over(row, [values]), {}))
+                list(execute_plan(over(row, [values]), {}))
             except SqlError:
                 continue
             good.append(values)
@@ -89,7 +89,7 @@ def test_functions_over_columns(engine: Engine) -> None:
             continue
         plan = over(row, good)
         try:
-            expected = [value for (value,) in execute(plan, {})]
+            expected = [value for (value,) in execute_plan(plan, {})]
             found = [value for (value,) in engine.values(plan)]
         except SqlError as error:
             if error.sqlstate != "0A000":

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from compute.reference.executor import execute
+from compute.reference.executor import execute_plan
 from sql.errors import SqlError
 from tests.engines.duckdb.local_engine import Engine
 from tests.postgres.functions.test_reference import plan_of
@@ -90,5 +90,5 @@ def test_text_of_floats(engine: Engine, type_: str) -> None:
     ]  # fmt: skip
     for value in values:
         plan = plan_of(f"(select x::text from (values ('{value}'::{type_})) v(x))")
-        [(expected,)] = execute(plan, {})
+        [(expected,)] = execute_plan(plan, {})
         assert engine.answer(plan) == [(expected,)], value

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from compute.reference.executor import execute
+from compute.reference.executor import execute_plan
 from sql.types.sql_type import DATE, FLOAT8, INT4, INT8, TEXT, numeric
 from tests.engines.duckdb.local_engine import Engine, Shard, T, plan_of
 
@@ -175,7 +175,7 @@ def test_the_reference_agrees(engine: Engine, text: str) -> None:
     view = shard.view([("a.parquet", 55, [3, 8])], [("@1", table(2, 20), [0])])
     files = {name: table(1, 60) for name in shard.files}
     plan = plan_of(text, COLUMNS)
-    expected = list(execute(plan, {T: view}, (), lambda _shard, file: files[file.name]))
+    expected = list(execute_plan(plan, {T: view}, (), lambda _shard, file: files[file.name]))
     found = engine.values(plan, view)
     # Equal but for the last digits of floats, and the order where none is asked for.
     assert sorted(map(shown, found)) == sorted(map(shown, expected))

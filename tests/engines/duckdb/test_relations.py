@@ -32,7 +32,7 @@ EVERYTHING = "select id, name from t"
 @pytest.fixture(params=["rows", "files"])
 def way(request: pytest.FixtureRequest) -> Iterator[str]:
     """How the engine reads small views."""
-    never = mock.patch("compute.duckdb.relations.is_small", return_value=False)
+    never = mock.patch("compute.duckdb.relations.is_small_view", return_value=False)
     with never if request.param == "files" else nullcontext():
         yield request.param
 

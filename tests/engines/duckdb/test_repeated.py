@@ -13,7 +13,7 @@ from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 from sql.parser.parse import parse
 from sql.plan.nodes import Plan
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import (
     BOOL,
     DATE,
@@ -32,7 +32,7 @@ from tests.engines.duckdb.local_engine import Engine
 def plan_of(text: str, *types: SqlType) -> Plan:
     """The plan of a query without tables."""
     prepared = bind(parse(text)[0], BindContext(Catalog(), ["public"], 0), types)
-    assert isinstance(prepared.bound, Query)
+    assert isinstance(prepared.bound, BoundQuery)
     return prepared.bound.plan
 
 

@@ -127,7 +127,7 @@ def test_a_database_that_is_open_to_the_world_is_not_used(
 ) -> None:
     import compute.duckdb.database as module
 
-    monkeypatch.setattr(module, "LOCKS", ())
+    monkeypatch.setattr(module, "LOCKDOWN_STATEMENTS", ())
     (tmp_path / "spill").mkdir()
     with pytest.raises(EngineUnavailable, match="does not keep to its directories"):
         open_database(LocalSettings(tmp_path, tmp_path / "spill"))

@@ -7,10 +7,10 @@ Tables of tests are small; adaptive execution, generated code and rows in files 
 
 import sys
 
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from coordinator.main import main
 from tests.engines.spark.shared_engine import forced
 
 if __name__ == "__main__":
-    with forced(LaneName(sys.argv[1])):
+    with forced(SessionPoolName(sys.argv[1])):
         sys.exit(main(sys.argv[2:]))

@@ -20,13 +20,13 @@ from pyroaring import BitMap64
 
 from compute.executor import Run
 from compute.spark.executor import SparkExecutor
-from compute.spark.session import LaneName, SparkSettings
+from compute.spark.session import SessionPoolName, SparkSettings
 from sql.binder.bind import bind
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.parser.parse import parse
 from sql.plan.nodes import ColumnId, Plan, PlanColumn, RelationId, Scan
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import INT8, TEXT, SqlType, Value
 from storage.batch import DataFile, FileSlice, InlineSlice, ShardView
 from storage.types import ShardId, Source
@@ -84,13 +84,13 @@ def close() -> None:
 
 
 @contextmanager
-def forced(lane: LaneName, *, spooled: bool = False) -> Iterator[None]:
+def forced(lane: SessionPoolName, *, spooled: bool = False) -> Iterator[None]:
     """Runs take this lane whatever their size, read files as files, and spool if asked to."""
     with ExitStack() as patches:
         enter = patches.enter_context
-        enter(mock.patch("compute.spark.executor.lane_of", return_value=lane))
-        if lane is not LaneName.SMALL:
-            enter(mock.patch("compute.spark.relations.is_small", return_value=False))
+        enter(mock.patch("compute.spark.executor.choose_session_pool", return_value=lane))
+        if lane is not SessionPoolName.SMALL:
+            enter(mock.patch("compute.spark.relations.is_small_view", return_value=False))
         if spooled:
             enter(mock.patch("compute.spark.executor.COLLECT_ROWS_MAX", 0))
         yield
@@ -198,7 +198,7 @@ def plan_of(text: str, **tables: Sequence[tuple[str, SqlType]]) -> Plan:
         }
     )
     bound = bind(parse(text)[0], BindContext(catalog, ["public"], 0), []).bound
-    assert isinstance(bound, Query)
+    assert isinstance(bound, BoundQuery)
     return bound.plan
 
 

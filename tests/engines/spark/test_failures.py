@@ -9,7 +9,7 @@ import pytest
 
 from compute.spark.errors import Failure, translate_failures
 from compute.spark.executor import SparkExecutor
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from sql.errors import SqlError
 from sql.types.sql_type import FLOAT8, INT4, INT8, TEXT, numeric
 from storage.types import ShardId
@@ -36,7 +36,7 @@ ROW: dict[str, list[Any]] = {
 }
 
 
-@pytest.fixture(params=[LaneName.SMALL, LaneName.MEDIUM], autouse=True)
+@pytest.fixture(params=[SessionPoolName.SMALL, SessionPoolName.MEDIUM], autouse=True)
 def lane(request: pytest.FixtureRequest) -> Any:
     with forced(request.param):
         yield request.param
@@ -93,7 +93,7 @@ def test_what_nobody_foresaw_tells_nothing(
     view = shard.view([("a.parquet", None, [])])
     (shard.directory / "a.parquet").write_bytes(b"PAR1 this is not Parquet PAR1")
     caplog.set_level(logging.ERROR, "compute.spark.errors")
-    with forced(LaneName.MEDIUM), pytest.raises(SqlError) as caught:
+    with forced(SessionPoolName.MEDIUM), pytest.raises(SqlError) as caught:
         answer(spark, scan([type_ for _, type_ in COLUMNS]), {"t": view})
     error = caught.value
     assert (error.sqlstate, error.message) == ("XX000", "the engine failed")

@@ -12,7 +12,7 @@ import pytest
 
 from compute.executor import EngineUnavailable, Run
 from compute.spark.executor import SparkExecutor
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from compute.spark.supervisor import JvmState
 from sql.plan.nodes import Plan, RelationId
 from sql.types.sql_type import INT8
@@ -39,7 +39,7 @@ def endless() -> Plan:
 def active_jobs(spark: SparkExecutor) -> list[int]:
     engine = spark._engine
     assert engine is not None
-    context = engine.lanes[LaneName.SMALL].session.context
+    context = engine.lanes[SessionPoolName.SMALL].session.context
     return list(context.statusTracker().getActiveJobIds())
 
 
@@ -66,7 +66,7 @@ def test_a_cancelled_query_ends_its_jobs(spark: SparkExecutor, view: ShardView) 
 def test_queries_that_wait_can_be_cancelled(spark: SparkExecutor, view: ShardView) -> None:
     async def story() -> None:
         await spark.ready()
-        with forced(LaneName.LARGE):
+        with forced(SessionPoolName.LARGE):
             running = [
                 asyncio.create_task(rows_of(spark, endless(), {"t": view}))  # noqa: TID251
                 for _ in range(2)
@@ -126,7 +126,7 @@ def test_an_answer_half_given_is_not_begun_again(spark: SparkExecutor, view: Sha
             " select a.id from t a, t b, t c where a.id + b.id + c.id < 0",
             t=T,
         )
-        with forced(LaneName.MEDIUM, spooled=True):
+        with forced(SessionPoolName.MEDIUM, spooled=True):
             run = Run(slow, {RelationId("t"): view})
             async with aclosing(cast("Any", spark.run(run))) as batches:
                 seen = (await anext(batches)).num_rows

@@ -7,7 +7,7 @@ import pytest
 from py4j.java_gateway import JavaObject
 
 from compute.spark.executor import SparkExecutor
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from sql.types.sql_type import INT8
 from tests.engines.spark.shared_engine import Shard, answer, forced, plan_of
 
@@ -22,7 +22,7 @@ def _objects() -> int:
 def test_no_object_of_the_jvm_waits_for_the_collector_of_cycles(spark: SparkExecutor) -> None:
     schema = pa.schema([("id", pa.int64())])
     views = {"t": Shard.new(schema).view(inline=[("@1", pa.table({"id": [1, 2]}, schema), [])])}
-    with forced(LaneName.LARGE):  # which keeps no statement
+    with forced(SessionPoolName.LARGE):  # which keeps no statement
         for least in range(2):  # the first one finds the lane not warm
             gc.collect()
             gc.disable()

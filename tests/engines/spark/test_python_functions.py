@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from compute.spark.executor import SparkExecutor
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from sql.errors import SqlError
 from sql.types.sql_type import INT8, TEXT, SqlType
 from storage.batch import ShardView
@@ -32,7 +32,7 @@ def views() -> dict[str, ShardView]:
     return {"t": view, "u": view}
 
 
-@pytest.fixture(params=[LaneName.SMALL, LaneName.LARGE], autouse=True)
+@pytest.fixture(params=[SessionPoolName.SMALL, SessionPoolName.LARGE], autouse=True)
 def lane(request: pytest.FixtureRequest) -> Any:
     with forced(request.param):
         yield request.param
@@ -154,7 +154,7 @@ def test_failures(
 
 
 def test_functions_do_not_pile_up(
-    spark: SparkExecutor, views: dict[str, ShardView], lane: LaneName
+    spark: SparkExecutor, views: dict[str, ShardView], lane: SessionPoolName
 ) -> None:
     text = "select id from t where doc ->> '{}' is not null"
     with mock.patch("compute.spark.functions.REGISTERED_MAX", 2):

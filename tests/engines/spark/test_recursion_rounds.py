@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from compute.spark.executor import SparkExecutor
-from compute.spark.recursion_rounds import MadeRows
-from compute.spark.session import LaneName
+from compute.spark.recursion_rounds import ComputedRelations
+from compute.spark.session import SessionPoolName
 from sql.errors import SqlError
 from sql.types.sql_type import FLOAT8, INT8, TEXT
 from storage.batch import ShardView
@@ -59,8 +59,8 @@ def in_files(rows: int = 0) -> Iterator[None]:
 @contextmanager
 def counted(name: str) -> Iterator[mock.Mock]:
     """A method whose calls are counted."""
-    method = getattr(MadeRows, name)
-    with mock.patch.object(MadeRows, name, autospec=True, side_effect=method) as calls:
+    method = getattr(ComputedRelations, name)
+    with mock.patch.object(ComputedRelations, name, autospec=True, side_effect=method) as calls:
         yield calls
 
 
@@ -68,7 +68,7 @@ def left() -> list[Path]:
     return list((directory() / "spark" / "spools").iterdir())
 
 
-def relations(spark: SparkExecutor, lane: LaneName) -> list[str]:
+def relations(spark: SparkExecutor, lane: SessionPoolName) -> list[str]:
     """The names of what was made that Spark knows."""
     engine = spark._engine
     assert engine is not None
@@ -76,10 +76,10 @@ def relations(spark: SparkExecutor, lane: LaneName) -> list[str]:
     return str(catalog.listLocalTempViews("q*").mkString(" ")).split()
 
 
-@pytest.mark.parametrize("lane", list(LaneName))
+@pytest.mark.parametrize("lane", list(SessionPoolName))
 @pytest.mark.parametrize("files", [False, True])
 def test_the_rows_are_the_same_however_rounds_are_kept(
-    spark: SparkExecutor, ring: ShardView, lane: LaneName, *, files: bool
+    spark: SparkExecutor, ring: ShardView, lane: SessionPoolName, *, files: bool
 ) -> None:
     plan = plan_of(
         f"{REACH} select a, b, count(*), count(f), min(s) from r group by a, b", t=COLUMNS
@@ -115,7 +115,7 @@ def test_rows_are_made_once_for_an_answer_that_turns_out_long(
     plan = plan_of(f"{REACH} select r.a, x.a from r, r x, t where r.a >= 0", t=COLUMNS)
     with (
         counted("_rows_of") as made,
-        mock.patch("compute.spark.lane.COLLECT_ROWS_MAX", 1000),
+        mock.patch("compute.spark.session_pool.COLLECT_ROWS_MAX", 1000),
     ):
         found = answer(spark, plan, {"t": ring})
     assert len(found) == 100_000
@@ -126,12 +126,12 @@ def test_rows_are_made_once_for_an_answer_that_turns_out_long(
 def test_files_of_rounds_have_a_limit(spark: SparkExecutor, ring: ShardView) -> None:
     engine = spark._engine
     assert engine is not None
-    lane = engine.lanes[LaneName.SMALL]
+    lane = engine.lanes[SessionPoolName.SMALL]
     tight = mock.Mock(directory=lane._files.directory, bytes_max=1000)
     with in_files(), mock.patch.object(lane, "_files", tight), pytest.raises(SqlError) as caught:
         answer(spark, plan_of(f"{REACH} select count(*) from r", t=COLUMNS), {"t": ring})
     assert caught.value.sqlstate == "53400"
-    assert relations(spark, LaneName.SMALL) == []
+    assert relations(spark, SessionPoolName.SMALL) == []
     asyncio.run(until(lambda: not left()))
 
 
@@ -147,7 +147,7 @@ def test_an_endless_recursion_is_cancelled(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await until(lambda: not relations(spark, LaneName.SMALL))
+        await until(lambda: not relations(spark, SessionPoolName.SMALL))
         begun = rounds.call_count
         assert await rows_of(spark, plan_of("select count(*) from t", t=COLUMNS), {"t": ring}) == [
             (10,)
@@ -168,7 +168,7 @@ def test_a_failure_in_a_later_round_leaves_nothing(spark: SparkExecutor, ring: S
         with in_files(rows), pytest.raises(SqlError) as caught:
             answer(spark, plan_of(text, t=COLUMNS), {"t": ring})
         assert caught.value.sqlstate == "22012"
-        assert relations(spark, LaneName.SMALL) == []
+        assert relations(spark, SessionPoolName.SMALL) == []
         asyncio.run(until(lambda: not left()))
 
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from compute.spark.deleted_rows import hole_rows
+from compute.spark.deleted_rows import deleted_row_blocks
 from compute.spark.executor import SparkExecutor
 from compute.spark.relations import DELETED_LITERALS_MAX
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from sql.types.sql_type import (
     BOOL,
     BYTEA,
@@ -37,9 +37,11 @@ pytestmark = pytest.mark.spark
 IDS = pa.schema([("id", pa.int64())])
 
 
-@pytest.fixture(params=[LaneName.SMALL, LaneName.MEDIUM, LaneName.LARGE], autouse=True)
+@pytest.fixture(
+    params=[SessionPoolName.SMALL, SessionPoolName.MEDIUM, SessionPoolName.LARGE], autouse=True
+)
 def lane(request: pytest.FixtureRequest) -> Any:
-    with forced(request.param, spooled=request.param is LaneName.LARGE):
+    with forced(request.param, spooled=request.param is SessionPoolName.LARGE):
         yield request.param
 
 
@@ -105,7 +107,7 @@ def test_deleted_rows_in_every_block_and_at_the_edges_of_words(spark: SparkExecu
 def test_many_deleted_rows_take_a_bit_of_each_row_and_not_more() -> None:
     deleted = BitMap64(range(0, 10_000_000, 2))
     file = DataFile(Source("a.parquet"), 10_000_000, 0, "")
-    assert hole_rows([FileSlice(file, file.rows, deleted)]).nbytes < 2_000_000
+    assert deleted_row_blocks([FileSlice(file, file.rows, deleted)]).nbytes < 2_000_000
 
 
 def test_the_tail_grows_and_a_reader_of_the_past_still_sees_the_past(spark: SparkExecutor) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from compute.executor import EngineUnavailable
 from compute.spark.executor import SparkExecutor
-from compute.spark.session import LaneName, SparkSettings, launch_conf, prove
+from compute.spark.session import SessionPoolName, SparkSettings, launch_conf, verify_settings
 from sql.plan.nodes import ColumnId, Const, Param, PlanColumn, Project, RelationId, Values
 from sql.types.sql_type import TEXT
 from tests.engines.spark.shared_engine import Shard, answer, directory, forced, plan_of, scan
@@ -42,13 +42,13 @@ SCHEMA = pa.schema([("s", pa.string())])
 COLUMNS = [("s", TEXT)]
 
 
-@pytest.fixture(params=list(LaneName))
+@pytest.fixture(params=list(SessionPoolName))
 def lane(request: pytest.FixtureRequest) -> Any:
     with forced(request.param):
         yield request.param
 
 
-def test_stored_text_is_text(spark: SparkExecutor, lane: LaneName) -> None:
+def test_stored_text_is_text(spark: SparkExecutor, lane: SessionPoolName) -> None:
     shard = Shard.new(SCHEMA)
     shard.file("a.parquet", pa.table([TRICKS], schema=SCHEMA))
     view = shard.view([("a.parquet", None, [])], [("@1", pa.table([TRICKS], schema=SCHEMA), [])])
@@ -56,7 +56,7 @@ def test_stored_text_is_text(spark: SparkExecutor, lane: LaneName) -> None:
     assert sorted(found) == sorted([(text,) for text in TRICKS] * 2)
 
 
-def test_literals_and_parameters_are_text(spark: SparkExecutor, lane: LaneName) -> None:
+def test_literals_and_parameters_are_text(spark: SparkExecutor, lane: SessionPoolName) -> None:
     columns = tuple(PlanColumn(ColumnId(n), "c", TEXT) for n in range(2 * len(TRICKS)))
     literals = [Const(text, TEXT) for text in TRICKS]
     parameters = [Param(n, TEXT) for n in range(1, len(TRICKS) + 1)]
@@ -64,7 +64,7 @@ def test_literals_and_parameters_are_text(spark: SparkExecutor, lane: LaneName) 
     assert answer(spark, plan, {}, TRICKS) == [(*TRICKS, *TRICKS)]
 
 
-def test_conditions_on_such_text(spark: SparkExecutor, lane: LaneName) -> None:
+def test_conditions_on_such_text(spark: SparkExecutor, lane: SessionPoolName) -> None:
     shard = Shard.new(SCHEMA)
     shard.file("a.parquet", pa.table([TRICKS], schema=SCHEMA))
     view = shard.view([("a.parquet", None, [])])
@@ -87,15 +87,15 @@ def test_every_session_is_proven_and_a_wrong_one_refused(spark: SparkExecutor) -
         "spark.sql.runSQLOnFiles": "true",
         "spark.sql.caseSensitive": "false",
     }
-    session = engine.lanes[LaneName.LARGE].session
+    session = engine.lanes[SessionPoolName.LARGE].session
     conf = session.java.conf()
     for name, value in wrong.items():
-        prove(session)
+        verify_settings(session)
         right = conf.get(name)
         conf.set(name, value)
         try:
             with pytest.raises(EngineUnavailable, match="does not obey"):
-                prove(session)
+                verify_settings(session)
         finally:
             conf.set(name, right)
 

@@ -12,7 +12,7 @@ import pytest
 from compute.executor import BATCH_ROWS_MAX, Run
 from compute.spark.executor import SparkExecutor
 from compute.spark.results import COLLECT_ROWS_MAX, Spool
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from sql.errors import SqlError
 from sql.plan.nodes import RelationId
 from sql.types.sql_type import INT8, TEXT
@@ -85,7 +85,7 @@ def test_a_large_ordered_result_takes_bounded_memory(
 
 
 def test_an_answer_that_turns_out_long_is_streamed(spark: SparkExecutor, medium: ShardView) -> None:
-    for lane in (LaneName.MEDIUM, LaneName.LARGE):
+    for lane in (SessionPoolName.MEDIUM, SessionPoolName.LARGE):
         with forced(lane):
             # A filter: nobody knows beforehand how many rows will come.
             plan = plan_of("select id, name from t where id >= 0 order by id", t=COLUMNS)
@@ -115,7 +115,7 @@ def test_a_reader_that_leaves_stops_the_job(spark: SparkExecutor, large: ShardVi
 
 def test_a_failure_in_the_middle_of_a_long_answer(spark: SparkExecutor, medium: ShardView) -> None:
     plan = plan_of("select 1 / (id - 98000) from t where id >= 0", t=COLUMNS)
-    with forced(LaneName.MEDIUM, spooled=True), pytest.raises(SqlError) as caught:
+    with forced(SessionPoolName.MEDIUM, spooled=True), pytest.raises(SqlError) as caught:
         answer(spark, plan, {"t": medium})
     assert (caught.value.sqlstate, caught.value.message) == ("22012", "division by zero")
     asyncio.run(until(lambda: not spools()))
@@ -123,7 +123,7 @@ def test_a_failure_in_the_middle_of_a_long_answer(spark: SparkExecutor, medium: 
 
 def test_an_empty_long_answer(spark: SparkExecutor, medium: ShardView) -> None:
     plan = plan_of("select id from t where id < 0", t=COLUMNS)
-    with forced(LaneName.MEDIUM, spooled=True):
+    with forced(SessionPoolName.MEDIUM, spooled=True):
         assert answer(spark, plan, {"t": medium}) == []
 
 
@@ -132,7 +132,7 @@ def test_a_result_has_no_columns_but_rows(spark: SparkExecutor, medium: ShardVie
         return sum([batch.num_rows async for batch in spark.run(run)])
 
     for spooled in (False, True):
-        with forced(LaneName.MEDIUM, spooled=spooled):
+        with forced(SessionPoolName.MEDIUM, spooled=spooled):
             run = run_of("select from t where id < 7", medium)
             assert asyncio.run(count(run)) == 7
 

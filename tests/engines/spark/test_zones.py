@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from compute.spark.executor import SparkExecutor
-from sql.emit.zones import has_javas_rules
+from sql.emit.zones import has_java_rules
 from sql.types.datetime.timezones import find_zone, offset_at_utc, zone_names
 from sql.types.sql_type import SqlType
 from storage.batch import ShardView
@@ -48,13 +48,13 @@ def differing(spark: SparkExecutor, names: list[str], instants: ShardView) -> se
 def test_java_has_our_rules_where_spark_uses_them(
     spark: SparkExecutor, instants: ShardView
 ) -> None:
-    native = [name for name in zone_names() if has_javas_rules(find_zone(name))]
+    native = [name for name in zone_names() if has_java_rules(find_zone(name))]
     assert len(native) > 500
     for start in range(0, len(native), _ZONES_AT_ONCE):
         assert not differing(spark, native[start : start + _ZONES_AT_ONCE], instants)
 
 
 def test_listed_zones_are_converted_by_our_rules(spark: SparkExecutor, instants: ShardView) -> None:
-    listed = [name for name in zone_names() if "/" in name and not has_javas_rules(find_zone(name))]
+    listed = [name for name in zone_names() if "/" in name and not has_java_rules(find_zone(name))]
     assert "America/Vancouver" in listed
     assert not differing(spark, listed[:10], instants)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pglast
 from pglast import ast, enums
 
-from sql.parser.syntax import parts
+from sql.parser.syntax import tree_nodes
 
 DIRECTORY: Final = Path(__file__).parent / "testdata" / "fields"
 
@@ -109,7 +109,7 @@ def values(statement: str, name: str, field: str) -> list[Any]:
 @functools.cache
 def tree(statement: str) -> Sequence[ast.Node]:
     """All nodes of a statement, without the data that is copied."""
-    return tuple(parts(pglast.parse_sql(statement.partition(" << ")[0])))
+    return tuple(tree_nodes(pglast.parse_sql(statement.partition(" << ")[0])))
 
 
 def shape(value: Any) -> Any:

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from coordinator.core.catalog import apply_changes, compacted, decode_changes
+from coordinator.core.catalog import apply_changes, compact_history, decode_changes
 from sql.catalog.catalog import Catalog
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.stash import Put
@@ -129,7 +129,7 @@ def test_comments_survive_also_in_a_compacted_history() -> None:
         one.execute("comment on database meridian is 'of all'")
     stash = stash.crash()
     records = asyncio.run(stash.scan("catalog"))
-    short, _ = compacted(records, Timestamp(1 << 62))
+    short, _ = compact_history(records, Timestamp(1 << 62))
     kept = {write.key: write.value for write in short if isinstance(write, Put)}
     assert len(kept) < len(records)
     ((_, changes),) = decode_changes(kept)

@@ -5,8 +5,8 @@ import asyncio
 import psycopg
 import pytest
 
-from coordinator.core.catalog import apply_changes, compacted, decode_changes
-from coordinator.execution.grant import NOT_ENFORCED, WARNINGS, verifier
+from coordinator.core.catalog import apply_changes, compact_history, decode_changes
+from coordinator.execution.grant import NOT_ENFORCED, WARNINGS, scram_verifier
 from sql.catalog.catalog import Catalog
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.stash import Put
@@ -42,7 +42,7 @@ def test_roles_survive_also_in_a_compacted_history() -> None:
     stash, store = stash.crash(), store.crash()
     records = asyncio.run(stash.scan("catalog"))
     assert not any(b"secret" in record for record in records.values())
-    short, _ = compacted(records, Timestamp(1 << 62))
+    short, _ = compact_history(records, Timestamp(1 << 62))
     kept = {write.key: write.value for write in short if isinstance(write, Put)}
     ((_, changes),) = decode_changes(kept)
     made = apply_changes(Catalog(), changes, version=1, replayed=True)
@@ -52,10 +52,10 @@ def test_roles_survive_also_in_a_compacted_history() -> None:
 
 
 def test_a_password_is_kept_as_a_verifier_and_never_shown() -> None:
-    kept = verifier("secret", 4096)
+    kept = scram_verifier("secret", 4096)
     assert kept.startswith("SCRAM-SHA-256$4096:")
-    assert verifier(kept, 5000) == kept
-    assert verifier("secret", 4096) != kept
+    assert scram_verifier(kept, 5000) == kept
+    assert scram_verifier("secret", 4096) != kept
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as one:
         told: list[str | None] = []
         one.add_notice_handler(lambda notice: told.append(notice.message_primary))
@@ -137,7 +137,7 @@ def test_owners_and_privileges_survive_also_in_a_compacted_history() -> None:
         before = _rights(dsn)
     stash, store = stash.crash(), store.crash()
     records = asyncio.run(stash.scan("catalog"))
-    short, _ = compacted(records, Timestamp(1 << 62))
+    short, _ = compact_history(records, Timestamp(1 << 62))
     kept = {write.key: write.value for write in short if isinstance(write, Put)}
     ((_, changes),) = decode_changes(kept)
     made = apply_changes(Catalog(), changes, version=1, replayed=True)

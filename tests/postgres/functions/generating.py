@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from sql.binder.resolve.function_choice import returns_set
-from sql.functions.table import FILES, Function, FunctionKind, rows_of
+from sql.functions.table import FUNCTION_FILES, Function, FunctionKind, rows_of_file
 from tests.postgres.functions.polymorphic import concrete, is_polymorphic
 from tests.postgres.functions.samples import (
     CAST_TEXTS,
@@ -35,7 +35,11 @@ STATEMENTS = ("catalog_functions.txt", "registered.txt", "session.txt", "enums.t
 """Their cases are statements, in `tests/postgres/queries`."""
 FAMILIES = {
     "postgresql": _FIRST,
-    **{name.removesuffix(".txt"): (name,) for name in FILES if name not in _FIRST + STATEMENTS},
+    **{
+        name.removesuffix(".txt"): (name,)
+        for name in FUNCTION_FILES
+        if name not in _FIRST + STATEMENTS
+    },
 }
 """Cases and answers are kept by family: the data files of the function table that it covers. What
 stands in `cases/<family>.txt`, an expression a line, is asked besides.
@@ -51,7 +55,7 @@ _PAIRED: Final = frozenset({"json_each", "json_each_text", "jsonb_each", "jsonb_
 def expressions(family: str) -> list[str]:
     """Expressions for every row of a family that SQL can reach, each once."""
     found: list[str] = []
-    for row in (row for file in FAMILIES[family] for row in rows_of(file)):
+    for row in (row for file in FAMILIES[family] for row in rows_of_file(file)):
         # What is ours is reached by what is written with it.
         ours = row.internal or "." in row.name or row.name.startswith("meridian_")
         if not ours and row.volatility != "volatile":

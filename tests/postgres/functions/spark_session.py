@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from compute.reference.arrow import to_values
-from compute.spark.functions import answer_type
+from compute.spark.functions import result_struct_fields
 from compute.spark.python_functions import ArrowFunction
 from compute.spark.session import ARROW_SCALAR, WORKER_ENVIRONMENT
 from sql.emit.emitted_query import EmittedQuery
-from sql.emit.state import OutsideFunction
+from sql.emit.state import WorkerFunction
 from sql.errors import SqlError
 from sql.plan.nodes import Aggregate, WindowCall
 from sql.plan.traverse import is_volatile_expression
@@ -68,7 +68,7 @@ class Spark:
         # them.
         return [to_values(table.column(index), type_)[0] for index, type_ in enumerate(types)]
 
-    def _register(self, name: str, function: OutsideFunction) -> None:
+    def _register(self, name: str, function: WorkerFunction) -> None:
         """As `compute/spark/functions.py` does."""
         from pyspark.sql.udf import UserDefinedFunction
 
@@ -76,7 +76,9 @@ class Spark:
             return
         self._registered.add(name)
         answer, expr = ArrowFunction(name, function), function.expr
-        udf = UserDefinedFunction(answer, answer_type(function), name=name, evalType=ARROW_SCALAR)  # type: ignore[arg-type]
+        udf = UserDefinedFunction(
+            answer, result_struct_fields(function), name=name, evalType=ARROW_SCALAR
+        )  # type: ignore[arg-type]
         if not isinstance(expr, Aggregate | WindowCall) and is_volatile_expression(expr):
             udf = udf.asNondeterministic()
         self.session.udf.register(name, udf)

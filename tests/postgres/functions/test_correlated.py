@@ -14,7 +14,7 @@ from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
 from sql.emit.spark.dialect import emit
 from sql.parser.parse import parse
 from sql.plan.traverse import scans
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import FLOAT8, INT8, numeric
 from tests.postgres.functions.spark_session import Spark
 
@@ -87,7 +87,7 @@ def test_rows_are_numbered_by_the_key(tables: Spark, query: str) -> None:
 def check_join(tables: Spark, query: str) -> str:
     """The plan of a query, in which Spark joins by the key and reads each input once."""
     bound = bind(parse(query)[0], CONTEXT, ()).bound
-    assert isinstance(bound, Query)
+    assert isinstance(bound, BoundQuery)
     read = list(scans(bound.plan))
     emitted = emit(bound.plan, {scan.relation: scan.name for scan in read})
     found = tables.session.sql(f"explain {emitted.text}", args=dict(emitted.arguments))

@@ -19,7 +19,7 @@ import sql.binder.expressions.calls
 import sql.binder.expressions.set_returning
 import sql.binder.resolve.coercion
 import sql.binder.resolve.function_choice
-from sql.binder.resolve.overloads import Choice
+from sql.binder.resolve.overloads import OverloadChoice
 from sql.binder.state import Binding
 from sql.errors import SqlError
 from sql.functions.table import Function, all_functions
@@ -39,7 +39,7 @@ ELSEWHERE = (
     "clock_timestamp", "currval", "lastval", "meridian_clock", "nextval", "pg_get_serial_sequence",
     "setval", "timeofday",
 )  # fmt: skip
-_Chooser = Callable[..., Choice | None]
+_Chooser = Callable[..., OverloadChoice | None]
 
 
 class Watch:
@@ -70,7 +70,7 @@ class Watch:
     def choosing(self, choose: _Chooser) -> _Chooser:
         """A chooser that tells what it chose."""
 
-        def watched(name: str, args: tuple[str, ...], **options: bool) -> Choice | None:
+        def watched(name: str, args: tuple[str, ...], **options: bool) -> OverloadChoice | None:
             choice = choose(name, args, **options)
             if choice is not None:
                 self.note(choice.function)
@@ -107,9 +107,9 @@ def watching() -> Iterator[Watch]:
         for module, name, watched in (
             (sql.binder.resolve.function_choice, "choose_function", watch.choosing),
             (sql.binder.expressions.calls, "choose_operator", watch.choosing),
-            (sql.binder.expressions.calls, "stand_in", watch.standing_in),
-            (sql.binder.expressions.set_returning, "stand_in", watch.standing_in),
-            (sql.binder.resolve.coercion, "stand_in", watch.standing_in),
+            (sql.binder.expressions.calls, "inline_sql_function", watch.standing_in),
+            (sql.binder.expressions.set_returning, "inline_sql_function", watch.standing_in),
+            (sql.binder.resolve.coercion, "inline_sql_function", watch.standing_in),
             (sql.binder.resolve.coercion, "_converted", watch.converting),
         ):
             patched = watched(getattr(module, name))  # type: ignore[operator]

@@ -8,7 +8,7 @@ from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
 from sql.parser.parse import parse
 from sql.plan.nodes import Expr, Project
 from sql.rewrite.guard_expressions import may_fail
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import FLOAT4, INT4, INT8, TEXT, numeric, varchar
 
 COLUMNS = (
@@ -76,6 +76,6 @@ def test_overflow_is_a_failure_if_asked_for() -> None:
 def _bound(text: str) -> Expr:
     [statement] = parse(f"select {text} from t")
     query = bind(statement, CONTEXT, ()).bound
-    assert isinstance(query, Query)
+    assert isinstance(query, BoundQuery)
     assert isinstance(query.plan, Project)
     return query.plan.exprs[0]

@@ -10,22 +10,22 @@ import pyarrow as pa
 import pytest
 
 from compute.engine_sql import engine_sql
-from compute.reference.aggregates import folder
-from compute.reference.function_table import makers
-from compute.reference.registry import AGGREGATES, Maker, Registry, plain
+from compute.reference.aggregates import aggregate_fold
+from compute.reference.function_table import implementations
+from compute.reference.registry import AGGREGATES, Maker, Registry, type_independent
 from compute.reference.set_returning import SETS
-from compute.reference.tagged_errors import tagged, untagged
+from compute.reference.tagged_errors import decode_error, encode_error
 from compute.reference.windows import WINDOWS
 from compute.spark import python_functions as outside_functions
 from compute.spark.python_functions import ArrowFunction
-from sql.binder.expressions.record_functions import RECORDS
-from sql.binder.expressions.session_calls import ACTING
-from sql.binder.stored.sequence_values import CALLS
+from sql.binder.expressions.record_functions import RECORD_FUNCTIONS
+from sql.binder.expressions.session_calls import SIDE_EFFECT_FUNCTIONS
+from sql.binder.stored.sequence_values import SEQUENCE_FUNCTIONS
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.spark.dialect import emit
-from sql.emit.state import OutsideFunction
+from sql.emit.state import WorkerFunction
 from sql.errors import SqlError
-from sql.function_list import document
+from sql.function_list import function_list_page
 from sql.functions.table import FunctionKind, all_functions
 from sql.plan.nodes import Aggregate, Const, RelationId
 from sql.types.sql_type import FLOAT8, INT4, NUMERIC, TEXT, SqlType
@@ -93,7 +93,7 @@ def test_names_tell_equal_values_apart_that_look_otherwise() -> None:
     assert len(names) == 6
     both = emitted("select jsonb_object_agg((x * '0'::float8)::text, x * '-0'::float8) from t")
     assert [len(function.columns) for function in both.functions.values()] == [1, 2]
-    constants = [OutsideFunction(Const(Decimal(text), NUMERIC), ()) for text in ("1.0", "1.00")]
+    constants = [WorkerFunction(Const(Decimal(text), NUMERIC), ()) for text in ("1.0", "1.00")]
     assert constants[0] != constants[1]
 
 
@@ -108,7 +108,7 @@ def test_errors_are_answers_of_their_rows() -> None:
     docs = pa.array(['{"a": 7}', '{"a": "x"}', None, "{}", '{"a": 1e10}'])
     found = answers(divide, docs)
     assert [answer["v"] for answer in found] == [7, None, None, None, None]
-    failed = [untagged(answer["e"]) if answer["e"] else None for answer in found]
+    failed = [decode_error(answer["e"]) if answer["e"] else None for answer in found]
     assert [error and (error.sqlstate, error.message) for error in failed] == [
         None,
         ("22023", "cannot cast jsonb string to type integer"),
@@ -126,7 +126,7 @@ def test_too_little_memory_is_an_answer_too() -> None:
     with mock.patch.object(outside_functions, "to_values", too_much):
         found = answers(divide, pa.array(['{"a": 7}', None]))
     assert [answer["v"] for answer in found] == [None, None]
-    assert [untagged(answer["e"]) for answer in found] == [
+    assert [decode_error(answer["e"]) for answer in found] == [
         SqlError("53200", "out of memory", detail="A worker of Spark needs more than it may take.")
     ] * 2
 
@@ -159,8 +159,8 @@ def test_a_window_makes_lists_of_values() -> None:
 
 def test_an_error_passes_through_an_engine() -> None:
     error = SqlError("22P02", "no\nnumber", detail="Detail.", context="JSON data, line 1: xb")
-    assert untagged(tagged(error)) == error
-    assert untagged("MERIDIAN: no error") is None
+    assert decode_error(encode_error(error)) == error
+    assert decode_error("MERIDIAN: no error") is None
 
 
 @pytest.mark.parametrize(
@@ -185,10 +185,10 @@ def test_the_evaluator_has_every_row() -> None:
         row.id
         for row in all_functions()
         if row.kind in (FunctionKind.FUNCTION, FunctionKind.OPERATOR, FunctionKind.CAST)
-        and row.id not in makers()
+        and row.id not in implementations()
         # What is bound as something else is never called.
         and row.rewrite is None
-        and row.name not in ACTING | CALLS
+        and row.name not in SIDE_EFFECT_FUNCTIONS | SEQUENCE_FUNCTIONS
     ]
     assert not missing
 
@@ -200,7 +200,11 @@ def test_the_evaluator_has_every_row() -> None:
         (FunctionKind.AGGREGATE, AGGREGATES, {"array_agg(anyarray)", "only_value(any)"}),
         (FunctionKind.WINDOW, WINDOWS, set[str]()),
         # They are bound as `json_records`.
-        (FunctionKind.SET, SETS, {row.id for row in all_functions() if row.name in RECORDS}),
+        (
+            FunctionKind.SET,
+            SETS,
+            {row.id for row in all_functions() if row.name in RECORD_FUNCTIONS},
+        ),
     ],
 )
 def test_the_evaluator_has_every_row_of_a_kind(
@@ -216,41 +220,45 @@ def _identity(value: object) -> Any:
 
 def test_an_id_is_registered_once() -> None:
     registry = Registry[Maker](FunctionKind.FUNCTION)
-    registry.maker("lower(text)", "upper(text)")(plain(_identity))
+    registry.maker("lower(text)", "upper(text)")(type_independent(_identity))
     with pytest.raises(AssertionError, match=r"N1: two implementations of upper\(text\)"):
-        registry.maker("upper(text)")(plain(_identity))
+        registry.maker("upper(text)")(type_independent(_identity))
     with pytest.raises(AssertionError, match="N1: an implementation of no row"):
-        registry.maker()(plain(_identity))
+        registry.maker()(type_independent(_identity))
     assert registry.makers().keys() == {"lower(text)", "upper(text)"}
     with pytest.raises(AssertionError, match="N1: registered after the first reading"):
-        registry.maker("initcap(text)")(plain(_identity))
+        registry.maker("initcap(text)")(type_independent(_identity))
 
 
 @pytest.mark.parametrize("unknown", ["lower(texts)", "count(any)", "int4 + int4"])
 def test_an_id_is_that_of_a_row_of_its_kind(unknown: str) -> None:
     registry = Registry[Maker](FunctionKind.FUNCTION)
-    registry.maker(unknown)(plain(_identity))
+    registry.maker(unknown)(type_independent(_identity))
     with pytest.raises(AssertionError, match="N1: no row of the function table is"):
         registry.makers()
 
 
 def test_the_table_of_the_evaluator_is_made_once() -> None:
-    assert makers() is makers(), "every folded constant would make it anew"
+    assert implementations() is implementations(), "every folded constant would make it anew"
 
 
 def test_the_page_says_what_is_computed_outside() -> None:
     for row in all_functions():
-        if row.spark is not None or row.rewrite is not None or row.name in ACTING | CALLS:
+        if (
+            row.spark is not None
+            or row.rewrite is not None
+            or row.name in SIDE_EFFECT_FUNCTIONS | SEQUENCE_FUNCTIONS
+        ):
             continue
-        if row.name in RECORDS:
+        if row.name in RECORD_FUNCTIONS:
             continue  # bound as `json_records`, which is looked at by itself
         if row.kind is FunctionKind.AGGREGATE:
             type_ = FLOAT8 if row.args[0].startswith("any") else SqlType(row.args[0])
             args = (Const(None, type_),) * len(row.args)
-            found = folder(Aggregate(row, args, False, None, (), type_)) is not None
+            found = aggregate_fold(Aggregate(row, args, False, None, (), type_)) is not None
             assert found == (row.duckdb is not None), row.id
         else:
-            assert row.id in makers()
-    assert "| `array_agg(anyarray)` | – |" in document()
-    lines = [line for line in document().splitlines() if "| Arrow UDF |" in line]
+            assert row.id in implementations()
+    assert "| `array_agg(anyarray)` | – |" in function_list_page()
+    lines = [line for line in function_list_page().splitlines() if "| Arrow UDF |" in line]
     assert any("`jsonb -> text`" in line for line in lines)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from compute.engine_sql import engine_sql
-from sql.emit.emitted_query import EmittedQuery, Made, Rounds
+from sql.emit.emitted_query import DerivedRelation, EmittedQuery, Iterations
 from sql.emit.spark.dialect import emit
 from sql.errors import SqlError
 from sql.plan.nodes import RelationId
@@ -22,12 +22,12 @@ def emitted(text: str, *parameters: int) -> EmittedQuery:
     return emit(plan, {RelationId("edge"): "edge"}, parameters, prefix="m")
 
 
-def rounds_of(made: Made) -> Rounds:
+def rounds_of(made: DerivedRelation) -> Iterations:
     assert made.rounds is not None, "it is a recursion"
     return made.rounds
 
 
-def all_made(query: EmittedQuery) -> Iterator[Made]:
+def all_made(query: EmittedQuery) -> Iterator[DerivedRelation]:
     """What is made before a statement, and before that."""
     for one in query.made:
         yield one

@@ -17,15 +17,15 @@ from pathlib import Path
 
 import pytest
 
-from compute.reference.executor import execute
+from compute.reference.executor import execute_plan
 from sql.binder.bind import bind
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 from sql.parser.parse import parse
 from sql.plan.nodes import Call, GroupBy, Plan, Subquery, output_columns
-from sql.plan.traverse import children, inputs, plan_expressions
-from sql.statements.bound import Query
+from sql.plan.traverse import child_expressions, inputs, plan_expressions
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import SqlType, Value
 from sql.types.text_output import format_text
 from tests.postgres.functions.generating import FAMILIES, expressions
@@ -38,7 +38,7 @@ REWRITE = os.environ.get("REWRITE") == "1"
 def plan_of(expression: str) -> Plan:
     statement = parse(f"select {expression}")[0]
     prepared = bind(statement, BindContext(Catalog(), ["public"], 0), [])
-    assert isinstance(prepared.bound, Query)
+    assert isinstance(prepared.bound, BoundQuery)
     return prepared.bound.plan
 
 
@@ -50,7 +50,7 @@ def on_reference(expression: str) -> tuple[Answer, SqlType | None]:
     try:
         plan = plan_of(expression)
         type_ = output_columns(plan)[0].type
-        ((value,),) = list(execute(plan, {}))
+        ((value,),) = list(execute_plan(plan, {}))
         return answer(value, type_), type_
     except SqlError as error:
         return Answer(f"!{error.sqlstate}", error.message), None
@@ -162,5 +162,5 @@ def functions_of(plan: Plan) -> set[str]:
                 found.add(expr.function.id)
             if isinstance(expr, Subquery):
                 plans.append(expr.plan)
-            exprs += children(expr)
+            exprs += child_expressions(expr)
     return found

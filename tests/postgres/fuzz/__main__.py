@@ -26,7 +26,7 @@ from pathlib import Path
 import psycopg
 from psycopg.pq.abc import PGconn
 
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from tests.postgres.fuzz import rows
 from tests.postgres.fuzz.queries import Queries, Query, smaller_queries
 from tests.postgres.fuzz.schema import statements
@@ -183,7 +183,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1, help="of the first query")
     parser.add_argument("--engines", default="local")
-    parser.add_argument("--lane", choices=list(LaneName), help="Spark's, whatever the inputs")
+    parser.add_argument(
+        "--lane", choices=list(SessionPoolName), help="Spark's, whatever the inputs"
+    )
     parser.add_argument("--timeout", type=int, default=2, help="of a statement, in seconds")
     parser.add_argument("--replay", type=int, help="only this query")
     parser.add_argument("--shapes", action="store_true")

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from tests.postgres.queries import lists
 from tests.postgres.queries.comparing import Verdict
 from tests.postgres.queries.running import Outcome, record, run
@@ -27,7 +27,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.postgres.queries", description=__doc__)
     parser.add_argument("areas", nargs="*", default=areas())
     parser.add_argument("--engine", default="local", choices=("local", "spark"))
-    parser.add_argument("--lane", choices=list(LaneName), help="Spark's, whatever the inputs")
+    parser.add_argument(
+        "--lane", choices=list(SessionPoolName), help="Spark's, whatever the inputs"
+    )
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--refusals", action="store_true")
     parser.add_argument("--server", help="the DSN of a running one: PostgreSQL to record")

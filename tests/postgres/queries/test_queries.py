@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compute.spark.session import LaneName
+from compute.spark.session import SessionPoolName
 from tests.postgres.queries.answers import ask
 from tests.postgres.queries.binary import differences
 from tests.postgres.queries.comparing import Verdict
@@ -114,8 +114,8 @@ def test_spark_on_some(spark: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("lane", [LaneName.MEDIUM, LaneName.LARGE])
-def test_large_inputs(tmp_path: Path, lane: LaneName) -> None:
+@pytest.mark.parametrize("lane", [SessionPoolName.MEDIUM, SessionPoolName.LARGE])
+def test_large_inputs(tmp_path: Path, lane: SessionPoolName) -> None:
     with meridian(tmp_path, lane=lane) as server:
         check(run(server.dsn, "large_inputs", "spark"), "spark")
 

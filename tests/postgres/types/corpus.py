@@ -20,7 +20,7 @@ from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 from sql.parser.parse import parse
 from sql.plan.nodes import Plan, output_columns
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import SqlType, Value
 from sql.types.text_output import format_text
 
@@ -85,7 +85,7 @@ def _asked(
 
 def plan_of(sql: str) -> Plan:
     prepared = bind(parse(sql)[0], BindContext(Catalog(), ["public"], 0), [])
-    assert isinstance(prepared.bound, Query)
+    assert isinstance(prepared.bound, BoundQuery)
     return prepared.bound.plan
 
 

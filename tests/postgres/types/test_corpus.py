@@ -10,8 +10,8 @@ import pytest
 from compute.duckdb.database import LocalSettings
 from compute.duckdb.executor import LocalExecutor
 from compute.executor import Run
-from compute.reference.executor import execute
-from sql.functions.table import FunctionKind, rows_of
+from compute.reference.executor import execute_plan
+from sql.functions.table import FunctionKind, rows_of_file
 from sql.plan.nodes import Plan
 from tests.postgres.types.corpus import (
     NAMES,
@@ -46,7 +46,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalExecutor]:
 
 
 async def on_reference(plan: Plan) -> Rows:
-    return list(execute(plan, {}))
+    return list(execute_plan(plan, {}))
 
 
 def check(name: str, engine: str, run: Engine) -> None:
@@ -94,7 +94,7 @@ def test_every_row_of_the_table_has_cases() -> None:
     texts = " ".join(sql for name in NAMES for sql in statements(name)).lower()
     texts += " ".join(path.read_text().lower() for path in sorted(SQLDIFF.glob("*.txt")))
     for file in ("arrays.txt", "json.txt", "times.txt"):
-        for row in rows_of(file):
+        for row in rows_of_file(file):
             if not row.internal and row.kind is not FunctionKind.CAST and "." not in row.name:
                 # What a set-returning function is rewritten to has its name, and a prefix.
                 assert row.name.removeprefix("meridian_") in texts, row.id

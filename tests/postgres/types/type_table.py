@@ -8,8 +8,8 @@ from typing import Final
 
 from compute.arrow import arrow_type
 from sql.parser.parse import parse
-from sql.parser.type_names import type_of
-from sql.types.sql_type import SqlType, display
+from sql.parser.type_names import resolve_type_name
+from sql.types.sql_type import SqlType, format_type
 from storage.delta.schema import delta_type
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "types.md"
@@ -42,7 +42,7 @@ _SHOWN: Final = (
 
 def _type(name: str) -> SqlType:
     node = parse(f"select null::{name}")[0].node.targetList[0].val.typeName  # type: ignore[union-attr]
-    return type_of(node)
+    return resolve_type_name(node)
 
 
 def _delta(type_: SqlType) -> str:
@@ -66,7 +66,7 @@ def table() -> str:
     lines = ["| PostgreSQL | Delta | `meridian.type` | notes |", "| --- | --- | --- | --- |"]
     for name, remark in _SHOWN:
         type_ = _type(name)
-        lines.append(f"| `{name}` | `{_delta(type_)}` | `{display(type_)}` | {remark} |")
+        lines.append(f"| `{name}` | `{_delta(type_)}` | `{format_type(type_)}` | {remark} |")
     return "\n".join(lines) + "\n"
 
 

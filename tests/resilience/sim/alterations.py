@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from coordinator.core.messages import PutTable
-from sql.binder.stored.table_changes import with_column, without_column
+from sql.binder.stored.table_changes import with_added_column, without_column
 from sql.catalog.catalog import Column, Table
 from sql.types.sql_type import INT8
 from tests.resilience.history.events import Add, Operation, ReadSet
@@ -89,7 +89,7 @@ class Alterations(Usual):
             self._look(session, found)
             table = session.table(TABLE)
             if len(_added(table)) < ADDED_MAX:
-                await session.define(PutTable(_next(with_column(table, column))))
+                await session.define(PutTable(_next(with_added_column(table, column))))
                 await session.think()
                 for key, rows in zip(KEYS, found, strict=True):
                     if fill and rows:

@@ -11,7 +11,7 @@ INVARIANTS
 from collections.abc import Mapping, Sequence
 
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
-from coordinator.server.recovery import KnownShard, known_shards, part_of, ticks_per_ms
+from coordinator.server.recovery import KnownShard, known_shards, ticks_per_ms, timeline_stash
 from sql.catalog.catalog import SYSTEM_TIMELINE, Timeline
 from storage.check import ShardRecord, check_shard
 from storage.delta.recovery import load_shard
@@ -44,7 +44,7 @@ async def inspect(world: World, history: History) -> list[Finding]:
 async def _check(
     world: World, timeline: Timeline, known: Mapping[ShardId, KnownShard]
 ) -> list[Finding]:
-    found = await TxnsShard(part_of(world.stash, timeline), Epoch(0)).load()
+    found = await TxnsShard(timeline_stash(world.stash, timeline), Epoch(0)).load()
     findings: list[Finding] = []
     for shard, entry in known.items():
         # DDL has the times of another timeline.

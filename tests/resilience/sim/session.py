@@ -15,8 +15,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from compute.access.foreign_key_probe import ForeignKeyProbe
 from compute.access.key_predicates import KeyPredicate
-from compute.access.required_keys import RequiredKeys
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
@@ -210,7 +210,7 @@ class Session:
         with this position is looked at again by the commit, at every level.
         """
         self._steps += 1
-        predicate = RequiredKeys(self._keys(keys[0], 1, position))
+        predicate = ForeignKeyProbe(self._keys(keys[0], 1, position))
         return await self._rows_at(self.snapshot, keys, by=predicate)
 
     async def claimed(self, key: Key) -> bool:

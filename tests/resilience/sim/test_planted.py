@@ -18,8 +18,8 @@ from coordinator.core.read_holds import ReadHolds
 from coordinator.core.snapshots import Snapshots
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import Ahead
-from coordinator.driver.commit_effects import Committing
+from coordinator.core.validation import WritesAhead
+from coordinator.driver.commit_effects import CommitEffects
 from coordinator.driver.leadership import Leadership
 from coordinator.driver.timelines import Timelines
 from coordinator.server import recovery as startup
@@ -48,7 +48,7 @@ class Planted:
 
 
 def read_set_not_checked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(group_commit, "conflict", lambda *_, **__: None)
+    patch.setattr(group_commit, "conflict_refusal", lambda *_, **__: None)
 
 
 def rows_not_validated(patch: pytest.MonkeyPatch) -> None:
@@ -75,12 +75,12 @@ def tables_altered_beside_writers(patch: pytest.MonkeyPatch) -> None:
 
 
 def keys_not_validated(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(validation, "key_conflict", lambda *_: None)
+    patch.setattr(validation, "key_conflict_refusal", lambda *_: None)
 
 
 def members_not_validated_against_each_other(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Ahead, "log", lambda *_: None)
-    patch.setattr(Ahead, "deletes_any", lambda *_: False)
+    patch.setattr(WritesAhead, "log", lambda *_: None)
+    patch.setattr(WritesAhead, "deletes_any", lambda *_: False)
 
 
 def acknowledged_before_durable(patch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def acknowledged_before_durable(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(commits, "start_group", early)
 
 
-async def look_up(committing: Committing, commit: Any) -> None:
+async def look_up(committing: CommitEffects, commit: Any) -> None:
     """Until there is an answer, which nobody listens to."""
     while True:
         try:
@@ -109,19 +109,19 @@ async def look_up(committing: Committing, commit: Any) -> None:
 
 
 def unknown_outcome_taken_for_failure(patch: pytest.MonkeyPatch) -> None:
-    async def give_up(self: Committing, commit: Any, cause: Any) -> Message:
+    async def give_up(self: CommitEffects, commit: Any, cause: Any) -> Message:
         await look_up(self, commit)
         return self._failed(commit, cause)
 
-    patch.setattr(Committing, "_resolve", give_up)
+    patch.setattr(CommitEffects, "_resolve", give_up)
 
 
 def unknown_outcome_retried_blindly(patch: pytest.MonkeyPatch) -> None:
-    async def again(self: Committing, commit: Any, cause: Any) -> Message:
+    async def again(self: CommitEffects, commit: Any, cause: Any) -> Message:
         await look_up(self, commit)
         return GroupPassed(commit.token, Timestamp(commit.ts + 1))
 
-    patch.setattr(Committing, "_resolve", again)
+    patch.setattr(CommitEffects, "_resolve", again)
 
 
 def commits_lost_by_a_cut(patch: pytest.MonkeyPatch) -> None:
@@ -138,10 +138,10 @@ def reads_before_the_write_is_applied(patch: pytest.MonkeyPatch) -> None:
 
 
 def ceiling_lost(patch: pytest.MonkeyPatch) -> None:
-    async def forget(self: Committing, ceiling: Timestamp) -> Message:
+    async def forget(self: CommitEffects, ceiling: Timestamp) -> Message:
         return CeilingPersisted(ceiling)
 
-    patch.setattr(Committing, "persist_ceiling", forget)
+    patch.setattr(CommitEffects, "persist_ceiling", forget)
 
 
 def tidied_before_synced(patch: pytest.MonkeyPatch) -> None:
@@ -242,7 +242,7 @@ def read_committed_reads_at_its_first_timestamp(patch: pytest.MonkeyPatch) -> No
 
 def read_committed_reads_on_after_it_has_lost(patch: pytest.MonkeyPatch) -> None:
     """Then it meets two versions of a row: its own, and that of who has won."""
-    patch.setattr(reading, "doomed", lambda *_: None)
+    patch.setattr(reading, "lost_write_refusal", lambda *_: None)
 
 
 def repeatable_read_takes_new_timestamps(patch: pytest.MonkeyPatch) -> None:

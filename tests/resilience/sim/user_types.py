@@ -17,9 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.core.messages import CatalogChange, PutObject, PutTable, RemoveObject
-from sql.binder.stored.table_changes import with_column, with_definition, without_column
+from sql.binder.stored.table_changes import (
+    with_added_column,
+    with_column_definition,
+    without_column,
+)
 from sql.catalog.catalog import Catalog, Column, Table
-from sql.catalog.objects import TYPE, DomainDefinition, EnumDefinition, UserType
+from sql.catalog.objects import TYPE_SPACE, DomainDefinition, EnumDefinition, UserType
 from sql.types.enums import enum_of, is_enum
 from sql.types.sql_type import INT8
 from tests.resilience.history.events import Add, Operation, ReadSet
@@ -84,7 +88,7 @@ class UserTypes(Usual):
         found = await session.rows(*KEYS)
         _look(session, found)
         catalog, name = session.snapshot.catalog, session.random.choice(NAMES)
-        known = catalog.objects.get((TYPE, "public", name))
+        known = catalog.objects.get((TYPE_SPACE, "public", name))
         if known is None:
             await self._create(session, name)
             return
@@ -114,7 +118,7 @@ class UserTypes(Usual):
         if any(_type_name(column) == of.name for column in table.columns):
             return
         self._columns += 1
-        after = with_column(table, _typed(Column(f"p{self._columns}", INT8), of))
+        after = with_added_column(table, _typed(Column(f"p{self._columns}", INT8), of))
         if _allowed(after):
             await session.define(PutTable(_next(after)))
 
@@ -124,7 +128,7 @@ def _look(session: Session, found: Sequence[Sequence[Row]]) -> None:
     for key, rows in zip(KEYS, found, strict=True):
         for column in session.table(table_of(key)).columns[len(COLUMNS) :]:
             name = _type_name(column)
-            known = catalog.objects.get((TYPE, "public", name))
+            known = catalog.objects.get((TYPE_SPACE, "public", name))
             session.expect(known is not None, "type", f"{column.name} is of a {name} that is gone")
             if known is None:
                 continue
@@ -225,7 +229,7 @@ def _typed(column: Column, of: UserType) -> Column:
 def _with_type(table: Table, of: UserType) -> Table:
     for at, column in enumerate(table.columns):
         if _type_name(column) == of.name:
-            table = with_definition(table, at, _typed(column, of))
+            table = with_column_definition(table, at, _typed(column, of))
     return table
 
 

@@ -18,8 +18,8 @@ import psycopg
 import pytest
 
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
-from coordinator.core.catalog_references import misfits
-from sql.binder.broken_definitions import unbound
+from coordinator.core.catalog_references import broken_references
+from sql.binder.broken_definitions import find_broken_definitions
 from storage.memory import MemoryObjectStore, MemoryStash
 from tests.session.ddl import conflicting_pairs as resting_pairs
 from tests.session.ddl.definition_clients import BROKEN
@@ -146,5 +146,5 @@ def _refused(connection: "psycopg.Connection[tuple[object, ...]]", texts: Sequen
 
 def _look(stash: MemoryStash, said: Sequence[str]) -> None:
     catalog = VersionedCatalog(decode_changes(asyncio.run(stash.scan(COLLECTION)))).current
-    assert [*misfits(catalog)] == [], said
-    assert [*unbound(catalog)] == [], said
+    assert [*broken_references(catalog)] == [], said
+    assert [*find_broken_definitions(catalog)] == [], said

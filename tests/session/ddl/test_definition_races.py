@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
-from coordinator.server.check import find
+from coordinator.server.check import find_inconsistencies
 from sql.catalog.catalog import Catalog
 from storage.memory import MemoryObjectStore, MemoryStash
 from tests.session.ddl.definition_clients import SETUP, Speaker, problems, run
@@ -71,6 +71,6 @@ def test_a_real_server_outlives_them(tmp_path: Path) -> None:
 async def _checked(stash: MemoryStash, store: MemoryObjectStore) -> Catalog:
     """The catalog, of which `meridian check` finds nothing to say."""
     names = {name.partition("/")[0] for name in await store.list("")}
-    findings, _ = await find(stash, store, names)
+    findings, _ = await find_inconsistencies(stash, store, names)
     assert [found for found in findings if found.severity == "error"] == []
     return VersionedCatalog(decode_changes(await stash.scan(COLLECTION))).current

@@ -26,7 +26,7 @@ from psycopg import AsyncConnection
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
 from coordinator.core.settings import CoreSettings
 from coordinator.execution.context import ExecutionLimits
-from coordinator.server.check import find
+from coordinator.server.check import find_inconsistencies
 from sql.catalog.catalog import Catalog
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import SqlError
@@ -177,7 +177,7 @@ async def _lived(
 async def _state(stash: MemoryStash, store: MemoryObjectStore) -> State:
     """What is found, of which `meridian check` has nothing to say."""
     directories = {name.partition("/")[0] for name in await store.list("")}
-    findings, _ = await find(stash, store, directories)
+    findings, _ = await find_inconsistencies(stash, store, directories)
     assert [found for found in findings if found.severity == "error"] == []
     catalog = VersionedCatalog(decode_changes(await stash.scan(COLLECTION))).current
     rows: dict[str, Sequence[str]] = {}

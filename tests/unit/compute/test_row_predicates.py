@@ -21,7 +21,7 @@ from sql.catalog.catalog import Catalog, Column, Key, Table
 from sql.parser.parse import parse
 from sql.plan.nodes import RelationId
 from sql.plan.read_conditions import ReadCondition, read_conditions
-from sql.statements.bound import Query
+from sql.statements.bound import BoundQuery
 from sql.types.sql_type import DATE, INT8, TEXT, TIMESTAMP, UUID, Value, numeric, varchar
 from storage.batch import DataFile
 from storage.delta.statistics import table_statistics
@@ -66,7 +66,7 @@ def conditions_of(where: str) -> tuple[ReadCondition, ...]:
         type(base)(catalog=CATALOG, search_path=("public",), now=base.now),
         (),
     ).bound
-    assert isinstance(bound, Query)
+    assert isinstance(bound, BoundQuery)
     conditions = read_conditions(bound.plan)[RelationId("shard")]
     assert conditions is not None
     return conditions

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from compute.access.key_predicates import NewKeys, OneKey
+from compute.access.key_predicates import NewKeys, SingleKey
 from compute.access.sorted_keys import ROWS_MIN, SortedKeys, TooManyRows
 from sql.catalog.catalog import Column, Key, Table
 from sql.types.sql_type import DATE, INT4, INT8, TEXT, TIMESTAMP, SqlType
@@ -58,7 +58,7 @@ def test_as_by_comparing(names: tuple[str, ...], shape: str) -> None:
         keys = NewKeys(table, key, wanted)
         assert ordered.among(keys) == keys.among(rows)
     for values in {values for values in keys.values if None not in values}:
-        one, same = OneKey(table, key, values), NewKeys(table, key, _rows_of(table, values))
+        one, same = SingleKey(table, key, values), NewKeys(table, key, _rows_of(table, values))
         found = same.among(rows)
         assert ordered.having(one) == found == SortedKeys(rows, once=True).having(one)
         assert ordered.having(one, ROWS) == found
@@ -67,5 +67,5 @@ def test_as_by_comparing(names: tuple[str, ...], shape: str) -> None:
 
 
 def _rows_of(table: Table, values: tuple[Hashable, ...]) -> pa.Table:
-    one = OneKey(table, table.keys[0], values)
+    one = SingleKey(table, table.keys[0], values)
     return pa.table(list(one.arrays), names=[column.name for column in table.columns])

@@ -59,7 +59,7 @@ from coordinator.core.messages import (
     Views,
 )
 from coordinator.core.settings import CoreSettings
-from coordinator.core.state import Recovered
+from coordinator.core.state import RecoveredState
 from sql.catalog.catalog import Catalog, Table
 from storage.batch import ShardView
 from storage.live_files import FileMap
@@ -88,7 +88,7 @@ class Story:
         self.timestamps: dict[str, Timestamp] = {}
         self.read_at: dict[TransactionId, Timestamp] = {}
         self.commits: dict[str, CommitGroup] = {}
-        recovered = Recovered(
+        recovered = RecoveredState(
             Epoch(1), Timestamp(100_000), Timestamp(0), VersionedCatalog(), shards={}
         )
         self.core = Core(recovered, SETTINGS, lambda table: table_schema(table.columns), self.now)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from coordinator.core.catalog import apply_changes
-from coordinator.core.definition_conflicts import unseen
+from coordinator.core.definition_conflicts import find_definition_conflict
 from coordinator.core.messages import (
     CatalogChange,
     PutComment,
@@ -15,7 +15,7 @@ from coordinator.core.messages import (
     RemoveObject,
     RemoveSchema,
 )
-from sql.catalog.catalog import Catalog, Check, Column, ForeignKey, Key, Table
+from sql.catalog.catalog import Catalog, CheckConstraint, Column, ForeignKey, Key, Table
 from sql.catalog.objects import (
     Comment,
     DomainDefinition,
@@ -44,7 +44,9 @@ OVER_V = ViewDefinition(
 INDEX = IndexDefinition(33, "public", "i", T.oid, ("a",))
 OWNED = SequenceDefinition(34, "public", "q", "state", owner=T.oid, owner_field="a")
 DOMAIN = DomainDefinition(35, "public", "n", checks=(("c", "VALUE <> CAST('x' AS public.e)"),))
-CHECKED = replace(T, oid=36, name="n", checks=(Check("c", "a <> CAST(1 AS public.d)"),), keys=())
+CHECKED = replace(
+    T, oid=36, name="n", checks=(CheckConstraint("c", "a <> CAST(1 AS public.d)"),), keys=()
+)
 REFERRING = replace(
     T, oid=37, name="n", foreign_keys=(ForeignKey("f", (0,), T.oid, (1,)),), keys=()
 )
@@ -82,8 +84,8 @@ def test_whoever_comes_second_is_refused(
 ) -> None:
     makes, changes = changed(made), changed(change)
     words = f"{told} was changed by a concurrent transaction"
-    assert unseen(BOUND, makes, changes) == words
-    assert unseen(BOUND, changes, makes) == words
+    assert find_definition_conflict(BOUND, makes, changes) == words
+    assert find_definition_conflict(BOUND, changes, makes) == words
 
 
 @pytest.mark.parametrize(
@@ -96,8 +98,8 @@ def test_whoever_comes_second_is_refused(
     ],
 )
 def test_who_does_not_meet_is_not_refused(one: CatalogChange, other: CatalogChange) -> None:
-    assert unseen(BOUND, changed(one), changed(other)) is None
-    assert unseen(BOUND, changed(other), changed(one)) is None
+    assert find_definition_conflict(BOUND, changed(one), changed(other)) is None
+    assert find_definition_conflict(BOUND, changed(other), changed(one)) is None
 
 
 def test_what_is_said_is_not_lost_with_a_name() -> None:
@@ -106,14 +108,14 @@ def test_what_is_said_is_not_lost_with_a_name() -> None:
     says = apply_changes(bound, [PutComment(Comment(schema, "said"))], version=3)
     renames = apply_changes(bound, [RemoveSchema("s"), PutSchema("s2")], version=3)
     words = "what something is said about was changed by a concurrent transaction"
-    assert unseen(bound, says, renames) == words
-    assert unseen(bound, renames, says) == words
-    assert unseen(bound, says, changed(PutSchema("s"), PutSchema("s3"))) is None
+    assert find_definition_conflict(bound, says, renames) == words
+    assert find_definition_conflict(bound, renames, says) == words
+    assert find_definition_conflict(bound, says, changed(PutSchema("s"), PutSchema("s3"))) is None
 
 
 def test_what_it_has_made_itself_was_changed_by_nobody_else() -> None:
     own = changed(renamed(E), PutObject(replace(OVER_E, text="SELECT CAST('x' AS public.other)")))
-    assert unseen(BOUND, own, changed(PutTable(PLAIN))) is None
-    assert unseen(BOUND, own, BOUND) is None
+    assert find_definition_conflict(BOUND, own, changed(PutTable(PLAIN))) is None
+    assert find_definition_conflict(BOUND, own, BOUND) is None
     new = [PutSchema("n"), PutComment(Comment(Subject("schema", "n"), "said"))]
-    assert unseen(BOUND, changed(*new), changed(PutTable(PLAIN))) is None
+    assert find_definition_conflict(BOUND, changed(*new), changed(PutTable(PLAIN))) is None

@@ -7,7 +7,7 @@ import pytest
 
 from compute.arrow import table_schema
 from coordinator.core.catalog import (
-    Stale,
+    StaleCatalog,
     VersionedCatalog,
     apply_changes,
     decode_changes,
@@ -24,12 +24,12 @@ from coordinator.core.messages import (
     CommitTransaction,
     ConnectionId,
     Isolation,
-    LookedUp,
     Message,
     PutReadHold,
     PutSchema,
     PutTable,
     PutTimeline,
+    RecordLookUps,
     Refused,
     RefusedReason,
     RemoveReadHold,
@@ -45,8 +45,8 @@ from coordinator.core.messages import (
     TransactionId,
 )
 from coordinator.core.settings import CoreSettings
-from coordinator.core.state import Recovered
-from sql.catalog.catalog import Catalog, LookUp, ReadHold, Table, Timeline
+from coordinator.core.state import RecoveredState
+from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
 from storage.types import Epoch, Timestamp
 from tests.unit.core.validated import COLUMNS, written
 
@@ -122,7 +122,7 @@ def test_what_was_bound_before_another_ddl_is_stale(
     before = after(PutTable(A), PutSchema("s"), PutTimeline(Timeline("used")))
     after(*second, of=before)  # by itself it fits
     between = after(*first, of=before)
-    with pytest.raises(Stale):
+    with pytest.raises(StaleCatalog):
         after(*second, of=between)
 
 
@@ -133,7 +133,7 @@ class Stage:
     """A core with table A, and transactions that are stepped one by one."""
 
     def __init__(self) -> None:
-        recovered = Recovered(Epoch(1), NOW, Timestamp(0), VersionedCatalog(), shards={})
+        recovered = RecoveredState(Epoch(1), NOW, Timestamp(0), VersionedCatalog(), shards={})
         settings = CoreSettings()
         self.core = Core(recovered, settings, lambda table: table_schema(table.columns), NOW)
         self.requests = 0
@@ -180,7 +180,7 @@ class Stage:
         self.step(written(txn, table, {"rows": "1"}))
 
     def look_up(self, txn: TransactionId, schema: str, name: str | None, oid: int | None) -> None:
-        self.step(LookedUp(txn, [LookUp(schema, name, oid)]))
+        self.step(RecordLookUps(txn, [NameDependency(schema, name, oid)]))
 
     def commit(self, txn: TransactionId) -> ReplyValue:
         (reply,) = self.step(CommitTransaction(self.request(), txn))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pyroaring import BitMap64
 
-from coordinator.core.not_null_check import null_in
+from coordinator.core.not_null_check import table_not_null_refusal
 from sql.catalog.catalog import Table
 from storage.batch import DataFile, WriteBatch
 from storage.delta.statistics import table_statistics
@@ -20,13 +20,16 @@ def staged(*values: int | None) -> WriteBatch:
 
 
 def test_null_in_a_staged_file_is_refused() -> None:
-    refused = null_in(TABLE, staged(1, None))
+    refused = table_not_null_refusal(TABLE, staged(1, None))
     assert refused is not None
     assert (refused.sqlstate, refused.table) == ("23502", TABLE)
-    assert null_in(TABLE, staged(1, 2)) is None
+    assert table_not_null_refusal(TABLE, staged(1, 2)) is None
 
 
 def test_null_may_be_a_row_that_the_batch_deletes() -> None:
     batch = replace(staged(1, None), deletes={Source("f"): BitMap64([1])})
-    assert null_in(TABLE, batch) is None
-    assert null_in(TABLE, replace(staged(None, None), deletes=batch.deletes)) is not None
+    assert table_not_null_refusal(TABLE, batch) is None
+    assert (
+        table_not_null_refusal(TABLE, replace(staged(None, None), deletes=batch.deletes))
+        is not None
+    )

@@ -14,13 +14,13 @@ from compute.access.row_predicates import RowPredicate
 from compute.arrow import table_schema
 from coordinator.core.recent_writes import (
     LOG_BYTES_MAX,
-    LOOK_ROWS_MAX,
-    Budget,
-    GoneRows,
-    Interim,
-    InterimLog,
+    TESTED_ROWS_MAX,
+    CommittedWrites,
+    DeletedRowIndex,
+    RowTestBudget,
+    ShardCommitLog,
     Verdict,
-    interim_of,
+    committed_writes,
 )
 from sql.catalog.catalog import Column, Table
 from sql.plan.nodes import RelationId
@@ -95,7 +95,7 @@ def random_row(rng: random.Random, keys: int) -> Row:
 
 def commit(
     rng: random.Random, came: Sequence[Row], went: Sequence[Row], *, forgetful: bool
-) -> Interim:
+) -> CommittedWrites:
     """An entry: inline or staged rows that came; rows that went, some columns of them forgotten."""
     deletes = {Source("@1"): BitMap64(range(len(went)))} if went else {}
     known = KnownRows.of(rows(*went))
@@ -105,8 +105,8 @@ def commit(
     table = rows(*came)
     if forgetful and rng.random() < 0.02:
         file = DataFile(Source("f"), len(came), 1, table_statistics(table))
-        return interim_of(WriteBatch(None, (file,), deletes), old)
-    return interim_of(WriteBatch(table, (), deletes), old)
+        return committed_writes(WriteBatch(None, (file,), deletes), old)
+    return committed_writes(WriteBatch(table, (), deletes), old)
 
 
 @pytest.mark.parametrize("forgetful", [False, True], ids=["all values known", "some forgotten"])
@@ -114,7 +114,7 @@ def commit(
 def test_no_conflict_is_missed_and_few_are_false(seed: int, *, forgetful: bool) -> None:
     rng = random.Random(seed)
     keys = 1_000
-    log = InterimLog(Timestamp(0))
+    log = ShardCommitLog(Timestamp(0))
     history: list[tuple[Timestamp, list[Row]]] = []
     right = false = by_table = spared = 0
     for ts in range(1, 300):
@@ -128,7 +128,7 @@ def test_no_conflict_is_missed_and_few_are_false(seed: int, *, forgetful: bool) 
             log.prune(Timestamp(max(0, ts - 100)))
         question = asked(rng, keys)
         after = Timestamp(max(ts - rng.randrange(1, 40), log.floor))
-        verdict = log.look(predicate(question.where), after, Budget())
+        verdict = log.look(predicate(question.where), after, RowTestBudget())
         truth = any(at > after and any(map(question.holds, rows_then)) for at, rows_then in history)
         if truth:
             assert verdict is not Verdict.CLEAR, f"{question.where} after {after}"
@@ -145,32 +145,32 @@ def test_no_conflict_is_missed_and_few_are_false(seed: int, *, forgetful: bool) 
 
 
 def test_commits_before_the_floor_are_unsure() -> None:
-    log = InterimLog(Timestamp(10))
-    log.append(Timestamp(11), interim_of(WriteBatch(rows((1, None, None, None))), ()))
+    log = ShardCommitLog(Timestamp(10))
+    log.append(Timestamp(11), committed_writes(WriteBatch(rows((1, None, None, None))), ()))
     asked_for = predicate("id = 2")
-    assert log.look(asked_for, Timestamp(9), Budget()) is Verdict.UNSURE
-    assert log.look(asked_for, Timestamp(10), Budget()) is Verdict.CLEAR
+    assert log.look(asked_for, Timestamp(9), RowTestBudget()) is Verdict.UNSURE
+    assert log.look(asked_for, Timestamp(10), RowTestBudget()) is Verdict.CLEAR
     log.prune(Timestamp(11))
-    assert log.look(asked_for, Timestamp(10), Budget()) is Verdict.UNSURE
-    assert log.look(asked_for, Timestamp(11), Budget()) is Verdict.CLEAR
+    assert log.look(asked_for, Timestamp(10), RowTestBudget()) is Verdict.UNSURE
+    assert log.look(asked_for, Timestamp(11), RowTestBudget()) is Verdict.CLEAR
 
 
 def test_memory_is_bounded_by_forgetting() -> None:
-    log = InterimLog(Timestamp(0))
-    wide = interim_of(WriteBatch(rows((1, None, None, "x" * (LOG_BYTES_MAX // 4)))), ())
+    log = ShardCommitLog(Timestamp(0))
+    wide = committed_writes(WriteBatch(rows((1, None, None, "x" * (LOG_BYTES_MAX // 4)))), ())
     for ts in range(1, 20):
         log.append(Timestamp(ts), wide)
         assert log.nbytes <= LOG_BYTES_MAX
-    assert log.look(predicate("id = 2"), Timestamp(1), Budget()) is Verdict.UNSURE
+    assert log.look(predicate("id = 2"), Timestamp(1), RowTestBudget()) is Verdict.UNSURE
 
 
 def test_a_bulk_commit_is_tested_by_its_bounds() -> None:
     many = rows(*((i, i % 7, None, None) for i in range(5_000)))
-    log = InterimLog(Timestamp(0))
-    log.append(Timestamp(1), interim_of(WriteBatch(many), ()))
+    log = ShardCommitLog(Timestamp(0))
+    log.append(Timestamp(1), committed_writes(WriteBatch(many), ()))
 
     def look(where: str) -> Verdict:
-        return log.look(predicate(where), Timestamp(0), Budget())
+        return log.look(predicate(where), Timestamp(0), RowTestBudget())
 
     assert look("id = 70000") is Verdict.CLEAR
     assert look("id between 10 and 20 and k = 9") is Verdict.CLEAR
@@ -180,12 +180,12 @@ def test_a_bulk_commit_is_tested_by_its_bounds() -> None:
 
 
 def test_looking_is_bounded() -> None:
-    log = InterimLog(Timestamp(0))
-    some = interim_of(WriteBatch(rows(*((i, 0, 0, None) for i in range(500)))), ())
-    for ts in range(1, 3 + LOOK_ROWS_MAX // 500):
+    log = ShardCommitLog(Timestamp(0))
+    some = committed_writes(WriteBatch(rows(*((i, 0, 0, None) for i in range(500)))), ())
+    for ts in range(1, 3 + TESTED_ROWS_MAX // 500):
         log.append(Timestamp(ts), some)
-    assert log.look(predicate("v > 5"), Timestamp(0), Budget()) is Verdict.UNSURE
-    assert log.look(predicate("id = 600"), Timestamp(0), Budget()) is Verdict.CLEAR, "by key"
+    assert log.look(predicate("v > 5"), Timestamp(0), RowTestBudget()) is Verdict.UNSURE
+    assert log.look(predicate("id = 600"), Timestamp(0), RowTestBudget()) is Verdict.CLEAR, "by key"
 
 
 # --- rows that are gone --------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def deleted(**sources: Iterable[int]) -> dict[Source, BitMap64]:
 
 def test_a_row_is_gone_under_every_name_it_has_had() -> None:
     state = ShardState(ShardId("t"), SCHEMA, Timestamp(0))
-    gone = GoneRows()
+    gone = DeletedRowIndex()
     state = state.committed(
         Timestamp(1_000), WriteBatch(rows(*((i, 0, 0, None) for i in range(4))))
     )

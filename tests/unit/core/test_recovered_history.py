@@ -20,7 +20,7 @@ from coordinator.core.messages import (
     Views,
 )
 from coordinator.core.settings import CoreSettings
-from coordinator.core.state import Recovered
+from coordinator.core.state import RecoveredState
 from sql.catalog.catalog import Column, Table
 from sql.types.sql_type import INT8
 from storage.batch import WriteBatch
@@ -37,7 +37,9 @@ def test_it_is_readable_from_what_is_left_of_its_log() -> None:
     left = Version(7, Timestamp(90_000), FileMap())
     state = ShardState(shard, SCHEMA, Timestamp(10_000), versions=(left,))
     catalog = VersionedCatalog([(Timestamp(10_000), [PutTable(TABLE)])])
-    recovered = Recovered(Epoch(1), Timestamp(100_000), Timestamp(90_000), catalog, {shard: state})
+    recovered = RecoveredState(
+        Epoch(1), Timestamp(100_000), Timestamp(90_000), catalog, {shard: state}
+    )
     core = Core(recovered, CoreSettings(), lambda _table: SCHEMA, Timestamp(100_000))
     assert isinstance(read_at(core, 1, 90_000), Views)
     refused = read_at(core, 2, 80_000)
@@ -53,7 +55,7 @@ def test_rows_older_than_their_table_are_not_tidied_before_they_are_flushed() ->
     rows = pa.table({"value": [1]}, schema=SCHEMA)
     state = ShardState(shard, SCHEMA, Timestamp(50_000)).committed(oldest, WriteBatch(rows))
     catalog = VersionedCatalog([(Timestamp(50_000), [PutTable(TABLE)])])
-    recovered = Recovered(Epoch(1), Timestamp(100_000), Timestamp(0), catalog, {shard: state})
+    recovered = RecoveredState(Epoch(1), Timestamp(100_000), Timestamp(0), catalog, {shard: state})
     settings = CoreSettings(cut_age_us=1)
     core = Core(recovered, settings, lambda _table: SCHEMA, Timestamp(100_000))
     flush = next(

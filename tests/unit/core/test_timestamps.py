@@ -6,11 +6,11 @@ import pytest
 
 from coordinator.core.messages import Isolation
 from coordinator.core.timestamps import (
+    BoundSide,
     Close,
     InputSince,
     Question,
     Ready,
-    Side,
     TooFar,
     TooOld,
     TooStale,
@@ -46,7 +46,7 @@ def test_a_choice_meets_every_constraint() -> None:
         if isinstance(found.choice, Ready | Close | WaitForClock):
             answered += 1
             for constraint in found.constraints:
-                lower = constraint.side is Side.LOWER
+                lower = constraint.side is BoundSide.LOWER
                 met = (
                     found.choice.ts >= constraint.ts if lower else found.choice.ts <= constraint.ts
                 )

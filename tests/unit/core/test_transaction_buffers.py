@@ -8,7 +8,7 @@ import pytest
 from pyroaring import BitMap64
 
 from coordinator.core.messages import ConnectionId, Isolation, TransactionId
-from coordinator.core.own_writes import Mark, OwnWrites, final_batch, merge_batches
+from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, merge_batches
 from coordinator.core.transactions import OLD_BYTES_MAX, Transaction
 from sql.catalog.catalog import Table
 from storage.batch import DataFile, WriteBatch
@@ -38,7 +38,7 @@ class World:
         self.model = Model()
         self.files: dict[Source, list[int]] = {}
         self.values = 0
-        self.savepoints: list[tuple[Mark, Model]] = []
+        self.savepoints: list[tuple[OwnWritesMark, Model]] = []
 
     def fresh(self, count: int) -> list[int]:
         self.values += count
@@ -140,7 +140,7 @@ def test_many_small_writes_are_few_pieces() -> None:
 def test_a_mark_keeps_no_rows() -> None:
     own = OwnWrites()
     own.add(WriteBatch(pa.table({"a": [1, 2]})))
-    assert own.mark() == Mark(2, (), ())
+    assert own.mark() == OwnWritesMark(2, (), ())
 
 
 def test_batches_of_a_group_are_merged_in_order() -> None:

@@ -14,7 +14,7 @@ from sql.binder.state import BindContext
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Column, ReadHold, Table, Timeline
 from sql.errors import SqlError
 from sql.parser.parse import parse
-from sql.statements.bound import CopyOut, Modify, OutputColumn, Query
+from sql.statements.bound import BoundQuery, CopyOut, Modify, OutputColumn
 from sql.types.sql_type import (
     BOOL,
     BYTEA,
@@ -99,7 +99,7 @@ def described_here(text: str) -> str:
         return f"error {error.sqlstate} {place} {error.message}"
     bound = prepared.bound
     columns: Sequence[OutputColumn] = ()
-    if isinstance(bound, Query | Modify):
+    if isinstance(bound, BoundQuery | Modify):
         columns = bound.columns
     elif isinstance(bound, CopyOut):
         columns = bound.query.columns

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from sql.functions.table import FunctionKind, cast, functions
-from sql.types.sql_type import OIDS, VECTORS
+from sql.functions.table import FunctionKind, find_cast, functions
+from sql.types.sql_type import TYPE_OIDS, VECTOR_TYPE_OIDS
 from tests.support.servers import postgres
 from tests.support.stack import serving
 
@@ -97,8 +97,8 @@ def main() -> None:
         [(version,)] = connection.execute("show server_version").fetchall()
         found = [Found(*row) for row in connection.execute(FUNCTIONS).fetchall()]
         types = connection.execute(TYPES).fetchall()
-        own = [*OIDS, *VECTORS]
-        casts = [row for row in connection.execute(CASTS) if cast(row[1], row[2]) is not None]
+        own = [*TYPE_OIDS, *VECTOR_TYPE_OIDS]
+        casts = [row for row in connection.execute(CASTS) if find_cast(row[1], row[2]) is not None]
         support = connection.execute(SUPPORT, [own]).fetchall()
     names = {oid: name for oid, name, _ in types}
     called = {oid for _, _, _, oid, _, _ in casts}
@@ -118,7 +118,7 @@ def main() -> None:
     }
     lines = [
         *(f"type {oid} {name} {shown}" for oid, name, shown in sorted(types)
-          if oid in used and name not in OIDS),
+          if oid in used and name not in TYPE_OIDS),
         *(f"of {' '.join(row)}" for row in support),
         f"more {' '.join(_more(found, listed))}",
         *(f"cast {' '.join(map(str, row))}" for row in casts),
@@ -160,7 +160,7 @@ def _answers(
     connection: "psycopg.Connection[tuple[object, ...]]", function: Found, args: list[str]
 ) -> bool:
     tried = [STAND_INS.get(arg, arg) for arg in args]
-    if not OIDS.keys() >= {*tried}:
+    if not TYPE_OIDS.keys() >= {*tried}:
         return False
     call = f'"{function.name}"({", ".join(f"null::pg_catalog.{arg}" for arg in tried)})'
     try:

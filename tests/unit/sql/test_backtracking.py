@@ -2,7 +2,7 @@
 
 import pytest
 
-from sql.regex.backtracking import ends_soon
+from sql.regex.backtracking import has_bounded_backtracking
 from sql.regex.parser import parse_regex
 
 
@@ -27,7 +27,7 @@ from sql.regex.parser import parse_regex
     ],
 )
 def test_ends_soon(pattern: str) -> None:
-    assert ends_soon(parse_regex(pattern).node)
+    assert has_bounded_backtracking(parse_regex(pattern).node)
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_ends_soon(pattern: str) -> None:
     ],
 )
 def test_may_not_end(pattern: str) -> None:
-    assert not ends_soon(parse_regex(pattern).node)
+    assert not has_bounded_backtracking(parse_regex(pattern).node)

@@ -13,10 +13,10 @@ from sql.errors import SqlError
 from sql.explain.plan_tree import explain_lines, expression_text
 from sql.parser.parse import parse
 from sql.plan.nodes import Call, Const, Param
-from sql.statements.bound import CopyOut, Explain, ExplainTimestamp, Modify, Query
+from sql.statements.bound import BoundQuery, CopyOut, Explain, ExplainTimestamp, Modify
 from sql.statements.ddl import Redefinition
 from sql.statements.explain_options import ExplainOptions
-from sql.types.sql_type import SqlType, display
+from sql.types.sql_type import SqlType, format_type
 from tests.support.transcript import Command, run_transcript
 from tests.unit.sql.described import TESTDATA, context
 
@@ -27,7 +27,7 @@ def _shown(value: object) -> str:
     match value:
         case SqlType():
             exact = f" as ({value.precision},{value.scale})" if value.name == "numeric" else ""
-            return f"{display(value)}{exact}{' trimmed' if value.trim else ''}"
+            return f"{format_type(value)}{exact}{' trimmed' if value.trim else ''}"
         case Column():
             words = [value.name, _shown(value.type)]
             words += ["not null"] if value.not_null else []
@@ -54,7 +54,7 @@ def _shown(value: object) -> str:
 
 def _told(bound: object) -> list[str]:
     match bound:
-        case Query() | Modify():
+        case BoundQuery() | Modify():
             columns = [f"{column.name} {_shown(column.type)}" for column in bound.columns]
             head = [f"columns: {', '.join(columns)}"] if columns else []
             return [*head, *explain_lines(bound)]
@@ -116,7 +116,7 @@ def test_a_schema_is_searched_in_order() -> None:
     base = replace(context(), catalog=catalog, search_path=("nope", "b", "a"))
     (statement,) = parse("select c from x")
     bound = bind(statement, base, ()).bound
-    assert isinstance(bound, Query)
+    assert isinstance(bound, BoundQuery)
     assert bound.tables == (there,)
     (statement,) = parse("create table y (c int)")
     created = bind(statement, base, ()).bound

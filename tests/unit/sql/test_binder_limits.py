@@ -6,11 +6,11 @@ from sql.binder.bind import bind
 from sql.errors import SqlError
 from sql.parser.nesting_limit import LINKS_MAX, is_too_deep
 from sql.parser.parse import parse
-from sql.statements.bound import Prepared
+from sql.statements.bound import ParameterizedStatement
 from tests.unit.sql.described import context
 
 
-def _bind(text: str) -> Prepared:
+def _bind(text: str) -> ParameterizedStatement:
     (statement,) = parse(text)
     return bind(statement, context(), ())
 

@@ -1,6 +1,6 @@
 """`sql/data/pg_proc.txt` has what the function table has; `postgresql_functions.py` writes it."""
 
-from sql.functions.pg_proc import by_name, procedures
+from sql.functions.pg_proc import procedures, procedures_by_name
 from sql.functions.postgresql_names import postgresql_names
 from sql.functions.table import FunctionKind, all_functions
 
@@ -11,7 +11,7 @@ def test_every_function_of_the_table_is_listed() -> None:
         for row in all_functions()
         if row.kind not in (FunctionKind.CAST, FunctionKind.OPERATOR) and not row.internal
     }
-    missing = names & postgresql_names().functions.keys() - by_name().keys()
+    missing = names & postgresql_names().functions.keys() - procedures_by_name().keys()
     assert not missing, "python -m tests.unit.sql.postgresql_functions"
 
 

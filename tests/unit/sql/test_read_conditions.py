@@ -8,13 +8,13 @@ from pyroaring import BitMap64
 
 from compute.access.row_predicates import RowPredicate
 from compute.arrow import table_schema
-from compute.reference.executor import execute
+from compute.reference.executor import execute_plan
 from sql.binder.bind import bind
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.parser.parse import parse
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.read_conditions import read_conditions
-from sql.statements.bound import Modify, Query
+from sql.statements.bound import BoundQuery, Modify
 from sql.types.sql_type import INT4, INT8, TEXT, Value
 from storage.batch import InlineSlice, ShardView
 from storage.known_rows import KnownRows
@@ -37,7 +37,7 @@ def plan_of(text: str) -> Plan:
     (statement,) = parse(text)
     bound = bind(statement, replace(context(), catalog=Catalog(1, tables=TABLES)), ()).bound
     match bound:
-        case Query():
+        case BoundQuery():
             return bound.plan
         case Modify():
             return bound.source
@@ -138,4 +138,4 @@ def test_rows_that_do_not_match_change_nothing(text: str) -> None:
 
 def _result(plan: Plan, inputs: dict[str, list[Row]]) -> list[Row]:
     views = {RelationId(f"shard_{name}"): _view(name, rows) for name, rows in inputs.items()}
-    return sorted(execute(plan, views), key=repr)
+    return sorted(execute_plan(plan, views), key=repr)

@@ -6,15 +6,21 @@ from itertools import count
 from sql.binder.bind import bind
 from sql.parser.parse import parse
 from sql.plan.nodes import ColumnId, Plan, PlanColumn, Subquery, output_columns
-from sql.plan.renumbering import canonical, free_columns, parts_of, renumbered, same_expression
-from sql.plan.traverse import children, plan_expressions
-from sql.statements.bound import Query
+from sql.plan.renumbering import (
+    canonical_expression,
+    free_columns,
+    is_same_expression,
+    parts_with_columns,
+    with_fresh_ids,
+)
+from sql.plan.traverse import child_expressions, plan_expressions
+from sql.statements.bound import BoundQuery
 from tests.unit.sql.described import context
 
 
 def plan_of(text: str) -> Plan:
     bound = bind(parse(text)[0], context(), []).bound
-    assert isinstance(bound, Query)
+    assert isinstance(bound, BoundQuery)
     return bound.plan
 
 
@@ -25,7 +31,7 @@ def from_10_000() -> Callable[[], ColumnId]:
 
 def made(value: object) -> set[int]:
     own = {int(value.id)} if isinstance(value, PlanColumn) else set[int]()
-    return own.union(*[made(part) for part in parts_of(value)])
+    return own.union(*[made(part) for part in parts_with_columns(value)])
 
 
 def subqueries(plan: Plan) -> list[Subquery]:
@@ -33,7 +39,7 @@ def subqueries(plan: Plan) -> list[Subquery]:
     found: list[Subquery] = []
     while exprs:
         expr = exprs.pop()
-        exprs += children(expr)
+        exprs += child_expressions(expr)
         if isinstance(expr, Subquery):
             found.append(expr)
     return found
@@ -53,7 +59,7 @@ QUERIES = (
 def test_everything_that_a_plan_makes_gets_another_id() -> None:
     for text in QUERIES:
         plan = plan_of(text)
-        fresh, ids = renumbered(plan, from_10_000())
+        fresh, ids = with_fresh_ids(plan, from_10_000())
         assert made(plan).isdisjoint(made(fresh)), text
         assert free_columns(fresh) == free_columns(plan) == set(), text
         columns = zip(output_columns(plan), output_columns(fresh), strict=True)
@@ -66,7 +72,7 @@ def test_what_a_plan_refers_to_outside_stays() -> None:
     (subquery,) = subqueries(plan_of("select (select max(x) from u where y = t.b) from t"))
     outside = free_columns(subquery.plan)
     assert len(outside) == 1
-    fresh, _ = renumbered(subquery.plan, from_10_000())
+    fresh, _ = with_fresh_ids(subquery.plan, from_10_000())
     assert free_columns(fresh) == outside
     assert fresh != subquery.plan
 
@@ -77,10 +83,10 @@ def test_subqueries_of_one_form_are_the_same() -> None:
     )
     left, right = subqueries(plan_of(text))
     assert left != right
-    assert same_expression(left, right)
-    assert canonical(left) == canonical(right)
+    assert is_same_expression(left, right)
+    assert canonical_expression(left) == canonical_expression(right)
     other = (
         "select (select max(x) from u where y = t.b), (select min(x) from u where y = t.b) from t"
     )
     left, right = subqueries(plan_of(other))
-    assert not same_expression(left, right)
+    assert not is_same_expression(left, right)

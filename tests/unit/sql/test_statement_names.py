@@ -4,7 +4,7 @@ import pytest
 from pglast import ast, parse_sql
 from pglast.enums import AlterTableType, ObjectType
 
-from sql.parser.statement_names import action_words, object_words, statement_words
+from sql.parser.statement_names import alter_action_name, object_type_name, statement_name
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,14 @@ from sql.parser.statement_names import action_words, object_words, statement_wor
     ],
 )
 def test_a_statement_is_called_as_it_is_written(text: str, words: str) -> None:
-    assert statement_words(parse_sql(text)[0].stmt) == words
+    assert statement_name(parse_sql(text)[0].stmt) == words
 
 
 def test_no_name_is_the_parsers() -> None:
-    names = [object_words(kind) for kind in ObjectType]
-    names += [action_words(action) for action in AlterTableType]
+    names = [object_type_name(kind) for kind in ObjectType]
+    names += [alter_action_name(action) for action in AlterTableType]
     names += [
-        statement_words(getattr(ast, name)())
+        statement_name(getattr(ast, name)())
         for name in dir(ast)
         if name.endswith("Stmt") and name != "DefineStmt"
     ]

@@ -3,9 +3,8 @@
     actions, in PostgreSQL's order ─▶ the table after ─┬─▶ rewrite: old rows with new values, if any
                                                        └─▶ validations: rows that must not exist
 
-Adding a column without values, dropping and renaming one changes the definition alone. A new column
-with a default, and a column of another type, rewrite all rows, because foreign readers know neither
-our defaults nor our conversions.
+Adding a column without values, dropping or renaming one changes the definition alone. A default of
+a new column, or another type, rewrites all rows: foreign readers know no defaults or conversions.
 
 INVARIANTS
   A1  the table after the statement is bound from exactly the table before it; its version is one
@@ -19,8 +18,13 @@ from typing import Final
 
 from pglast.enums import AlterTableType, ConstrType, DropBehavior
 
-from sql.binder.ddl.alter.column_type import alter_type, recheck_retyped
-from sql.binder.ddl.alter.dependents import children_after, let_go, retyped, take_views
+from sql.binder.ddl.alter.column_type import alter_type, recheck_retyped_columns
+from sql.binder.ddl.alter.dependents import (
+    altered_children,
+    apply_drop,
+    drop_views_reading,
+    foreign_key_revalidations,
+)
 from sql.binder.ddl.alter.identity import (
     add_identity,
     drop_expression,
@@ -29,42 +33,51 @@ from sql.binder.ddl.alter.identity import (
     set_identity,
 )
 from sql.binder.ddl.alter.keys import add_keys, use_index
-from sql.binder.ddl.alter.owned_sequences import drop_sequences_of, follow_columns, parts_of
-from sql.binder.ddl.alter.state import Altering
+from sql.binder.ddl.alter.owned_sequences import (
+    added_column_parts,
+    drop_owned_sequences,
+    sync_owned_sequences,
+)
+from sql.binder.ddl.alter.state import AlterTableState
 from sql.binder.ddl.checks import bind_checks
-from sql.binder.ddl.columns import altered_default, column_of
-from sql.binder.ddl.delta_invariants import with_invariants
-from sql.binder.ddl.domains import column_validations
+from sql.binder.ddl.columns import altered_column_default, bind_column
+from sql.binder.ddl.delta_invariants import with_delta_invariants
+from sql.binder.ddl.domains import domain_validations
 from sql.binder.ddl.foreign_keys import (
-    ForeignNode,
+    ForeignKeyNode,
     bind_foreign_keys,
-    foreign_validation,
-    full_validation,
+    foreign_key_validation,
+    match_full_validations,
 )
 from sql.binder.ddl.generated import with_generated
 from sql.binder.ddl.keys import KEY_KINDS, KeyNode
-from sql.binder.ddl.row_validations import validations
+from sql.binder.ddl.row_validations import row_validations
 from sql.binder.ddl.storage_options import (
-    refuse_clustered,
-    reset_options,
+    refuse_clustering_column,
+    reset_storage_options,
     storage_options,
-    with_options,
+    with_storage_options,
 )
 from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
-from sql.binder.resolve.relations import scan
+from sql.binder.resolve.relations import table_scan
 from sql.binder.state import Binding
-from sql.binder.stored.column_expressions import row_default
-from sql.binder.stored.domain_checks import with_default
-from sql.binder.stored.table_changes import generated_from, index_names, with_column, without_column
+from sql.binder.stored.column_expressions import per_row_default
+from sql.binder.stored.domain_checks import with_domain_default
+from sql.binder.stored.table_changes import (
+    columns_in_index,
+    generated_from,
+    with_added_column,
+    without_column,
+)
 from sql.catalog.catalog import ForeignKey, Key, Table
 from sql.catalog.constraint_names import constraint_names, not_null_name
 from sql.errors import SqlError, not_supported
-from sql.parser.statement_names import action_words
-from sql.parser.syntax import Node, at
+from sql.parser.statement_names import alter_action_name
+from sql.parser.syntax import Node, offset_to_position
 from sql.plan.nodes import ColumnRef, Const, Expr, Plan, PlanColumn, Project
 from sql.statements.bound import AlterTable
-from sql.statements.ddl import Redefinition, cascades
-from sql.types.limits import check_columns
+from sql.statements.ddl import Redefinition, drop_cascade_notices
+from sql.types.limits import check_column_count
 
 _A: Final = AlterTableType
 
@@ -87,15 +100,15 @@ _PASSES: Final = {
 
 def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> AlterTable:
     """All actions of one statement (A1)."""
-    source = scan(binding, table, identity=True)
+    source = table_scan(binding, table, identity=True)
     values: list[Expr] = [ColumnRef(column.id, column.type) for column in source.columns]
-    work = Altering(binding, table, table, source, values)
+    work = AlterTableState(binding, table, table, source, values)
     for command in sorted(commands, key=_pass):
         action = _ACTIONS.get(command.subtype)
         if action is None:
-            raise not_supported(f"ALTER TABLE {action_words(command.subtype)}", None)
+            raise not_supported(f"ALTER TABLE {alter_action_name(command.subtype)}", None)
         action(work, command)
-    recheck_retyped(work)
+    recheck_retyped_columns(work)
     if not work.table.columns:
         raise not_supported("a table without columns", None)
     _add_constraints(work)
@@ -105,25 +118,25 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
         for key, node in zip(bound, work.foreign, strict=True)
     ]
     work.table = replace(work.table, foreign_keys=(*work.table.foreign_keys, *foreign))
-    follow_columns(work)
-    told = with_invariants(binding, work.table)
+    sync_owned_sequences(work)
+    told = with_delta_invariants(binding, work.table)
     after = replace(told, version=table.version + 1)
-    again, beside = retyped(work, after)
+    again, beside = foreign_key_revalidations(work, after)
     by_oid = {parent.oid: parent for parent in (*beside, *parents, after)}
-    rules = validations(binding, after, work.required, work.checks, _new_keys(work))
+    rules = row_validations(binding, after, work.required, work.checks, _new_keys(work))
     looked = tuple(
         found
         for key in foreign
         if key.validated
         for found in (
-            *full_validation(binding, after, key),
-            foreign_validation(binding, after, by_oid[key.table], key),
+            *match_full_validations(binding, after, key),
+            foreign_key_validation(binding, after, by_oid[key.table], key),
         )
     )
     for name in work.domains:
-        work.looked += column_validations(binding, after, work.ordinal(name))
+        work.looked += domain_validations(binding, after, work.ordinal(name))
     return AlterTable(
-        (Redefinition(table, after), *children_after(work)),
+        (Redefinition(table, after), *altered_children(work)),
         notices=tuple(work.notices),
         dropped=tuple(work.dropped),
         objects=tuple(work.changed),
@@ -148,7 +161,7 @@ def _pass(command: Node) -> int:
     return _PASSES.get(command.subtype, 8)
 
 
-def _new_keys(work: Altering) -> Sequence[Key]:
+def _new_keys(work: AlterTableState) -> Sequence[Key]:
     """Keys whose rows were not looked at: new ones, and those of columns with new values."""
     known = {(key.nulls_distinct, _fields(work.before, key)) for key in work.before.keys}
     return [
@@ -162,7 +175,7 @@ def _fields(table: Table, key: Key) -> tuple[str, ...]:
     return tuple(table.columns[ordinal].field for ordinal in key.columns)
 
 
-def _rewrite(work: Altering) -> Plan:
+def _rewrite(work: AlterTableState) -> Plan:
     """source, index, then the columns of the table after."""
     assert work.source.identity is not None, "the table is scanned with its rows' identities"
     new = work.binding.new_column
@@ -175,7 +188,7 @@ def _rewrite(work: Altering) -> Plan:
 # --- columns -----------------------------------------------------------------------------------
 
 
-def _add_column(work: Altering, command: Node) -> None:
+def _add_column(work: AlterTableState, command: Node) -> None:
     node = command.def_
     if any(column.name == node.colname for column in work.table.columns):
         message = f'column "{node.colname}" of relation "{work.table.name}" already exists'
@@ -184,10 +197,10 @@ def _add_column(work: Altering, command: Node) -> None:
         work.notices.append(("42701", f"{message}, skipping", None))
         return
     check_column_name(node.colname)
-    check_columns((work.table.numbers or len(work.table.columns)) + 1)
-    parts = parts_of(work)
-    column = column_of(work.binding, node, parts)
-    work.table = with_column(work.table, column)
+    check_column_count((work.table.numbers or len(work.table.columns)) + 1)
+    parts = added_column_parts(work)
+    column = bind_column(work.binding, node, parts)
+    work.table = with_added_column(work.table, column)
     work.sequences |= parts.sequences
     if column.name in parts.generated:
         try:
@@ -200,7 +213,9 @@ def _add_column(work: Altering, command: Node) -> None:
     makes_own = column.name in parts.sequences or column.name in parts.generated
     ordinal = len(work.table.columns) - 1
     value = (
-        Const(None, column.type) if makes_own else row_default(work.binding, work.table, ordinal)
+        Const(None, column.type)
+        if makes_own
+        else per_row_default(work.binding, work.table, ordinal)
     )
     work.values.append(value)
     filled = ordinal in work.binding.filled.get(work.table.oid, ())
@@ -222,7 +237,7 @@ def check_column_name(name: str) -> None:
         raise SqlError("42701", message)
 
 
-def _drop_column(work: Altering, command: Node) -> None:
+def _drop_column(work: AlterTableState, command: Node) -> None:
     if command.name in SYSTEM_COLUMNS:
         raise SqlError("0A000", f'cannot drop system column "{command.name}"')
     try:
@@ -233,9 +248,9 @@ def _drop_column(work: Altering, command: Node) -> None:
         work.notices.append(("00000", f"{error.message}, skipping", None))
         return
     table = work.table
-    refuse_clustered(table, ordinal, "drop")
-    over = take_views(work, command, command.name)
-    drop_sequences_of(work, table.columns[ordinal], command)
+    refuse_clustering_column(table, ordinal, "drop")
+    over = drop_views_reading(work, command, command.name)
+    drop_owned_sequences(work, table.columns[ordinal], command)
     table = work.table
     depending = generated_from(table, command.name)
     if depending and command.behavior != DropBehavior.DROP_CASCADE:
@@ -253,25 +268,25 @@ def _drop_column(work: Altering, command: Node) -> None:
     gone: list[str] = []
     for column in depending:
         gone.append(f"drop cascades to column {column.name} of table {table.shown}")
-        gone += take_views(work, command, column.name)
-    work.notices += cascades([*gone, *over])
+        gone += drop_views_reading(work, command, column.name)
+    work.notices += drop_cascade_notices([*gone, *over])
     for column in depending:
         _forget_column(work, command, column.name)
     work.dropped += [
         index
         for index in work.binding.context.catalog.indexes(table.oid)
-        if command.name in index_names(index) and index not in work.dropped
+        if command.name in columns_in_index(index) and index not in work.dropped
     ]
     _forget_column(work, command, command.name)
 
 
-def _forget_column(work: Altering, command: Node, name: str) -> None:
+def _forget_column(work: AlterTableState, command: Node, name: str) -> None:
     ordinal = work.ordinal(name)
-    let_go(work, command, without_column(work.table, ordinal), column=True)
+    apply_drop(work, command, without_column(work.table, ordinal), column=True)
     del work.values[ordinal]
 
 
-def _set_default(work: Altering, command: Node) -> None:
+def _set_default(work: AlterTableState, command: Node) -> None:
     column = work.column(command.name)
     if column.identity:
         message = f'column "{column.name}" of relation "{work.table.name}" is an identity column'
@@ -291,19 +306,19 @@ def _set_default(work: Altering, command: Node) -> None:
         raise SqlError("42601", message, hint=hint)
     bare = replace(column, has_default=False, default=None, expression=None, sequence=0)
     if command.def_ is not None:
-        bare = altered_default(work.binding, bare, command.def_)
+        bare = altered_column_default(work.binding, bare, command.def_)
     else:
-        bare = with_default(work.binding, replace(bare, default_of_domain=False))
+        bare = with_domain_default(work.binding, replace(bare, default_of_domain=False))
     work.define(command.name, lambda _: bare)
 
 
-def _set_not_null(work: Altering, command: Node) -> None:
+def _set_not_null(work: AlterTableState, command: Node) -> None:
     if not work.column(command.name).not_null:
         work.define(command.name, lambda column: replace(column, not_null=True))
         work.required.append(command.name)
 
 
-def _name_not_null(work: Altering, name: str, given: str | None) -> None:
+def _name_not_null(work: AlterTableState, name: str, given: str | None) -> None:
     """ADD CONSTRAINT given NOT NULL name."""
     if given is None:
         return
@@ -322,7 +337,7 @@ def _name_not_null(work: Altering, name: str, given: str | None) -> None:
     work.define(name, lambda c: replace(c, not_null_name=given))
 
 
-def _drop_not_null(work: Altering, command: Node) -> None:
+def _drop_not_null(work: AlterTableState, command: Node) -> None:
     ordinal = work.ordinal(command.name)
     if any(key.primary and ordinal in key.columns for key in work.table.keys):
         raise SqlError("42P16", f'column "{command.name}" is in a primary key')
@@ -335,7 +350,7 @@ def _drop_not_null(work: Altering, command: Node) -> None:
 # --- constraints -------------------------------------------------------------------------------
 
 
-def _add_constraint(work: Altering, command: Node) -> None:
+def _add_constraint(work: AlterTableState, command: Node) -> None:
     node = command.def_
     match node.contype:
         case kind if kind in KEY_KINDS and node.indexname:
@@ -347,23 +362,23 @@ def _add_constraint(work: Altering, command: Node) -> None:
         case ConstrType.CONSTR_NOTNULL:
             if node.skip_validation or node.is_no_inherit:
                 what = "NOT VALID" if node.skip_validation else "NO INHERIT"
-                raise not_supported(f"NOT NULL .. {what}", at(node.location))
+                raise not_supported(f"NOT NULL .. {what}", offset_to_position(node.location))
             (name,) = [key.sval for key in node.keys]
             work.ordinal(name)
             _name_not_null(work, name, node.conname)
-            _set_not_null(work, replace_name(command, name))
+            _set_not_null(work, with_column_name(command, name))
         case ConstrType.CONSTR_FOREIGN:
-            work.foreign.append(ForeignNode(node))
+            work.foreign.append(ForeignKeyNode(node))
         case kind:
-            raise not_supported("this constraint", at(node.location))
+            raise not_supported("this constraint", offset_to_position(node.location))
 
 
-def replace_name(command: Node, name: str) -> Node:
+def with_column_name(command: Node, name: str) -> Node:
     """The action, applied to a column of this name."""
     return type(command)(subtype=command.subtype, name=name)
 
 
-def _add_constraints(work: Altering) -> None:
+def _add_constraints(work: AlterTableState) -> None:
     """The constraints of all actions together, as CREATE TABLE has them."""
     for keys in work.keys:
         add_keys(work, keys)
@@ -376,18 +391,18 @@ def _add_constraints(work: Altering) -> None:
     work.checks += [check.name for check in checks if check.validated]
 
 
-def _drop_constraint(work: Altering, command: Node) -> None:
+def _drop_constraint(work: AlterTableState, command: Node) -> None:
     table, name = work.table, command.name
     keys = tuple(key for key in table.keys if key.name != name)
     checks = tuple(check for check in table.checks if check.name != name)
     foreign = tuple(key for key in table.foreign_keys if key.name != name)
     if (keys, checks, foreign) != (table.keys, table.checks, table.foreign_keys):
         after = replace(table, keys=keys, checks=checks, foreign_keys=foreign)
-        let_go(work, command, after, column=False)
+        apply_drop(work, command, after, column=False)
         return
     for column in table.columns:
         if column.not_null and name == not_null_name(table, column):
-            _drop_not_null(work, replace_name(command, column.name))
+            _drop_not_null(work, with_column_name(command, column.name))
             return
     message = f'constraint "{name}" of relation "{table.name}" does not exist'
     if not command.missing_ok:
@@ -395,7 +410,7 @@ def _drop_constraint(work: Altering, command: Node) -> None:
     work.notices.append(("00000", f"{message}, skipping", None))
 
 
-def _alter_constraint(work: Altering, command: Node) -> None:
+def _alter_constraint(work: AlterTableState, command: Node) -> None:
     """ALTER CONSTRAINT: when a foreign key is looked at."""
     table, wanted = work.table, command.def_
     if not any(key.name == wanted.conname for key in table.foreign_keys):
@@ -417,7 +432,7 @@ def _alter_constraint(work: Altering, command: Node) -> None:
     work.table = replace(table, foreign_keys=keys)
 
 
-def _validate(work: Altering, command: Node) -> None:
+def _validate(work: AlterTableState, command: Node) -> None:
     table = work.table
     if any(check.name == command.name for check in table.checks):
         work.checks += [c.name for c in table.checks if c.name == command.name and not c.validated]
@@ -442,11 +457,11 @@ def _validate(work: Altering, command: Node) -> None:
     raise SqlError("42704", message)
 
 
-def _validate_foreign(work: Altering, foreign: ForeignKey) -> None:
+def _validate_foreign(work: AlterTableState, foreign: ForeignKey) -> None:
     parent = work.binding.context.catalog.by_oid(foreign.table)
     assert parent is not None, "a table that is referred to is there"
-    work.looked.append(foreign_validation(work.binding, work.table, parent, foreign))
-    work.looked.extend(full_validation(work.binding, work.table, foreign))
+    work.looked.append(foreign_key_validation(work.binding, work.table, parent, foreign))
+    work.looked.extend(match_full_validations(work.binding, work.table, foreign))
     keys = tuple(
         replace(key, validated=True) if key == foreign else key for key in work.table.foreign_keys
     )
@@ -456,15 +471,15 @@ def _validate_foreign(work: Altering, foreign: ForeignKey) -> None:
 # --- options -----------------------------------------------------------------------------------
 
 
-def _set_options(work: Altering, command: Node) -> None:
-    work.table = with_options(work.table, storage_options(command.def_))
+def _set_options(work: AlterTableState, command: Node) -> None:
+    work.table = with_storage_options(work.table, storage_options(command.def_))
 
 
-def _reset_options(work: Altering, command: Node) -> None:
-    work.table = reset_options(work.table, command.def_)
+def _reset_options(work: AlterTableState, command: Node) -> None:
+    work.table = reset_storage_options(work.table, command.def_)
 
 
-_ACTIONS: Final[dict[AlterTableType, Callable[[Altering, Node], None]]] = {
+_ACTIONS: Final[dict[AlterTableType, Callable[[AlterTableState, Node], None]]] = {
     _A.AT_AddColumn: _add_column,
     _A.AT_DropColumn: _drop_column,
     _A.AT_ColumnDefault: _set_default,

@@ -12,57 +12,70 @@ from enum import Enum, auto
 
 from pglast.enums import DropBehavior
 
-from sql.binder.ddl.alter.state import Altering
+from sql.binder.ddl.alter.state import AlterTableState
 from sql.binder.ddl.foreign_keys import (
-    check_types,
-    foreign_validation,
-    full_validation,
-    losing,
-    lost_notices,
-    told_keys,
-    without_key,
+    check_foreign_key_types,
+    dangling_foreign_keys,
+    dropped_foreign_key_notices,
+    foreign_key_dependency_details,
+    foreign_key_validation,
+    match_full_validations,
+    without_foreign_key,
 )
-from sql.binder.stored.relation_users import still_used, uses_of
-from sql.binder.stored.table_changes import mapped
-from sql.binder.stored.views import can_be_bound, told_views, views_over, views_reading
+from sql.binder.stored.relation_users import dependent_objects_still_exist, stored_uses_of
+from sql.binder.stored.table_changes import with_column_mapping
+from sql.binder.stored.views import (
+    view_can_be_bound,
+    view_dependency_details,
+    views_over,
+    views_reading_column,
+)
 from sql.catalog.catalog import ForeignKey, Table
-from sql.catalog.foreign_keys import children
+from sql.catalog.foreign_keys import referencing_keys
 from sql.catalog.objects import ViewDefinition
 from sql.errors import not_supported
 from sql.parser.syntax import Node
-from sql.statements.ddl import Redefinition, Validation, cascades
+from sql.statements.ddl import Redefinition, Validation, drop_cascade_notices
 from sql.types.sql_type import quoted_name
 
 
-def let_go(work: Altering, command: Node, after: Table, *, column: bool) -> None:
+def apply_drop(work: AlterTableState, command: Node, after: Table, *, column: bool) -> None:
     """Make `after` the current table, which lacks a column or a constraint.
 
     Foreign keys and views that depend on it raise 2BP01, or are dropped with CASCADE.
     """
-    lost = losing(work.binding.context.catalog, after, {**work.children, after.oid: after})
+    lost = dangling_foreign_keys(
+        work.binding.context.catalog, after, {**work.children, after.oid: after}
+    )
     views = [] if column else _ungrouped_views(work, after)
     if (lost or views) and command.behavior != DropBehavior.DROP_CASCADE:
         name, table = command.name, after.shown
         if column:
             column_of = f"column {name} of table {table}"
-            raise still_used([column_of], told_keys(column_of, lost))
+            raise dependent_objects_still_exist(
+                [column_of], foreign_key_dependency_details(column_of, lost)
+            )
         constraint = f"constraint {name} on table {table}"
         told = [
-            *told_keys(f"index {quoted_name(name)}", lost),
+            *foreign_key_dependency_details(f"index {quoted_name(name)}", lost),
             *_told_views(work, views, constraint),
         ]
-        raise still_used([constraint], told)
-    work.notices += cascades([*lost_notices(lost), *take(work, views)])
+        raise dependent_objects_still_exist([constraint], told)
+    work.notices += drop_cascade_notices(
+        [*dropped_foreign_key_notices(lost), *drop_views_cascading(work, views)]
+    )
     for child, key in lost:
         if child.oid == after.oid:
-            after = without_key(after, key)
+            after = without_foreign_key(after, key)
         else:
             left = work.children.get(child.oid, child)
-            work.children[child.oid] = without_key(left, key)
+            work.children[child.oid] = without_foreign_key(left, key)
     work.table = after
 
 
-def retyped(work: Altering, after: Table) -> tuple[list[Validation], list[Table]]:
+def foreign_key_revalidations(
+    work: AlterTableState, after: Table
+) -> tuple[list[Validation], list[Table]]:
     """Validations of the foreign keys over columns whose values change, on either side.
 
     Also the tables other than `after` that they read. Raises 42804 for types that do not compare.
@@ -76,29 +89,29 @@ def retyped(work: Altering, after: Table) -> tuple[list[Validation], list[Table]
         changed = [_change(work, after, number) for number in sorted(numbers)]
         if not any(changed):
             continue
-        check_types(child, parent, foreign.name, foreign.columns, foreign.references)
+        check_foreign_key_types(child, parent, foreign.name, foreign.columns, foreign.references)
         if _Change.VALUES not in changed:
             continue
         beside |= {table.oid: table for table in (child, parent) if table is not after}
         if foreign.validated:
-            looked += full_validation(work.binding, child, foreign)
-            looked.append(foreign_validation(work.binding, child, parent, foreign))
+            looked += match_full_validations(work.binding, child, foreign)
+            looked.append(foreign_key_validation(work.binding, child, parent, foreign))
     return looked, [*beside.values()]
 
 
-def _touching(work: Altering, after: Table) -> Iterator[tuple[Table, ForeignKey]]:
+def _touching(work: AlterTableState, after: Table) -> Iterator[tuple[Table, ForeignKey]]:
     """The foreign keys of a table and those that refer to it, which were there before and still
     are, each with its table.
     """
     kept = {key.name for key in work.before.foreign_keys}
     yield from ((after, key) for key in after.foreign_keys if key.name in kept)
-    for child, foreign in children(work.binding.context.catalog, after.oid):
+    for child, foreign in referencing_keys(work.binding.context.catalog, after.oid):
         now = work.children.get(child.oid, child)
         if child.oid != after.oid and foreign in now.foreign_keys:
             yield now, foreign
 
 
-def _in_catalog(work: Altering, oid: int) -> Table:
+def _in_catalog(work: AlterTableState, oid: int) -> Table:
     found = work.binding.context.catalog.by_oid(oid)
     assert found is not None, "a table that is referred to is there"
     return found
@@ -109,18 +122,18 @@ class _Change(Enum):
     VALUES = auto()
 
 
-def _change(work: Altering, after: Table, number: int) -> _Change | None:
+def _change(work: AlterTableState, after: Table, number: int) -> _Change | None:
     """What has happened to a column."""
     old = work.before.columns[work.before.ordinal_of(number)]
     new = after.columns[after.ordinal_of(number)]
     # A table that has been altered first now calls its fields so.
-    first = mapped(work.before).columns[work.before.ordinal_of(number)]
+    first = with_column_mapping(work.before).columns[work.before.ordinal_of(number)]
     if new.field not in (old.field, first.field):
         return _Change.VALUES
     return None if new.type == old.type else _Change.TYPE
 
 
-def children_after(work: Altering) -> Iterator[Redefinition]:
+def altered_children(work: AlterTableState) -> Iterator[Redefinition]:
     """Other tables, without the foreign keys that CASCADE dropped."""
     for oid, after in work.children.items():
         before = work.binding.context.catalog.by_oid(oid)
@@ -128,22 +141,22 @@ def children_after(work: Altering) -> Iterator[Redefinition]:
         yield Redefinition(before, replace(after, version=before.version + 1))
 
 
-def take_views(work: Altering, command: Node, name: str) -> list[str]:
+def drop_views_reading(work: AlterTableState, command: Node, name: str) -> list[str]:
     """Drop the views that read a dropped column and return their notices; 2BP01 without CASCADE."""
     table = work.table
     number = table.number_of(work.ordinal(name))
     catalog = work.binding.context.catalog
-    reading = views_reading(catalog, table.oid, number)
+    reading = views_reading_column(catalog, table.oid, number)
     views = sorted([v for v in reading if v not in work.dropped], key=lambda view: view.oid)
     if not views:
         return []
     if command.behavior == DropBehavior.DROP_CASCADE:
-        return take(work, views)
+        return drop_views_cascading(work, views)
     column = f"column {name} of table {table.shown}"
-    raise still_used([column], _told_views(work, views, column))
+    raise dependent_objects_still_exist([column], _told_views(work, views, column))
 
 
-def _ungrouped_views(work: Altering, after: Table) -> list[ViewDefinition]:
+def _ungrouped_views(work: AlterTableState, after: Table) -> list[ViewDefinition]:
     """The views whose GROUP BY names a primary key and needs that it is one: those that cannot
     be bound to the table without it.
     """
@@ -161,21 +174,24 @@ def _ungrouped_views(work: Altering, after: Table) -> list[ViewDefinition]:
         for view in views
         if view not in work.dropped
         and any(relation[2] == after.oid for relation in view.relations)
-        and not can_be_bound(fresh, view)
+        and not view_can_be_bound(fresh, view)
     ]
 
 
-def _told_views(work: Altering, views: Sequence[ViewDefinition], rest: str) -> list[str]:
+def _told_views(work: AlterTableState, views: Sequence[ViewDefinition], rest: str) -> list[str]:
     """`view v depends on ..`, each with the views over it, for the detail of 2BP01."""
     catalog = work.binding.context.catalog
     told: list[str] = []
     for view in views:
         over = views_over(catalog, [view.oid])
-        told += [f"view {view.shown} depends on {rest}", *told_views(catalog, over, [view.oid])]
+        told += [
+            f"view {view.shown} depends on {rest}",
+            *view_dependency_details(catalog, over, [view.oid]),
+        ]
     return list(dict.fromkeys(told))
 
 
-def take(work: Altering, views: Sequence[ViewDefinition]) -> list[str]:
+def drop_views_cascading(work: AlterTableState, views: Sequence[ViewDefinition]) -> list[str]:
     """Drop views and the views over them, each after its base; returns the notices."""
     catalog = work.binding.context.catalog
     gone: dict[int, ViewDefinition] = {}
@@ -183,7 +199,7 @@ def take(work: Altering, views: Sequence[ViewDefinition]) -> list[str]:
         for found in (view, *views_over(catalog, [view.oid])):
             if found not in work.dropped:
                 gone.setdefault(found.oid, found)
-    if uses_of(catalog, gone):
+    if stored_uses_of(catalog, gone):
         raise not_supported("DROP .. CASCADE of a view that a default names")
     work.dropped += gone.values()
     return [f"drop cascades to view {view.shown}" for view in gone.values()]

@@ -5,19 +5,19 @@ from dataclasses import replace
 
 from pglast.enums import ConstrType
 
-from sql.binder.ddl.alter.state import Altering
-from sql.binder.ddl.comments import constraint_renamed
-from sql.binder.ddl.foreign_keys import losing
+from sql.binder.ddl.alter.state import AlterTableState
+from sql.binder.ddl.comments import comments_of_renamed_constraint
+from sql.binder.ddl.foreign_keys import dangling_foreign_keys
 from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
-from sql.binder.resolve.catalog_lookup import refuse_taken
+from sql.binder.resolve.catalog_lookup import refuse_taken_name
 from sql.catalog.catalog import Key
 from sql.catalog.constraint_names import constraint_names
 from sql.catalog.objects import IndexDefinition
 from sql.errors import SqlError, not_supported
-from sql.parser.syntax import Node, at
+from sql.parser.syntax import Node, offset_to_position
 
 
-def add_keys(work: Altering, nodes: Sequence[KeyNode]) -> None:
+def add_keys(work: AlterTableState, nodes: Sequence[KeyNode]) -> None:
     """Add the keys of an action.
 
     Unlike in CREATE TABLE, a key that repeats a key of another action is a separate key.
@@ -32,7 +32,7 @@ def add_keys(work: Altering, nodes: Sequence[KeyNode]) -> None:
     work.table = replace(work.table, columns=columns)
 
 
-def _taken_names(work: Altering) -> set[str]:
+def _taken_names(work: AlterTableState) -> set[str]:
     """Of the table's schema, as the actions so far have left it."""
     names = relation_names(work.binding.context.catalog, work.table.schema)
     names -= {key.name for key in work.before.keys}
@@ -41,20 +41,20 @@ def _taken_names(work: Altering) -> set[str]:
     return names | {key.name for key in work.table.keys}
 
 
-def _put(work: Altering, keys: tuple[Key, ...]) -> None:
+def _put(work: AlterTableState, keys: tuple[Key, ...]) -> None:
     ordered = sorted(keys, key=lambda key: not key.primary)
     work.table = replace(work.table, keys=tuple(ordered))
 
 
-def _refuse_second(work: Altering) -> None:
+def _refuse_second(work: AlterTableState) -> None:
     if any(key.primary for key in work.table.keys):
         message = f'multiple primary keys for table "{work.table.name}" are not allowed'
         raise SqlError("42P16", message)
 
 
-def use_index(work: Altering, node: Node) -> None:
+def use_index(work: AlterTableState, node: Node) -> None:
     """ADD CONSTRAINT .. USING INDEX: rows were validated when the index was created."""
-    table, place = work.table, at(node.location)
+    table, place = work.table, offset_to_position(node.location)
     found = _unique_index(work, node.indexname, place)
     name = node.conname or found.name
     primary = node.contype == ConstrType.CONSTR_PRIMARY
@@ -66,16 +66,18 @@ def use_index(work: Altering, node: Node) -> None:
     if name != found.name:
         words = "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index"
         work.notices.append(("00000", f'{words} "{found.name}" to "{name}"', None))
-        refuse_taken(work.binding, table.schema, name)
+        refuse_taken_name(work.binding, table.schema, name)
         if name in constraint_names(table):
             message = f'constraint "{name}" for relation "{table.name}" already exists'
             raise SqlError("42710", message)
-        said = constraint_renamed(work.binding.context.catalog, table, found.name, name)
+        said = comments_of_renamed_constraint(work.binding.context.catalog, table, found.name, name)
         work.comments += said
     made = replace(found, name=name, index=False, primary=primary, orders=())
     made = replace(made, deferrable=bool(node.deferrable), deferred=bool(node.initdeferred))
     _put(work, tuple(made if key is found else key for key in table.keys))
-    if losing(work.binding.context.catalog, work.table, {**work.children, table.oid: work.table}):
+    if dangling_foreign_keys(
+        work.binding.context.catalog, work.table, {**work.children, table.oid: work.table}
+    ):
         raise not_supported("USING INDEX .. DEFERRABLE of what a foreign key rests on", place)
     for ordinal in made.columns if primary else ():
         if not table.columns[ordinal].not_null:
@@ -84,7 +86,7 @@ def use_index(work: Altering, node: Node) -> None:
             work.required.append(column)
 
 
-def _unique_index(work: Altering, name: str, place: int | None) -> Key:
+def _unique_index(work: AlterTableState, name: str, place: int | None) -> Key:
     """The index, if it may become a key."""
     catalog, table = work.binding.context.catalog, work.table
     detail = "Cannot create a primary key or unique constraint using such an index."

@@ -10,18 +10,18 @@ from typing import Final
 
 from pglast.enums import AlterTableType, ObjectType
 
-from sql.binder.ddl.alter.set_schema import missing
+from sql.binder.ddl.alter.set_schema import skip_missing_relation
 from sql.binder.dml.target_relation import writable_columns
-from sql.binder.dml.updatable_views import named_check_option, refuse_checked
-from sql.binder.resolve.catalog_lookup import Relation, kind_of, named
+from sql.binder.dml.updatable_views import parse_check_option, refuse_check_option
+from sql.binder.resolve.catalog_lookup import Relation, find_relation_named, relation_kind
 from sql.binder.state import Binding
-from sql.binder.stored.column_expressions import checked_default, text_of
-from sql.binder.stored.views import view_rows, view_tree
+from sql.binder.stored.column_expressions import checked_default, stored_text_of
+from sql.binder.stored.views import parse_view_query, view_plan
 from sql.catalog.catalog import Column, Table
 from sql.catalog.objects import SequenceDefinition, ViewDefinition
 from sql.errors import SqlError, not_supported
-from sql.parser.statement_names import object_words
-from sql.parser.syntax import Node, at
+from sql.parser.statement_names import object_type_name
+from sql.parser.syntax import Node, offset_to_position
 from sql.statements.bound import AlterTable
 from sql.statements.ddl import ChangeObjects
 
@@ -72,22 +72,22 @@ _PARAMETERS: Final = {
 """Storage parameters that PostgreSQL has, and that are not kept."""
 
 
-def alters_other(binding: Binding, node: Node) -> bool:
+def alters_other_relation(binding: Binding, node: Node) -> bool:
     """Whether an ALTER may name a relation that is not a table."""
     if node.objtype in _KINDS:
         return True
-    found = named(binding, node.relation)
+    found = find_relation_named(binding, node.relation)
     return node.objtype == ObjectType.OBJECT_TABLE and not isinstance(found, Table | None)
 
 
-def alter_other(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
+def alter_other_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """Bind the actions on such a relation."""
     relation = node.relation
-    tag = f"ALTER {object_words(node.objtype)}"
-    found, wanted = named(binding, relation), _KINDS.get(node.objtype)
+    tag = f"ALTER {object_type_name(node.objtype)}"
+    found, wanted = find_relation_named(binding, relation), _KINDS.get(node.objtype)
     if found is None:
-        return missing(binding, node, tag)
-    kind = kind_of(found)
+        return skip_missing_relation(binding, node, tag)
+    kind = relation_kind(found)
     if wanted not in (None, kind):
         article = "an" if wanted == "index" else "a"
         raise SqlError("42809", f'"{relation.relname}" is not {article} {wanted}')
@@ -131,7 +131,7 @@ def _check_options(kind: str, command: Node) -> None:
         name = option.defname
         if name in _PARAMETERS[kind]:
             what = f"the storage parameter {name} of {_PLURALS[kind]}"
-            raise not_supported(what, at(option.location))
+            raise not_supported(what, offset_to_position(option.location))
         if kind != "view" or name != "check_option":
             raise SqlError("22023", f'unrecognized parameter "{name}"')
 
@@ -157,21 +157,21 @@ def _with_default(
     others: Sequence[tuple[int, str]] = [d for d in view.defaults if d[0] != place]
     if node is None:
         return replace(view, defaults=tuple(others))
-    _, columns = view_rows(binding, view)
+    _, columns = view_plan(binding, view)
     try:
         checked_default(binding, Column(name, columns[place].type), node)
     except SqlError as error:
         # PostgreSQL has no text to point into by then.
         error.position = None
         raise
-    made = (*others, (place, text_of(binding, node)))
+    made = (*others, (place, stored_text_of(binding, node)))
     return replace(view, defaults=tuple(sorted(made)))
 
 
 def _check_option(binding: Binding, view: ViewDefinition, command: Node, option: Node) -> str:
     if command.subtype == _A.AT_ResetRelOptions:
         return ""
-    said = named_check_option(option)
+    said = parse_check_option(option)
     writable = writable_columns(binding, view) or ()
-    refuse_checked(view_tree(view.text), has_columns=any(writable))
+    refuse_check_option(parse_view_query(view.text), has_columns=any(writable))
     return said

@@ -12,32 +12,32 @@ from typing import Final
 
 from pglast.enums import DropBehavior
 
-from sql.binder.ddl.alter.dependents import take
-from sql.binder.ddl.alter.state import Altering
-from sql.binder.ddl.columns import Parts
-from sql.binder.ddl.dropped_domains import domains_going
+from sql.binder.ddl.alter.dependents import drop_views_cascading
+from sql.binder.ddl.alter.state import AlterTableState
+from sql.binder.ddl.columns import TableParts
+from sql.binder.ddl.dropped_domains import domains_dropped_with
 from sql.binder.stored.relation_users import (
-    cascaded_uses,
-    told_uses,
-    uses,
-    uses_of,
-    views_without,
+    cascade_notices,
+    default_uses_relation,
+    stored_uses_of,
+    use_dependency_details,
+    views_without_defaults,
     without_default,
     without_defaults,
 )
 from sql.binder.stored.stored_names import named_relations
-from sql.binder.stored.stored_texts import default_of
-from sql.binder.stored.views import told_views, views_over
+from sql.binder.stored.stored_texts import default_text_of
+from sql.binder.stored.views import view_dependency_details, views_over
 from sql.catalog.catalog import Column, Table
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import SqlError
 from sql.parser.syntax import Node
-from sql.statements.ddl import Redefinition, cascades
+from sql.statements.ddl import Redefinition, drop_cascade_notices
 
 _CASCADE: Final = "drop cascades to "
 
 
-def drop_sequences_of(work: Altering, column: Column, command: Node) -> None:
+def drop_owned_sequences(work: AlterTableState, column: Column, command: Node) -> None:
     """Drop the sequences that a column owns.
 
     If others use them, 2BP01; CASCADE drops those uses, too (Q2).
@@ -50,17 +50,23 @@ def drop_sequences_of(work: Altering, column: Column, command: Node) -> None:
     catalog = work.binding.context.catalog
     used = [
         use
-        for use in uses_of(catalog, gone)
+        for use in stored_uses_of(catalog, gone)
         if use.kept.of.oid != work.before.oid and left.isdisjoint(named_relations(use.kept.text))
     ]
     views = [view for view in views_over(catalog, gone) if view not in work.dropped]
-    own = [user for user in work.table.columns if uses(user, gone) and user.field != column.field]
+    own = [
+        user
+        for user in work.table.columns
+        if default_uses_relation(user, gone) and user.field != column.field
+    ]
     if not used and not own and not views:
         return
-    told = [default_of(work.table, user, "").what for user in own]
+    told = [default_text_of(work.table, user, "").what for user in own]
     if command.behavior == DropBehavior.DROP_CASCADE:
-        told += [what.removeprefix(_CASCADE) for what in cascaded_uses(used, views=True)]
-        work.notices += cascades([_CASCADE + what for what in told] + take(work, views))
+        told += [what.removeprefix(_CASCADE) for what in cascade_notices(used, views=True)]
+        work.notices += drop_cascade_notices(
+            [_CASCADE + what for what in told] + drop_views_cascading(work, views)
+        )
         _without_defaults(work, gone)
         for user in own:
             work.define(user.name, without_default)
@@ -71,12 +77,12 @@ def drop_sequences_of(work: Altering, column: Column, command: Node) -> None:
     )
     hint = "Use DROP ... CASCADE to drop the dependent objects too."
     told = [f"{what} depends on sequence {owned[0].shown}" for what in told]
-    along = domains_going(catalog, used).told
-    told += [*told_uses(used, along), *told_views(catalog, views, gone)]
+    along = domains_dropped_with(catalog, used).told
+    told += [*use_dependency_details(used, along), *view_dependency_details(catalog, views, gone)]
     raise SqlError("2BP01", message, detail="\n".join(told), hint=hint)
 
 
-def _without_defaults(work: Altering, gone: Collection[int]) -> None:
+def _without_defaults(work: AlterTableState, gone: Collection[int]) -> None:
     """Other tables, and views, lose the defaults that use these sequences."""
     catalog = work.binding.context.catalog
     tables = {table.oid: table for table in catalog.tables.values()}
@@ -85,20 +91,20 @@ def _without_defaults(work: Altering, gone: Collection[int]) -> None:
         if change.before.oid != work.before.oid:
             work.children[change.before.oid] = change.after
     # A view is made anew from the catalog's by each action: it loses what all of them take.
-    views = views_without(catalog, {thing.oid for thing in work.dropped})
+    views = views_without_defaults(catalog, {thing.oid for thing in work.dropped})
     known_views = {view.oid for view in views}
     others = [thing for thing in work.changed if thing.oid not in known_views]
     work.changed = [*others, *views]
 
 
-def parts_of(work: Altering) -> Parts:
+def added_column_parts(work: AlterTableState) -> TableParts:
     """For a new column: sequence names that earlier actions have taken or freed."""
     freed = [thing.name for thing in work.dropped if isinstance(thing, SequenceDefinition)]
     taken = [*work.sequences.values()]
-    return Parts(work.table.schema, work.table.name, taken=taken, altered=True, freed=freed)
+    return TableParts(work.table.schema, work.table.name, taken=taken, altered=True, freed=freed)
 
 
-def follow_columns(work: Altering) -> None:
+def sync_owned_sequences(work: AlterTableState) -> None:
     """Drop the sequences of dropped columns; the others follow their columns (Q1)."""
     before, after = work.before, work.table
     numbers = {after.number_of(at): column for at, column in enumerate(after.columns)}
@@ -110,12 +116,14 @@ def follow_columns(work: Altering) -> None:
         if column is None:
             work.dropped.append(sequence)
         elif column.field != sequence.owner_field:
-            change(work, replace(latest(work, sequence), owner_field=column.field))
+            change_sequence(
+                work, replace(latest_sequence(work, sequence), owner_field=column.field)
+            )
     gone = {thing.oid for thing in work.dropped}
     work.changed = [thing for thing in work.changed if thing.oid not in gone]
 
 
-def latest(work: Altering, sequence: SequenceDefinition) -> SequenceDefinition:
+def latest_sequence(work: AlterTableState, sequence: SequenceDefinition) -> SequenceDefinition:
     """A sequence as earlier actions have left it."""
     for thing in work.changed:
         if isinstance(thing, SequenceDefinition) and thing.oid == sequence.oid:
@@ -123,7 +131,7 @@ def latest(work: Altering, sequence: SequenceDefinition) -> SequenceDefinition:
     return sequence
 
 
-def change(work: Altering, after: SequenceDefinition) -> None:
+def change_sequence(work: AlterTableState, after: SequenceDefinition) -> None:
     """Replace the definition of a sequence; its version grows by one, however many actions change
     it.
     """
@@ -132,7 +140,7 @@ def change(work: Altering, after: SequenceDefinition) -> None:
     work.changed = [*others, replace(after, version=known.version + 1)]
 
 
-def _owned(work: Altering, column: Column) -> list[SequenceDefinition]:
+def _owned(work: AlterTableState, column: Column) -> list[SequenceDefinition]:
     place = next(
         (at for at, other in enumerate(work.before.columns) if other.field == column.field), None
     )

@@ -10,23 +10,27 @@ from typing import Final
 from pglast.enums import ObjectType
 
 from sql.binder.ddl.alter.actions import check_column_name
-from sql.binder.ddl.alter.set_schema import altered_table, missing, redefined
-from sql.binder.ddl.comments import constraint_renamed
-from sql.binder.ddl.delta_invariants import with_invariants
-from sql.binder.resolve.catalog_lookup import named, refuse_renamed, refuse_taken
+from sql.binder.ddl.alter.set_schema import altered_table, redefined_table, skip_missing_relation
+from sql.binder.ddl.comments import comments_of_renamed_constraint
+from sql.binder.ddl.delta_invariants import with_delta_invariants
+from sql.binder.resolve.catalog_lookup import (
+    find_relation_named,
+    refuse_renamed_type_clash,
+    refuse_taken_name,
+)
 from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
 from sql.binder.state import Binding
-from sql.binder.stored.table_changes import index_with_name, with_name
+from sql.binder.stored.table_changes import index_with_renamed_column, with_renamed_column
 from sql.catalog.catalog import Table
-from sql.catalog.constraint_names import constraint_names, with_not_null_names
+from sql.catalog.constraint_names import constraint_names, with_stored_not_null_names
 from sql.catalog.objects import IndexDefinition, SequenceDefinition, ViewDefinition
 from sql.errors import SqlError, not_supported
-from sql.parser.statement_names import object_words
+from sql.parser.statement_names import object_type_name
 from sql.parser.syntax import Node
 from sql.statements.bound import AlterTable
 from sql.statements.ddl import ChangeObjects, Redefinition
 
-RELATIONS: Final[dict[ObjectType, tuple[str, type]]] = {
+RENAMABLE_RELATIONS: Final[dict[ObjectType, tuple[str, type]]] = {
     ObjectType.OBJECT_TABLE: ("", object),
     ObjectType.OBJECT_INDEX: ("", object),
     ObjectType.OBJECT_VIEW: ("view", ViewDefinition),
@@ -38,19 +42,19 @@ RELATIONS: Final[dict[ObjectType, tuple[str, type]]] = {
 def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE, INDEX, VIEW, SEQUENCE .. RENAME TO."""
     relation, new = node.relation, node.newname
-    tag = f"ALTER {object_words(node.renameType)}"
-    word, kind = RELATIONS[node.renameType]
-    found = named(binding, relation)
+    tag = f"ALTER {object_type_name(node.renameType)}"
+    word, kind = RENAMABLE_RELATIONS[node.renameType]
+    found = find_relation_named(binding, relation)
     if found is None:
-        return missing(binding, node, tag)
+        return skip_missing_relation(binding, node, tag)
     if not isinstance(found, kind):
         raise SqlError("42809", f'"{relation.relname}" is not a {word}')
     schema = found[0].schema if isinstance(found, tuple) else found.schema
-    refuse_taken(binding, schema, new)
+    refuse_taken_name(binding, schema, new)
     if isinstance(found, Table | ViewDefinition):
-        refuse_renamed(binding, schema, new)
+        refuse_renamed_type_clash(binding, schema, new)
     if isinstance(found, Table):
-        return AlterTable((redefined(found, name=new),), tag=tag)
+        return AlterTable((redefined_table(found, name=new),), tag=tag)
     if isinstance(found, tuple):
         table, key = found
         return _constraint_renamed(binding, table, key.name, new, tag)
@@ -59,10 +63,10 @@ def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
 
 def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE and ALTER VIEW .. RENAME COLUMN, of either."""
-    tag = f"ALTER {object_words(node.relationType)}"
+    tag = f"ALTER {object_type_name(node.relationType)}"
     if node.relationType not in (ObjectType.OBJECT_TABLE, ObjectType.OBJECT_VIEW):
         raise not_supported("RENAME COLUMN of this", None)
-    found = named(binding, node.relation)
+    found = find_relation_named(binding, node.relation)
     if isinstance(found, ViewDefinition):
         return _rename_view_column(found, node, tag)
     if isinstance(found, SequenceDefinition | IndexDefinition | tuple):
@@ -82,10 +86,10 @@ def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     check_column_name(new)
     if new in places:
         raise SqlError("42701", f'column "{new}" of relation "{table.name}" already exists')
-    after = with_name(with_not_null_names(table), places[old], new)
-    after = with_invariants(binding, after)
+    after = with_renamed_column(with_stored_not_null_names(table), places[old], new)
+    after = with_delta_invariants(binding, after)
     indexes = [*binding.context.catalog.indexes(table.oid)]
-    renamed = [(index, index_with_name(index, old, new)) for index in indexes]
+    renamed = [(index, index_with_renamed_column(index, old, new)) for index in indexes]
     return AlterTable(
         (Redefinition(table, replace(after, version=table.version + 1)),),
         tag=tag,
@@ -115,7 +119,7 @@ def rename_table_constraint(binding: Binding, node: Node) -> AlterTable:
         message = f'constraint "{old}" for table "{table.name}" does not exist'
         raise SqlError("42704", message)
     if any(key.name == old for key in table.keys):
-        refuse_taken(binding, table.schema, new)
+        refuse_taken_name(binding, table.schema, new)
     elif new in names:
         message = f'constraint "{new}" for relation "{table.name}" already exists'
         raise SqlError("42710", message)
@@ -125,7 +129,7 @@ def rename_table_constraint(binding: Binding, node: Node) -> AlterTable:
 def _constraint_renamed(
     binding: Binding, table: Table, old: str, new: str, tag: str = "ALTER TABLE"
 ) -> AlterTable:
-    named_ = with_not_null_names(table)
+    named_ = with_stored_not_null_names(table)
     after = replace(
         table,
         columns=tuple(
@@ -139,5 +143,5 @@ def _constraint_renamed(
         ),
         version=table.version + 1,
     )
-    said = constraint_renamed(binding.context.catalog, table, old, new)
+    said = comments_of_renamed_constraint(binding.context.catalog, table, old, new)
     return AlterTable((Redefinition(table, after),), tag=tag, comments=said)

@@ -8,9 +8,9 @@ from pglast.enums import ObjectType
 from sql.binder.ddl.user_types import move_type
 from sql.binder.resolve.catalog_lookup import (
     check_database,
-    look_up,
-    named,
-    refuse_renamed,
+    find_relation_named,
+    look_up_table,
+    refuse_renamed_type_clash,
     refuse_system_change,
     relation_exists,
     schema_exists,
@@ -18,13 +18,13 @@ from sql.binder.resolve.catalog_lookup import (
 )
 from sql.binder.state import Binding
 from sql.catalog.catalog import Table
-from sql.catalog.constraint_names import with_not_null_names
+from sql.catalog.constraint_names import with_stored_not_null_names
 from sql.catalog.objects import CatalogObject, IndexDefinition, SequenceDefinition, ViewDefinition
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
-from sql.catalog.temporary import is_temporary
+from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.statement_names import object_words
-from sql.parser.syntax import Node, strings
+from sql.parser.statement_names import object_type_name
+from sql.parser.syntax import Node, string_values
 from sql.statements.bound import AlterTable
 from sql.statements.ddl import ChangeObjects, Redefinition
 
@@ -38,12 +38,12 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE, VIEW, SEQUENCE, TYPE and DOMAIN .. SET SCHEMA."""
     if node.objectType in (ObjectType.OBJECT_TYPE, ObjectType.OBJECT_DOMAIN):
         is_domain = node.objectType == ObjectType.OBJECT_DOMAIN
-        return move_type(binding, strings(node.object), node.newschema, domain=is_domain)
-    what = object_words(node.objectType)
+        return move_type(binding, string_values(node.object), node.newschema, domain=is_domain)
+    what = object_type_name(node.objectType)
     if node.objectType != ObjectType.OBJECT_TABLE and node.objectType not in _KINDS:
         raise not_supported(f"ALTER {what} .. SET SCHEMA", None)
     relation, tag = node.relation, f"ALTER {what}"
-    found = named(binding, relation)
+    found = find_relation_named(binding, relation)
     word, kind = _KINDS.get(node.objectType, ("", object))
     if found is not None and not isinstance(found, kind):
         raise SqlError("42809", f'"{relation.relname}" is not a {word}')
@@ -53,7 +53,7 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
         message = f'cannot change schema of index "{relation.relname}"'
         raise SqlError("42809", message, hint="Change the schema of the table instead.")
     if found is None:
-        return missing(binding, node, tag)
+        return skip_missing_relation(binding, node, tag)
     table = altered_table(binding, node)
     assert table is not None, "what is named is found"
     return _set_schema_of_table(binding, table, node.newschema)
@@ -73,14 +73,14 @@ def _set_schema_of(
         return ChangeObjects(tag)
     _refuse_taken(binding, schema, found.name)
     if isinstance(found, ViewDefinition):
-        refuse_renamed(binding, schema, found.name, where=f' in schema "{schema}"')
-    return ChangeObjects(tag, objects=(moved(found, schema),))
+        refuse_renamed_type_clash(binding, schema, found.name, where=f' in schema "{schema}"')
+    return ChangeObjects(tag, objects=(moved_to_schema(found, schema),))
 
 
 def _check_target(binding: Binding, before: str, schema: str) -> None:
     if schema in SYSTEM_SCHEMAS:
         raise SqlError("42501", f"permission denied for schema {schema}")
-    if is_temporary(schema) or is_temporary(before):
+    if is_temporary_schema(schema) or is_temporary_schema(before):
         message = "cannot move objects into or out of temporary schemas"
         raise SqlError("0A000", message)
     if not schema_exists(binding, schema):
@@ -97,7 +97,7 @@ def _set_schema_of_table(binding: Binding, table: Table, schema: str) -> AlterTa
     if schema == table.schema:
         return AlterTable()
     _refuse_taken(binding, schema, table.name)
-    refuse_renamed(binding, schema, table.name, where=f' in schema "{schema}"')
+    refuse_renamed_type_clash(binding, schema, table.name, where=f' in schema "{schema}"')
     for key in table.keys:
         _refuse_taken(binding, schema, key.name)
     catalog = binding.context.catalog
@@ -105,21 +105,21 @@ def _set_schema_of_table(binding: Binding, table: Table, schema: str) -> AlterTa
     own += (sequence for sequence in catalog.sequences() if sequence.owner == table.oid)
     for thing in own:
         _refuse_taken(binding, schema, thing.name)
-    things = tuple(moved(thing, schema) for thing in own)
-    return AlterTable((redefined(table, schema=schema),), objects=things)
+    things = tuple(moved_to_schema(thing, schema) for thing in own)
+    return AlterTable((redefined_table(table, schema=schema),), objects=things)
 
 
 # --- what is altered ---------------------------------------------------------------------------
 
 
-def missing(binding: Binding, node: Node, tag: str) -> AlterTable:
+def skip_missing_relation(binding: Binding, node: Node, tag: str) -> AlterTable:
     """The no-op result for IF EXISTS. Raises 42P01, 3F000; 42501 for a system relation."""
     table = altered_table(binding, node)
     assert table is None, "what is named is found"
     return AlterTable(missing=node.relation.relname, tag=tag)
 
 
-def moved(thing: CatalogObject, schema: str) -> CatalogObject:
+def moved_to_schema(thing: CatalogObject, schema: str) -> CatalogObject:
     """The object in another schema."""
     return replace(thing, schema=schema, version=thing.version + 1)
 
@@ -128,7 +128,7 @@ def altered_table(binding: Binding, node: Node) -> Table | None:
     """The table that a statement alters; None if it is missing and IF EXISTS is given."""
     relation = node.relation
     check_database(binding, relation, placed=False)
-    table = look_up(binding, relation.relname, schema=relation.schemaname)
+    table = look_up_table(binding, relation.relname, schema=relation.schemaname)
     if table is not None:
         refuse_system_change(table)
         return table
@@ -137,10 +137,12 @@ def altered_table(binding: Binding, node: Node) -> Table | None:
     raise undefined_relation(binding, relation)
 
 
-def redefined(table: Table, *, name: str | None = None, schema: str | None = None) -> Redefinition:
+def redefined_table(
+    table: Table, *, name: str | None = None, schema: str | None = None
+) -> Redefinition:
     """The table under another name or in another schema."""
     after = replace(
-        table if name is None else with_not_null_names(table),
+        table if name is None else with_stored_not_null_names(table),
         name=table.name if name is None else name,
         schema=table.schema if schema is None else schema,
         version=table.version + 1,

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sql.binder.ddl.foreign_keys import ForeignNode
+from sql.binder.ddl.foreign_keys import ForeignKeyNode
 from sql.binder.ddl.keys import KeyNode
 from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
 from sql.binder.state import Binding
-from sql.binder.stored.table_changes import with_definition
+from sql.binder.stored.table_changes import with_column_definition
 from sql.catalog.catalog import Column, Table
 from sql.catalog.objects import CatalogObject, Comment, SequenceDefinition
 from sql.errors import SqlError
@@ -17,7 +17,7 @@ from sql.statements.ddl import Validation
 
 
 @dataclass(slots=True)
-class Altering:
+class AlterTableState:
     """A table being altered: the values of its new columns, and the validations still to do."""
 
     binding: Binding
@@ -34,7 +34,7 @@ class Altering:
     """Columns that now have another type."""
     keys: list[Sequence[KeyNode]] = field(default_factory=list[Sequence[KeyNode]])
     """New keys, by action."""
-    foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
+    foreign: list[ForeignKeyNode] = field(default_factory=list[ForeignKeyNode])
     looked: list[Validation] = field(default_factory=list[Validation])
     new_checks: list[Node] = field(default_factory=list[Node])
     sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
@@ -69,4 +69,4 @@ class Altering:
         """Change a column's properties."""
         ordinal = self.ordinal(name)
         column = change(self.table.columns[ordinal])
-        self.table = with_definition(self.table, ordinal, column)
+        self.table = with_column_definition(self.table, ordinal, column)

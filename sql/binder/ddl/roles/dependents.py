@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sql.binder.state import Binding
-from sql.catalog.acl import mentioned
+from sql.catalog.acl import roles_in_acl
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import CatalogObject, Subject
 from sql.catalog.oids import schema_oid
@@ -17,7 +17,9 @@ DEFAULT_KINDS: Final = {
 }  # fmt: skip
 
 
-def dependents(binding: Binding, roles: Roles, left: Mapping[int, Role], oid: int) -> list[str]:
+def role_dependents(
+    binding: Binding, roles: Roles, left: Mapping[int, Role], oid: int
+) -> list[str]:
     """Lines of DETAIL, in the order of the objects' oids. `left`: the roles that remain."""
     found = [*_of_rights(binding, roles, oid), *_granted(roles, left, oid)]
     return [text for _, text in sorted(found, key=lambda line: line[0])]
@@ -26,7 +28,7 @@ def dependents(binding: Binding, roles: Roles, left: Mapping[int, Role], oid: in
 def _of_rights(binding: Binding, roles: Roles, oid: int) -> Iterator[tuple[tuple[int, int], str]]:
     for subject, said in binding.context.catalog.rights.items():
         place = (_oid(subject), subject.part if isinstance(subject.part, int) else 0)
-        what = described(binding, roles, subject)
+        what = object_description(binding, roles, subject)
         if subject.kind == "default":
             if subject.of == oid and said.acl is not None:
                 yield place, f"owner of {what}"
@@ -35,7 +37,7 @@ def _of_rights(binding: Binding, roles: Roles, oid: int) -> Iterator[tuple[tuple
         owner = said.owner
         if subject.kind == "column":
             owner = binding.context.catalog.rights.get(Subject("relation", subject.of), said).owner
-        if oid in mentioned(said.acl or ()) and oid != owner:
+        if oid in roles_in_acl(said.acl or ()) and oid != owner:
             yield place, f"privileges for {what}"
 
 
@@ -58,7 +60,7 @@ def _oid(subject: Subject) -> int:
             return schema_oid(name) if subject.kind == "schema" else 0
 
 
-def described(binding: Binding, roles: Roles, subject: Subject) -> str:
+def object_description(binding: Binding, roles: Roles, subject: Subject) -> str:
     """An object as PostgreSQL's messages describe it (getObjectDescription)."""
     match subject.kind:
         case "schema":

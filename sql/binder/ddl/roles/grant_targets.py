@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from sql.binder.ddl.comments import found_relation
+from sql.binder.ddl.comments import find_relation
 from sql.binder.resolve.catalog_lookup import check_database
 from sql.binder.state import Binding
-from sql.binder.stored.type_users import found_type
+from sql.binder.stored.type_users import find_type
 from sql.catalog.catalog import Table
 from sql.catalog.objects import (
     CatalogObject,
@@ -14,11 +14,11 @@ from sql.catalog.objects import (
     SequenceDefinition,
     Subject,
 )
-from sql.catalog.ownership import Thing, thing_of
+from sql.catalog.ownership import OwnedObject, owned_object
 from sql.errors import SqlError
 from sql.parser.syntax import Node
-from sql.parser.type_names import is_builtin
-from sql.types.sql_type import OIDS, is_type
+from sql.parser.type_names import is_builtin_type
+from sql.types.sql_type import TYPE_OIDS, is_type
 
 
 def relation_to_grant(binding: Binding, relation: Node, *, sequence: bool) -> Table | CatalogObject:
@@ -26,7 +26,7 @@ def relation_to_grant(binding: Binding, relation: Node, *, sequence: bool) -> Ta
     check_database(binding, relation, placed=False)
     schema, name = relation.schemaname, relation.relname
     names = [name] if schema is None else [schema, name]
-    found = found_relation(binding, names, of_system=not sequence)
+    found = find_relation(binding, names, of_system=not sequence)
     if isinstance(found, tuple | IndexDefinition):
         raise SqlError("42809", f'"{name}" is an index')
     if sequence and not isinstance(found, SequenceDefinition):
@@ -34,13 +34,13 @@ def relation_to_grant(binding: Binding, relation: Node, *, sequence: bool) -> Ta
     return found
 
 
-def type_to_grant(binding: Binding, names: Sequence[str], *, domain: bool = False) -> Thing:
+def type_to_grant(binding: Binding, names: Sequence[str], *, domain: bool = False) -> OwnedObject:
     """The type or domain, built in or user-defined. Raises 42704, 42809."""
     name = names[-1]
-    is_own = is_builtin(name) and is_type(name) and name in OIDS
+    is_own = is_builtin_type(name) and is_type(name) and name in TYPE_OIDS
     if is_own and not domain and (len(names) == 1 or names[0] == "pg_catalog"):
-        return Thing(Subject("type", OIDS[name]), "type", "pg_catalog", name)
-    found = found_type(binding, names)
+        return OwnedObject(Subject("type", TYPE_OIDS[name]), "type", "pg_catalog", name)
+    found = find_type(binding, names)
     if domain and not isinstance(found, DomainDefinition):
         raise SqlError("42809", f'"{name}" is not a domain')
-    return thing_of(found)
+    return owned_object(found)

@@ -6,22 +6,22 @@ from typing import Final
 
 from pglast.enums import DropBehavior
 
-from sql.binder.resolve.role_names import current_role, role_named, role_of, roles_of
+from sql.binder.resolve.role_names import current_role, resolve_role, role_named, roles_of
 from sql.binder.state import Binding
 from sql.catalog.acl import OWNER
 from sql.catalog.roles import Membership, Role, Roles
 from sql.errors import SqlError
-from sql.parser.syntax import Node, at
-from sql.statements.ddl import ChangeRights
+from sql.parser.syntax import Node, offset_to_position
+from sql.statements.ddl import ChangePrivileges
 
 _OPTIONS: Final = ("admin", "inherit", "set")
 
 
-def grant_role(binding: Binding, node: Node) -> ChangeRights:
+def grant_role(binding: Binding, node: Node) -> ChangePrivileges:
     """GRANT role TO role, REVOKE role FROM role."""
     roles = roles_of(binding.context)
     options = _options(node.opt or ())
-    grantor = None if node.grantor is None else role_of(binding, roles, node.grantor)
+    grantor = None if node.grantor is None else resolve_role(binding, roles, node.grantor)
     notices: list[SqlError] = []
     changed: dict[int, Role] = {}
     for granted in node.granted_roles:
@@ -30,7 +30,7 @@ def grant_role(binding: Binding, node: Node) -> ChangeRights:
             raise SqlError("0LP01", message)
         role = role_named(roles, granted.priv_name)
         role = changed.get(role.oid, role)
-        members = [role_of(binding, roles, spec) for spec in node.grantee_roles]
+        members = [resolve_role(binding, roles, spec) for spec in node.grantee_roles]
         by = _grantor(binding, roles, role, grantor)
         if node.is_grant:
             after = with_members(
@@ -47,14 +47,14 @@ def grant_role(binding: Binding, node: Node) -> ChangeRights:
     known = {oid: roles.by_oid(oid) for oid in changed}
     news = [replace(r, version=r.version + 1) for oid, r in changed.items() if r != known[oid]]
     tag = "GRANT ROLE" if node.is_grant else "REVOKE ROLE"
-    return ChangeRights(tag, tuple(news), notices=tuple(notices))
+    return ChangePrivileges(tag, tuple(news), notices=tuple(notices))
 
 
 def _options(nodes: Sequence[Node]) -> dict[str, bool]:
     for option in nodes:
         if option.defname not in _OPTIONS:
             message = f'unrecognized role option "{option.defname}"'
-            raise SqlError("42601", message, at(option.location))
+            raise SqlError("42601", message, offset_to_position(option.location))
     return {option.defname: bool(option.arg.boolval) for option in nodes}
 
 

@@ -6,21 +6,28 @@ from typing import Final
 
 from pglast.enums import AlterTableType, ObjectType
 
-from sql.binder.ddl.comments import found_relation
+from sql.binder.ddl.comments import find_relation
 from sql.binder.ddl.roles.grant_targets import type_to_grant
-from sql.binder.resolve.catalog_lookup import check_database, kind_of, schema_exists
-from sql.binder.resolve.role_names import role_of, roles_of
+from sql.binder.resolve.catalog_lookup import check_database, relation_kind, schema_exists
+from sql.binder.resolve.role_names import resolve_role, roles_of
 from sql.binder.state import Binding
-from sql.binder.stored.type_users import found_domain
-from sql.catalog.acl import OWNER, Rights, mentioned, with_owner, without_role
+from sql.binder.stored.type_users import find_domain
+from sql.catalog.acl import OWNER, ObjectPrivileges, acl_with_owner, acl_without_role, roles_in_acl
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import CatalogObject, SequenceDefinition, Subject
-from sql.catalog.ownership import DATABASE, Thing, all_things, rights_of, schema_thing, thing_of
+from sql.catalog.ownership import (
+    DATABASE_SUBJECT,
+    OwnedObject,
+    object_privileges,
+    owned_object,
+    owned_objects,
+    owned_schema,
+)
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.parser.statement_names import object_words
-from sql.parser.syntax import Node, strings
-from sql.statements.ddl import ChangeRights
+from sql.parser.statement_names import object_type_name
+from sql.parser.syntax import Node, string_values
+from sql.statements.ddl import ChangePrivileges
 
 _WORDS: Final = {
     ObjectType.OBJECT_TABLE: "TABLE",
@@ -37,42 +44,42 @@ def changes_owner(node: Node) -> bool:
     )
 
 
-def alter_relation_owner(binding: Binding, node: Node) -> ChangeRights:
+def alter_relation_owner(binding: Binding, node: Node) -> ChangePrivileges:
     """ALTER TABLE, VIEW, SEQUENCE .. OWNER TO."""
     word, name = _WORDS[node.objtype], node.relation.relname
     tag = f"ALTER {word}"
     check_database(binding, node.relation, placed=False)
     schema = node.relation.schemaname
     try:
-        found = found_relation(binding, [name] if schema is None else [schema, name])
+        found = find_relation(binding, [name] if schema is None else [schema, name])
     except SqlError as error:
         if not node.missing_ok or error.sqlstate not in ("42P01", "3F000"):
             raise
         text = f'relation "{name}" does not exist, skipping'
-        return ChangeRights(tag, notices=(SqlError("00000", text),))
-    kind = kind_of(found)
+        return ChangePrivileges(tag, notices=(SqlError("00000", text),))
+    kind = relation_kind(found)
     if word != "TABLE" and kind != word.lower():
         raise SqlError(
             "42809", f'"{name}" is not {"an" if word == "INDEX" else "a"} {word.lower()}'
         )
-    new = role_of(binding, roles_of(binding.context), node.cmds[-1].newowner).oid
+    new = resolve_role(binding, roles_of(binding.context), node.cmds[-1].newowner).oid
     if isinstance(found, tuple) or kind == "index":
         text = f'cannot change owner of index "{name}"'
         hint = "Change the ownership of the index's table instead."
-        return ChangeRights(tag, notices=(SqlError("42809", text, hint=hint),))
+        return ChangePrivileges(tag, notices=(SqlError("42809", text, hint=hint),))
     if isinstance(found, SequenceDefinition) and found.owner:
         table = binding.context.catalog.by_oid(found.owner)
         assert table is not None, "a sequence goes with its table"
         detail = f'Sequence "{name}" is linked to table "{table.name}".'
         raise SqlError("0A000", f'cannot change owner of sequence "{name}"', detail=detail)
     things = _with_own(binding.context.catalog, found)
-    return ChangeRights(tag, rights=tuple(_owned(binding.context.catalog, things, new)))
+    return ChangePrivileges(tag, rights=tuple(_owned(binding.context.catalog, things, new)))
 
 
-def alter_owner(binding: Binding, node: Node) -> ChangeRights:
-    """ALTER SCHEMA, TYPE, DOMAIN, DATABASE .. OWNER TO."""
+def alter_owner(binding: Binding, node: Node) -> ChangePrivileges:
+    """ALTER SCHEMA, TYPE, DOMAIN, DATABASE_SUBJECT .. OWNER TO."""
     kind = node.objectType
-    word = object_words(kind)
+    word = object_type_name(kind)
     match kind:
         case ObjectType.OBJECT_SCHEMA:
             name = node.object.sval
@@ -80,36 +87,38 @@ def alter_owner(binding: Binding, node: Node) -> ChangeRights:
                 raise SqlError("42501", f"permission denied for schema {name}")
             if not schema_exists(binding, name):
                 raise undefined_schema(name)
-            thing = schema_thing(name)
+            thing = owned_schema(name)
         case ObjectType.OBJECT_DATABASE:
             if node.object.sval != binding.context.database:
                 raise SqlError("3D000", f'database "{node.object.sval}" does not exist')
-            thing = Thing(DATABASE, "database", "", "")
+            thing = OwnedObject(DATABASE_SUBJECT, "database", "", "")
         case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
             is_domain = kind == ObjectType.OBJECT_DOMAIN
-            names = strings(node.object)
+            names = string_values(node.object)
             if is_domain:
-                found_domain(binding, names)
+                find_domain(binding, names)
             thing = type_to_grant(binding, names)
             if thing.schema == "pg_catalog":
                 raise not_supported("another owner of a built-in type")
         case _:
             raise not_supported(f"ALTER {word} .. OWNER TO")
-    new = role_of(binding, roles_of(binding.context), node.newowner).oid
+    new = resolve_role(binding, roles_of(binding.context), node.newowner).oid
     rights = tuple(_owned(binding.context.catalog, [thing], new))
-    return ChangeRights(f"ALTER {word}", rights=rights)
+    return ChangePrivileges(f"ALTER {word}", rights=rights)
 
 
-def _with_own(catalog: Catalog, found: Table | CatalogObject) -> list[Thing]:
+def _with_own(catalog: Catalog, found: Table | CatalogObject) -> list[OwnedObject]:
     """A relation, and the sequences that go with it."""
-    own = [thing_of(one) for one in catalog.sequences() if one.owner == found.oid]
-    return [thing_of(found), *own]
+    own = [owned_object(one) for one in catalog.sequences() if one.owner == found.oid]
+    return [owned_object(found), *own]
 
 
-def _owned(catalog: Catalog, things: list[Thing], new: int) -> Iterator[tuple[Subject, Rights]]:
+def _owned(
+    catalog: Catalog, things: list[OwnedObject], new: int
+) -> Iterator[tuple[Subject, ObjectPrivileges]]:
     """Their rights, and those of their columns, when another owns them."""
     for thing in things:
-        rights = rights_of(catalog, thing)
+        rights = object_privileges(catalog, thing)
         old = rights.owner
         if old == new:
             continue
@@ -119,51 +128,51 @@ def _owned(catalog: Catalog, things: list[Thing], new: int) -> Iterator[tuple[Su
                 yield subject, replace(_moved(said, old, new), owner=OWNER)
 
 
-def _moved(rights: Rights, old: int, new: int) -> Rights:
-    return Rights(new, with_owner(rights.acl, old, new), rights.version + 1)
+def _moved(rights: ObjectPrivileges, old: int, new: int) -> ObjectPrivileges:
+    return ObjectPrivileges(new, acl_with_owner(rights.acl, old, new), rights.version + 1)
 
 
-def reassign_owned(binding: Binding, node: Node) -> ChangeRights:
+def reassign_owned(binding: Binding, node: Node) -> ChangePrivileges:
     """REASSIGN OWNED BY .. TO: change the owner of everything that these roles own."""
     catalog, roles = binding.context.catalog, roles_of(binding.context)
-    olds = [role_of(binding, roles, spec) for spec in node.roles]
-    new = role_of(binding, roles, node.newrole)
+    olds = [resolve_role(binding, roles, spec) for spec in node.roles]
+    new = resolve_role(binding, roles, node.newrole)
     for role in olds:
         if role.oid == OWNER:
             raise _required("reassign ownership of", roles.name(role.oid))
     oids = {role.oid for role in olds}
-    things = [t for t in all_things(catalog) if rights_of(catalog, t).owner in oids]
-    return ChangeRights("REASSIGN OWNED", rights=tuple(_owned(catalog, things, new.oid)))
+    things = [t for t in owned_objects(catalog) if object_privileges(catalog, t).owner in oids]
+    return ChangePrivileges("REASSIGN OWNED", rights=tuple(_owned(catalog, things, new.oid)))
 
 
-def drop_owned(binding: Binding, node: Node) -> ChangeRights:
+def drop_owned(binding: Binding, node: Node) -> ChangePrivileges:
     """DROP OWNED BY: revoke the privileges of these roles. Refused if they own objects."""
     catalog, roles = binding.context.catalog, roles_of(binding.context)
-    dropped = [role_of(binding, roles, spec) for spec in node.roles]
+    dropped = [resolve_role(binding, roles, spec) for spec in node.roles]
     for role in dropped:
         if role.oid == OWNER:
             raise _required("drop", roles.name(role.oid))
     oids = {role.oid for role in dropped}
-    if any(rights_of(catalog, thing).owner in oids for thing in all_things(catalog)):
+    if any(object_privileges(catalog, thing).owner in oids for thing in owned_objects(catalog)):
         hint = "REASSIGN OWNED first, or drop them one by one."
         raise not_supported("DROP OWNED of a role to which something belongs", hint=hint)
-    rights: list[tuple[Subject, Rights]] = []
+    rights: list[tuple[Subject, ObjectPrivileges]] = []
     for subject, said in catalog.rights.items():
         acl = said.acl
-        for oid in oids & mentioned(acl or ()):
+        for oid in oids & roles_in_acl(acl or ()):
             if acl is not None and not (subject.kind == "default" and subject.of == oid):
-                acl = without_role(acl, oid, _owner(catalog, subject, said))
+                acl = acl_without_role(acl, oid, _owner(catalog, subject, said))
         if subject.kind == "default" and subject.of in oids:
             acl = None
         if acl != said.acl:
             rights.append((subject, replace(said, acl=acl, version=said.version + 1)))
-    return ChangeRights("DROP OWNED", rights=tuple(rights))
+    return ChangePrivileges("DROP OWNED", rights=tuple(rights))
 
 
-def _owner(catalog: Catalog, subject: Subject, rights: Rights) -> int:
+def _owner(catalog: Catalog, subject: Subject, rights: ObjectPrivileges) -> int:
     if subject.kind != "column":
         return rights.owner
-    return catalog.rights.get(Subject("relation", subject.of), Rights()).owner
+    return catalog.rights.get(Subject("relation", subject.of), ObjectPrivileges()).owner
 
 
 def _required(what: str, name: str) -> SqlError:

@@ -7,23 +7,23 @@ from typing import Final
 from pglast import ast
 from pglast.enums import RoleStmtType
 
-from sql.binder.ddl.roles.dependents import dependents
+from sql.binder.ddl.roles.dependents import role_dependents
 from sql.binder.ddl.roles.membership import with_members, without_members
 from sql.binder.resolve.role_names import (
     current_role,
+    resolve_role,
     role_named,
-    role_of,
+    role_spec_name,
     roles_of,
-    spec_name,
     undefined_role,
 )
 from sql.binder.state import Binding
 from sql.catalog.acl import OWNER
-from sql.catalog.roles import Role, Roles, is_reserved
+from sql.catalog.roles import Role, Roles, is_reserved_role_name
 from sql.errors import SqlError, not_supported
 from sql.parser.option_values import options_by_name
-from sql.parser.syntax import Node, at, is_a
-from sql.statements.ddl import ChangeRights
+from sql.parser.syntax import Node, is_a, offset_to_position
+from sql.statements.ddl import ChangePrivileges
 from sql.types.datetime.date_input import parse_timestamptz
 
 _FLAGS: Final = {
@@ -36,13 +36,13 @@ _FLAGS: Final = {
     "bypassrls": "bypass_rls",
 }
 _EMPTY: Final = SqlError("00000", "empty string is not a valid password, clearing password")
-UNASKED: Final = SqlError(
+PASSWORD_NOT_CHECKED: Final = SqlError(
     "01000",
     "the password is stored, but nobody is asked for it: the server trusts every connection",
 )
 
 
-def create_role(binding: Binding, node: Node) -> ChangeRights:
+def create_role(binding: Binding, node: Node) -> ChangePrivileges:
     """CREATE ROLE, USER and GROUP."""
     name: str = node.role
     _check_name(name, 'Role names starting with "pg_" are reserved.')
@@ -59,10 +59,10 @@ def create_role(binding: Binding, node: Node) -> ChangeRights:
     above: dict[int, Role] = {}
     new = Roles({**binding.context.catalog.roles, 0: made}, "")
     for spec in _list(options, "addroleto"):
-        group = role_of(binding, roles, spec)
+        group = resolve_role(binding, roles, spec)
         above[group.oid] = with_members(new, above.get(group.oid, group), [made], notices=notices)
     for option, admin in (("rolemembers", False), ("adminmembers", True)):
-        members = [role_of(binding, roles, spec) for spec in _list(options, option)]
+        members = [resolve_role(binding, roles, spec) for spec in _list(options, option)]
         made = with_members(new, made, members, admin=admin or None, notices=notices)
     acting = current_role(binding.context)
     if not acting.superuser:
@@ -71,20 +71,20 @@ def create_role(binding: Binding, node: Node) -> ChangeRights:
             new, made, [acting], admin=True, inherit=False, set_=False, notices=notices
         )
     password, more = _password(options)
-    return ChangeRights(
+    return ChangePrivileges(
         "CREATE ROLE", (made, *map(_next, above.values())), password=password,
         notices=(*notices, *more),
     )  # fmt: skip
 
 
-def alter_role(binding: Binding, node: Node) -> ChangeRights:
+def alter_role(binding: Binding, node: Node) -> ChangePrivileges:
     """ALTER ROLE, USER and GROUP .. with attributes, ADD USER, DROP USER."""
     roles = roles_of(binding.context)
-    _check_name(spec_name(binding, node.role), "Cannot alter reserved roles.")
-    role = role_of(binding, roles, node.role)
+    _check_name(role_spec_name(binding, node.role), "Cannot alter reserved roles.")
+    role = resolve_role(binding, roles, node.role)
     options = options_by_name(node.options or ())
     notices: list[SqlError] = []
-    members = [role_of(binding, roles, spec) for spec in _list(options, "rolemembers")]
+    members = [resolve_role(binding, roles, spec) for spec in _list(options, "rolemembers")]
     altered = _with_options(binding, role, options)
     if members and node.action > 0:
         altered = with_members(roles, altered, members, notices=notices)
@@ -94,16 +94,18 @@ def alter_role(binding: Binding, node: Node) -> ChangeRights:
     if "password" in options and password is None:
         altered = replace(altered, password=None)
     notices += more
-    return ChangeRights("ALTER ROLE", (_next(altered),), password=password, notices=tuple(notices))
+    return ChangePrivileges(
+        "ALTER ROLE", (_next(altered),), password=password, notices=tuple(notices)
+    )
 
 
-def set_for_role(_binding: Binding, node: Node) -> ChangeRights:
+def set_for_role(_binding: Binding, node: Node) -> ChangePrivileges:
     """ALTER ROLE .. SET."""
     what = "SET" if node.setstmt.name else "RESET ALL"
     raise not_supported(f"ALTER ROLE .. {what}")
 
 
-def rename_role(binding: Binding, old: str, new: str) -> ChangeRights:
+def rename_role(binding: Binding, old: str, new: str) -> ChangePrivileges:
     """ALTER ROLE .. RENAME TO."""
     context, roles = binding.context, roles_of(binding.context)
     role = role_named(roles, old)
@@ -117,16 +119,16 @@ def rename_role(binding: Binding, old: str, new: str) -> ChangeRights:
         raise not_supported("renaming the first superuser")
     if roles.named(new) is not None:
         raise SqlError("42710", f'role "{new}" already exists')
-    return ChangeRights("ALTER ROLE", (_next(replace(role, name=new)),))
+    return ChangePrivileges("ALTER ROLE", (_next(replace(role, name=new)),))
 
 
-def drop_role(binding: Binding, node: Node) -> ChangeRights:
+def drop_role(binding: Binding, node: Node) -> ChangePrivileges:
     """DROP ROLE, USER and GROUP."""
     context, roles = binding.context, roles_of(binding.context)
     dropped: dict[int, Role] = {}
     notices: list[SqlError] = []
     for spec in node.roles:
-        name = spec_name(binding, spec)
+        name = role_spec_name(binding, spec)
         if spec.roletype:
             raise SqlError("22023", "cannot use special role specifier in DROP ROLE")
         role = roles.named(name)
@@ -139,18 +141,18 @@ def drop_role(binding: Binding, node: Node) -> ChangeRights:
             raise SqlError("55006", "current user cannot be dropped")
         if name == (context.session_user or context.user):
             raise SqlError("55006", "session user cannot be dropped")
-        if role.oid == OWNER or is_reserved(name):
+        if role.oid == OWNER or is_reserved_role_name(name):
             message = f"cannot drop role {name} because it is required by the database system"
             raise SqlError("2BP01", message)
         dropped[role.oid] = role
     left = _without(binding, dropped)
     for role in dropped.values():
-        needed = dependents(binding, roles, left, role.oid)
+        needed = role_dependents(binding, roles, left, role.oid)
         if needed:
             message = f'role "{role.name}" cannot be dropped because some objects depend on it'
             raise SqlError("2BP01", message, detail="\n".join(needed))
     changed = [role for oid, role in left.items() if role is not binding.context.catalog.roles[oid]]
-    return ChangeRights(
+    return ChangePrivileges(
         "DROP ROLE", tuple(map(_next, changed)), tuple(dropped.values()), notices=tuple(notices)
     )
 
@@ -170,7 +172,7 @@ def _next(role: Role) -> Role:
 
 
 def _check_name(name: str, detail: str) -> None:
-    if is_reserved(name):
+    if is_reserved_role_name(name):
         raise SqlError("42939", f'role name "{name}" is reserved', detail=detail)
 
 
@@ -203,7 +205,7 @@ def _password(
     if option is None or option.arg is None:
         return None, ()
     if not is_a(option.arg, ast.String):
-        raise SqlError("42601", 'syntax error at or near "$1"', at(option.location))
+        raise SqlError("42601", 'syntax error at or near "$1"', offset_to_position(option.location))
     if not option.arg.sval:
         return None, (_EMPTY,)
-    return str(option.arg.sval), (UNASKED,)
+    return str(option.arg.sval), (PASSWORD_NOT_CHECKED,)

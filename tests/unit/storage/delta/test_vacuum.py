@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from coordinator.driver.maintenance_effects import Maintaining
+from coordinator.driver.maintenance_effects import MaintenanceEffects
 from storage.batch import ShardView
 from storage.check import ShardRecord, check_shard
 from storage.delta.layout import checkpoint_path, checksum_path, commit_path, data_path
@@ -228,7 +228,7 @@ def told_damaged(model: VacuumedModel, version: Version) -> list[ShardId]:
     damaged: list[ShardId] = []
     store, stash = model.store, MemoryStash()
     txns = TxnsShard(stash, Epoch(1))
-    upkeep = Maintaining(store, stash, txns, at_once, nobody_else, damaged.append, True)
+    upkeep = MaintenanceEffects(store, stash, txns, at_once, nobody_else, damaged.append, True)
     asyncio.run(upkeep.after_flush({SHARD: version}))
     return damaged
 

@@ -27,7 +27,7 @@ from dataclasses import replace
 from itertools import permutations
 
 from sql.functions.table import function_by_id
-from sql.plan.conditions import all_of
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
     Aggregate,
     Call,
@@ -39,21 +39,26 @@ from sql.plan.nodes import (
     Subquery,
     output_columns,
 )
-from sql.plan.projections import reference
+from sql.plan.projections import column_reference
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import Rewrite, column_ids, inputs, with_queries
-from sql.rewrite.column_ids import IdRange, numbers_of
-from sql.rewrite.failure_analysis import ONLY_VALUE, has_several, is_only_value, plan_may_fail
-from sql.rewrite.guards.hoist_failing_outputs import is_made_outside
-from sql.rewrite.outer_and_subquery_conditions import conditions
+from sql.plan.traverse import Rewrite, column_ids, inputs, rewrite_queries
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
+from sql.rewrite.failure_analysis import (
+    ONLY_VALUE,
+    is_only_value,
+    may_have_several_rows,
+    plan_may_fail,
+)
+from sql.rewrite.guards.hoist_failing_outputs import is_output_hoisted
+from sql.rewrite.outer_and_subquery_conditions import node_conditions
 from sql.rewrite.plan_facts import PlanFacts
 
 
-def with_only_rows(plan: Plan, facts: PlanFacts) -> Plan:
+def aggregate_scalar_subqueries(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such aggregates (L1)."""
     if not facts.has_subquery or not facts.may_fail(by_overflow=False):
         return plan
-    return _plan(plan, numbers_of(IdRange.SCALAR_SUBQUERY_AGGREGATES))
+    return _plan(plan, range_of_column_ids(IdRange.SCALAR_SUBQUERY_AGGREGATES))
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
@@ -61,23 +66,23 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
         made = replace(expr, args=tuple(map(within, expr.args)), plan=_plan(expr.plan, numbers))
         return replace(made, plan=_only_row(made.plan, numbers)) if _by_aggregate(made) else made
 
-    return with_queries(plan, lambda part: _plan(part, numbers), subquery)
+    return rewrite_queries(plan, lambda part: _plan(part, numbers), subquery)
 
 
 def _by_aggregate(expr: Subquery) -> bool:
     outside = free_columns(expr.plan)
-    if not has_several(expr) or not outside:
+    if not may_have_several_rows(expr) or not outside:
         return False
     if not _has_key(expr.plan, outside):
         return True
-    return plan_may_fail(expr.plan, by_overflow=False) and not is_made_outside(expr)
+    return plan_may_fail(expr.plan, by_overflow=False) and not is_output_hoisted(expr)
 
 
 def _has_key(plan: Plan, outside: AbstractSet[ColumnId]) -> bool:
     """Whether a condition says what of a row inside is equal to what of the row outside."""
     if isinstance(plan, SetOp):
         return all(_has_key(side, outside) for side in inputs(plan))
-    return any(_is_key(part, outside) for part in conditions(plan)) or any(
+    return any(_is_key(part, outside) for part in node_conditions(plan)) or any(
         _has_key(below, outside) for below in inputs(plan)
     )
 
@@ -94,12 +99,14 @@ def _is_key(part: Expr, outside: AbstractSet[ColumnId]) -> bool:
 
 def _only_row(plan: Plan, numbers: Iterator[int]) -> GroupBy:
     (column,) = output_columns(plan)
-    call = Aggregate(function_by_id(ONLY_VALUE), (reference(column),), False, None, (), column.type)
+    call = Aggregate(
+        function_by_id(ONLY_VALUE), (column_reference(column),), False, None, (), column.type
+    )
     made = replace(column, id=ColumnId(next(numbers)))
     return GroupBy(plan, (), (), (made,), (call,))
 
 
-def guarded_only_values(plan: Plan, condition: Expr) -> Plan:
+def with_guarded_only_value(plan: Plan, condition: Expr) -> Plan:
     """The node, which does not fail for several rows where the condition is not true (L2)."""
     if not isinstance(plan, GroupBy):
         return plan
@@ -110,4 +117,4 @@ def _guarded(call: Aggregate, condition: Expr) -> Aggregate:
     if not is_only_value(call):
         return call
     before = () if call.filter is None else (call.filter,)
-    return replace(call, filter=all_of((*before, condition)))
+    return replace(call, filter=conjunction((*before, condition)))

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sql.plan.conditions import all_of, asked_behind, flat, rows_where
+from sql.plan.conditions import conjunction, filter_plan, flatten_conjuncts, guarded_operands
 from sql.plan.nodes import (
     Call,
     ColumnId,
@@ -45,29 +45,32 @@ from sql.plan.nodes import (
     SubqueryKind,
     output_columns,
 )
-from sql.plan.projections import beside, only, reference
+from sql.plan.projections import append_columns, column_reference, project_columns
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import (
-    children,
+    child_expressions,
     column_ids,
     has_subquery,
     inputs,
     is_volatile_anywhere,
     is_volatile_plan,
     plan_expressions,
+    rewrite_children,
+    rewrite_queries,
     scans,
     subqueries,
-    with_children,
-    with_queries,
 )
-from sql.rewrite.column_ids import IdRange, numbers_of
-from sql.rewrite.failure_analysis import may_fail_anywhere
+from sql.rewrite.column_ids import IdRange, range_of_column_ids
+from sql.rewrite.failure_analysis import subquery_may_fail
 from sql.rewrite.guard_expressions import may_fail
 from sql.rewrite.guards.guard_branch_subqueries import guarded_subquery
-from sql.rewrite.guards.hoist_failing_outputs import chooses
+from sql.rewrite.guards.hoist_failing_outputs import depends_on_row_choice
 from sql.rewrite.plan_facts import PlanFacts
-from sql.rewrite.subqueries.existence_probes import first_pair, first_row
-from sql.rewrite.subqueries.outer_join_by_row_number import met, renumbered_query
+from sql.rewrite.subqueries.existence_probes import existence_probe, pair_existence_probe
+from sql.rewrite.subqueries.outer_join_by_row_number import (
+    left_join_by_row_number,
+    renumbered_query,
+)
 from sql.types.sql_type import BOOL
 
 _SCANS_MAX: Final = 12
@@ -77,20 +80,22 @@ _OUTER: Final = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
 _IN: Final = (SubqueryKind.IN, SubqueryKind.NOT_IN)
 
 
-def with_joined_subqueries(plan: Plan, facts: PlanFacts, *, only_failing: bool) -> Plan:
+def move_join_condition_subqueries(plan: Plan, facts: PlanFacts, *, only_failing: bool) -> Plan:
     """The plan with such subqueries outside of ON. `only_failing`: as DuckDB needs it (O6)."""
     if not facts.has_subquery:
         return plan
-    return _plan(plan, numbers_of(IdRange.JOIN_CONDITION_SUBQUERIES), only_failing=only_failing)
+    return _plan(
+        plan, range_of_column_ids(IdRange.JOIN_CONDITION_SUBQUERIES), only_failing=only_failing
+    )
 
 
-def stays_in_condition(expr: Subquery) -> bool:
+def is_uncorrelated_value(expr: Subquery) -> bool:
     """Whether it is an uncorrelated subquery that is a value (O4)."""
     return expr.kind not in _IN and not free_columns(expr.plan)
 
 
 def _plan(plan: Plan, numbers: Iterator[int], *, only_failing: bool) -> Plan:
-    made = with_queries(plan, lambda part: _plan(part, numbers, only_failing=only_failing))
+    made = rewrite_queries(plan, lambda part: _plan(part, numbers, only_failing=only_failing))
     if not isinstance(made, Join) or made.condition is None or not has_subquery(made.condition):
         return made
     if made.kind not in (JoinKind.INNER, *_OUTER) or is_volatile_anywhere(made.condition):
@@ -99,10 +104,10 @@ def _plan(plan: Plan, numbers: Iterator[int], *, only_failing: bool) -> Plan:
         return made
     if made.kind is JoinKind.INNER:
         rows = replace(made, kind=JoinKind.CROSS, condition=None)
-        return rows_where(rows, flat(made.condition))
+        return filter_plan(rows, flatten_conjuncts(made.condition))
     if made.lateral:
         return made
-    below, parts = _at_padded_side(made, flat(made.condition), numbers)
+    below, parts = _at_padded_side(made, flatten_conjuncts(made.condition), numbers)
     return _over_pairs(below, parts, numbers, same=_is_same_each_time(plan)) or made
 
 
@@ -121,11 +126,11 @@ def _at_padded_side(
         return join, parts
     rows = padded
     if any(map(_fails, own)) and not is_volatile_plan(kept):
-        some = renumbered_query(first_row(kept), numbers)
+        some = renumbered_query(existence_probe(kept), numbers)
         rows = Join(JoinKind.CROSS, padded, some, None)
     moved = {*map(id, own)}
     rest = [part for part in parts if id(part) not in moved]
-    return _with_sides(join, kept, rows_where(rows, own)), rest
+    return _with_sides(join, kept, filter_plan(rows, own)), rest
 
 
 def _sides(join: Join) -> tuple[Plan, Plan]:
@@ -147,7 +152,7 @@ def _is_of(expr: Expr, plan: Plan) -> bool:
 def _fails(expr: Expr) -> bool:
     """Whether it may fail but by overflow, in a subquery or beside it."""
     return may_fail(expr, by_overflow=False) or any(
-        may_fail_anywhere(inner, by_overflow=False) for inner in subqueries(expr)
+        subquery_may_fail(inner, by_overflow=False) for inner in subqueries(expr)
     )
 
 
@@ -168,14 +173,14 @@ def _over_pairs(
     plain = [columns.moved(_as_existence(part)) for part in asked if id(part) not in done]
     kept, padded = _sides(columns.joined())
     if not late:
-        condition = all_of(plain) if plain else Const(True, BOOL)
+        condition = conjunction(plain) if plain else Const(True, BOOL)
         made: Plan = replace(_with_sides(join, kept, padded), condition=condition)
     else:
         fails = any(map(_fails, late))
         if join.kind is JoinKind.FULL or (fails and not (same and _is_read_twice(kept, padded))):
             return None
-        made = met(kept, padded, plain, late, numbers, fails=fails)
-    return only(made, output_columns(join))
+        made = left_join_by_row_number(kept, padded, plain, late, numbers, fails=fails)
+    return project_columns(made, output_columns(join))
 
 
 def _is_read_twice(*sides: Plan) -> bool:
@@ -189,7 +194,7 @@ def _is_same_each_time(plan: Plan) -> bool:
     """Whether it has the same rows whenever it is read. What a WITH query has is not known here:
     Spark computes it anew for each of its readers.
     """
-    if chooses(plan) or isinstance(plan, CteScan):
+    if depends_on_row_choice(plan) or isinstance(plan, CteScan):
         return False
     asked = [inner.plan for expr in plan_expressions(plan) for inner in subqueries(expr)]
     return all(map(_is_same_each_time, (*inputs(plan), *asked)))
@@ -219,7 +224,7 @@ def _guarded(expr: Expr, join: Join, before: Sequence[Expr], numbers: Iterator[i
     """The expression with subqueries over no row run only if a pair asks for them."""
     if not has_subquery(expr):
         return expr
-    found = asked_behind(expr)
+    found = guarded_operands(expr)
     if found:
         steps = iter(
             [
@@ -227,14 +232,14 @@ def _guarded(expr: Expr, join: Join, before: Sequence[Expr], numbers: Iterator[i
                 for part, under in found
             ]
         )
-        return with_children(expr, lambda _: next(steps))
+        return rewrite_children(expr, lambda _: next(steps))
     if not isinstance(expr, Subquery):
-        return with_children(expr, lambda part: _guarded(part, join, before, numbers))
+        return rewrite_children(expr, lambda part: _guarded(part, join, before, numbers))
     args = tuple([_guarded(arg, join, before, numbers) for arg in expr.args])
     made = replace(expr, args=args)
-    if free_columns(expr.plan) or not may_fail_anywhere(expr, by_overflow=False):
+    if free_columns(expr.plan) or not subquery_may_fail(expr, by_overflow=False):
         return made
-    row = renumbered_query(first_pair(join, before), numbers)
+    row = renumbered_query(pair_existence_probe(join, before), numbers)
     return guarded_subquery(made, Subquery(SubqueryKind.EXISTS, row, (), BOOL))
 
 
@@ -247,7 +252,7 @@ def _outermost(expr: Expr) -> Iterator[Subquery]:
     if isinstance(expr, Subquery):
         yield expr
         return
-    for part in children(expr):
+    for part in child_expressions(expr):
         yield from _outermost(part)
 
 
@@ -256,10 +261,10 @@ def _as_existence(part: Expr) -> Expr:
     if not isinstance(part, Subquery) or part.kind is not SubqueryKind.IN:
         return part
     found = [
-        InList(arg, (reference(column),), negated=False, type=BOOL)
+        InList(arg, (column_reference(column),), negated=False, type=BOOL)
         for arg, column in zip(part.args, output_columns(part.plan), strict=True)
     ]
-    query = Project(rows_where(part.plan, found), (), ())
+    query = Project(filter_plan(part.plan, found), (), ())
     return Subquery(SubqueryKind.EXISTS, query, (), BOOL)
 
 
@@ -280,7 +285,7 @@ class _Columns:
         return all(self._takes(inner, key=key) for inner in _outermost(part))
 
     def _takes(self, expr: Subquery, *, key: bool) -> bool:
-        if stays_in_condition(expr):
+        if is_uncorrelated_value(expr):
             return True
         if _is_of(expr, self.join.left) and _is_of(expr, self.join.right):
             return False
@@ -291,13 +296,13 @@ class _Columns:
     def moved(self, expr: Expr) -> Expr:
         """The expression with subqueries as columns of their sides."""
         if not isinstance(expr, Subquery):
-            return with_children(expr, self.moved) if has_subquery(expr) else expr
-        if stays_in_condition(expr):
+            return rewrite_children(expr, self.moved) if has_subquery(expr) else expr
+        if is_uncorrelated_value(expr):
             return expr
         column = PlanColumn(ColumnId(next(self.numbers)), "asked", expr.type)
         side = self.left if _is_of(expr, self.join.left) else self.right
         side[column] = expr
-        return reference(column)
+        return column_reference(column)
 
     def joined(self) -> Join:
         """The join with these columns."""
@@ -306,4 +311,4 @@ class _Columns:
 
 
 def _extended(plan: Plan, more: dict[PlanColumn, Expr]) -> Plan:
-    return beside(plan, more) if more else plan
+    return append_columns(plan, more) if more else plan

@@ -26,8 +26,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sql.emit.spark.types import HINT, bound
-from sql.emit.state import OutsideFunction, Scope
+from sql.emit.spark.types import HINT, bind_variable
+from sql.emit.state import Scope, WorkerFunction
 from sql.errors import SqlError
 from sql.functions.table import function_by_id
 from sql.plan.nodes import (
@@ -42,22 +42,22 @@ from sql.plan.nodes import (
     Subquery,
 )
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import is_volatile_expression, with_children
+from sql.plan.traverse import is_volatile_expression, rewrite_children
 from sql.types.sql_type import BYTEA, SqlType
 
 NOT_SUPPORTED: Final = "0A000"
 _NO_FIELDS: Final = ("'x0', true",)
 
 
-class Refused(SqlError):
+class NotComputable(SqlError):
     """0A000 for good: neither the workers nor a larger expression can compute it."""
 
 
-class OwnSubquery(Refused):
+class UncorrelatedSubqueryRefused(NotComputable):
     """0A000, unless uncorrelated subqueries become columns (`hoist_uncorrelated_values.py`)."""
 
 
-class Inputs:
+class FunctionInputs:
     """The columns of a function. They are told apart by their repr: 0.0 and -0.0 are equal."""
 
     def __init__(self) -> None:
@@ -78,19 +78,19 @@ class Inputs:
         return tuple([part.type for part in self.parts])
 
 
-def or_outside(expr: Expr, scope: Scope, native: Callable[[Expr, Scope], str]) -> str:
+def native_or_in_worker(expr: Expr, scope: Scope, native: Callable[[Expr, Scope], str]) -> str:
     """Spark's own text of an expression, or a call of a worker's function that computes it."""
     statement = scope.statement
     depth, known = statement.depth, len(statement.functions)
     try:
         return native(expr, scope)
-    except Refused:
+    except NotComputable:
         raise
     except SqlError as error:
         if error.sqlstate != NOT_SUPPORTED or scope.in_lambda:
             raise
         if _is_input(expr):
-            raise Refused(NOT_SUPPORTED, error.message, hint=error.hint) from error
+            raise NotComputable(NOT_SUPPORTED, error.message, hint=error.hint) from error
         # What the attempt has left behind.
         statement.depth = depth
         while len(statement.functions) > known:
@@ -103,34 +103,36 @@ def _is_input(expr: Expr) -> bool:
 
 
 def _outside(expr: Expr, scope: Scope) -> str:
-    inputs = Inputs()
+    inputs = FunctionInputs()
 
     def within(part: Expr) -> Expr:
         if isinstance(part, Param):
-            return written(part, scope)
+            return parameter_constant(part, scope)
         if isinstance(part, ColumnRef | Subquery):
             return inputs.column(part)
-        return with_children(part, within)
+        return rewrite_children(part, within)
 
     function = within(expr)
     if any(isinstance(part, Subquery) and not free_columns(part.plan) for part in inputs.parts):
         # Spark merges the equal ones into a plan that it cannot compare where functions run.
         what = "a subquery of its own in a function that Spark lacks,"
-        raise OwnSubquery(NOT_SUPPORTED, f"{what} on the spark engine is not supported", hint=HINT)
+        raise UncorrelatedSubqueryRefused(
+            NOT_SUPPORTED, f"{what} on the spark engine is not supported", hint=HINT
+        )
     inside = replace(scope, filtering=False)
     texts = [inside.emit(part) for part in inputs.parts]
     once = is_volatile_expression(expr)
-    return _called(OutsideFunction(function, inputs.types), texts, scope, once=once)
+    return _called(WorkerFunction(function, inputs.types), texts, scope, once=once)
 
 
-def written(param: Param, scope: Scope) -> Const:
+def parameter_constant(param: Param, scope: Scope) -> Const:
     """The parameter's value as a constant, which is part of the text."""
     known = scope.statement.known(param)
     assert known is not None, "a parameter has a value"
     return Const(known[0], param.type)
 
 
-def _called(function: OutsideFunction, args: Sequence[str], scope: Scope, *, once: bool) -> str:
+def _called(function: WorkerFunction, args: Sequence[str], scope: Scope, *, once: bool) -> str:
     """The value of a function over these texts, or its error (O2, O3)."""
     # Spark has no functions without arguments.
     text = f"{scope.statement.function(function)}({', '.join(args) or 'true'})"
@@ -138,21 +140,21 @@ def _called(function: OutsideFunction, args: Sequence[str], scope: Scope, *, onc
         return f"(case when {text}.e is null then {text}.v else raise_error({text}.e) end)"
     answer = scope.variable()
     value = f"case when {answer}.e is null then {answer}.v else raise_error({answer}.e) end"
-    return bound(answer, text, value)
+    return bind_variable(answer, text, value)
 
 
-def sort_key(arg: Expr) -> Call:
+def jsonb_sort_key_call(arg: Expr) -> Call:
     """A jsonb as bytes that compare as it does."""
     return Call(function_by_id("sort_key(jsonb)"), (arg,), BYTEA)
 
 
-def aggregated(call: Aggregate, scope: Scope, over: str = "") -> str:
+def aggregate_in_worker(call: Aggregate, scope: Scope, over: str = "") -> str:
     """The aggregate over a list of all rows: the evaluator handles NULLs, DISTINCT and order."""
-    inputs = Inputs()
+    inputs = FunctionInputs()
 
     def column(part: Expr) -> Expr:
         if isinstance(part, Param):
-            return written(part, scope)
+            return parameter_constant(part, scope)
         if isinstance(part, Const):
             return part
         return inputs.column(part)
@@ -165,7 +167,7 @@ def aggregated(call: Aggregate, scope: Scope, over: str = "") -> str:
     if call.filter is not None:
         # A list leaves out NULLs.
         row = f"case when {scope.emit(call.filter)} then {row} end"
-    function = OutsideFunction(plain, inputs.types)
+    function = WorkerFunction(plain, inputs.types)
     return _called(function, [f"collect_list({row}){over}"], scope, once=True)
 
 

@@ -18,9 +18,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
-from sql.emit.spark.outside import Inputs, written
-from sql.emit.state import OutsideFunction, Scope
-from sql.emit.windows import check_offsets, sees_frame
+from sql.emit.spark.worker_functions import FunctionInputs, parameter_constant
+from sql.emit.state import Scope, WorkerFunction
+from sql.emit.windows import check_offsets, depends_on_frame
 from sql.plan.nodes import (
     BoundKind,
     Case,
@@ -41,9 +41,9 @@ _COUNTED: Final = frozenset({"int2", "int4", "int8", "numeric"})
 _INT_MAX: Final = 2_147_483_647
 
 
-def is_native(call: WindowCall, scope: Scope) -> bool:
+def is_native_window_call(call: WindowCall, scope: Scope) -> bool:
     """Whether Spark computes the call by itself."""
-    if sees_frame(call) and not _is_native_frame(call, scope):
+    if depends_on_frame(call) and not _is_native_frame(call, scope):
         return False
     if call.function.name in ("ntile", "nth_value"):
         return _is_known(call.args[-1], scope)
@@ -93,25 +93,25 @@ def _distance(end: FrameBound, scope: Scope) -> int | float | Decimal | None:
     return value if isinstance(value, int | float | Decimal) else None
 
 
-def taken(call: WindowCall, scope: Scope) -> dict[str, str]:
+def window_call_inputs(call: WindowCall, scope: Scope) -> dict[str, str]:
     """The columns of the call's function (W1), as fields of a row."""
     check_offsets(call, scope)
-    inputs = Inputs()
+    inputs = FunctionInputs()
     _over_columns(call, inputs, scope)
     inside = replace(scope, filtering=False)
     return {f"i{number}_": inside.emit(part) for number, part in enumerate(inputs.parts)}
 
 
-def function_of(call: WindowCall, scope: Scope) -> OutsideFunction:
+def window_call_function(call: WindowCall, scope: Scope) -> WorkerFunction:
     """The function that computes the call from a list of rows of those columns."""
-    inputs = Inputs()
-    return OutsideFunction(_over_columns(call, inputs, scope), inputs.types)
+    inputs = FunctionInputs()
+    return WorkerFunction(_over_columns(call, inputs, scope), inputs.types)
 
 
-def _over_columns(call: WindowCall, inputs: Inputs, scope: Scope) -> WindowCall:
+def _over_columns(call: WindowCall, inputs: FunctionInputs, scope: Scope) -> WindowCall:
     def column(part: Expr) -> Expr:
         if isinstance(part, Param):
-            return written(part, scope)
+            return parameter_constant(part, scope)
         return part if isinstance(part, Const) else inputs.column(part)
 
     return replace(

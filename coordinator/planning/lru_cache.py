@@ -8,7 +8,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Recent(Generic[K, V]):
+class LruMapping(Generic[K, V]):
     """See the module."""
 
     def __init__(self, limit: int) -> None:

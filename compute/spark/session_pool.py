@@ -26,21 +26,21 @@ import pyarrow as pa
 
 from compute.arrow import batch_schema
 from compute.executor import Run
-from compute.plan_nodes import identified_relations, is_volatile
-from compute.spark.errors import Cancelled, guarded
+from compute.plan_nodes import is_volatile, relations_with_identity
+from compute.spark.errors import Cancelled, translating_errors
 from compute.spark.functions import SparkFunctions
 from compute.spark.gateway import JavaObject
-from compute.spark.recursion_rounds import MadeRows
+from compute.spark.recursion_rounds import ComputedRelations
 from compute.spark.relations import Relations
 from compute.spark.results import (
     COLLECT_ROWS_MAX,
     SPOOL_OPTIONS,
-    conform,
-    decoded,
+    conform_spark_batch,
+    decode_batches,
     engine_schema,
-    sliced,
+    slice_batch,
 )
-from compute.spark.session import LaneName, SparkSession
+from compute.spark.session import SessionPoolName, SparkSession
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.spark.dialect import emit
 from sql.plan.nodes import output_columns
@@ -59,14 +59,14 @@ _WARM_UP: Final = (
 )
 
 
-class Query:
+class PooledQuery:
     """One run in a lane: its job group, and whether it is cancelled."""
 
     def __init__(self, run: Run, number: int) -> None:
         self.run = run
         self.group = f"q{number}"
         self.cancelled = threading.Event()
-        self.made: MadeRows | None = None
+        self.made: ComputedRelations | None = None
         self._last_job: Future[object] | None = None
 
     def began(self, job: "Future[R]") -> None:
@@ -89,7 +89,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeFiles:
+class ComputedRowFiles:
     """Where computed relations are written if they have many rows, and how many bytes they may
     take.
     """
@@ -106,11 +106,11 @@ class _Prepared:
     limited: JavaObject
 
 
-class Lane:
+class SessionPool:
     """See the module. `run` and `call` return futures of the lane's threads."""
 
     def __init__(
-        self, session: SparkSession, relations: Relations, files: MadeFiles, *, threads: int
+        self, session: SparkSession, relations: Relations, files: ComputedRowFiles, *, threads: int
     ) -> None:
         self.session = session
         self._relations = relations
@@ -136,34 +136,36 @@ class Lane:
         frame = self.session.statement(_WARM_UP, {})
         self.session.collect(frame, self.session.limited(frame, COLLECT_ROWS_MAX))
 
-    def call(self, query: Query, work: Callable[[], R]) -> "Future[R]":
+    def call(self, query: PooledQuery, work: Callable[[], R]) -> "Future[R]":
         """Run work of a query in a thread of this lane, when one is free."""
         job = self._pool.submit(self._guarded, query, work)
         query.began(job)
         return job
 
-    def _guarded(self, query: Query, work: Callable[[], R]) -> R:
+    def _guarded(self, query: PooledQuery, work: Callable[[], R]) -> R:
         query.check()
-        with guarded(self.session.jvm):
+        with translating_errors(self.session.jvm):
             self.session.context.setJobGroup(query.group, "", True)
             return work()
 
-    def collect(self, query: Query) -> list[pa.RecordBatch] | None:
+    def collect(self, query: PooledQuery) -> list[pa.RecordBatch] | None:
         """The whole answer; None if it may have more rows than are collected."""
         columns = output_columns(query.run.plan)
         key, prepared = self._prepared_for(query)
         messages = self.session.collected(prepared.frame, prepared.limited)
         if messages is None:
             return None
-        batches = decoded(messages, engine_schema(columns))
+        batches = decode_batches(messages, engine_schema(columns))
         if sum(batch.num_rows for batch in batches) >= COLLECT_ROWS_MAX:
             return None
         if key is not None:
             self._keep(key, prepared)
         schema = batch_schema(columns)
-        return [part for batch in batches for part in sliced(conform(batch, schema))]
+        return [
+            part for batch in batches for part in slice_batch(conform_spark_batch(batch, schema))
+        ]
 
-    def write(self, query: Query, directory: Path) -> None:
+    def write(self, query: PooledQuery, directory: Path) -> None:
         """Run and write the answer as Parquet parts."""
         names = engine_schema(output_columns(query.run.plan)).names
         with self._emitted(query) as emitted:
@@ -171,10 +173,10 @@ class Lane:
         self.session.write(frame, names, SPOOL_OPTIONS, directory)
 
     @contextmanager
-    def _emitted(self, query: Query) -> Generator[EmittedQuery, None, None]:
+    def _emitted(self, query: PooledQuery) -> Generator[EmittedQuery, None, None]:
         """The statement for a run; Spark can analyse it until the context ends."""
         run = query.run
-        identified = identified_relations(run.plan)
+        identified = relations_with_identity(run.plan)
         with ExitStack() as pins:
             names = {
                 relation: pins.enter_context(
@@ -188,10 +190,10 @@ class Lane:
             pins.enter_context(self._functions.registered(emitted.functions))
             yield emitted
 
-    def _made_for(self, query: Query) -> MadeRows:
+    def _made_for(self, query: PooledQuery) -> ComputedRelations:
         """The computed relations of the run, created once (W2 of `spark/recursion_rounds.py`)."""
         if query.made is None:
-            query.made = MadeRows(
+            query.made = ComputedRelations(
                 self.session,
                 self._relations,
                 self._functions,
@@ -201,7 +203,7 @@ class Lane:
             )
         return query.made
 
-    def _prepared_for(self, query: Query) -> tuple[Hashable | None, _Prepared]:
+    def _prepared_for(self, query: PooledQuery) -> tuple[Hashable | None, _Prepared]:
         """The statement for a run, for this run alone (L1); the key if it may be cached
         afterwards.
         """
@@ -214,7 +216,7 @@ class Lane:
                 frame = self.session.statement(emitted.text, emitted.arguments)
                 prepared = _Prepared(frame, self.session.limited(frame, COLLECT_ROWS_MAX))
         once = bool(emitted.made) or is_volatile(query.run.plan)
-        kept = self.session.lane is not LaneName.LARGE and not once
+        kept = self.session.lane is not SessionPoolName.LARGE and not once
         return (key if kept else None), prepared
 
     def _keep(self, key: Hashable, prepared: _Prepared) -> None:

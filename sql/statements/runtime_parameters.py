@@ -7,7 +7,7 @@ from sql.plan.nodes import Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class RowDefault:
     """A column's default for each row: the next value of a sequence, or `text` over such values."""
 
     sequences: tuple[SequenceDefinition, ...]
@@ -15,7 +15,7 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True)
-class Supplied:
+class RuntimeParameter:
     """A runtime parameter, computed by the session before the statement runs: a call of `nextval`
     or another sequence function, or of a session function (`session_calls.py`). `sequence`: the one
     that the first argument names, if known. Arguments may be runtime parameters before it.

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 
-def has_shape(rows: pa.Schema, schema: pa.Schema) -> bool:
+def has_schema(rows: pa.Schema, schema: pa.Schema) -> bool:
     """Whether rows have these very fields, in this order."""
     return rows is schema or (rows.names == schema.names and rows.types == schema.types)
 
 
-def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def conform_to_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with the fields of the schema (P2)."""
-    if has_shape(rows.schema, schema):
+    if has_schema(rows.schema, schema):
         return rows
     there = {name: place for place, name in enumerate(rows.schema.names)}
     columns = [
@@ -37,7 +37,7 @@ def cast_to(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Shaped, and with the schema's metadata. A field that is NULL in some row, if only in a dead
     one that is older than NOT NULL, may be NULL.
     """
-    return _of(shaped(rows, schema).columns, schema)
+    return _of(conform_to_schema(rows, schema).columns, schema)
 
 
 def _of(
@@ -50,14 +50,14 @@ def _of(
     return pa.table(columns, schema=pa.schema(fields).with_metadata(schema.metadata))
 
 
-def united(tables: Sequence[pa.Table]) -> pa.Table:
+def concat_conforming(tables: Sequence[pa.Table]) -> pa.Table:
     """All rows, one table after the other, with the fields of all of them (P1)."""
     first = tables[0].schema
     if all(table.schema is first or table.schema.equals(first) for table in tables):
         return pa.concat_tables(tables)
     fields = {field.name: field.with_nullable(True) for table in tables for field in table.schema}
     schema = pa.schema(fields.values())
-    return pa.concat_tables([_bare(shaped(table, schema), schema) for table in tables])
+    return pa.concat_tables([_bare(conform_to_schema(table, schema), schema) for table in tables])
 
 
 def _bare(rows: pa.Table, schema: pa.Schema) -> pa.Table:

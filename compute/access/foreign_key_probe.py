@@ -8,7 +8,7 @@ from storage.known_rows import KnownRows, Points
 
 
 @dataclass(frozen=True, slots=True)
-class RequiredKeys:
+class ForeignKeyProbe:
     """A ReadPredicate: the rows with these keys, whichever rows have them. Unlike a look-up of new
     keys it does not concern rows that the transaction writes.
     """

@@ -14,24 +14,24 @@ Not here: the keys that a subquery is joined by (`restrict_to_outer_keys.py`).
 from collections.abc import Iterator
 from dataclasses import replace
 
-from sql.plan.conditions import all_of
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import Call, ColumnId, ColumnRef, Expr, Filter, Join, Plan, Project, Subquery
 from sql.plan.traverse import (
     Rewrite,
     column_ids,
     conjuncts,
     plan_nodes,
-    rewritten_node,
-    with_queries,
+    rewrite_node,
+    rewrite_queries,
 )
 from sql.rewrite.guard_expressions import may_fail
-from sql.rewrite.guards.restrict_to_outer_keys import as_expression, is_column
+from sql.rewrite.guards.restrict_to_outer_keys import as_opaque_expression, is_column_or_cast
 from sql.rewrite.plan_facts import PlanFacts
 
 _Ids = frozenset[ColumnId]
 
 
-def with_hidden_keys(plan: Plan, facts: PlanFacts) -> Plan:
+def hide_join_keys(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such keys hidden (H1)."""
     return _query(plan) if facts.may_fail(by_overflow=False) else plan
 
@@ -46,10 +46,10 @@ def _hidden(plan: Plan, asked: _Ids) -> Plan:
     def subquery(expr: Subquery, within: Rewrite) -> Subquery:
         return replace(expr, args=tuple(map(within, expr.args)), plan=_query(expr.plan))
 
-    made = with_queries(plan, lambda part: _hidden(part, asked), subquery)
+    made = rewrite_queries(plan, lambda part: _hidden(part, asked), subquery)
     if not asked or not isinstance(made, Filter | Join):
         return made
-    return rewritten_node(made, lambda condition: _told(condition, asked))
+    return rewrite_node(made, lambda condition: _told(condition, asked))
 
 
 def _failing(plan: Plan) -> Iterator[ColumnId]:
@@ -81,7 +81,7 @@ def _by_all_names(asked: set[ColumnId], plan: Plan) -> _Ids:
 
 
 def _told(condition: Expr, hidden: _Ids) -> Expr:
-    return all_of([_hiding(part, hidden) for part in conjuncts(condition)])
+    return conjunction([_hiding(part, hidden) for part in conjuncts(condition)])
 
 
 def _hiding(part: Expr, hidden: _Ids) -> Expr:
@@ -93,4 +93,8 @@ def _hiding(part: Expr, hidden: _Ids) -> Expr:
     ):
         return part
     left, right, *zone = part.args
-    return replace(part, args=(as_expression(left), right, *zone)) if is_column(right) else part
+    return (
+        replace(part, args=(as_opaque_expression(left), right, *zone))
+        if is_column_or_cast(right)
+        else part
+    )

@@ -7,7 +7,7 @@ from pglast.enums import SetOperation
 
 from sql.binder.resolve.function_choice import returns_set
 from sql.functions.table import FunctionKind, functions
-from sql.parser.syntax import Node, is_a, parts, strings
+from sql.parser.syntax import Node, is_a, string_values, tree_nodes
 
 
 def _containing(what: str) -> str:
@@ -20,18 +20,21 @@ def _is_aggregate(call: Node) -> bool:
 
 
 def _name(call: Node) -> str:
-    return strings(call.funcname)[-1]
+    return string_values(call.funcname)[-1]
 
 
 def _own_parts(node: Node) -> Iterator[Node]:
     """Without those of subqueries, which have aggregates and sets of their own."""
     inner = {
-        id(part) for sub in parts(node) if is_a(sub, ast.SubLink) for part in parts(sub.subselect)
+        id(part)
+        for sub in tree_nodes(node)
+        if is_a(sub, ast.SubLink)
+        for part in tree_nodes(sub.subselect)
     }
-    return (part for part in parts(node) if id(part) not in inner)
+    return (part for part in tree_nodes(node) if id(part) not in inner)
 
 
-def query_reasons(tree: Node) -> Iterator[str]:
+def not_updatable_reasons(tree: Node) -> Iterator[str]:
     """The reasons, except those of single columns, in PostgreSQL's order."""
     if tree.distinctClause:
         yield _containing("DISTINCT")
@@ -45,7 +48,7 @@ def query_reasons(tree: Node) -> Iterator[str]:
         yield _containing("WITH")
     if tree.limitCount or tree.limitOffset:
         yield _containing("LIMIT or OFFSET")
-    for what in special_calls(tree):
+    for what in row_changing_calls(tree):
         yield f"Views that return {what} are not automatically updatable."
     items: Sequence[Node] = tree.fromClause or ()
     if len(items) == 1 and is_a(items[0], ast.RangeTableSample):
@@ -55,7 +58,7 @@ def query_reasons(tree: Node) -> Iterator[str]:
         yield f"Views that {what} are not automatically updatable."
 
 
-def special_calls(tree: Node) -> Iterator[str]:
+def row_changing_calls(tree: Node) -> Iterator[str]:
     """The kinds of target-list calls that change the number of rows: aggregates, windows, sets."""
     calls = [part for part in _own_parts(tree.targetList or ()) if is_a(part, ast.FuncCall)]
     if any(_is_aggregate(call) for call in calls):
