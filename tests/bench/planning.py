@@ -3,6 +3,7 @@
 
     simple    a point, an aggregate, a join, a top 10
     TPC-H     all 22 queries
+    again     the text of a known plan for relations of other names, as after each commit
     cached    the same through the plan cache: what a repeated statement costs before its engine
 
 Planning is parse, bind, compute constants and emit, for both engines. The targets (issue 5): p50 of the simple ones at
@@ -54,6 +55,9 @@ def main() -> None:
                 f"{kind}, {name}",
                 [_time(lambda t=t, e=emit: e(_planned(t)), rounds) for t in texts],
             )
+    for name, emit in (("spark", _on_spark), ("duckdb", _on_duckdb)):
+        plans = [_planned(text) for text in (*SIMPLE, *tpch)]
+        _show(f"again, {name}", [_time(lambda p=p, e=emit: e(p), rounds) for p in plans])
     cache, context = PlanCache(), _context()
 
     def cached(text: str) -> None:

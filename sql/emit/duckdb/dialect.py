@@ -25,8 +25,10 @@ from sql.emit.state import Dialect
 from sql.plan.nodes import Plan, RelationId
 from sql.rewrite.guards.guard_join_conditions import guarded_by_join_keys, guarded_join_conditions
 from sql.rewrite.guards.guard_where_conditions import guarded_where_conditions
-from sql.rewrite.passes import apply_passes
+from sql.rewrite.passes import RewrittenPlans
 from sql.types.sql_type import Value
+
+_REWRITTEN: Final = RewrittenPlans(DUCKDB_PASSES)
 
 
 def emit(
@@ -38,7 +40,7 @@ def emit(
     A statement may be cached by its plan and relations: `with_other_parameters` fits it to other
     parameters.
     """
-    query = emit_plan(apply_passes(plan, DUCKDB_PASSES), relations, parameters, _DUCKDB)
+    query = emit_plan(_REWRITTEN.of(plan), relations, parameters, _DUCKDB)
     # A template may have left a string out that it had asked for; DuckDB refuses to be given it.
     # Looked for in one pass: a long VALUES has an argument for each of its strings.
     used = frozenset(_REFERENCE.findall(query.text))

@@ -24,8 +24,10 @@ from sql.emit.state import Dialect
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.traverse import conjuncts
 from sql.rewrite.guards.guard_where_conditions import guarded_where_conditions
-from sql.rewrite.passes import apply_passes
+from sql.rewrite.passes import RewrittenPlans, apply_passes
 from sql.types.sql_type import Value
+
+_REWRITTEN: Final = RewrittenPlans(SPARK_PASSES)
 
 
 def emit(
@@ -51,7 +53,7 @@ def _emit(
     plan: Plan, relations: Mapping[RelationId, str], parameters: Sequence[Value]
 ) -> EmittedQuery:
     """One statement, of a plan whose recursions Spark does."""
-    plan = apply_passes(plan, SPARK_PASSES)
+    plan = _REWRITTEN.of(plan)
     try:
         return emit_plan(plan, relations, parameters, _SPARK)
     except UncorrelatedSubqueryRefused:

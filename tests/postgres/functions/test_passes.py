@@ -2,10 +2,14 @@
 
 import pytest
 
+from sql.emit.duckdb import dialect as duckdb
 from sql.emit.duckdb.passes import DUCKDB_PASSES
+from sql.emit.spark import dialect as spark
 from sql.emit.spark.passes import SPARK_PASSES
 from sql.plan.nodes import Plan, output_columns
-from sql.rewrite.passes import Pass, apply_passes
+from sql.plan.traverse import scans
+from sql.rewrite import passes
+from sql.rewrite.passes import NODES_MAX, PLANS_MAX, Pass, RewrittenPlans, apply_passes
 from sql.rewrite.plan_facts import PlanFacts, facts_of
 from sql.types.sql_type import FLOAT8, INT8
 from tests.engines.spark.shared_engine import plan_of
@@ -66,3 +70,42 @@ def test_passes_run_in_the_order_of_the_tuple_with_the_facts_of_the_first_plan()
     assert apply_passes(plan, (noting("a"), noting("b"))) is plan
     assert seen == [("a", facts_of(plan)), ("b", facts_of(plan))]
     assert facts_of(plan).fails
+
+
+def test_passes_run_once_for_a_plan() -> None:
+    runs: list[Plan] = []
+
+    def noted(plan: Plan, _facts: PlanFacts) -> Plan:
+        runs.append(plan)
+        return plan
+
+    rewritten = RewrittenPlans([noted])
+    one, other = (plan_of("select k from t where v > 1", t=COLUMNS) for _ in range(2))
+    assert rewritten.of(one) is rewritten.of(one)
+    assert len(runs) == 1
+    rewritten.of(other)
+    assert len(runs) == 2, "an equal plan is another one"
+    long = plan_of("values " + ", ".join(f"({n})" for n in range(NODES_MAX)))
+    rewritten.of(long)
+    rewritten.of(long)
+    assert len(runs) == 4, "a long one is not held"
+    for _ in range(PLANS_MAX):
+        rewritten.of(plan_of("select 1"))
+    rewritten.of(one)
+    assert len(runs) == 5 + PLANS_MAX, "the oldest is forgotten"
+
+
+@pytest.mark.parametrize("engine", ["spark", "duckdb"])
+def test_a_relation_of_another_name_needs_no_passes(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of("select case when v <> 0 then 10 / v end from t", t=COLUMNS)
+    (relation,) = {scan.relation for scan in scans(plan)}
+    emit = {"spark": spark.emit, "duckdb": duckdb.emit}[engine]
+    first = emit(plan, {relation: "r1"}).text
+
+    def none(plan: Plan, passes: object) -> Plan:
+        raise AssertionError("the passes have run for this plan")
+
+    monkeypatch.setattr(passes, "apply_passes", none)
+    assert emit(plan, {relation: "r2"}).text == first.replace("r1", "r2")
