@@ -26,25 +26,19 @@ from sql.plan.nodes import Plan
 _Key: TypeAlias = tuple[Hashable, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Stored:
-    """A plan, what it was bound for, and the newest catalog that was seen to agree."""
+    """A plan, and what it was bound for. It holds no catalog: there may be many versions of it."""
 
     table: Table
-    catalog: Catalog
     look_ups: frozenset[NameDependency]
     plan: Plan
 
     def is_valid(self, table: Table, catalog: Catalog) -> bool:
         """Whether binding would make this plan under that catalog (R1)."""
-        if catalog is self.catalog and table is self.table:
-            return True
-        if table != self.table:
+        if table is not self.table and table != self.table:
             return False
-        if not all(is_look_up_current(catalog, name) for name in self.look_ups):
-            return False
-        self.catalog, self.table = catalog, table
-        return True
+        return all(is_look_up_current(catalog, name) for name in self.look_ups)
 
 
 class StoredPlans:
@@ -69,5 +63,5 @@ class StoredPlans:
         plan, binding = bind_with_context(context, lambda binding: (make(binding), binding))
         if not (binding.uses_now or binding.read_clock or binding.uses_session):
             look_ups = frozenset(binding.look_ups)
-            self._plans.put(key, _Stored(table, context.catalog, look_ups, plan))
+            self._plans.put(key, _Stored(table, look_ups, plan))
         return plan
