@@ -8,7 +8,7 @@ An engine knows no sessions and chooses no timestamps. The same plan over the sa
 same answer on every engine.
 
 Modules, from the bottom layer up:
-  `plan_nodes`                                   walks everything in a plan
+  `plan_nodes`                                   properties of a whole plan
   `executor`, `arrow`                            the contract of an engine, and its Arrow types
   `needed_columns`, `simple_plans`               facts about plans
   `scan`                                         a table view as files and rows for an engine

@@ -1,4 +1,4 @@
-"""Map failures of storage and engines to SQLSTATEs; no other module does so (STYLE §6).
+"""Map failures of storage and engines to SQLSTATEs; no other module does so.
 
     storage  Determinate     did not happen     58030, or 53100 when the disk is full
              Indeterminate   may have happened  40003 (the driver resolves commits itself)

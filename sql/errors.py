@@ -1,8 +1,8 @@
 """SqlError and its constructors: failures that clients see, with PostgreSQL's SQLSTATE and wording.
 
-The client or the moment is at fault (STYLE §6). Made by named constructors only. `position` counts
-characters of the statement's text from 1. Messages: lower case, no full stop, identifiers quoted;
-detail and hint are sentences.
+For failures that the client or the moment causes; bugs raise other exceptions. Made by named
+constructors only. `position` counts characters of the statement's text from 1. Messages: lower
+case, no full stop, identifiers quoted; detail and hint are sentences.
 """
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The clock: the one place where wall time enters."""
+"""`Clock`: a Protocol for wall time, and the system's clock; nothing else reads the time."""
 
 import time
 from typing import Protocol

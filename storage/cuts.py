@@ -1,4 +1,4 @@
-"""Cuts: flush every dirty shard at one shared timestamp (DESIGN §3, shared cuts).
+"""Cuts: flush every dirty shard at one shared timestamp.
 
     plan (a thread) ─▶ data file, deletion vectors ─▶ log entry, by create-exclusive ─▶ Version
 

@@ -1,4 +1,4 @@
-"""Failures of storage, sorted by what the caller may conclude (STYLE §6).
+"""Failures of storage, sorted by what the caller may conclude.
 
 Determinate     it did not happen: retry it, or report it
 Indeterminate   it may have happened: resolve it by the commit token, then answer

@@ -1,4 +1,4 @@
-"""The object store in a local directory.
+"""Store objects as files of a local directory, created atomically and synced.
 
     create:  .tmp/<n> ── write, sync ── link(2) to the name ── sync directory ──▶ durable
                  └ unlinked afterwards; left over after a crash: removed at the next open

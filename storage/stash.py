@@ -1,4 +1,4 @@
-"""The stash: a small, durable, transactional key-value store (DESIGN §3).
+"""The stash: a small, durable, transactional key-value store.
 
     collection ─┬─ key ─ value        e.g. `oracle` / `system` / 8 bytes
                 └─ key ─ value

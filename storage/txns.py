@@ -1,4 +1,4 @@
-"""The txns shard: the one place where a transaction becomes durable (DESIGN §3).
+"""The txns shard: the one place where a transaction becomes durable.
 
     commit_at(ts, token, {shard: batch}, registrations, catalog) ── one stash transaction ──▶ ack
          batches/<ts>/<shard>   tokens/<token>   shards/<shard>   txns/upper   catalog records

@@ -7,7 +7,7 @@ directory in the warehouse is called after the shard, not after the table.
 from typing import NewType
 
 Timestamp = NewType("Timestamp", int)
-"""A point of the `system` timeline: microseconds since the Unix epoch (DESIGN §2)."""
+"""A point of the `system` timeline: microseconds since the Unix epoch."""
 
 ShardId = NewType("ShardId", str)
 """The data of one table, and the name of its directory: `t` and 16 hexadecimal digits."""

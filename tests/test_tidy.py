@@ -1,4 +1,4 @@
-"""The shape of the code, as tests: STYLE sections 5 and 7.
+"""The shape of the code, as tests: lengths, names, docstrings, forbidden texts.
 
 Not here: what ruff, mypy, pyright and the import contracts already see (docstrings of public
 functions, unused names, layers).

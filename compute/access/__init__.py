@@ -4,12 +4,13 @@
     new rows ─▶ `key_predicates` ─▶ `key_index`: duplicates now ─▶ predicates: duplicates at commit
 
 Modules:
-  `bloom_filters`, `sorted_keys`, `row_group_cache`        caches over data files
-  `row_keys`, `key_predicates`, `foreign_key_probe` keys of rows, and predicates over keys
-  `row_predicates` predicates over any read condition `key_index` from keys to rows, through the
-  caches `located_rows`, `point_reads` reading these rows, and plans over them
+  `bloom_filters`, `sorted_keys`, `row_group_cache`   caches over data files
+  `row_keys`, `key_predicates`, `foreign_key_probe`   keys of rows, and predicates over keys
+  `row_predicates`                                    predicates over any read condition
+  `key_index`                                         from keys to rows, through the caches
+  `located_rows`, `point_reads`                       reading these rows, and plans over them
 
 The predicates implement the core's `ReadPredicate`: validation tests them against the writes of
 other transactions. `coordinator` imports this package to check constraints, to validate reads and
-to answer queries by key. In `compute` only the engines may import it, and none does.
+to answer queries by key. No other package of `compute` imports it.
 """

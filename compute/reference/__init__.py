@@ -9,6 +9,8 @@ other engines in tests. Spark and DuckDB call its functions as Arrow UDFs where 
 
 Modules, from the bottom up:
   `functions`, `function_table`                     PostgreSQL's functions, and the table of them
+  `registry`, `decimals`                            who implements a function; exact arithmetic
+  `support`                                         which plans the evaluator runs
   `arrow`, `cost`, `tagged_errors`                  values, work bounds, errors through an engine
   `expressions`, `aggregates`, `groups`             one row; lists of rows
   `range_frames`, `frames`, `windows`, `set_returning`

@@ -9,8 +9,10 @@
 Modules, from the bottom up:
   `gateway`, `jvm`, `class_archive`, `supervisor`    the JVM: connect, launch, keep running
   `errors`, `session`                                Spark's errors and settings
-  `deleted_rows`, `relations`, `functions`, `results`, `recursion_rounds`, `session_pool`,
-  `executor` `python_functions`, `worker_daemon` run in Spark's Python workers
+  `deleted_rows`, `relations`, `functions`           inputs and functions of a statement
+  `results`, `recursion_rounds`, `session_pool`      answers; iterations; the pools
+  `executor`                                         the engine
+  `python_functions`, `worker_daemon`                run in Spark's Python workers
 
 `coordinator` chooses this engine and imports `executor` and `session`.
 `compute.duckdb` and `compute.engine_sql` must not import it; it imports `compute.reference` and the

@@ -1,4 +1,4 @@
-"""A session pool (lane): one Spark session, its threads and its cache of prepared statements.
+"""A session pool: one Spark session, its threads and its cache of prepared statements.
 
     run ─▶ waits for a thread ─▶ relations pinned ─▶ emitted, analysed ─▶ collected
                                      └── the same statement over the same inputs: executed again ──┘

@@ -1,4 +1,4 @@
-"""The versioned catalog: every DDL makes a new immutable Catalog with a timestamp (DESIGN §7).
+"""The versioned catalog: every DDL makes a new immutable Catalog with a timestamp.
 
     ts ───┬────────────┬──────────▶          stash `catalog`: one record per change, in commit order
         Catalog 0    Catalog 1

@@ -61,7 +61,7 @@ class BrokenReference:
 
 
 def broken_references(catalog: Catalog) -> Iterator[BrokenReference]:
-    """What refers to something that is not there, or not as it is told (F1)."""
+    """References to objects that do not exist or do not have the expected form (F1)."""
     there = _there(catalog)
     yield from (BrokenReference("catalog", why) for why in _places(catalog))
     yield from _of(there, there.things.values())

@@ -4,11 +4,12 @@
 
 INVARIANTS
   R1  state changes only inside `step`; a step never waits and never fails for a client's fault.
-  R2  effects come in the order they must happen; what makes durable before what tells (STYLE §2).
+  R2  effects come in the order they must happen; effects that make something durable come before
+      replies.
   R3  a strict read is served at the oracle's read_ts of the moment it asks; everything acknowledged
       before is at or below it, and everything at or below it is in the shards' views.
   R4  every request is answered once, unless its transaction is aborted first.
-  R5  a core is one timeline (DESIGN §2). DDL belongs to `system`, which publishes every new catalog
+  R5  a core is one timeline. DDL belongs to `system`, which publishes every new catalog
       to the others; they know tables, and commit rows.
 
 The logic lives in the siblings that own the state: oracle, read_holds, timestamps, transactions,

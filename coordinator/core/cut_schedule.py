@@ -1,4 +1,4 @@
-"""Schedule cuts: which shards are dirty, and when all are flushed at one timestamp (DESIGN §3).
+"""Schedule cuts: which shards are dirty, and when all are flushed at one timestamp.
 
     dirty ──age, bytes or commits──▶ FlushCut(C) ──CutFlushed──▶ Tidy(C) ──Tidied──▶ idle
 

@@ -1,6 +1,6 @@
 """Effects that the core requests; the driver runs them in order, and each says how it ends.
 
-Effects that make something durable come before effects that tell anyone about it (STYLE §2.2).
+Effects that make something durable come before effects that report it to anyone.
 """
 
 from collections.abc import Mapping

@@ -39,7 +39,7 @@ ConnectionId = NewType("ConnectionId", int)
 
 
 class Isolation(StrEnum):
-    """Isolation levels of DESIGN §2, by the names that `SHOW transaction_isolation` prints."""
+    """Isolation levels, by the names that `SHOW transaction_isolation` prints."""
 
     STRICT_SERIALIZABLE = "strict serializable"
     SERIALIZABLE = "serializable"

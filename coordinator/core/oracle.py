@@ -4,7 +4,7 @@
        │                  │                            │
        └ every acknowledged write <= read_ts           └ a restart begins here
 
-INVARIANTS (DESIGN §2)
+INVARIANTS
   O1  read_ts >= every write applied (acknowledged) before.
   O2  every write timestamp is greater than every timestamp handed out before, read or write.
   O3  nothing at or past the durable ceiling is handed out; a restart begins at the ceiling.

@@ -1,4 +1,4 @@
-"""Read sets: what a transaction has read, as predicates that validation tests (DESIGN §6).
+"""Read sets: what a transaction has read, as predicates that validation tests.
 
     Scan ─▶ predicate ─▶ ReadSet of the shard ──▶ validation: does an interim row match?
 

@@ -4,7 +4,7 @@
       │  answers at once  │ close it first │   wait for the clock   │ refused
 
 Every choice is made here, and `EXPLAIN TIMESTAMP` prints the same `Determination` that the choice
-was taken from (DESIGN §2).
+was taken from.
 
 INVARIANTS
   D1  the chosen timestamp meets every constraint; if none does, the choice says which one failed.

@@ -1,4 +1,4 @@
-"""Validate commits optimistically by precision locking (DESIGN §6).
+"""Validate commits optimistically by precision locking.
 
     commits since the snapshot ─┬─ rows that came or went ◀─ match? ─ predicates of its scans
     members ahead in the group ─┘  rows that are gone     ◀─ among them? ─ rows it deletes

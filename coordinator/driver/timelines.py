@@ -1,4 +1,4 @@
-"""All timelines of a server behind one `Coordination`: a driver and a core for each (DESIGN §2).
+"""All timelines of a server behind one `Coordination`: a driver and a core for each.
 
     session ─▶ Timelines ─┬─▶ driver of `system`: DDL, tables of the wall clock
                           └─▶ driver of `line` ..: rows of its tables; gets DDL from `system`

@@ -1,6 +1,6 @@
 """Execute one bound statement: read through views of a snapshot, buffer writes, return rows.
 
-    Prepared ─▶ execute_<kind> ─┬─ views ─▶ engine_choice ─▶ run_plan ─▶ Rows(batches, tag)
+    bound statement ─▶ execute_<kind> ─┬─ views ─▶ engine_choice ─▶ run_plan ─▶ Rows(batches, tag)
                                 └─ writes, DDL ─▶ the transaction ─────▶ Done(tag)
 
 - Shared by all: `context` (services, inputs, outcomes), `read_predicates`.

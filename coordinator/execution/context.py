@@ -1,6 +1,6 @@
 """The context of a statement's execution and its outcome, shared by the `execute_*` functions.
 
-    Prepared ─▶ execute_<kind> ─▶ Done(tag)                     nothing but a tag
+    ParameterizedStatement ─▶ execute_<kind> ─▶ Done(tag)                     nothing but a tag
                                └▶ Rows(batches, tag of a count) rows, streamed or held
 
 INVARIANTS
@@ -168,7 +168,8 @@ class Execution:
         """The plan of an expression that the table stores, as `make` binds it for this statement;
         `part` tells the table's expressions apart.
         """
-        return self.services.plans.stored.plan(table, part, self.context(), make)
+        shared = not self.transaction.changed_catalog
+        return self.services.plans.stored.plan(table, part, self.context(), make, shared=shared)
 
     def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
         """The plan with this statement's parameters."""

@@ -241,7 +241,7 @@ class _Explaining:
         return {"engine": engine} if self._options.settings and engine != "spark" else {}
 
     def _reads(self) -> list[tuple[str, str]]:
-        """What validation will look at, table by table (DESIGN §6), for VERBOSE."""
+        """What validation will look at, table by table, for VERBOSE."""
         match self._statement:
             case BoundQuery(plan=plan, tables=tables) | Modify(source=plan, tables=tables):
                 pass

@@ -1,4 +1,4 @@
-"""Derive from a plan the predicates that its scans depend on, one for each table (DESIGN §6).
+"""Derive from a plan the predicates that its scans depend on, one for each table.
 
 The conditions of a plan are derived once and cached by the plan's identity: plans that run again
 come from the plan cache.

@@ -1,12 +1,12 @@
 """Cache parsed and bound statements for all sessions, so that a repeated text needs no analysis.
 
     text ─▶ Statements                                        (parse: by text)
-    statement, types, session, catalog version ─▶ Prepared    (bind: by everything it depends on)
+    statement, types, session, catalog version ─▶ bound statement    (bind: by all it depends on)
 
 INVARIANTS
-  L1  a cached Prepared is what `bind` would answer now: the key holds everything that binding
-      reads. A statement is not cached if binding reads the transaction's time, or a catalog that
-      the transaction has changed itself.
+  L1  a cached ParameterizedStatement is what `bind` would answer now: the key holds everything that
+      binding reads. A statement is not cached if binding reads the transaction's time, or a catalog
+      that the transaction has changed itself.
   L2  both caches are bounded; the least recently used entry is evicted first.
 """
 

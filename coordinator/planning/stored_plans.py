@@ -1,13 +1,18 @@
 """Plans of the expressions that tables store as text, bound once: checks, defaults, domain rules.
 
-    table, which of its texts, settings ─▶ plan, and the look-ups that its meaning depends on
+    table, which of its texts, settings ─▶ plan, and the catalog version that it was bound under
 
 INVARIANTS
-  R1  a cached plan is the one that binding would make now: the table is equal to the one it was
-      bound for (its columns' types and domains are part of it), every name that binding looked up
-      still means the same by oid and version, and the settings that binding reads are the key.
-  R2  a plan that depends on the clock or the session is not cached.
+  R1  a cached plan is the one that binding would make now: it was bound under the same version of
+      the catalog, for the same table, and the settings that binding reads are the key.
+  R2  a plan that depends on the clock or the session is not cached; nor is one of a transaction
+      that has changed the catalog itself: nobody else sees that catalog, and its version (negative,
+      never used twice) would only displace the plan of all others.
   R3  the cache is bounded; the least recently used entry goes first.
+
+Rejected: an entry that stays valid as long as the names that binding looked up mean the same by oid
+and version. The versions of objects are no identities: DDL that is rolled back, or not committed
+yet, takes a version that other DDL takes as well. And binding reads more than it records.
 
 Not here: running the plans (`coordinator/execution/dml/row_constraints.py`).
 """
@@ -16,11 +21,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from coordinator.core.catalog import is_look_up_current
 from coordinator.planning.lru_cache import LruMapping
 from sql.binder.bind import bind_with_context
 from sql.binder.state import BindContext, Binding
-from sql.catalog.catalog import Catalog, NameDependency, Table
+from sql.catalog.catalog import Table
 from sql.plan.nodes import Plan
 
 _Key: TypeAlias = tuple[Hashable, ...]
@@ -28,17 +32,11 @@ _Key: TypeAlias = tuple[Hashable, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """A plan, and what it was bound for. It holds no catalog: there may be many versions of it."""
+    """A plan, and what it was bound for."""
 
+    catalog_version: int
     table: Table
-    look_ups: frozenset[NameDependency]
     plan: Plan
-
-    def is_valid(self, table: Table, catalog: Catalog) -> bool:
-        """Whether binding would make this plan under that catalog (R1)."""
-        if table is not self.table and table != self.table:
-            return False
-        return all(is_look_up_current(catalog, name) for name in self.look_ups)
 
 
 class StoredPlans:
@@ -53,15 +51,20 @@ class StoredPlans:
         part: Hashable,
         context: BindContext,
         make: Callable[[Binding], Plan],
+        *,
+        shared: bool,
     ) -> Plan:
-        """What `make` binds for that part of the table's definition, or made before (R1)."""
+        """What `make` binds for that part of the table's definition, or made before (R1). `shared`:
+        the catalog is one that has committed (R2).
+        """
+        if not shared:
+            return bind_with_context(context, make)
         settings = context.timezone, context.styles, context.user
         key: _Key = (table.oid, part, tuple(context.search_path), settings)
-        known = self._plans.get(key)
-        if known is not None and known.is_valid(table, context.catalog):
+        version, known = context.catalog.version, self._plans.get(key)
+        if known is not None and known.catalog_version == version and known.table is table:
             return known.plan
         plan, binding = bind_with_context(context, lambda binding: (make(binding), binding))
         if not (binding.uses_now or binding.read_clock or binding.uses_session):
-            look_ups = frozenset(binding.look_ups)
-            self._plans.put(key, _Stored(table, look_ups, plan))
+            self._plans.put(key, _Stored(version, table, plan))
         return plan

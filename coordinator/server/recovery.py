@@ -1,4 +1,4 @@
-"""Recover at start-up: take over the stash, read the committed state, build the core (DESIGN §12).
+"""Recover at start-up: take over the stash, read the committed state, build the core.
 
     fence ─▶ ceiling, catalog, txns shard ─▶ Delta logs of all shards ─▶ + batches ─▶ Core
 

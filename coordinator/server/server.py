@@ -139,7 +139,7 @@ class Server:
         return True
 
     def forget_stranger(self) -> None:
-        """It has said who it is, or is gone."""
+        """The client has authenticated or disconnected."""
         self._strangers -= 1
 
     # --- sessions -------------------------------------------------------------------------------

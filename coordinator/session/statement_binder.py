@@ -1,6 +1,6 @@
 """Bind the statements of one session: under its variables, its search path and its transaction.
 
-    statement + catalog + variables ─▶ plan cache ─▶ sql.binder ─▶ Prepared
+    statement + catalog + variables ─▶ plan cache ─▶ sql.binder ─▶ ParameterizedStatement
 
 INVARIANTS
   B1  everything that the meaning of a statement depends on besides its text and the catalog is part

@@ -9,7 +9,8 @@
 INVARIANTS
   E1  when a server accepts its first connection no temporary relation exists.
   E2  references that permanent relations store of a dropped one are removed, too: the defaults that
-      name it, by nextval() above all. Nothing else that stays can name it (`refuse_temporary`).
+      name it, by nextval() above all. Nothing else that stays can name it
+      (`refuse_temporary_dependency`).
   E3  a type that a permanent object uses stays, and its schema with it. The binder allows no new
       ones (`sql/binder/stored/type_users.py`), but old directories may have one.
 """

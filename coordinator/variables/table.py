@@ -195,7 +195,7 @@ def milliseconds(shown: str) -> int:
 
 
 def _isolation(name: str, value: str) -> str:
-    """The names of our own levels; SHOW tells the truth about them (DESIGN §2)."""
+    """The names of our own levels; SHOW prints the level that is really in force."""
     word = " ".join(value.lower().split())
     if word.startswith(BOUNDED_STALENESS):
         bound = _parse_amount(_SHORT.sub(_shortened, word.split(" ", 2)[2].strip("'")), "ms")

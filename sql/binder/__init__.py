@@ -1,11 +1,12 @@
 """The binder: a statement's syntax tree to a typed bound statement, by PostgreSQL's rules.
 
-    Statement ─▶ bind ─▶ session, ddl, dml, queries ─▶ expressions ─▶ stored, resolve ─▶ Prepared
+    Statement ─▶ bind ─▶ session, ddl, dml, queries ─▶ expressions ─▶ stored, resolve ─▶ bound
 
-`bind.bind` is the entry point. It dispatches on the kind of syntax node and returns a `Prepared`,
-whose plan names columns by number and needs no catalog any more. The packages, low to high:
+`bind.bind` is the entry point. It dispatches on the kind of syntax node and returns a
+`ParameterizedStatement`, whose plan names columns by number and needs no catalog any more. The
+packages, low to high:
 
-    `state`         `Binding`, `Scope`, `Item`: the state of one call of `bind`
+    `state`         `Binding`, `Scope`, `FromItem`: the state of one call of `bind`
     `resolve`       names, types, overloads, conversions, collations
     `stored`        expressions and queries that the catalog stores as text: defaults, checks, views
     `expressions`   expressions: operators, calls, subqueries, windows, rows, JSON

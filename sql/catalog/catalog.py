@@ -128,7 +128,7 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A unit of consistency (DESIGN §2). `manual`: it moves by writes and ADVANCE, not by a
+    """A unit of consistency. `manual`: it moves by writes and ADVANCE, not by a
     clock. `part`: tells it from an earlier one of the same name; "" if there can be none.
     """
 

@@ -19,7 +19,7 @@ def _asks_outside(expr: Expr) -> bool:
 def in_by_count(expr: Subquery, scope: Scope, query: str) -> str:
     """IN and NOT IN as a value: it compares the rows of the query and counts matches."""
     if not scope.statement.dialect.deep_correlation and any(map(_asks_outside, expr.args)):
-        what = "IN a subquery, as a value, of a subquery that refers to the rows outside"
+        what = "IN a subquery, as a value, of a subquery that refers to the outer rows"
         raise scope.statement.dialect.unsupported(what)
     rows, alias = scope.statement.alias(), scope.statement.alias()
     pairs = zip(output_columns(expr.plan), expr.args, strict=True)

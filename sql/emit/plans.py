@@ -320,7 +320,7 @@ def _check_lateral(plan: Join, dialect: Dialect, nearest: AbstractSet[ColumnId])
     if plan.kind not in (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT):
         raise dialect.unsupported(f"LATERAL in a {plan.kind.value} join")
     if not dialect.deep_correlation and has_outer_and_subquery_condition(plan.right):
-        what = "a condition over a row outside and a subquery, in LATERAL,"
+        what = "a condition over a outer row and a subquery, in LATERAL,"
         raise dialect.unsupported(what)
     further = not isinstance(plan.right, SetScan) and free_columns(plan.right) - nearest
     if further and not dialect.deep_correlation:
@@ -443,8 +443,8 @@ def _sort(plan: Sort, scope: Scope) -> Select:
 
 
 def _is_of_outer_row(plan: Limit, scope: Scope) -> bool:
-    """Whether these are the first rows for a row outside. Spark's LIMIT numbers the rows of all of
-    them together where it compares with an expression over the row outside, or where what is above
+    """Whether these are the first rows for a outer row. Spark's LIMIT numbers the rows of all of
+    them together where it compares with an expression over the outer row, or where what is above
     the LIMIT refers to that row, too; and it forgets the order below a projection. Windows it
     divides by all that the rows are joined by.
     """

@@ -1,6 +1,6 @@
 """Read pglast's syntax trees: positions (exprLocation) and default column names (FigureColname).
 
-The tree comes from pglast. This package and `sql/binder` are the adapter to it (STYLE §5), so a
+The tree comes from pglast. This package and `sql/binder` are the adapter to it, so a
 node is `Node` (dynamic) there and nowhere else.
 """
 

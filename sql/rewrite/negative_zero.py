@@ -74,7 +74,7 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
         return _with_signs(part, refs, signs)
 
     if isinstance(made, Join) and made.lateral:
-        # Its right side is within: what that makes itself is of no row outside.
+        # Its right side is within: what that makes itself is of no outer row.
         told: Plan = replace(made, left=below(made.left))
     else:
         told = rewrite_inputs(made, below)

@@ -20,16 +20,17 @@ Not here: which passes an engine runs (`sql/emit/spark/passes.py`, `sql/emit/duc
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import Final, TypeAlias
 
-from sql.plan.nodes import Plan
+from sql.plan.nodes import Const, Plan
 from sql.plan.traverse import walk
 from sql.rewrite.plan_facts import PlanFacts, facts_of
 
-PLANS_MAX: Final = 500
+REWRITTEN_MAX: Final = 500
 NODES_MAX: Final = 1_000
 """Of a plan that is remembered. A longer one has many literals and is seldom run twice."""
+CHARACTERS_MAX: Final = 65_536
+"""In the constants of a plan that is remembered: it would keep them alive."""
 
 Pass: TypeAlias = Callable[[Plan, PlanFacts], Plan]
 """Rewrites a plan. The facts are those of the plan that the first pass was given."""
@@ -59,9 +60,20 @@ class RewrittenPlans:
                 self._rewritten.move_to_end(id(plan))
                 return known[1]
         found = apply_passes(plan, self._passes)
-        if next(islice(walk(plan), NODES_MAX, None), None) is None:
+        if _is_small(plan):
             with self._lock:
                 self._rewritten[id(plan)] = plan, found
-                if len(self._rewritten) > PLANS_MAX:
+                if len(self._rewritten) > REWRITTEN_MAX:
                     self._rewritten.popitem(last=False)
         return found
+
+
+def _is_small(plan: Plan) -> bool:
+    """Whether a plan may be kept alive for the sake of its next run."""
+    characters = 0
+    for number, node in enumerate(walk(plan)):
+        if isinstance(node, Const) and isinstance(node.value, str | bytes):
+            characters += len(node.value)
+        if number >= NODES_MAX or characters > CHARACTERS_MAX:
+            return False
+    return True

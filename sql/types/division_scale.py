@@ -10,7 +10,7 @@ than an operand shows:
 
 INVARIANTS
   Q1  the weight of a quotient is estimated as PostgreSQL does: the power of 10,000 of its first
-      group of digits, one less where the operands begin with the same group. `Level.weight` k
+      group of digits, one less where the operands begin with the same group. `ScaleLevel.weight` k
       stands for quotients of this weight and more.
   Q2  an operand's display scale follows from its type, unless the type says `trim`. Then it is the
       least multiple of four that holds the value, 18 after 16. PostgreSQL could show more only for

@@ -6,7 +6,8 @@
     fresh                            the same point, a new row before each: a read after a commit
     duckdb                           the point in DuckDB alone, in this process: the floor
 
-The targets (issue 5): p50 of one client at most 3 ms, at least 1,000 queries a second of 16.
+The goals of docs/benchmarks.md: p50 of one client at most 3 ms, at least 1,000 queries a second of
+16.
 """
 
 import argparse

@@ -6,7 +6,7 @@
     again     the text of a known plan for relations of other names, as after each commit
     cached    the same through the plan cache: what a repeated statement costs before its engine
 
-Planning is parse, bind, compute constants and emit, for both engines. The targets (issue 5): p50 of the simple ones at
+Planning is parse, bind, compute constants and emit, for both engines. The goals of docs/benchmarks.md: p50 of the simple ones at
 most 1 ms, of TPC-H at most 5 ms, cached at most 0.1 ms.
 """
 

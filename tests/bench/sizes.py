@@ -1,4 +1,4 @@
-"""How much is measured, and what comes out."""
+"""Parameters of a benchmark run, and its figures as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

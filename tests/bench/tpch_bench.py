@@ -6,11 +6,11 @@
 
 python -m tests.bench.tpch_bench --scale 0.1 --engines local
 
-The targets (issue 5), at scale 1: Spark through the server in at most 1.05 times the time of
-PySpark, the local engine in at most 1.3 times that of DuckDB. A query's time is the median of its
-runs after one that warms up; the sum of all queries is compared. Every run has a text of its own:
-the server keeps what it has prepared on Spark, with its shuffled rows, for the same text over the
-same files, and would answer again in milliseconds. DuckDB runs each query in turn with the
+The goals of docs/benchmarks.md, at scale 1: Spark through the server in at most 1.05 times the time
+of PySpark, the local engine in at most 1.3 times that of DuckDB. A query's time is the median of
+its runs after one that warms up; the sum of all queries is compared. Every run has a text of its
+own: the server keeps what it has prepared on Spark, with its shuffled rows, for the same text over
+the same files, and would answer again in milliseconds. DuckDB runs each query in turn with the
 server, so that both have the machine in the same minutes; PySpark runs after it, in a JVM of as
 much memory.
 """

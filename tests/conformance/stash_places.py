@@ -1,4 +1,4 @@
-"""Where a stash lives, for every implementation: opened, opened again, after a crash, twice."""
+"""Open, reopen, crash and open twice each implementation of Stash."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""What no two servers say alike, told alike: moments, made-up names, warnings of ours.
+"""Normalise server output for comparison: times, generated names, Meridian's own warnings.
 
     2026-11-23 00:46:00.22348+00   <moment 1>+00   the first moment that this play has shown
     2026-11-23                     <today>

@@ -1,4 +1,4 @@
-"""Delta's files, laid where others read."""
+"""Copy a table's Delta files to a directory for foreign readers."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Stash and store of a process that dies at its n-th write to the outside, done or not."""
+"""In-memory stash and store that crash at the n-th write."""
 
 import copy
 from collections.abc import Awaitable, Callable, Sequence

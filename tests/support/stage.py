@@ -1,4 +1,4 @@
-"""An empty database on a server that has only one, for scripts that are played one by one."""
+"""Give each script an empty database on a server with one database."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Transcripts: a story as a file, of commands and what happened (STYLE §7).
+"""Transcripts: a story as a file, of commands and what happened.
 
     # why this matters
     command positional key=value key="two words"

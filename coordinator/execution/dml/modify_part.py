@@ -1,6 +1,6 @@
 """Run one data-modifying part of a statement: its source plan, the claimed rows, the new rows.
 
-    source plan ─▶ batches ─┬─ identities ─▶ Claims
+    source plan ─▶ batches ─┬─ identities ─▶ ClaimedRows
                             ├─ new rows ───▶ RowSink (checked, inline or staged)
                             └─ new, old, columns of others ─▶ RETURNING, over relation `new`
 

@@ -1,6 +1,6 @@
 """Collect the rows that a statement writes: inline as long as they are few, then in staged Parquet.
 
-    batches ─▶ checked (RowRules) ─▶ pending ──(> inline_bytes_max)──▶ spooler ─▶ staged files
+    batches ─▶ checked (RowConstraints) ─▶ pending ──(> inline_bytes_max)──▶ spooler ─▶ staged files
                                         └─────────(finish)───────────▶ inserts
 
 INVARIANTS

@@ -40,6 +40,6 @@ def temporary_schema(binding: Binding) -> str:
     """The session's schema for temporary objects, which may not exist yet."""
     if not binding.context.temporary:
         raise not_supported("a temporary relation without a session")
-    # T3 of `temporary_tables.py`: it is another one in every session.
+    # T3 of `temporary_names.py`: it is another one in every session.
     binding.uses_session = True
     return binding.context.temporary

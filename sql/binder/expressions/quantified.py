@@ -92,7 +92,7 @@ def _compared(
     lefts = [binding.expression(scope, part) for part in nodes]
     binding.beside.update(lefts)
     if any(map(is_volatile_anywhere, lefts)):
-        # It belongs to the row outside, and would be evaluated inside.
+        # It belongs to the outer row, and would be evaluated inside.
         raise not_supported(
             "comparing a volatile function with a subquery", offset_to_position(place)
         )

@@ -2,9 +2,10 @@
 
 In a target list of the statement itself, or in SET of UPDATE, the call is made for each row
 (`row_calls.py`). Elsewhere it is bound to a runtime parameter, numbered after those of the client:
-the session computes its value before the statement runs (`Prepared.supplied`). PostgreSQL does the
-same where the call is evaluated once, as in VALUES; in a query over rows it is refused. A column
-whose default is nextval() gets its values when rows are written, one for each (`Prepared.filled`).
+the session computes its value before the statement runs (`ParameterizedStatement.supplied`).
+PostgreSQL does the same where the call is evaluated once, as in VALUES; in a query over rows it is
+refused. A column whose default is nextval() gets its values when rows are written, one for each
+(`ParameterizedStatement.filled`).
 
 A constant name becomes the relation's oid. A computed name is resolved when it is evaluated.
 """

@@ -33,7 +33,7 @@ _REFUSED: Final = {
     TransactionStmtKind.TRANS_STMT_ROLLBACK_PREPARED: "ROLLBACK PREPARED",
 }
 _LEVELS: Final = {
-    # What a PostgreSQL driver means by it is "the strongest" (DESIGN §2).
+    # What a PostgreSQL driver means by it is "the strongest".
     "serializable": "strict serializable",
     "read uncommitted": "read committed",
 }

@@ -7,7 +7,7 @@
   expressions    `expressions` dispatches to `types`, `text`, `times`, `floats`, `numbers`,
                  `quotients`, `arrays`
   rows           `aggregates`, `windows`, `sets`
-  Python `evaluator_calls`: functions that the reference evaluator computes for DuckDB, row by row
+  Python         `evaluator_calls`: functions that the reference evaluator computes, row by row
 
 `compute.duckdb` runs the statements; only `compute` imports this package. It may not import
 `sql.emit.spark`.

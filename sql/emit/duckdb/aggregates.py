@@ -2,7 +2,7 @@
 
 INVARIANTS
   A1  integers are summed as HUGEINT and cast to PostgreSQL's result type, an average is one
-      division of exact sums (D2 of `duckdb/numbers.py`): all engines get the same digits.
+      division of exact sums (D1 of `duckdb/numbers.py`): all engines get the same digits.
 """
 
 from collections.abc import Callable, Sequence

@@ -8,8 +8,8 @@
   expressions    `expressions` dispatches to `types`, `text`, `times`, `floats`, `decimals`,
                  `quotients`, `arrays`, `array_subqueries` and `single_row_subqueries`
   rows           `aggregates`, `windows`, `sets`
-  Python `worker_functions` and `worker_windows`: functions of Spark's Python workers, which compute
-                 with the reference evaluator whatever Spark computes otherwise than PostgreSQL
+  Python         `worker_functions` and `worker_windows`: functions of Spark's Python workers,
+                 which compute with the reference evaluator if Spark would differ from PostgreSQL
 
 `compute.spark` runs the statements; only `compute` imports this package. It may not import
 `sql.emit.duckdb`.

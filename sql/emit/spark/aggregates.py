@@ -123,7 +123,7 @@ def _float_average(call: Aggregate, scope: Scope, around: AggregateSurroundings)
 
 def _deviation(call: Aggregate, scope: Scope, around: AggregateSurroundings) -> str:
     """By PostgreSQL's recurrence over all rows, which has its own last digits; so have windows
-    (`running_windows.py`), but for those of a subquery that refers to the rows outside.
+    (`running_windows.py`), but for those of a subquery that refers to the outer rows.
     """
     if not around.windowed:
         raise unsupported("a variance with PostgreSQL's last digits")

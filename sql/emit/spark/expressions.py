@@ -251,7 +251,7 @@ def _is_value(expr: Subquery) -> bool:
 
 
 def _only_row(plan: Plan, query: str, scope: Scope) -> str | None:
-    """The first row for a row outside as an aggregate: that there is but one Spark does not see in
+    """The first row for a outer row as an aggregate: that there is but one Spark does not see in
     a row's number, and where it counts the rows it has no join by the key but of small tables.
     """
     if not is_correlated_single_row(plan, scope):

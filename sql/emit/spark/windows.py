@@ -6,7 +6,7 @@ Spark computes frames of ROWS, and of RANGE over numbers. `running_windows.py` f
 INVARIANTS
   W1  integer keys of RANGE with an offset are decimals, which add up without overflow.
   W2  offsets, distances and counts of a call that Spark computes are constants
-      (`outside_windows.is_native`).
+      (`worker_windows.is_native_window_call`).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from typing import Final
 
 from sql.emit import running_windows
 from sql.emit.running_windows import WindowListSyntax, depends_on_addition_order, fold_inputs
-from sql.emit.spark import worker_windows as spark_outside_windows
+from sql.emit.spark import worker_windows as spark_worker_windows
 from sql.emit.spark.aggregates import aggregate, order_by
 from sql.emit.spark.types import spark_type, unsupported
 from sql.emit.spark.worker_functions import aggregate_in_worker
@@ -159,7 +159,7 @@ def _is_running(call: WindowCall, plan: Window, scope: Scope) -> bool:
     """
     if free_columns(plan):
         if not is_native_window_call(call, scope):
-            raise unsupported("such a window in a subquery that refers to the rows outside")
+            raise unsupported("such a window in a subquery that refers to the outer rows")
         return False
     return _is_of_frames(call, scope) or not is_native_window_call(call, scope)
 
@@ -172,7 +172,7 @@ def _is_of_frames(call: WindowCall, scope: Scope) -> bool:
 def _taken(call: WindowCall, inside: Scope) -> dict[str, str]:
     if _is_of_frames(call, inside):
         return fold_inputs(call, inside, _numbered)
-    return spark_outside_windows.window_call_inputs(call, inside)
+    return spark_worker_windows.window_call_inputs(call, inside)
 
 
 def _numbered(call: WindowCall, scope: Scope) -> str:
@@ -195,7 +195,7 @@ def _folded(call: WindowCall, fields: Sequence[str], rows: str, scope: Scope) ->
         columns = (call.args[0].type, *[INT8 for _ in fields[1:]])
         function = WorkerFunction(as_list_function(call), columns, of_frames=True)
     else:
-        function = spark_outside_windows.window_call_function(call, scope)
+        function = spark_worker_windows.window_call_function(call, scope)
     return f"{scope.statement.function(function)}(transform({rows}, s -> named_struct({packed})))"
 
 

@@ -8,13 +8,13 @@ conditions under which PostgreSQL evaluates it. A plan meets them in this order:
   when        engine  module                         effect
   planning    all     order_quals                    conditions in PostgreSQL's order and place
   emission    both    pull_up_failing_outputs        columns of derived tables move to their uses
-  of a plan   both    join_condition_subqueries*     subqueries in ON run for matched pairs only
+  of a plan   both    move_join_condition_subqueries*  subqueries in ON run for matched pairs only
   (the tuple  both    lazy_init_plans                uncorrelated subqueries run on demand
   of passes)  both    guard_lag_lead_defaults        defaults of lag() and lead() leave their call
               both    guard_filtered_aggregates      arguments move into a branch of their FILTER
-              Spark   scalar_subquery_aggregates     an aggregate finds a subquery's only row
+              Spark   aggregate_scalar_subqueries    an aggregate finds a subquery's only row
               Spark   guard_where_subqueries         WHERE guards the subqueries in it
-              Spark   opaque_join_keys               no failing condition is inferred by a join key
+              Spark   hide_join_keys                 no failing condition is inferred by a join key
               Spark   restrict_to_outer_keys         subqueries read keys that outer rows have
               both    hoist_subquery_conditions      conditions with subqueries become columns
               Spark   guard_by_outer_conditions      a subquery's own conditions guard its outputs

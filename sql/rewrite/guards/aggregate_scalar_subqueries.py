@@ -79,7 +79,7 @@ def _by_aggregate(expr: Subquery) -> bool:
 
 
 def _has_key(plan: Plan, outside: AbstractSet[ColumnId]) -> bool:
-    """Whether a condition says what of a row inside is equal to what of the row outside."""
+    """Whether a condition says what of a row inside is equal to what of the outer row."""
     if isinstance(plan, SetOp):
         return all(_has_key(side, outside) for side in inputs(plan))
     return any(_is_key(part, outside) for part in node_conditions(plan)) or any(

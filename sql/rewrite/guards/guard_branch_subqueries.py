@@ -150,7 +150,7 @@ def _with_guard(expr: Expr, condition: Expr, *, by_key: bool) -> Expr:
 
 
 def _where(plan: Plan, condition: Expr) -> Plan:
-    """The rows of a plan where the condition on the row outside holds: below what selects, which
+    """The rows of a plan where the condition on the outer row holds: below what selects, which
     may be computed outside.
     """
     if isinstance(plan, Project):

@@ -70,7 +70,7 @@ def guard_by_outer_conditions(plan: Plan, facts: PlanFacts) -> Plan:
 
 
 def _plan(plan: Plan, given: _Conditions) -> tuple[Plan, _Conditions]:
-    """The plan, and the conditions on rows outside that are true of its rows (R1). `given`: of the
+    """The plan, and the conditions on outer rows that are true of its rows (R1). `given`: of the
     rows that it is beside.
     """
     if isinstance(plan, Join):
@@ -158,7 +158,7 @@ def _of(
 
 
 def _guards(known: _Conditions, own: Sequence[PlanColumn]) -> Rewrite:
-    """Guards what refers to rows outside, and other values by key (R2)."""
+    """Guards what refers to outer rows, and other values by key (R2)."""
     by_key = any(_is_key(part, own) for part in known)
 
     def guarded(expr: Expr) -> Expr:
@@ -174,7 +174,7 @@ def _guards(known: _Conditions, own: Sequence[PlanColumn]) -> Rewrite:
 
 
 def _is_key(part: Expr, own: Sequence[PlanColumn]) -> bool:
-    """Whether it says that something is equal to something of a row outside."""
+    """Whether it says that something is equal to something of a outer row."""
     sides = equality_sides(part)
     return any(
         _refers_to(side, own) and not _refers_outside(side, own) and not _refers_to(other, own)

@@ -307,7 +307,7 @@ def _join(plan: Join, parts: Sequence[Expr]) -> Join:
         right = [*filter(is_never_true_of_nulls, right)]
     condition = plan.condition
     if plan.kind is JoinKind.INNER and condition is not None and may_fail(condition):
-        # Spark fails for a row outside in ON.
+        # Spark fails for a outer row in ON.
         own = _over(parts, output_columns(plan))
         condition = conjunction(_by_cost([*flatten_conjuncts(condition), *own]))
     below = replace(plan, left=_behind(plan.left, left), right=_behind(plan.right, right))

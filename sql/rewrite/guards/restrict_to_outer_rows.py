@@ -50,7 +50,7 @@ def _once_more(condition: Expr, outside: OuterColumns) -> Expr:
 
 
 def _joins(part: Call, outside: OuterColumns) -> bool:
-    """Whether a column is said to be equal to one of a row outside."""
+    """Whether a column is said to be equal to one of a outer row."""
     if part.function.name != "=":
         return False
     columns = [arg for arg in part.args if isinstance(arg, ColumnRef)]

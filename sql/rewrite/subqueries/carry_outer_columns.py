@@ -132,7 +132,7 @@ def _is_set_beside(plan: Join) -> bool:
 
 
 def _is_of_full(plan: Plan) -> bool:
-    """Whether it is a join of which Spark takes conditions on the row outside to the join that it
+    """Whether it is a join of which Spark takes conditions on the outer row to the join that it
     makes of the subquery: rows without a partner would be lost.
     """
     return isinstance(plan, Join) and plan.kind is JoinKind.FULL
@@ -151,7 +151,7 @@ def _made_below(*plans: Plan) -> set[ColumnId]:
 
 def _told(plan: Plan, made: _Columns, mixed: Sequence[Expr]) -> Plan:
     """The node with its subqueries and mixed conditions over the carried columns. Elsewhere it goes
-    on to refer to the row outside: Spark joins by what a condition says of that.
+    on to refer to the outer row: Spark joins by what a condition says of that.
     """
     by: dict[ColumnId, Expr] = {id_: column_reference(column) for id_, column in made.items()}
 

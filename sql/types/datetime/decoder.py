@@ -1,6 +1,6 @@
 """Assemble a date and time from its tokens, one after the other (DecodeDateTime).
 
-    tokens ─▶ `Decoder.add` ─▶ `Decoder.finish`: validation, zone ─▶ days, microseconds, offset
+    tokens ─▶ `DatetimeDecoder.add`, `.finish`: validation, zone ─▶ days, microseconds, offset
 
 INVARIANTS
   I1  a value lies between 0001-01-01 and PostgreSQL's last one; BC and infinity are refused

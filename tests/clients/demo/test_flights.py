@@ -1,6 +1,4 @@
-"""The demo on both servers: every answer is PostgreSQL's, also after kill -9 and in time travel,
-and other readers find the same rows in the Delta tables.
-"""
+"""The demo on both servers gives PostgreSQL's answers, also after kill -9 and in time travel."""
 
 import contextlib
 from collections.abc import Callable, Iterator

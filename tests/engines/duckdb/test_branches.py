@@ -1,6 +1,4 @@
-"""Subqueries in branches that are not taken: the local engine computes no more than the reference
-evaluator, so it fails no more often.
-"""
+"""The local engine computes no subquery in a branch that is not taken."""
 
 import pyarrow as pa
 import pytest

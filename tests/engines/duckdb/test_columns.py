@@ -1,7 +1,4 @@
-"""Every row of the function table over columns of many rows, NULLs among them: DuckDB computes
-constants one way and columns another. The reference evaluator, proven over constants, says what is
-right.
-"""
+"""Every row of the function table on DuckDB over columns with NULLs, against the evaluator."""
 
 from collections.abc import Iterator
 from itertools import islice, product

@@ -1,6 +1,4 @@
-"""Joins, groups and subqueries over columns with NULLs and duplicates: the reference evaluator and
-the local engine agree, row by row.
-"""
+"""Joins, groups and subqueries: the local engine agrees with the reference evaluator."""
 
 import random
 from decimal import Decimal

@@ -1,6 +1,4 @@
-"""Large results and long queries: in order, in bounded memory, several at once, gone when nobody
-reads them.
-"""
+"""Large results and long queries on DuckDB: order, bounded memory, concurrency, cancellation."""
 
 import asyncio
 import threading

@@ -1,5 +1,4 @@
-"""Spark converts to a zone by Java's rules; where those are not ours, the zone is listed. A sample
-of instants: it finds rules that changed for years, not for a day."""
+"""Spark's time zones against ours: zones that differ are listed."""
 
 from datetime import UTC, datetime
 

@@ -9,7 +9,14 @@ from sql.emit.spark.passes import SPARK_PASSES
 from sql.plan.nodes import Plan, output_columns
 from sql.plan.traverse import scans
 from sql.rewrite import passes
-from sql.rewrite.passes import NODES_MAX, PLANS_MAX, Pass, RewrittenPlans, apply_passes
+from sql.rewrite.passes import (
+    CHARACTERS_MAX,
+    NODES_MAX,
+    REWRITTEN_MAX,
+    Pass,
+    RewrittenPlans,
+    apply_passes,
+)
 from sql.rewrite.plan_facts import PlanFacts, facts_of
 from sql.types.sql_type import FLOAT8, INT8
 from tests.engines.spark.shared_engine import plan_of
@@ -89,10 +96,14 @@ def test_passes_run_once_for_a_plan() -> None:
     rewritten.of(long)
     rewritten.of(long)
     assert len(runs) == 4, "a long one is not held"
-    for _ in range(PLANS_MAX):
+    wide = plan_of(f"select '{'x' * CHARACTERS_MAX}' || 'y'")
+    rewritten.of(wide)
+    rewritten.of(wide)
+    assert len(runs) == 6, "nor is a large literal"
+    for _ in range(REWRITTEN_MAX):
         rewritten.of(plan_of("select 1"))
     rewritten.of(one)
-    assert len(runs) == 5 + PLANS_MAX, "the oldest is forgotten"
+    assert len(runs) == 7 + REWRITTEN_MAX, "the oldest is forgotten"
 
 
 @pytest.mark.parametrize("engine", ["spark", "duckdb"])

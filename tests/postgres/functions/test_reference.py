@@ -1,5 +1,4 @@
-"""Every row of the function table against PostgreSQL's recorded answers, on the reference
-evaluator; on Spark and on the local engine in the modules beside this one.
+"""Every row of the function table on the reference evaluator, against PostgreSQL's answers.
 
     REWRITE=1 pytest tests/postgres/functions/test_reference.py records the answers from a real
     PostgreSQL again REFUSALS=1 pytest tests/postgres/functions records what the engines refuse

@@ -1,1 +1,1 @@
-"""Statements as users and tools send them, beside what PostgreSQL 18 answered (issue 5, Proof)."""
+"""Statements as users and tools send them, beside what PostgreSQL 18 answered."""

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 -- a statement stands on one line, as it does in the file
-"""The file `generated_correlated.txt`: subqueries that refer to the row outside.
+"""The file `generated_correlated.txt`: subqueries that refer to the outer row.
 
 Every form of a subquery, joined to its row in several ways, wherever a subquery may stand. Engines
 turn such queries into joins, each form by a rule of its own: rows that are not there, NULLs and

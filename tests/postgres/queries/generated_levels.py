@@ -60,7 +60,7 @@ _FORMS: Final = (
     "select i.k from r i where i.k = o.k union select o.k",
     "values (o.k)",
 )
-"""Subqueries that refer to the row outside."""
+"""Subqueries that refer to the outer row."""
 _PLACES: Final = (
     "select o.id, c.id from l o join r c on exists ({q}) and c.k = o.k order by 1, 2",
     "select o.id, c.id from l o left join r c on c.k = o.k and not exists ({q}) order by 1, 2",

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 -- a statement stands on one line, as it does in the file
-"""The file `generated_nesting.txt`: queries in queries that refer to no row outside.
+"""The file `generated_nesting.txt`: queries in queries that refer to no outer row.
 
 Rows `(id, k, x)` made in many ways, and what may be done with such rows: each source under each
 consumer, a consumer of two sources with another one beside it, a consumer over a consumer. Engines

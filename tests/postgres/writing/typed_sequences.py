@@ -1,5 +1,4 @@
-"""Random statements over columns of every kind: enums, domains, arrays, jsonb, intervals, generated
-columns, and keys that are looked at when the transaction ends.
+"""Random writing statements over columns of every type, with generated columns and keys.
 
 The same invariants as `driver/sequences.py`; it has the transactions and savepoints.
 """

@@ -5,7 +5,7 @@
 
 INVARIANTS
   S1  a cut that every table of a timeline has reached is one state of them all: the judge replays
-      the history at its timestamp and finds nothing else (DESIGN §3, shared cuts).
+      the history at its timestamp and finds nothing else.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a run's clients were told, by timestamp and key.
+"""Remember answers by timestamp and key, and check that repeated reads agree (H1).
 
 INVARIANTS
   H1  an answer at a timestamp never changes: asked again AS OF it, later and after restarts, it is

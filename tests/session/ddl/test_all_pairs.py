@@ -1,5 +1,4 @@
-"""Any two definitions, side by side: whatever both leave fits together (F1 of
-`core/catalog_references.py`), and has a meaning (B1, B2 of `core/definition_conflicts.py`).
+"""Any two concurrent definitions leave a consistent catalog.
 
     prepared ─▶ other: begin, its definition ── one: its definition ── other: commit
                                                                           ▼

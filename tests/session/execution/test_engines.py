@@ -1,6 +1,4 @@
-"""`SET engine`: which engine runs what, what EXPLAIN says of it, and that the local one sees a
-transaction's own writes.
-"""
+"""`SET engine`: which engine runs a statement, and what EXPLAIN says."""
 
 import asyncio
 import threading

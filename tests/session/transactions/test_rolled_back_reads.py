@@ -1,6 +1,4 @@
-"""What a savepoint takes back, what TRUNCATE rests on, and casts that change values: sessions
-against each other.
-"""
+"""Read sets after ROLLBACK TO, of TRUNCATE, and of casts: conflicts between sessions."""
 
 import contextlib
 from typing import LiteralString

@@ -1,8 +1,7 @@
-"""One line of text for what a statement was found to be: by Meridian's binder, or by a real
-PostgreSQL.
+"""Describe a statement's columns and parameters as one line, by the binder or a PostgreSQL.
 
-    ok (23, 25) a:23:-1:1, ?column?:25:-1:0     parameter types; name, type, modifier, number in its
-    table error 42703 8 column "nope" does not exist  SQLSTATE, position (- for none), message
+ok (23, 25) a:23:-1:1, ?column?:25:-1:0     parameter types; name, type, modifier, number in its
+table error 42703 8 column "nope" does not exist  SQLSTATE, position (- for none), message
 """
 
 from collections.abc import Iterator, Sequence

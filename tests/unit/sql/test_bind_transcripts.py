@@ -1,6 +1,4 @@
-"""Statements and what they are bound to: plans as EXPLAIN shows them, or the error with its
-place.
-"""
+"""Transcripts of the binder: a statement, then its plan or its error."""
 
 from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum

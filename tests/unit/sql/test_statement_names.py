@@ -1,4 +1,4 @@
-"""Names of what is refused."""
+"""Names of statements and objects in messages of refused features."""
 
 import pytest
 from pglast import ast, parse_sql

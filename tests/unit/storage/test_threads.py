@@ -1,4 +1,4 @@
-"""Work of threads that ends in what no future takes."""
+"""Exceptions that a Future cannot hold (StopIteration ..) still reach the awaiting task."""
 
 import asyncio
 from concurrent.futures import CancelledError

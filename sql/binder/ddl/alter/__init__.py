@@ -1,11 +1,11 @@
 """ALTER TABLE and its kin: the definition after the statement, and what its rows need.
 
-    actions, in PostgreSQL's order ─▶ Altering ─┬─▶ the table after, objects dropped or changed
+    actions, in order ─▶ AlterTableState ─┬─▶ the table after, objects dropped or changed
         (one function each)        (one state)  ├─▶ a rewrite of its rows, if any
                                                 └─▶ validations: queries that must find no row
 
     `statement`                         the entry points: ALTER TABLE and RENAME
-    `state`                             `Altering`, the table between two actions
+    `state`                             `AlterTableState`, the table between two actions
     `actions`                           columns and constraints
     `column_type`, `identity`, `keys`   actions with modules of their own
     `dependents`, `owned_sequences`     foreign keys, views and sequences that an action affects

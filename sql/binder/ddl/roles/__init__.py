@@ -1,7 +1,7 @@
 """Roles and privileges: CREATE ROLE, GRANT, REVOKE, ALTER .. OWNER TO, REASSIGN and DROP OWNED.
 
-Every statement becomes a `ChangeRights`: new versions of roles, owners and access control lists.
-Privileges are stored and shown, but not enforced yet.
+Every statement becomes a `ChangePrivileges`: new versions of roles, owners and access control
+lists. Privileges are stored and shown, but not enforced yet.
 
     `roles`                    CREATE, ALTER and DROP ROLE
     `membership`               GRANT role TO role

@@ -200,7 +200,7 @@ def _with_options(binding: Binding, role: Role, options: dict[str, Node]) -> Rol
 def _password(
     options: dict[str, Node],
 ) -> tuple[str | None, tuple[SqlError, ...]]:
-    """The password that is said, and what is to be told of it."""
+    """The PASSWORD option, and the warnings about it."""
     option = options.get("password")
     if option is None or option.arg is None:
         return None, ()
