@@ -52,9 +52,9 @@ class ActualCost:
         """The same in JSON."""
         found: dict[str, Json] = {}
         if self.times is not None:
-            found["ActualCost Startup Time"] = Number(self.times[0], 3)
-            found["ActualCost Total Time"] = Number(self.times[1], 3)
-        return found | {"ActualCost Rows": Number(self.rows, 2), "ActualCost Loops": 1}
+            found["Actual Startup Time"] = Number(self.times[0], 3)
+            found["Actual Total Time"] = Number(self.times[1], 3)
+        return found | {"Actual Rows": Number(self.rows, 2), "Actual Loops": 1}
 
 
 @dataclass(slots=True)

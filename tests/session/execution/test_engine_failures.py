@@ -59,7 +59,7 @@ def test_a_failure_that_nobody_foresaw_ends_the_session() -> None:
 @pytest.mark.parametrize(
     "place",
     [
-        "coordinator.planning.planner.folded",
+        "coordinator.planning.planner.fold_constants",
         "coordinator.execution.query.run_plan",
         "compute.duckdb.statements.emit",
         "compute.duckdb.executor.conform_duckdb_batch",
