@@ -147,7 +147,7 @@ def test_the_jvm_ends_with_its_parent(tmp_path: Path) -> None:
     code = f"""
 import threading
 from pathlib import Path
-from compute.jvm import JvmSettings, launch
+from compute.spark.jvm import JvmSettings, launch
 jvm = launch(JvmSettings(Path({str(tmp_path / "jvm")!r}), heap_mb=256), threading.Event())
 print(jvm.pid, flush=True)
 threading.Event().wait()

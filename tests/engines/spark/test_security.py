@@ -121,7 +121,7 @@ def test_workers_listen_on_loopback_to_the_jvm_alone(spark: SparkExecutor) -> No
     plan = plan_of("select initcap(s) from t", t=COLUMNS)
     assert answer(spark, plan, {"t": view}) == [("A B",)]
     assert spark.pid is not None
-    [daemon] = [pid for pid in children(spark.pid) if "spark_daemon" in command(pid)]
+    [daemon] = [pid for pid in children(spark.pid) if "worker_daemon" in command(pid)]
     [(address, port)] = listening(daemon)
     assert address == "0100007F"
     with socket.create_connection(("127.0.0.1", port)) as stranger, stranger.makefile("rb") as said:
