@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from coordinator.execution.advisory_locks import call_advisory_lock
 from coordinator.execution.context import Batches, Execution
 from coordinator.execution.dml.transient_relations import (
     run_over_transient,
@@ -31,6 +32,7 @@ from coordinator.pgwire.arrow_types import normalize_column, to_array, to_values
 from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
 from sql.binder.bind import bind_with_context
+from sql.binder.expressions.acting_calls import ADVISORY_LOCK_FUNCTIONS
 from sql.binder.expressions.row_calls import ROW_CALL_RESULTS
 from sql.binder.expressions.session_calls import (
     TRANSACTION_NUMBER_FUNCTIONS,
@@ -74,9 +76,15 @@ async def evaluate_runtime_parameters(
 async def _value(caller: "_Caller", supplied: RuntimeParameter, *, writes: bool) -> Value:
     if supplied.kind in TRANSACTION_NUMBER_FUNCTIONS:
         return transaction_number(caller.execution, supplied.kind, writes=writes)
+    args: Sequence[Value]
+    if supplied.kind in ADVISORY_LOCK_FUNCTIONS:
+        args = ()
+        if supplied.args:
+            args = evaluate_arguments(caller.execution, supplied.args, supplied.kind)
+        return await call_advisory_lock(caller.execution, supplied.kind, args)
     if supplied.kind not in SEQUENCE_FUNCTIONS:
         return await call_session_function(caller.execution, supplied)
-    args: Sequence[Value] = (None,)
+    args = (None,)
     if supplied.args and (supplied.sequence is None or len(supplied.args) > 1):
         args = evaluate_arguments(caller.execution, supplied.args, supplied.kind)
     return await caller.answer(supplied.kind, supplied.sequence, args)
@@ -212,6 +220,8 @@ class _Rows:
         if call.guard is not None and self._value(call.guard, row) is not True:
             return None
         args = [self._value(arg, row) for arg in call.args]
+        if call.name in ADVISORY_LOCK_FUNCTIONS:
+            return await call_advisory_lock(self._caller.execution, call.name, args)
         return await self._caller.answer(call.name, call.sequence, args)
 
     def _value(self, expr: Expr, row: Mapping[ColumnId, Value]) -> Value:

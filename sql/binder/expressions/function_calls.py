@@ -6,6 +6,7 @@ from typing import Final
 
 from pglast import ast
 
+from sql.binder.expressions.acting_calls import ACTING_FUNCTIONS, acting_call
 from sql.binder.expressions.call_rewrites import rewrite_call
 from sql.binder.expressions.calls import (
     TYPES_BY_NAME,
@@ -69,7 +70,7 @@ from sql.parser.syntax import Node, is_a, location, node_position, offset_to_pos
 from sql.plan.nodes import Aggregate, Const, Expr, Param, SortKey
 from sql.types.comparability import check_equality
 from sql.types.limits import check_argument_count
-from sql.types.sql_type import BOOL, FLOAT8, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ, VOID
+from sql.types.sql_type import BOOL, FLOAT8, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ
 
 AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY", "DISTINCT ON"})
 _SET_RETURNING: Final = frozenset(
@@ -121,6 +122,8 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
     name, place = names[-1], node.location
     if name in SEQUENCE_CALLS:
         return sequence_call(binding, scope, node)
+    if name in ACTING_FUNCTIONS:
+        return acting_call(binding, scope, node)
     if not node.args and name in _SESSION:
         binding.uses_now = binding.uses_now or name in _CLOCK
         binding.uses_session = True
@@ -252,8 +255,6 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
     ),
     "getdatabaseencoding": lambda _: Const("UTF8", NAME),
     "pg_client_encoding": lambda _: Const("UTF8", NAME),
-    # asyncpg calls it on every reset.
-    "pg_advisory_unlock_all": lambda _: Const("", VOID),
 }
 
 
