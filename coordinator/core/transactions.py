@@ -124,6 +124,8 @@ class Transaction:
 
     def take_snapshot(self, ts: Timestamp, catalog: Catalog) -> Snapshot:
         """Read at `ts` from now on, its own DDL on top of `catalog`. Raises Stale."""
+        if self.snapshot is not None and catalog is not self.base:
+            self._check_written(catalog)
         if self.changes:
             self.check_rests(catalog)
             shown = apply_changes(catalog, self.changes, version=self._overlay_version())
@@ -133,6 +135,17 @@ class Transaction:
         self.base = catalog
         self.snapshot = Snapshot(ts, shown)
         return self.snapshot
+
+    def _check_written(self, now: Catalog) -> None:
+        """Raise Stale if a table that it has written is defined otherwise by now: its rows were
+        made and checked by what it was before (A2 of `validation.py`).
+        """
+        for oid in self.written_tables():
+            before, table = self.base.by_oid(oid), now.by_oid(oid)
+            if (before and before.version) != (table and table.version):
+                raise StaleCatalog(
+                    f'table "{self.tables[oid].name}" was changed by a concurrent transaction'
+                )
 
     def move_to(self, ts: Timestamp, catalog: Catalog) -> Snapshot:
         """Read at `ts` from now on: all that it has read is still true there. Raises Stale."""
