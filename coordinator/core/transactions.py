@@ -122,6 +122,8 @@ class Transaction:
     """Where it has deleted rows, or given them another primary key."""
     rows_locked: int = 0
     """Rows that it has locked because it changes them."""
+    locks_rows: bool = False
+    """Whether it has asked for rows with FOR UPDATE or its kin."""
     pinned: bool = False
     """Somebody else was promised its timestamp, or it has somebody else's."""
     refresh_budget: RowTestBudget = field(default_factory=RowTestBudget)

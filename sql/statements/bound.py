@@ -90,10 +90,54 @@ class RowCalls:
     after: Project
 
 
+class RowLockStrength(IntEnum):
+    """FOR KEY SHARE to FOR UPDATE, from weak to strong."""
+
+    KEY_SHARE = 1
+    SHARE = 2
+    NO_KEY_UPDATE = 3
+    UPDATE = 4
+
+
+class LockPolicy(IntEnum):
+    """What happens at a row that is not free; of several clauses the greatest counts."""
+
+    WAIT = 0
+    SKIP = 1
+    ERROR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LockedRows:
+    """The rows of one table that a locking query yields: where its columns have their identity
+    (text source, int8 index, at `place`) and the values of the primary key, if there is one.
+    """
+
+    table: Table
+    strength: RowLockStrength
+    policy: LockPolicy
+    place: int
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LockingQuery:
+    """SELECT FOR UPDATE and its kin: it runs before the rest of its statement, which reads the
+    first `shown` of its columns as `relation`. `tables`: those that it reads.
+    """
+
+    relation: RelationId
+    plan: Plan
+    shown: int
+    rows: tuple[LockedRows, ...]
+    tables: tuple[Table, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
     """SELECT, VALUES, WITH. `tables`: those that it reads. `as_of`: a timestamp expression
     (timestamptz or int8). `locked`: the oids of tables under FOR UPDATE, FOR SHARE and the like.
+    `locking`: its parts that lock rows.
     """
 
     plan: Plan
@@ -103,6 +147,7 @@ class BoundQuery:
     as_of_at_least: bool = False
     locked: frozenset[int] = frozenset()
     calls: RowCalls | None = None
+    locking: tuple[LockingQuery, ...] = ()
 
 
 class ModifyKind(StrEnum):
@@ -161,6 +206,8 @@ class Modify:
     conflict: OnConflict | None = None
     view_checks: ViewChecks | None = None
     calls: RowCalls | None = None
+    locking: tuple[LockingQuery, ...] = ()
+    """Its parts that lock rows, and run first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +227,7 @@ class ModifyingWith:
     parts: tuple[ModifyingCte, ...]
     main: BoundQuery | Modify
     before: int
+    locking: tuple[LockingQuery, ...] = ()
 
     @property
     def modifications(self) -> tuple[Modify, ...]:
@@ -273,6 +321,7 @@ class CreateTableAs:
     tables: tuple[Table, ...]
     with_data: bool = True
     calls: RowCalls | None = None
+    locking: tuple[LockingQuery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,13 @@ class HeldRows:
     def __contains__(self, shard: ShardId) -> bool:
         return shard in self._shards
 
+    def rows_of(self, shard: ShardId) -> Iterator[tuple[RowIdentity, RowTag]]:
+        """The locked rows of a shard, as they were called when they were locked."""
+        known = self._shards.get(shard)
+        for source, rows in () if known is None else known.rows.items():
+            for index, tag in rows.items():
+                yield (source, index), tag
+
     def place(self, tag: RowTag) -> tuple[ShardId, RowIdentity] | None:
         """The row of a tag, as it was called when it was locked."""
         return self._places.get(tag)

@@ -32,7 +32,9 @@ from coordinator.core.messages import (
     Released,
     ReleaseLock,
     ReleaseSessionLocks,
+    RequestId,
 )
+from coordinator.core.own_writes import merge_deletes
 from coordinator.core.refresh import refresh
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction
@@ -133,7 +135,14 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
             core.locks.hold_for_group(tag, LockMode.ROW_UPDATE)
         savepoint = txn.innermost_savepoint
         asked = LockRequest(
-            message.request, txn.owner, txn.id, tag, message.mode, savepoint, ticket
+            message.request,
+            txn.owner,
+            txn.id,
+            tag,
+            message.mode,
+            savepoint,
+            ticket,
+            explicit=not message.implicit,
         )
         core.locks.rows.add(shard, identity, tag)
         answer = core.locks.acquire(asked, message.wait)
@@ -141,6 +150,8 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
             return _refused_row(core, asked, answer)
     if message.implicit:
         txn.rows_locked += len(wanted)
+    else:
+        txn.locks_rows = True
     if core.groups.writes.any_gone(state, deletes):
         return [Reply(message.request, _moved(core, txn, ticket, has_news=True))]
     return [Reply(message.request, LockAnswered(True, ticket))]
@@ -171,6 +182,23 @@ def _rows_to_take(
 
 def _by_key(tag: RowTag) -> str:
     return repr(tag.key)
+
+
+def locked_by_others(
+    core: CoreState, txn: Transaction, state: ShardState, mode: LockMode
+) -> Deletes:
+    """The rows of a shard that other sessions, or the group in flight, hold against a mode."""
+    rows = core.locks.rows.rows_of(state.shard)
+    held = as_deletes(
+        identity
+        for identity, tag in rows
+        if core.locks.is_held_against(
+            LockRequest(RequestId(0), txn.owner, None, tag, mode), group=True
+        )
+    )
+    group = core.groups.in_flight
+    batch = None if group is None else group.commit.batches.get(state.shard)
+    return held if batch is None else merge_deletes(held, batch.deletes)
 
 
 def _deletes_in_flight(core: CoreState, state: ShardState, deletes: Deletes) -> Deletes:
