@@ -249,7 +249,8 @@ class Core:
             case (
                 AcquireLock() | LockRows() | CancelLock() | ReleaseLock() | ReleaseSessionLocks()
             ):  # fmt: skip
-                return change_locks(self._state, message)
+                # A lease may have been given back.
+                return change_locks(self._state, message) + self._leased(now)
             case RefreshSnapshot():
                 return refresh_snapshot(self._state, message)
             case NewTableId():
@@ -330,6 +331,11 @@ class Core:
         effects += self._state.maintenance.advance(now)
         effects += cuts.begin_cut_if_due(self._state, now)
         return effects + self._stop()
+
+    def _leased(self, now: Timestamp) -> list[Effect]:
+        if not len(self._state.groups) and not self._state.leases.is_waited_for:
+            return []
+        return commits.grant_leases(self._state) + commits.start_group(self._state, now)
 
     def _stop(self) -> list[Effect]:
         """Once nothing is in flight: hand unused timestamps back, then answer (R4)."""

@@ -237,6 +237,11 @@ class Transaction:
         kept = (*self.key_look_ups, *self.required, *self.locked)
         return shard in self.reads or any(shard == at for at, _ in kept)
 
+    def relies_on(self, shard: ShardId) -> bool:
+        """Whether it has written to a shard, or relies on rows there at every level."""
+        kept = (*self.key_look_ups, *self.required, *self.locked)
+        return shard in self.writes or any(shard == at for at, _ in kept)
+
     @property
     def oldest_read(self) -> Timestamp | None:
         """The least timestamp from which on it is validated."""

@@ -53,7 +53,7 @@ _WORDS: Final[Mapping[RowLockStrength, str]] = {
 async def run_locking_parts(
     execution: Execution, parts: Sequence[LockingQuery]
 ) -> dict[RelationId, ShardView]:
-    """The rows of the parts, all of them locked (R1). Raises StatementRestart, 40001, 40P01, 55P03."""
+    """The rows of the parts, all locked (R1). Raises StatementRestart, 40001, 40P01, 55P03."""
     made: dict[RelationId, ShardView] = {}
     if not parts:
         return made

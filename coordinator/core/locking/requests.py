@@ -4,7 +4,7 @@ Functions over the core's state; the invariants are those of the package (K1 to 
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from pyroaring import BitMap64
 
@@ -42,6 +42,9 @@ from coordinator.core.validation import concurrent_update_refusal
 from storage.batch import Deletes
 from storage.shard import ShardState
 from storage.types import OWN, ShardId
+
+EXPLICIT_FACTOR: Final = 10
+"""Rows that FOR UPDATE and its kin may lock, for each that a statement locks by changing it."""
 
 LockMessage: TypeAlias = AcquireLock | LockRows | CancelLock | ReleaseLock | ReleaseSessionLocks
 
@@ -95,8 +98,14 @@ def _answered(core: CoreState, wanted: LockRequest, wait: LockWait) -> list[Effe
         case LockVerdict.DEADLOCK:
             effects.append(Reply(wanted.request, _deadlock(answer.circle or "")))
         case LockVerdict.WAITS:
-            pass
+            _give_back_lease(core, wanted)
     return effects
+
+
+def _give_back_lease(core: CoreState, wanted: LockRequest) -> None:
+    """Who holds a lease waits for nobody (L2 of `leases.py`)."""
+    if wanted.txn is not None:
+        core.leases.release(wanted.txn)
 
 
 def _deadlock(circle: str) -> Refused:
@@ -126,6 +135,8 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     wanted = _rows_to_take(core, txn, message)
     if not wanted:
         return [Reply(message.request, LockAnswered(True, ticket))]
+    if not message.implicit and len(wanted) > core.settings.row_locks_max * EXPLICIT_FACTOR:
+        return [Reply(message.request, _too_many_rows())]
     shard = ShardId(message.rows.table.shard)
     state = core.shards[shard]
     deletes = as_deletes(identity for identity, _ in wanted)
@@ -157,12 +168,19 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     return [Reply(message.request, LockAnswered(True, ticket))]
 
 
+def _too_many_rows() -> Refused:
+    hint = "Lock fewer rows at once, or LOCK TABLE."
+    return Refused(RefusedReason.OTHER, "53200", "too many rows to lock", hint=hint)
+
+
 def _refused_row(core: CoreState, asked: LockRequest, answer: Answer) -> list[Effect]:
     effects = serve_waiters(core, answer.served)
     if answer.verdict is LockVerdict.DEADLOCK:
         effects.append(Reply(asked.request, _deadlock(answer.circle or "")))
     elif answer.verdict is LockVerdict.NOT_AVAILABLE:
         effects.append(Reply(asked.request, LockAnswered(False, asked.ticket)))
+    else:
+        _give_back_lease(core, asked)
     return effects
 
 
