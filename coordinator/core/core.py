@@ -249,7 +249,6 @@ class Core:
             case (
                 AcquireLock() | LockRows() | CancelLock() | ReleaseLock() | ReleaseSessionLocks()
             ):  # fmt: skip
-                # A lease may have been given back.
                 return change_locks(self._state, message) + self._leased(now)
             case RefreshSnapshot():
                 return refresh_snapshot(self._state, message)
@@ -267,10 +266,9 @@ class Core:
                 return self._state.maintenance.ended(message, now) + self._advance(now)
             case ShardDamaged(shard=shard):
                 return cuts.shard_damaged(self._state, shard) + self._advance(now)
-            case Tidied():
-                self._state.cutting.ended()
-                return self._advance(now)
-            case Tick():
+            case Tidied() | Tick():
+                if isinstance(message, Tidied):
+                    self._state.cutting.ended()
                 return self._advance(now)
             case ShutDown():
                 self._state.stopping = message.request
@@ -333,6 +331,7 @@ class Core:
         return effects + self._stop()
 
     def _leased(self, now: Timestamp) -> list[Effect]:
+        """Go on if a lease was given back by who waits for a lock."""
         if not len(self._state.groups) and not self._state.leases.is_waited_for:
             return []
         return commits.grant_leases(self._state) + commits.start_group(self._state, now)

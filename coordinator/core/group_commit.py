@@ -28,7 +28,7 @@ from coordinator.core.catalog import (
 )
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.leases import WriteLeases
-from coordinator.core.locking.held_rows import RowIdentity, as_deletes
+from coordinator.core.locking.held_rows import as_deletes
 from coordinator.core.locking.lock_table import LockRequest, LockTable
 from coordinator.core.locking.modes import LockMode, RowTag, TableTag
 from coordinator.core.messages import (
@@ -65,7 +65,7 @@ from coordinator.core.validation import (
 )
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import IndexDefinition
-from storage.batch import WriteBatch
+from storage.batch import RowIdentity, WriteBatch
 from storage.commit import Commit
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp, Token

@@ -32,7 +32,7 @@ from coordinator.streams import closing_batches
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError
 from sql.plan.nodes import RelationId, output_columns
-from sql.statements.bound import LockedRows, LockingQuery, LockPolicy, RowLockStrength
+from sql.statements.locking import LockedRows, LockingQuery, LockPolicy, RowLockStrength
 from storage.batch import ShardView
 from storage.types import Source
 

@@ -85,7 +85,6 @@ from sql.statements.bound import (
     EmptyStatement,
     Explain,
     ExplainTimestamp,
-    LockTables,
     MaintenanceStatement,
     Modify,
     ModifyingWith,
@@ -93,6 +92,7 @@ from sql.statements.bound import (
     Truncate,
 )
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
+from sql.statements.locking import LockTables
 from sql.statements.session import (
     Discard,
     ResetVariable,

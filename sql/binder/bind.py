@@ -107,7 +107,6 @@ from sql.statements.bound import (
     EmptyStatement,
     Explain,
     ExplainTimestamp,
-    LockTables,
     MaintenanceStatement,
     Modify,
     ModifyingWith,
@@ -118,6 +117,7 @@ from sql.statements.bound import (
 )
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
 from sql.statements.literals import ResolvedLiterals
+from sql.statements.locking import LockTables
 from sql.statements.session import (
     Discard,
     ResetVariable,

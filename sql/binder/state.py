@@ -30,7 +30,8 @@ from sql.plan.nodes import (
     SortKey,
     WindowCall,
 )
-from sql.statements.bound import LockingQuery, ModifyingCte
+from sql.statements.bound import ModifyingCte
+from sql.statements.locking import LockingQuery
 from sql.statements.runtime_parameters import RowDefault, RuntimeParameter
 from sql.types.bpchar import column_type
 from sql.types.datetime.timezones import find_zone

@@ -11,16 +11,13 @@ INVARIANTS
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from pyroaring import BitMap64
 
 from coordinator.core.locking.modes import RowTag
-from storage.batch import Deletes
+from storage.batch import Deletes, RowIdentity
 from storage.shard import ShardState
 from storage.types import ShardId, Source
-
-RowIdentity: TypeAlias = tuple[Source, int]
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, assert_never
 from pyroaring import BitMap64
 
 from coordinator.core.effects import Effect, Reply
-from coordinator.core.locking.held_rows import RowIdentity, as_deletes, is_row_among, meet
+from coordinator.core.locking.held_rows import as_deletes, is_row_among, meet
 from coordinator.core.locking.lock_table import Answer, LockRequest, LockVerdict
 from coordinator.core.locking.modes import (
     MODE_CONFLICTS,
@@ -39,7 +39,7 @@ from coordinator.core.refresh import refresh
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import concurrent_update_refusal
-from storage.batch import Deletes
+from storage.batch import Deletes, RowIdentity
 from storage.shard import ShardState
 from storage.types import OWN, ShardId
 

@@ -52,13 +52,10 @@ from sql.statements.bound import (
     BoundStatement,
     CopyOut,
     CreateTableAs,
-    LockedRows,
-    LockingQuery,
-    LockPolicy,
     Modify,
     ModifyingWith,
-    RowLockStrength,
 )
+from sql.statements.locking import LockedRows, LockingQuery, LockPolicy, RowLockStrength
 from sql.types.sql_type import INT8, TEXT
 
 

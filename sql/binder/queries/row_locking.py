@@ -19,7 +19,7 @@ from sql.catalog.meridian_schema import is_server_state
 from sql.errors import SqlError
 from sql.parser.syntax import Node, alias_of, is_a, offset_to_position, string_values
 from sql.plan.nodes import Plan
-from sql.statements.bound import LockPolicy, RowLockStrength
+from sql.statements.locking import LockPolicy, RowLockStrength
 
 _SETS: Final = "set-returning functions"
 _WORDS: Final = {
