@@ -85,10 +85,11 @@ class LockQueue:
         return (h.session for h in self.held if h.session != session and h.mode & conflicts)
 
     def blocking_waiters(self, session: ConnectionId) -> Iterator[ConnectionId]:
-        """See Line of `wait_graph.py`."""
+        """See Line of `wait_graph.py`; those that `fits` looks at."""
         place = self.place(session)
-        conflicts = MODE_CONFLICTS[self.waiting[place].mode]
-        return (w.session for w in self.waiting[:place] if w.mode & conflicts)
+        mode = self.waiting[place].mode
+        ahead = () if mode is LockMode.ROW_KEY_SHARE else self.waiting[:place]
+        return (w.session for w in ahead if w.mode & MODE_CONFLICTS[mode])
 
     def place(self, session: ConnectionId) -> int:
         """See Line of `wait_graph.py`."""
