@@ -6,7 +6,9 @@ INVARIANTS
   R1  the same seed gives the same steps, as long as the sessions answer the same.
   R2  a statement of a session that waits is never drawn; it may be cancelled, or hang up.
   R3  PostgreSQL answers in one way only: no two sessions race for a lock when one step lets both go
-      on. While a statement that takes several locks waits, nobody begins to wait for the like.
+      on. While a statement that takes several locks waits, nobody begins to wait for the like; and
+      where changes are committed, only one session waits for a row (the others would run after its
+      new version, and meet there in any order).
   R4  no difference that `docs/reference/consistency.md` lists can be met:
 
       - readers do not wait for ACCESS EXCLUSIVE: every query locks its rows, LOCK TABLE never asks
@@ -73,21 +75,27 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A statement. `shares`: of a mode that others may hold beside it."""
+    """A statement. `row`: what it may wait for. `shares`: its mode is one that others may hold
+    beside it.
+    """
 
     text: str
     kind: Kind
+    row: str | None = None
     changes: bool = False
     shares: bool = False
 
 
+NOTHING: Final = Drawn("", Kind.NOTHING)
+
+
 @dataclass(slots=True)
 class _Block:
-    """What is known about a session. `kind`: of its last statement."""
+    """What is known about a session."""
 
     savepoints: list[str] = field(default_factory=list[str])
     changed: bool = False
-    kind: Kind = Kind.NOTHING
+    last: Drawn = NOTHING
 
 
 class Schedule:
@@ -115,18 +123,21 @@ class Schedule:
             return Step(name, Action.HANG_UP)
         if chance < 0.04 and waiting:
             return Step(self._random.choice(waiting), Action.CANCEL)
-        kinds = {self._blocks[name].kind for name in waiting}
+        pending = [self._blocks[name].last for name in waiting]
         while True:
             name = self._random.choice([name for name in self._names if name not in waiting])
             drawn = self._draw(name, observed.status(name), somebody_waits=bool(waiting))
-            if self._may(drawn, kinds):
+            if self._may(drawn, pending):
                 block = self._blocks[name]
-                block.kind, block.changed = drawn.kind, block.changed or drawn.changes
+                block.last, block.changed = drawn, block.changed or drawn.changes
                 return Step(name, Action.SAY, drawn.text)
 
-    def _may(self, drawn: Drawn, waiting: set[Kind]) -> bool:
+    def _may(self, drawn: Drawn, pending: Sequence[Drawn]) -> bool:
         """R3, R4."""
         rows = {Kind.ROW, Kind.ROWS}
+        waiting = {other.kind for other in pending}
+        if self._commits and drawn.row and any(other.row == drawn.row for other in pending):
+            return False
         if drawn.shares and waiting & rows:
             return False
         if drawn.kind is Kind.SEVERAL_ADVISORY:
@@ -247,15 +258,15 @@ class Schedule:
     def _table(self) -> str:
         return self._random.choice("ttu")
 
-    def _row(self) -> str:
-        return f"id = {self._random.randint(1, 3)}"
+    def _row(self) -> tuple[str, int]:
+        return self._table(), self._random.choice((1, 1, 2, 3))
 
     def _select_row(self) -> Drawn:
-        mode, wait = self._mode(), self._wait()
-        text = f"SELECT id, v FROM {self._table()} WHERE {self._row()} FOR {mode}{wait}"
+        (table, key), mode, wait = self._row(), self._mode(), self._wait()
+        text = f"SELECT id, v FROM {table} WHERE id = {key} FOR {mode}{wait}"
         # NOWAIT does not wait for a row; for a table it does.
         kind = Kind.NOTHING if wait and self._subject != "tables" else Kind.ROW
-        return Drawn(text, kind, shares=self._is_shared(mode))
+        return Drawn(text, kind, f"{table} {key}", shares=self._is_shared(mode))
 
     def _select_rows(self) -> Drawn:
         mode, wait = self._mode(), self._wait()
@@ -275,13 +286,15 @@ class Schedule:
         )
 
     def _update(self) -> Drawn:
-        condition = self._row() + self._random.choice(("", "", " AND v < 2"))
-        text = f"UPDATE {self._table()} SET v = v + 1 WHERE {condition} RETURNING id, v"
-        return Drawn(text, Kind.ROW, changes=True, shares=self._is_shared("NO KEY UPDATE"))
+        (table, key), condition = self._row(), self._random.choice(("", "", " AND v < 2"))
+        text = f"UPDATE {table} SET v = v + 1 WHERE id = {key}{condition} RETURNING id, v"
+        shares = self._is_shared("NO KEY UPDATE")
+        return Drawn(text, Kind.ROW, f"{table} {key}", changes=True, shares=shares)
 
     def _delete(self) -> Drawn:
-        text = f"DELETE FROM {self._table()} WHERE {self._row()} RETURNING id, v"
-        return Drawn(text, Kind.ROW, changes=True)
+        table, key = self._row()
+        text = f"DELETE FROM {table} WHERE id = {key} RETURNING id, v"
+        return Drawn(text, Kind.ROW, f"{table} {key}", changes=True)
 
     def _insert(self) -> Drawn:
         text = f"INSERT INTO {self._table()} VALUES ({next(self._numbers)}, 0)"
