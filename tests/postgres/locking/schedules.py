@@ -21,6 +21,8 @@ INVARIANTS
         schedule is rolled back;
       - FOR SHARE waits behind a waiting FOR UPDATE, and so does what else fits the holders (but for
         FOR KEY SHARE): modes that share a row are asked for while nobody waits for a row;
+      - PostgreSQL's waiters for rows of a released savepoint wait until the whole transaction ends:
+        savepoints outside of a released one are not rolled back to;
       - no portals; a victim of a deadlock is whoever closes the circle, as long as waits begin one
         by one (R3).
 """
@@ -94,6 +96,8 @@ class _Block:
     """What is known about a session."""
 
     savepoints: list[str] = field(default_factory=list[str])
+    fixed: int = 0
+    """So many of the savepoints are not rolled back to any more (R4)."""
     changed: bool = False
     last: Drawn = NOTHING
 
@@ -177,7 +181,7 @@ class Schedule:
         return f"BEGIN ISOLATION LEVEL {self._random.choice(_LEVELS)}"
 
     def _after_error(self, block: _Block) -> Drawn:
-        if block.savepoints and self._random.random() < 0.6:
+        if block.savepoints[block.fixed :] and self._random.random() < 0.6:
             return self._rollback_to(block)
         return _control(self._random.choice(("ROLLBACK", "ROLLBACK", "COMMIT")))
 
@@ -186,11 +190,13 @@ class Schedule:
         if chance < 0.35 and len(block.savepoints) < 3:
             block.savepoints.append(f"s{len(block.savepoints) + 1}")
             return _control(f"SAVEPOINT {block.savepoints[-1]}")
-        if chance < 0.6 and block.savepoints:
+        if chance < 0.6 and block.savepoints[block.fixed :]:
             return self._rollback_to(block)
         if chance < 0.75 and block.savepoints:
             name = self._random.choice(block.savepoints)
             del block.savepoints[block.savepoints.index(name) :]
+            if self._subject != "advisory":
+                block.fixed = len(block.savepoints)
             return _control(f"RELEASE {name}")
         return self._end(block)
 
@@ -200,7 +206,7 @@ class Schedule:
         return _control("ROLLBACK" if rolls_back else "COMMIT")
 
     def _rollback_to(self, block: _Block) -> Drawn:
-        name = self._random.choice(block.savepoints)
+        name = self._random.choice(block.savepoints[block.fixed :])
         del block.savepoints[block.savepoints.index(name) + 1 :]
         return _control(f"ROLLBACK TO {name}")
 
