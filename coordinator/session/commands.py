@@ -192,6 +192,7 @@ class Commands:
                 self._deallocate_all()
                 await self.portals.close_all()
                 self._variables.reset("all")
+                self._services.coordination.unlock_all(self._transaction.owner)
                 self._transaction.sequences.discard()
                 await self._runner.drop_temporary()
             case "temp" | "temporary":

@@ -103,13 +103,14 @@ class LockQueue:
         return self.holders_against(self.waiting[self.place(session)])
 
     def blocking_waiters(self, session: ConnectionId) -> Iterator[ConnectionId]:
-        """See Line of `wait_graph.py`."""
+        """See Line of `wait_graph.py`; those that `fits` looks at."""
         place = self.place(session)
         waiter = self.waiting[place]
         conflicts = MODE_CONFLICTS[waiter.mode]
+        before = () if waiter.mode is LockMode.ROW_KEY_SHARE else self.waiting[:place]
         return (
             ahead.session
-            for ahead in self.waiting[:place]
+            for ahead in before
             if ahead.mode & conflicts and not _are_one(ahead, waiter)
         )
 
