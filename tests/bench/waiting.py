@@ -1,8 +1,8 @@
 """Transactions that wait for each other: a job queue with SKIP LOCKED, a hot row in blocks.
 
-    queue      workers take jobs one by one until none is left; each job is handed out once
-    hot row    read it FOR UPDATE and change it, in a block, by many clients
-    blocks     one UPDATE of a row of its own in a block: what an uncontended lock costs
+queue      workers take jobs one by one until none is left; each job is handed out once
+hot row    read it FOR UPDATE and change it, in a block, by many clients
+blocks     one UPDATE of a row of its own in a block: what an uncontended lock costs
 """
 
 import threading

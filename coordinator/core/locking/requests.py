@@ -153,18 +153,19 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
             message.mode,
             savepoint,
             ticket,
-            explicit=not message.implicit,
         )
         core.locks.rows.add(shard, identity, tag)
         answer = core.locks.acquire(asked, message.wait)
         if answer.verdict is not LockVerdict.GRANTED:
             return _refused_row(core, asked, answer)
+    if core.groups.writes.any_gone(state, deletes):
+        return [Reply(message.request, _moved(core, txn, ticket, has_news=True))]
     if message.implicit:
         txn.rows_locked += len(wanted)
     else:
+        # Those that only an earlier try has taken were shown to nobody (A9).
         txn.locks_rows = True
-    if core.groups.writes.any_gone(state, deletes):
-        return [Reply(message.request, _moved(core, txn, ticket, has_news=True))]
+        core.locks.asked_for(txn.owner, txn.id, [tag for _, tag in wanted])
     return [Reply(message.request, LockAnswered(True, ticket))]
 
 
