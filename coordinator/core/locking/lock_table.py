@@ -297,6 +297,11 @@ class LockTable:
             return False
         return any(group or holder != GROUP for holder in queue.holders_against(wanted))
 
+    def is_held_in(self, tag: LockTag, mode: LockMode) -> bool:
+        """Whether somebody holds this very mode."""
+        queue = self._queues.get(tag)
+        return queue is not None and any(held.mode is mode for held in queue.held)
+
     def asked_for(self, session: ConnectionId, txn: TransactionId, tags: Iterable[LockTag]) -> None:
         """A statement has shown these rows: they must be as they were when it commits (A9)."""
         for tag in tags:
