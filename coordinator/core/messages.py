@@ -39,7 +39,10 @@ ConnectionId = NewType("ConnectionId", int)
 
 
 class Isolation(StrEnum):
-    """Isolation levels, by the names that `SHOW transaction_isolation` prints."""
+    """Isolation levels, by the names that EXPLAIN TIMESTAMP and `meridian.transactions` print.
+
+    The settings `transaction_isolation` and `consistency` choose one (`variables/isolation.py`).
+    """
 
     STRICT_SERIALIZABLE = "strict serializable"
     SERIALIZABLE = "serializable"

@@ -11,7 +11,6 @@ from typing import Final
 from coordinator.core.messages import Isolation
 from coordinator.execution.context import Done, Execution
 from coordinator.session_errors import only_in_block
-from coordinator.variables.isolation import parse_isolation_level
 from sql.errors import not_supported
 from sql.statements.bound import LockTables
 
@@ -23,7 +22,7 @@ async def execute_lock(execution: Execution, statement: LockTables, tag: str) ->
     transaction = execution.transaction
     if transaction.warns_outside:
         raise only_in_block(tag)
-    level, _ = parse_isolation_level(execution.variables.get("transaction_isolation"))
+    level, _ = execution.variables.level
     if statement.alone and level not in _SERIAL:
         hint = "Use isolation level serializable, or SHARE MODE, or SELECT .. FOR UPDATE."
         raise not_supported("LOCK TABLE in this mode at this isolation level", hint=hint)

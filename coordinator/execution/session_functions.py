@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from coordinator.execution.context import Execution
+from coordinator.execution.settings import set_variable
 from coordinator.pgwire.arrow_types import to_values
-from coordinator.variables.variables import TRANSACTION_MODES
 from sql.binder.bind import bind_with_context
 from sql.binder.expressions.serial_sequences import serial_sequence
 from sql.errors import SqlError, not_supported
@@ -85,12 +85,8 @@ def _set_config(execution: Execution, name: Value, value: Value, *, local: bool)
     if name is None:
         raise SqlError("22004", "SET requires parameter name")
     shown = None if value is None else str(value)
-    variables = execution.variables
-    if str(name).lower() in TRANSACTION_MODES:
-        execution.transaction.set_mode(str(name).lower(), shown)
-    else:
-        variables.set(str(name), shown, local=local)
-    return variables.get(str(name))
+    set_variable(execution, str(name), shown, local=local)
+    return execution.variables.get(str(name))
 
 
 def _setting(execution: Execution, name: str, *, missing_ok: bool) -> str | None:

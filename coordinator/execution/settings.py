@@ -59,18 +59,24 @@ def execute_set(execution: Execution, statement: SetVariable | ResetVariable) ->
                 words = "SET LOCAL can only be used in transaction blocks"
                 _warn(execution, "25P01", words)
             for item in (statement, *statement.also):
-                _set(execution, item)
+                set_variable(execution, item.name, item.value, local=item.local)
             return Done("SET")
+        case ResetVariable(name="all"):
+            execution.transaction.fix_modes()
+            execution.variables.reset_all()
+            return Done("RESET")
         case ResetVariable():
-            execution.variables.reset(statement.name)
+            set_variable(execution, statement.name, None, local=False)
             return Done("RESET")
 
 
-def _set(execution: Execution, item: SetVariable) -> None:
-    if item.name in TRANSACTION_MODES:
-        execution.transaction.set_mode(item.name, item.value)
+def set_variable(execution: Execution, name: str, value: str | None, *, local: bool) -> None:
+    """Set a variable, or a mode of the transaction; None is DEFAULT."""
+    if name.lower() in TRANSACTION_MODES:
+        execution.transaction.set_mode(name.lower(), value, local=local, alone=execution.alone)
     else:
-        execution.variables.set(item.name, item.value, local=item.local)
+        execution.transaction.fix_modes()
+        execution.variables.set(name, value, local=local)
 
 
 async def execute_control(
@@ -115,7 +121,7 @@ async def _end(execution: Execution, control: TransactionControl) -> Done:
         if control.chain:
             raise wrong.only_in_block(f"{control.verb.value.upper()} AND CHAIN")
         _warn(execution, "25P01", "there is no transaction in progress")
-    modes = transaction.modes() if control.chain else None
+    modes = execution.variables.modes if control.chain else None
     if control.verb is TransactionVerb.ROLLBACK:
         transaction.rollback()
         committed = False

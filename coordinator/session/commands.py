@@ -191,7 +191,7 @@ class Commands:
                     raise wrong.forbidden_in_block("DISCARD ALL")
                 self._deallocate_all()
                 await self.portals.close_all()
-                self._variables.reset("all")
+                self._variables.reset_all()
                 self._transaction.sequences.discard()
                 await self._runner.drop_temporary()
             case "temp" | "temporary":

@@ -176,6 +176,7 @@ class StatementRunner:
             return await self._session_statement(request, execution)
         if self._transaction.failed:
             raise failed_transaction()
+        execution.alone = alone
         if alone:
             return await self._run_alone(request, execution)
         check_not_concurrently(request.statement)

@@ -59,7 +59,7 @@ def _boolean(name: str, value: str) -> str:
 
 def _choice(*allowed: str) -> Check:
     def check(name: str, value: str) -> str:
-        word = value.strip().lower()
+        word = value.lower()
         if word in allowed:
             return word
         raise invalid_value(name, value, hint=f"Available values: {', '.join(allowed)}.")
@@ -185,6 +185,8 @@ def split_search_path(value: str) -> list[str]:
     return names
 
 
+STRICT: Final = "strict"
+"""The consistency that orders transactions by real time."""
 BOUNDED_STALENESS: Final = "bounded staleness "
 """The bound stands behind it, as a time in SHOW's spelling."""
 
@@ -194,19 +196,30 @@ def milliseconds(shown: str) -> int:
     return _parse_amount(shown, "ms") or 0
 
 
+_ISOLATION_LEVELS: Final = _choice(
+    "serializable", "repeatable read", "read committed", "read uncommitted"
+)
+_CONSISTENCIES: Final = _choice(STRICT, "serializable", BOUNDED_STALENESS + "<time>")
+
+
 def _isolation(name: str, value: str) -> str:
-    """The names of our own levels; SHOW prints the level that is really in force."""
+    """PostgreSQL's names. Older versions had further ones, which `consistency` has now."""
+    word = " ".join(value.lower().split())
+    if word == "strict serializable":
+        raise invalid_value(name, value, hint="Write serializable, which is strict.")
+    if word.startswith(BOUNDED_STALENESS):
+        raise invalid_value(name, value, hint="It is a value of the setting consistency.")
+    return _ISOLATION_LEVELS(name, value)
+
+
+def _consistency(name: str, value: str) -> str:
     word = " ".join(value.lower().split())
     if word.startswith(BOUNDED_STALENESS):
         bound = _parse_amount(_SHORT.sub(_shortened, word.split(" ", 2)[2].strip("'")), "ms")
         if bound is None or not 0 < bound <= _INT_MAX:
             raise invalid_value(name, value, hint="Write, for instance, bounded staleness 5s.")
         return BOUNDED_STALENESS + _show_amount(bound, "ms")
-    chosen = _choice(
-        "strict serializable", "serializable", "repeatable read", "read committed",
-        "read uncommitted", "bounded staleness <time>",
-    )(name, word)  # fmt: skip
-    return "read committed" if chosen == "read uncommitted" else chosen
+    return _CONSISTENCIES(name, word)
 
 
 _SHORT: Final = re.compile(r"\b(milliseconds?|seconds?|minutes?|hours?|days?)\b")
@@ -286,6 +299,12 @@ _VARIABLES: Final = (
         _choice(*_MESSAGES),
     ),
     Variable(
+        "consistency",
+        STRICT,
+        "Sets whether transactions follow real time, and how old their answers may be.",
+        _consistency,
+    ),
+    Variable(
         "DateStyle",
         "ISO, MDY",
         "Sets the display format for date and time values.",
@@ -304,7 +323,7 @@ _VARIABLES: Final = (
     _flag("default_transaction_deferrable", "off", "Sets the default deferrable status."),
     Variable(
         "default_transaction_isolation",
-        "strict serializable",
+        "serializable",
         "Sets the transaction isolation level of each new transaction.",
         _isolation,
     ),
@@ -423,8 +442,8 @@ _VARIABLES: Final = (
     _flag("transaction_deferrable", "off", "Shows the deferrable status of the transaction."),
     Variable(
         "transaction_isolation",
-        "strict serializable",
-        "Shows the isolation level of the transaction.",
+        "serializable",
+        "Sets the current transaction's isolation level.",
         _isolation,
     ),
     _flag("transaction_read_only", "off", "Sets the current transaction's read-only status."),

@@ -9,6 +9,9 @@ INVARIANTS
   V3  after COMMIT the values are those that SET left, after ROLLBACK those from before the
       transaction, after ROLLBACK TO those from before the savepoint; SET LOCAL survives none.
   V4  the present value of every reported variable has been sent to the client whenever it may send.
+  V5  a transaction keeps the modes that it began with, whatever becomes of their defaults since.
+      `consistency` is such a mode under the name of its default: SET changes both, SET LOCAL and
+      AND CHAIN the mode alone.
 
 Not here: the table of variables (`variables/table.py`); the meaning of a setting (its readers).
 """
@@ -19,7 +22,7 @@ from typing import Final, TypeAlias
 
 from coordinator.core.messages import Isolation
 from coordinator.variables.date_style import merge_date_style
-from coordinator.variables.isolation import parse_isolation_level
+from coordinator.variables.isolation import determine_level
 from coordinator.variables.table import VARIABLES_BY_NAME, Variable, split_search_path
 from sql.binder.resolve.postgresql_functions import has_setting
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
@@ -50,8 +53,12 @@ TRANSACTION_MODES: Final[Mapping[str, str]] = {
     "transaction_isolation": "default_transaction_isolation",
     "transaction_read_only": "default_transaction_read_only",
     "transaction_deferrable": "default_transaction_deferrable",
+    "consistency": "consistency",
 }
 """What belongs to one transaction, and the variable that it begins with."""
+
+_STALE_MODES: Final = {"transaction_isolation": "repeatable read", "transaction_read_only": "on"}
+"""What bounded staleness makes of other modes (I2 of `isolation.py`)."""
 
 Modes: TypeAlias = Mapping[str, str]
 """The modes of one transaction, by variable."""
@@ -102,6 +109,7 @@ class Variables:
         self._custom: set[str] = set()
         self._modes: Modes = {}
         self._present_modes: Modes = {}
+        self._shown_modes: Modes = {}
         self._first_modes: Modes = {}
         self._reported: dict[str, str] = {}
         self._dirty = False
@@ -143,9 +151,11 @@ class Variables:
     def get(self, name: str) -> str:
         """The value as SHOW prints it. Raises 42704."""
         key = name.lower()
-        mode = self._present_modes.get(key)
-        if mode is not None:
-            return mode
+        mode = self._shown_modes.get(key)
+        return self._outside(name, key) if mode is None else mode
+
+    def _outside(self, name: str, key: str) -> str:
+        """The value, whatever the transaction's modes are."""
         local = self._local.get(key)
         if local is not None:
             return local
@@ -170,21 +180,19 @@ class Variables:
 
     @property
     def modes(self) -> Modes:
-        """The modes of the present transaction."""
+        """The modes of the present transaction, as they were set (V5)."""
         return self._present_modes
 
     @modes.setter
     def modes(self, modes: Modes) -> None:
         self._modes = modes
-        self._present_modes = {
-            key: self.get(default) if key not in modes else modes[key]
+        self._present_modes = self._shown_modes = present = {
+            key: self._outside(default, default) if key not in modes else modes[key]
             for key, default in TRANSACTION_MODES.items()
         }
-        if (
-            parse_isolation_level(self._present_modes["transaction_isolation"])[0]
-            is Isolation.BOUNDED_STALENESS
-        ):
-            self._present_modes = {**self._present_modes, "transaction_read_only": "on"}
+        self.level = determine_level(present["transaction_isolation"], present["consistency"])
+        if self.level[0] is Isolation.BOUNDED_STALENESS:
+            self._shown_modes = {**present, **_STALE_MODES}
 
     # --- changing -------------------------------------------------------------------------------
 
@@ -197,7 +205,7 @@ class Variables:
                 variable.check(variable.name, value)  # its errors tell what was written
                 value = merge_date_style(value, self.get(key), self._defaults.get(key, ""))
             return variable.check(variable.name, value)
-        if key in TRANSACTION_MODES:
+        if TRANSACTION_MODES.get(key, key) != key:
             raise SqlError("0A000", f'parameter "{variable.name}" cannot be reset')
         return self._defaults.get(key, "")
 
@@ -212,7 +220,8 @@ class Variables:
         checked = self.checked(name, value)
         if key in TRANSACTION_MODES:
             self.modes = {**self._modes, key: checked}
-            return
+            if local or TRANSACTION_MODES[key] != key:
+                return
         if key not in VARIABLES_BY_NAME:
             self._custom.add(key)
         if local:
@@ -222,11 +231,8 @@ class Variables:
             self._values = {**self._values, key: checked}
         self._changed()
 
-    def reset(self, name: str) -> None:
-        """RESET name, RESET ALL."""
-        if name != "all":
-            self.set(name, None, local=False)
-            return
+    def reset_all(self) -> None:
+        """RESET ALL."""
         self._values = dict(self._defaults)
         self._local = {}
         self._changed()

@@ -32,11 +32,6 @@ _REFUSED: Final = {
     TransactionStmtKind.TRANS_STMT_COMMIT_PREPARED: "COMMIT PREPARED",
     TransactionStmtKind.TRANS_STMT_ROLLBACK_PREPARED: "ROLLBACK PREPARED",
 }
-_LEVELS: Final = {
-    # What a PostgreSQL driver means by it is "the strongest".
-    "serializable": "strict serializable",
-    "read uncommitted": "read committed",
-}
 _LISTS: Final = frozenset({"search_path", "datestyle"})
 
 
@@ -58,7 +53,7 @@ def _modes(options: Sequence[Node]) -> tuple[str | None, bool | None, bool | Non
         value = option.arg.val
         match option.defname:
             case "transaction_isolation":
-                isolation = _LEVELS.get(value.sval, value.sval)
+                isolation = value.sval
             case "transaction_read_only":
                 read_only = bool(value.ival)
             case _:

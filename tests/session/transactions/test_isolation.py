@@ -31,31 +31,187 @@ async def refused(connection: Connection, text: str, error: type[psycopg.Error])
     return str(caught.value)
 
 
+async def real_level(connection: Connection) -> str:
+    """The level that EXPLAIN TIMESTAMP names."""
+    lines = await all_rows(connection, "explain timestamp for select * from t")
+    (level,) = [str(line).removeprefix("Isolation: ") for (line,) in lines if "Isolation" in line]
+    return level
+
+
+STRICT = "strict serializable"
+BOUNDED = "set consistency = 'bounded staleness 1min'"
+
+
 @pytest.mark.parametrize(
-    ("begin", "shown"),
+    ("begin", "shown", "real"),
     [
-        ("begin", "strict serializable"),
-        ("begin isolation level serializable", "strict serializable"),
-        ("begin isolation level repeatable read", "repeatable read"),
-        ("begin isolation level read committed", "read committed"),
-        ("begin isolation level read uncommitted", "read committed"),
-        ("begin; set transaction isolation level serializable", "strict serializable"),
-        ("begin; set transaction_isolation = 'serializable'", "serializable"),
-        ("begin; set transaction_isolation = 'Bounded  Staleness 5s'", "bounded staleness 5s"),
+        ("begin", "serializable", STRICT),
+        ("begin isolation level serializable", "serializable", STRICT),
+        ("begin isolation level repeatable read", "repeatable read", "repeatable read"),
+        ("begin isolation level read committed", "read committed", "read committed"),
+        ("begin isolation level read uncommitted", "read uncommitted", "read committed"),
+        ("begin; set transaction isolation level serializable", "serializable", STRICT),
+        ("begin; set transaction_isolation = 'serializable'", "serializable", STRICT),
         (
             "set session characteristics as transaction isolation level serializable",
-            "strict serializable",
+            "serializable",
+            STRICT,
         ),
-        ("set default_transaction_isolation = 'serializable'", "serializable"),
-        ("set default_transaction_isolation = 'bounded staleness 1min'", "bounded staleness 1min"),
+        ("set default_transaction_isolation = 'serializable'", "serializable", STRICT),
+        (
+            "set default_transaction_isolation = 'read uncommitted'",
+            "read uncommitted",
+            "read committed",
+        ),
+        (
+            "set default_transaction_isolation = 'read committed';"
+            " begin isolation level serializable",
+            "serializable",
+            STRICT,
+        ),
+        ("set consistency = serializable", "serializable", "serializable"),
+        ("begin; set local consistency = serializable", "serializable", "serializable"),
+        (
+            "set consistency = serializable; begin isolation level serializable",
+            "serializable",
+            "serializable",
+        ),
+        (
+            "set consistency = serializable; begin isolation level repeatable read",
+            "repeatable read",
+            "repeatable read",
+        ),
+        ("set consistency = serializable; set consistency = strict", "serializable", STRICT),
+        ("begin isolation level serializable; " + BOUNDED, "repeatable read", "bounded staleness"),
+        (BOUNDED, "repeatable read", "bounded staleness"),
+        (
+            BOUNDED + "; begin isolation level read committed",
+            "repeatable read",
+            "bounded staleness",
+        ),
+        (BOUNDED + "; begin; set consistency = strict", "serializable", STRICT),
     ],
 )
 @on_a_loop
-async def test_show_tells_the_truth(begin: str, shown: str) -> None:
+async def test_show_and_explain_tell_the_truth(begin: str, shown: str, real: str) -> None:
     async with running() as stack, connected(stack, 1) as (connection,):
+        await setup(connection)
         for statement in begin.split("; "):
             await connection.execute(statement)
         assert await value(connection, "show transaction_isolation") == shown
+        assert await real_level(connection) == real
+
+
+@pytest.mark.parametrize("name", ["transaction_isolation", "default_transaction_isolation"])
+@on_a_loop
+async def test_the_names_that_older_versions_had_are_refused(name: str) -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        for level, hint in (
+            ("strict serializable", "Write serializable, which is strict."),
+            ("Bounded Staleness 5s", "It is a value of the setting consistency."),
+        ):
+            with pytest.raises(errors.InvalidParameterValue) as caught:
+                await connection.execute(f"set {name} = '{level}'")
+            assert caught.value.diag.message_hint == hint
+
+
+# --- consistency ---------------------------------------------------------------------------------
+
+
+@on_a_loop
+async def test_consistency_belongs_to_the_transaction_from_its_first_query_on() -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await setup(connection)
+        for change in (
+            "set consistency = serializable",
+            "set local consistency = serializable",
+            "select set_config('consistency', 'serializable', false)",
+        ):
+            await connection.execute("begin")
+            await value(connection, "select count(*) from t")
+            text = await refused(connection, change, errors.ActiveSqlTransaction)
+            assert "SET consistency must be called before any query" in text
+            await connection.execute("rollback")
+        await connection.execute("begin; savepoint s")
+        text = await refused(
+            connection, "set local consistency = serializable", errors.ActiveSqlTransaction
+        )
+        assert "SET consistency must not be called in a subtransaction" in text
+        await connection.execute("rollback to s; set consistency = strict; rollback")
+        text = await refused(
+            connection, "select 1; set consistency = serializable", errors.ActiveSqlTransaction
+        )
+        # Alone, a function that sets it is a query like any other, but the last one.
+        await connection.execute("select set_config('consistency', 'serializable', false)")
+        assert await real_level(connection) == "serializable"
+
+
+@on_a_loop
+async def test_consistency_is_undone_with_its_transaction() -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await setup(connection)
+
+        async def is_now(expected: str) -> None:
+            assert await value(connection, "show consistency") == expected
+            assert await value(connection, "select current_setting('consistency')") == expected
+            query = "select setting from pg_settings where name = 'consistency'"
+            assert await value(connection, query) == expected
+
+        await connection.execute("begin; set consistency = serializable; savepoint s")
+        await is_now("serializable")
+        await connection.execute("rollback to s")
+        await is_now("serializable")
+        await connection.execute("rollback")
+        await is_now("strict")
+        await connection.execute("begin; set local consistency = serializable; commit and chain")
+        await is_now("serializable")
+        assert await real_level(connection) == "serializable"
+        await connection.execute("rollback")
+        await is_now("strict")
+        await connection.execute("begin; set consistency = serializable; commit")
+        await is_now("serializable")
+        await connection.execute("reset consistency")
+        await is_now("strict")
+
+
+@pytest.mark.parametrize("reset", ["reset all", "discard all", "select 1; close all; reset all"])
+@on_a_loop
+async def test_pools_that_clean_up_are_strict_again(reset: str) -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await setup(connection)
+        await connection.execute("set consistency = serializable")
+        await connection.execute(reset)
+        assert await real_level(connection) == STRICT
+
+
+@on_a_loop
+async def test_reset_all_leaves_a_transaction_as_it_is() -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await setup(connection)
+        await connection.execute("set consistency = serializable; begin")
+        await connection.execute("reset all")
+        assert await value(connection, "show consistency") == "serializable"
+        assert await real_level(connection) == "serializable"
+        await connection.execute("commit")
+        assert await real_level(connection) == STRICT
+
+
+@on_a_loop
+async def test_nobody_who_asks_for_serializable_is_stale() -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await setup(connection)
+        await connection.execute(BOUNDED)
+        for begin in (
+            "begin isolation level serializable",
+            "begin; set transaction isolation level serializable",
+            "begin; set local transaction_isolation = 'serializable'",
+        ):
+            text = await refused(connection, begin, errors.FeatureNotSupported)
+            assert "cannot use serializable mode with bounded staleness" in text
+            await connection.execute("rollback")
+        # What is shown may be set back: nothing changes.
+        await connection.execute("begin; set transaction isolation level repeatable read")
+        assert await real_level(connection) == "bounded staleness"
 
 
 @on_a_loop
@@ -188,18 +344,18 @@ async def test_bounded_staleness_reads_and_does_not_write() -> None:
     async with running() as stack, connected(stack, 1) as (connection,):
         await setup(connection)
         await connection.execute("begin")
-        await connection.execute("set transaction_isolation = 'bounded staleness 10s'")
+        await connection.execute("set consistency = 'bounded staleness 10s'")
         assert await value(connection, "select count(*) from t") == 2
         assert await value(connection, "show transaction_read_only") == "on"
         assert await value(connection, "select current_setting('transaction_read_only')") == "on"
         await refused(connection, "insert into t values (3)", errors.ReadOnlySqlTransaction)
         await connection.execute("rollback")
         await connection.execute("begin")
-        await connection.execute("set transaction_isolation = 'bounded staleness 10s'")
+        await connection.execute("set consistency = 'bounded staleness 10s'")
         await refused(connection, "set transaction read write", errors.ActiveSqlTransaction)
         await connection.execute("rollback")
         assert await value(connection, "show transaction_read_only") == "off"
-        await connection.execute("set default_transaction_isolation = 'bounded staleness 10s'")
+        await connection.execute("set consistency = 'bounded staleness 10s'")
         await refused(connection, "create table u (a int)", errors.ReadOnlySqlTransaction)
         assert await value(connection, "select count(*) from t") == 2
 
@@ -212,14 +368,14 @@ async def test_bounded_staleness_does_not_wait_for_a_commit_on_its_way() -> None
         stash.silent = True
         writing = asyncio.ensure_future(writer.execute("insert into t values (3)"))  # noqa: TID251
         await stash.asked.wait()
-        await reader.execute("set default_transaction_isolation = 'bounded staleness 1h'")
+        await reader.execute("set consistency = 'bounded staleness 1h'")
         assert await value(reader, "select count(*) from t") == 2
-        await reader.execute("set default_transaction_isolation = 'bounded staleness 1ms'")
+        await reader.execute("set consistency = 'bounded staleness 1ms'")
         await asyncio.sleep(0.01)
         await refused(reader, "select count(*) from t", errors.SerializationFailure)
         stash.silent = False
         await writing
-        await reader.execute("set default_transaction_isolation = 'bounded staleness 1h'")
+        await reader.execute("set consistency = 'bounded staleness 1h'")
         assert await value(reader, "select count(*) from t") == 3
 
 
@@ -363,7 +519,7 @@ async def test_a_level_may_be_named_with_the_past() -> None:
             connection, "begin isolation level repeatable read as of 1", errors.SnapshotTooOld
         )
         assert connection.pgconn.transaction_status == 0
-        assert await value(connection, "show transaction_isolation") == "strict serializable"
+        assert await value(connection, "show transaction_isolation") == "serializable"
         assert await value(connection, "show transaction_read_only") == "off"
 
 

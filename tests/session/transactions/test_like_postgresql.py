@@ -5,6 +5,7 @@ A script is a line a message. Lines in upper case are simple queries, each answe
 and notices with SQLSTATE and text, parameters, and the transaction's status, in their order.
 """
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,8 @@ SETUP = (
     "INSERT INTO t VALUES (1), (2)",
 )
 SCRIPTS_MIN = 60
+RANDOM_SCRIPTS = 30
+RANDOM_LINES = 40
 
 
 def scripts() -> dict[str, list[str]]:
@@ -104,6 +107,64 @@ def test_like_postgresql(name: str, real: str, ours: str) -> None:
     # PostgreSQL's own default level, where every statement has a snapshot of its own.
     level = "read committed"
     assert played(ours, SCRIPTS[name], default_transaction_isolation=level) == expected
+
+
+LEVELS = ("serializable", "repeatable read", "read committed", "read uncommitted")
+
+
+def random_lines(chooses: random.Random) -> list[str]:
+    """Statements that set and show levels, in blocks and out of them."""
+
+    def line() -> str:
+        level, scope = chooses.choice(LEVELS), chooses.choice(("", "LOCAL ", "SESSION "))
+        local, default = chooses.choice(("true", "false")), chooses.choice(("", "default_"))
+        return chooses.choice(
+            (
+                "BEGIN",
+                f"BEGIN ISOLATION LEVEL {level}",
+                "START TRANSACTION READ ONLY",
+                "COMMIT",
+                "ROLLBACK",
+                "COMMIT AND CHAIN",
+                "ROLLBACK AND CHAIN",
+                "SAVEPOINT s",
+                "ROLLBACK TO s",
+                "RELEASE s",
+                "SELECT 1",
+                "SELECT 1/0",
+                "RESET ALL",
+                "DISCARD ALL",
+                f"RESET {default}transaction_isolation",
+                f"SET {scope}{default}transaction_isolation TO DEFAULT",
+                f"SET TRANSACTION ISOLATION LEVEL {level}",
+                f"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}",
+                f"SET {scope}{default}transaction_isolation = '{level}'",
+                f"SELECT set_config('{default}transaction_isolation', '{level}', {local})",
+                f"SELECT 1; SET {scope}{default}transaction_isolation = '{level}'; SHOW ALL_OF_IT",
+                "SELECT setting FROM pg_settings"
+                " WHERE name LIKE '%transaction_isolation' ORDER BY name",
+            )
+        ).replace("SHOW ALL_OF_IT", "SHOW transaction_isolation")
+
+    shows = ("SHOW transaction_isolation", "SHOW default_transaction_isolation")
+    return [text for _ in range(RANDOM_LINES) for text in (line(), *shows)]
+
+
+@pytest.mark.parametrize("seed", range(RANDOM_SCRIPTS))
+def test_levels_are_set_and_shown_as_in_postgresql(seed: int, real: str, ours: str) -> None:
+    lines = random_lines(random.Random(seed))
+    begun = {"default_transaction_isolation": LEVELS[seed % len(LEVELS)]}
+    expected = played(real, lines, user="postgres", database="postgres", **begun)
+    ending = ["ROLLBACK", "SHOW transaction_isolation", "EXPLAIN TIMESTAMP FOR SELECT 1"]
+    found = played(ours, [*lines, *ending], **begun)
+    assert found[: len(expected)] == expected
+    # Whoever uses PostgreSQL's names alone is strict wherever the name says so.
+    shown, named = (
+        next(line for line in found[len(expected) :] if line.startswith(start))
+        for start in ("DataRow ", "DataRow Isolation: ")
+    )
+    is_strict = named == "DataRow Isolation: strict serializable"
+    assert is_strict == (shown == "DataRow serializable")
 
 
 def test_there_are_many_scripts() -> None:
