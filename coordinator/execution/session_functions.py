@@ -41,7 +41,7 @@ async def call_session_function(execution: Execution, call: RuntimeParameter) ->
     values = evaluate_arguments(execution, call.args, call.kind)
     match call.kind, values:
         case "set_config", (name, value, local):
-            return _set_config(execution, name, value, local=local is True)
+            return await _set_config(execution, name, value, local=local is True)
         case "current_setting", (name, *missing_ok):
             if name is None or None in missing_ok:
                 return None
@@ -81,11 +81,11 @@ async def _sleep(seconds: float) -> str:
     return ""
 
 
-def _set_config(execution: Execution, name: Value, value: Value, *, local: bool) -> str:
+async def _set_config(execution: Execution, name: Value, value: Value, *, local: bool) -> str:
     if name is None:
         raise SqlError("22004", "SET requires parameter name")
     shown = None if value is None else str(value)
-    set_variable(execution, str(name), shown, local=local)
+    await set_variable(execution, str(name), shown, local=local)
     return execution.variables.get(str(name))
 
 

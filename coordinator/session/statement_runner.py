@@ -411,7 +411,7 @@ class StatementRunner:
             case SetConstraints() as constraints:
                 return await execute_set_constraints(execution, constraints)
             case SetVariable() | ResetVariable() as setting:
-                return execute_set(execution, setting)
+                return await execute_set(execution, setting)
             case ShowVariable() as show:
                 return execute_show(execution, show)
             case Explain() as explain:

@@ -13,8 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeAlias
 
 from coordinator.variables.date_style import date_style
+from coordinator.variables.session_roles import check_role
+from coordinator.variables.time_zone import check_time_zone
 from sql.errors import SqlError, not_supported
-from sql.types.datetime.timezones import canonical_zone_name, find_zone
 
 Check: TypeAlias = Callable[[str, str], str]
 
@@ -25,7 +26,9 @@ def _any(_name: str, value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One variable. `internal`: SHOW only. `unit`: of an integer, `ms` or `kB`."""
+    """One variable. `internal`: SHOW only. `unit`: of an integer, `ms` or `kB`. `hidden`: neither
+    in SHOW ALL nor changed by RESET ALL.
+    """
 
     name: str
     default: str
@@ -34,6 +37,7 @@ class Variable:
     reported: bool = False
     internal: bool = False
     unit: str = ""
+    hidden: bool = False
 
     def amount(self, shown: str) -> int:
         """The number behind what SHOW prints, in `unit`."""
@@ -130,33 +134,6 @@ _OTHER_ENCODINGS: Final = frozenset({
     "mskanji", "shiftjis", "gbk", "uhc", "gb18030", "johab", "shiftjis2004",
 })  # fmt: skip
 """What else PostgreSQL knows as a client's encoding."""
-
-_HOURS_MAX: Final = 100
-"""Characters; a longer one is no zone whatever it says."""
-_HOURS = re.compile(r"([+-]?)(\d+)(\.\d*)?")
-"""Anything with a colon is a POSIX zone instead, which counts west."""
-
-
-def _timezone(name: str, value: str) -> str:
-    text = value.strip().strip("'")
-    hours = _HOURS.fullmatch(text)
-    if hours is not None and len(text) <= _HOURS_MAX:
-        # POSIX zones count hours west of Greenwich, SQL counts them east: PostgreSQL's spelling.
-        east, west = ("-", "+") if hours[1] == "-" else ("+", "-")
-        shown = _shown_offset(int(float(text.lstrip("+-")) * 3600))
-        text = f"<{east}{shown}>{west}{shown}"
-    zone = find_zone(text)
-    if zone is None:
-        raise invalid_value(name, value)
-    return canonical_zone_name(text) or text.upper()
-
-
-def _shown_offset(seconds: int) -> str:
-    """`05`, `05:30` or `05:30:15`."""
-    parts = [seconds // 3600, seconds // 60 % 60, seconds % 60]
-    while len(parts) > 1 and not parts[-1]:
-        parts.pop()
-    return ":".join(f"{part:02d}" for part in parts)
 
 
 def _search_path(name: str, value: str) -> str:
@@ -378,11 +355,12 @@ _VARIABLES: Final = (
         "Shows whether the current user is a superuser.",
         internal=True,
         reported=True,
+        hidden=True,
     ),
     _flag("jit", "off", "Allow JIT compilation."),
     _limit("lock_timeout", "Sets the maximum allowed duration of any wait for a lock."),
     Variable("max_identifier_length", "63", "Shows the maximum identifier length.", internal=True),
-    Variable("role", "none", "Sets the current role.", _choice("none")),
+    Variable("role", "none", "Sets the current role.", check_role, hidden=True),
     _flag("row_security", "on", "Enables row security."),
     Variable(
         "scram_iterations",
@@ -416,7 +394,12 @@ _VARIABLES: Final = (
         "server_version_num", "180000", "Shows the server version as an integer.", internal=True
     ),
     Variable(
-        "session_authorization", "", "Sets the session user name.", internal=True, reported=True
+        "session_authorization",
+        "",
+        "Sets the session user name.",
+        check_role,
+        reported=True,
+        hidden=True,
     ),
     Variable(
         "standard_conforming_strings",
@@ -436,7 +419,7 @@ _VARIABLES: Final = (
         "TimeZone",
         "UTC",
         "Sets the time zone for displaying and interpreting time stamps.",
-        _timezone,
+        check_time_zone,
         reported=True,
     ),
     _flag("transaction_deferrable", "off", "Shows the deferrable status of the transaction."),
