@@ -39,10 +39,7 @@ ConnectionId = NewType("ConnectionId", int)
 
 
 class Isolation(StrEnum):
-    """Isolation levels, by the names that EXPLAIN TIMESTAMP and `meridian.transactions` print.
-
-    The settings `transaction_isolation` and `consistency` choose one (`variables/isolation.py`).
-    """
+    """Isolation levels, as EXPLAIN TIMESTAMP names them; settings choose one (`isolation.py`)."""
 
     STRICT_SERIALIZABLE = "strict serializable"
     SERIALIZABLE = "serializable"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from coordinator.execution.context import Execution
-from coordinator.execution.settings import set_variable
+from coordinator.execution.settings import apply_setting
 from coordinator.pgwire.arrow_types import to_values
 from sql.binder.bind import bind_with_context
 from sql.binder.expressions.serial_sequences import serial_sequence
@@ -85,7 +85,7 @@ async def _set_config(execution: Execution, name: Value, value: Value, *, local:
     if name is None:
         raise SqlError("22004", "SET requires parameter name")
     shown = None if value is None else str(value)
-    await set_variable(execution, str(name), shown, local=local)
+    await apply_setting(execution, str(name), shown, local=local)
     return execution.variables.get(str(name))
 
 

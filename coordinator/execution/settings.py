@@ -61,18 +61,18 @@ async def execute_set(execution: Execution, statement: SetVariable | ResetVariab
                 words = "SET LOCAL can only be used in transaction blocks"
                 _warn(execution, "25P01", words)
             for item in (statement, *statement.also):
-                await set_variable(execution, item.name, item.value, local=item.local)
+                await apply_setting(execution, item.name, item.value, local=item.local)
             return Done("SET")
         case ResetVariable(name="all"):
             execution.transaction.fix_modes()
             execution.variables.reset_all()
             return Done("RESET")
         case ResetVariable():
-            await set_variable(execution, statement.name, None, local=False)
+            await apply_setting(execution, statement.name, None, local=False)
             return Done("RESET")
 
 
-async def set_variable(execution: Execution, name: str, value: str | None, *, local: bool) -> None:
+async def apply_setting(execution: Execution, name: str, value: str | None, *, local: bool) -> None:
     """Set a variable, or a mode of the transaction; None is DEFAULT."""
     key = name.lower()
     if key in TRANSACTION_MODES:

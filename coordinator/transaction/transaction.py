@@ -310,7 +310,10 @@ class SessionTransaction:
         self._variables.set(name, after, local=local)
 
     def fix_modes(self) -> None:
-        """Before a setting changes: an implicit transaction keeps its modes, too (V5)."""
+        """Before a setting changes: an implicit transaction keeps its modes, too (V5).
+
+        As in PostgreSQL it has them from its first statement on, whatever its string sets later.
+        """
         if not self._in_block:
             self._variables.begin(self._variables.modes)
 
