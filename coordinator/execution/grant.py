@@ -71,9 +71,9 @@ def with_owners(execution: Execution, changes: list[CatalogChange]) -> list[Cata
     assert execution.bind_context is not None, "a definition knows what it is bound in"
     context = execution.bind_context()
     catalog, known = context.catalog, {c.subject for c in changes if isinstance(c, PutPrivileges)}
-    if not (catalog.roles or catalog.rights or PutSchema("public") in changes):
-        return changes
     owner = current_role(context).oid
+    if owner == OWNER and not (catalog.rights or PutSchema("public") in changes):
+        return changes
     owned: list[CatalogChange] = []
     for change in changes:
         owned.append(change)

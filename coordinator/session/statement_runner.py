@@ -179,6 +179,7 @@ class StatementRunner:
             return await self._session_statement(request, execution)
         if self._transaction.failed:
             raise failed_transaction()
+        execution.alone = alone
         if alone:
             return await self._run_alone(request, execution)
         check_not_concurrently(request.statement)
@@ -440,7 +441,7 @@ class StatementRunner:
             case SetConstraints() as constraints:
                 return await execute_set_constraints(execution, constraints)
             case SetVariable() | ResetVariable() as setting:
-                return execute_set(execution, setting)
+                return await execute_set(execution, setting)
             case ShowVariable() as show:
                 return execute_show(execution, show)
             case Explain() as explain:

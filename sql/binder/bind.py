@@ -352,7 +352,7 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.DropOwnedStmt: drop_owned,
     ast.TransactionStmt: lambda _, node: transaction_statement(node),
     ast.ConstraintsSetStmt: set_constraints,
-    ast.VariableSetStmt: lambda _, node: set_variable(node),
+    ast.VariableSetStmt: set_variable,
     ast.VariableShowStmt: lambda _, node: show_variable(node),
     ast.DiscardStmt: lambda _, node: discard_statement(node),
     ast.DeallocateStmt: lambda _, node: discard_statement(node),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any, Final
 
+from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Catalog, Column, NameDependency, Table
 from sql.catalog.objects import Domain
 from sql.errors import SqlError
@@ -63,6 +64,7 @@ class BindContext:
     timezone: str = "UTC"
     styles: Styles = DEFAULT_STYLES
     user: str = "meridian"
+    user_oid: int = OWNER
     database: str = "meridian"
     session_user: str | None = None
     login: str = ""
