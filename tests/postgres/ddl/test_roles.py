@@ -97,6 +97,14 @@ def test_what_an_earlier_transaction_read_hides_no_role() -> None:
             two.execute("create role new")
         one.execute("set role new")
         assert one.execute("select current_user").fetchone() == ("new",)
+        # But it could own nothing at that time.
+        with pytest.raises(psycopg.errors.SerializationFailure, match="newer than the snapshot"):
+            one.execute("create table t (n int)")
+        one.rollback()
+        one.execute("set role new; create table t (n int)")
+        one.commit()
+        owner = one.execute("select relowner::regrole::text from pg_class where relname = 't'")
+        assert owner.fetchone() == ("new",)
 
 
 def test_who_may_not_log_in_is_not_let_in() -> None:
