@@ -113,6 +113,8 @@ class PendingCommit:
             return None
         session = self.txn.owner
         changed = {oid for c in self.txn.changes if (oid := changed_table(c)) is not None}
+        # Alone, only TRUNCATE relies on a whole table at every level.
+        changed |= {t.oid for t in self.txn.tables.values() if self.txn.locks(ShardId(t.shard))}
         wanted = [(oid, LockMode.ACCESS_EXCLUSIVE) for oid in sorted(changed)]
         wanted += [(oid, LockMode.ROW_EXCLUSIVE) for oid in self.tables() if oid not in changed]
         for oid, mode in wanted:

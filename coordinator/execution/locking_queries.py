@@ -107,12 +107,10 @@ async def _lock_table(execution: Execution, rows: LockedRows) -> None:
     table = rows.table
     if is_temporary_schema(table.schema):
         return
-    wait = LockWait.NO if rows.policy is LockPolicy.ERROR else LockWait.UNTIL_GRANTED
-    answer = await execution.transaction.lock(
-        TableTag(table.oid), LockMode.ROW_SHARE, wait=wait, timeline=table.timeline
+    # NOWAIT is about rows, as in PostgreSQL.
+    await execution.transaction.lock(
+        TableTag(table.oid), LockMode.ROW_SHARE, timeline=table.timeline
     )
-    if not answer.granted:
-        raise SqlError("55P03", f'could not obtain lock on relation "{table.name}"')
 
 
 async def _locked_rows(execution: Execution, part: LockingQuery, made: Inputs) -> pa.Table:

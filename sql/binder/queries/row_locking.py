@@ -77,6 +77,9 @@ def _add_items(
 ) -> None:
     names = [name.relname for name in clause.lockedRels or ()]
     items = [item for item in scope.items if not names or item.name in names]
+    if any(item.nullable for item in items):
+        what = "cannot be applied to the nullable side of an outer join"
+        raise SqlError("0A000", f"{_words(clause)} {what}")
     # pglast numbers the strengths from 0, LCS_NONE, and the policies from 0, LockWaitBlock.
     strength = RowLockStrength(int(clause.strength))
     wanted.add(binding, plan, items, strength, LockPolicy(int(clause.waitPolicy)))

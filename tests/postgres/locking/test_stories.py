@@ -21,7 +21,7 @@ from tests.postgres.locking.stories import (
 from tests.support.servers import postgres
 from tests.support.stack import WITHOUT_CUTS, serving
 
-NOT_YET = frozenset({"row_locks", "table_locks"})
+NOT_YET: frozenset[str] = frozenset()
 """Files that Meridian does not play yet."""
 
 ENABLED = sorted(groups() - NOT_YET)
