@@ -203,7 +203,7 @@ SERVE, FITS, FIND = LockQueue.serve, LockQueue.fits, WaitGraph.find_circle
 def _serve_one(self: LockQueue) -> list[LockRequest]:
     """Waiters that fit each other are woken one by one."""
     for at, waiter in enumerate(self.waiting):
-        if self.fits(waiter, LockMode(0)):
+        if self.fits(waiter, ()):
             self.hold(self.waiting.pop(at))
             return [waiter]
     return []
@@ -223,12 +223,13 @@ def _every_circle_is_hard(self: WaitGraph, start: ConnectionId, *, hard_only: bo
     return FIND(self, start, hard_only=False)
 
 
-def _overtake(self: LockQueue, wanted: LockRequest, ahead: LockMode) -> bool:
-    return FITS(self, wanted, LockMode(0))
+def _overtake(self: LockQueue, wanted: LockRequest, ahead: Sequence[LockRequest]) -> bool:
+    return FITS(self, wanted, ())
 
 
-def _key_share_waits(self: LockQueue, wanted: LockRequest, ahead: LockMode) -> bool:
-    return FITS(self, wanted, ahead) and not ahead & modes.MODE_CONFLICTS[wanted.mode]
+def _key_share_waits(self: LockQueue, wanted: LockRequest, ahead: Sequence[LockRequest]) -> bool:
+    delayed = any(waiter.mode & modes.MODE_CONFLICTS[wanted.mode] for waiter in ahead)
+    return FITS(self, wanted, ahead) and not delayed
 
 
 def _at_the_end(self: LockQueue, wanted: LockRequest) -> int:
