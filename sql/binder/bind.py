@@ -269,7 +269,6 @@ def _query(binding: Binding, node: Node, statement: Statement | None = None) -> 
         tuple(binding.tables.values()),
         as_of,
         statement is not None and statement.as_of_at_least,
-        frozenset(binding.locked),
     )
 
 

@@ -156,8 +156,6 @@ class Binding:
     """The WITH clause of the statement itself: only there a query may modify data."""
     parts: "list[ModifyingCte]" = field(default_factory=list[Any])
     """Data-modifying WITH queries, in the order of the text (`modifying_ctes.py`)."""
-    locked: set[int] = field(default_factory=set[int])
-    """Tables under FOR UPDATE and its kin, by oid."""
     explains: bool = False
     """The statement's plan is shown, as if it locked nothing."""
     locking: "list[LockingQuery]" = field(default_factory=list[Any])

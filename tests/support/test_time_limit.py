@@ -1,3 +1,5 @@
+"""A test that waits for ever fails, and says where."""
+
 import asyncio
 
 import pytest

@@ -112,8 +112,8 @@ def _play(story: Story, sessions: Sessions) -> str:
 
 
 def recorded(group: str, suffix: str) -> dict[str, str]:
-    """What happened in each story, by name: `out` has PostgreSQL's, `meridian` what differs."""
-    path = TESTDATA / f"{group}.{suffix}"
+    """What happened in each story, by name: `.out` has PostgreSQL's, `.meridian` what differs."""
+    path = TESTDATA / f"{group}{suffix}"
     if not path.exists():
         return {}
     parts = path.read_text().removesuffix("\n").split("\n\n")
@@ -123,7 +123,7 @@ def recorded(group: str, suffix: str) -> dict[str, str]:
 def record(group: str, told: Mapping[str, str], suffix: str) -> None:
     """Write it down."""
     if told:
-        (TESTDATA / f"{group}.{suffix}").write_text("\n".join(told.values()))
+        (TESTDATA / f"{group}{suffix}").write_text("\n".join(told.values()))
 
 
 def steps_of(told: str) -> list[str]:

@@ -49,35 +49,35 @@ def check(told: dict[str, str], expected: dict[str, str]) -> None:
 @pytest.mark.skipif(os.environ.get("REWRITE") != "1", reason="REWRITE=1 records PostgreSQL")
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_rewrite(group: str, theirs: str, ours: str) -> None:
-    record(group, play_all(theirs, group, is_postgresql=True), "out")
+    record(group, play_all(theirs, group, is_postgresql=True), ".out")
     if group in ENABLED:
         differing = {story.name for story in stories(group) if story.differs}
         told = play_all(ours, group, is_postgresql=False)
-        record(group, {n: text for n, text in told.items() if n in differing}, "meridian")
+        record(group, {n: text for n, text in told.items() if n in differing}, ".meridian")
 
 
 @pytest.mark.parametrize("group", ENABLED)
 def test_meridian(group: str, ours: str) -> None:
     told = play_all(ours, group, is_postgresql=False)
-    check(told, recorded(group, "out") | recorded(group, "meridian"))
+    check(told, recorded(group, ".out") | recorded(group, ".meridian"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_postgresql(group: str, theirs: str) -> None:
-    check(play_all(theirs, group, is_postgresql=True), recorded(group, "out"))
+    check(play_all(theirs, group, is_postgresql=True), recorded(group, ".out"))
 
 
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_every_story_is_recorded_as_it_is(group: str) -> None:
     for story in stories(group):
         lines = [line for step in story.steps for line in str(step).splitlines()]
-        assert steps_of(recorded(group, "out")[story.name]) == lines, f"REWRITE=1: {story.name}"
+        assert steps_of(recorded(group, ".out")[story.name]) == lines, f"REWRITE=1: {story.name}"
 
 
 @pytest.mark.parametrize("group", ENABLED)
 def test_stories_that_differ_say_so(group: str) -> None:
     differing = {story.name for story in stories(group) if story.differs}
-    ours, theirs = recorded(group, "meridian"), recorded(group, "out")
+    ours, theirs = recorded(group, ".meridian"), recorded(group, ".out")
     assert ours.keys() == differing
     assert not {name for name in differing if ours[name] == theirs[name]}, "they do not differ"
