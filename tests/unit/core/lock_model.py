@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations, product
 
-from coordinator.core.locking.lock_table import LockRequest, LockTable, LockVerdict
+from coordinator.core.locking.lock_table import GROUP, LockRequest, LockTable, LockVerdict
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.locking.wait_graph import WaitGraph
-from coordinator.core.messages import ConnectionId, TransactionId
+from coordinator.core.messages import ConnectionId, RequestId, TransactionId
+
+GROUP_TXN = TransactionId(0)
 
 _M = LockMode
 TABLE_MODES = (
@@ -71,6 +73,13 @@ class Taken:
     txn: TransactionId | None
     mode: LockMode
     savepoint: int
+    single: bool = False
+
+
+def conflict(one: Taken | LockRequest, other: Taken | LockRequest) -> bool:
+    """Whether two sessions must not hold these together; single statements share rows (K1)."""
+    both_single = one.single and other.single and one.mode in ROW_MODES
+    return (one.mode, other.mode) in CONFLICTS and not both_single
 
 
 Edges = Mapping[ConnectionId, frozenset[ConnectionId]]
@@ -190,11 +199,29 @@ class Model:
                     one.savepoint = outer
         self.check()
 
+    def hold_for_group(self, tag: LockTag, mode: LockMode) -> None:
+        """The group in flight holds a tag, if nobody holds it against its members."""
+        wanted = LockRequest(RequestId(0), GROUP, GROUP_TXN, tag, mode)
+        if not self._holders_against(wanted):
+            self.tags[tag].hold_for_group(tag, mode)
+            self._take(wanted)
+            self.seen.add("group holds")
+            self.check()
+
+    def ask_for_single(self, session: ConnectionId, tag: LockTag, mode: LockMode) -> None:
+        """Whether a single statement of the session may be gathered now."""
+        wanted = LockRequest(RequestId(0), session, None, tag, mode, single=True)
+        own = any(taken.session == session for taken in self.taken[tag])
+        is_against = bool(self._holders_against(wanted) - {GROUP}) or (
+            not own and any(conflict(wanted, waiter) for waiter in self.lines[tag])
+        )
+        assert self.tags[tag].is_against(session, tag, mode) == is_against, "K2"
+
     # --- what must be ------------------------------------------------------------------------
 
     def _take(self, wanted: LockRequest) -> None:
         self.taken[wanted.tag].append(
-            Taken(wanted.session, wanted.txn, wanted.mode, wanted.savepoint)
+            Taken(wanted.session, wanted.txn, wanted.mode, wanted.savepoint, wanted.single)
         )
 
     def _granted(self, requests: Sequence[LockRequest]) -> None:
@@ -224,7 +251,7 @@ class Model:
         return frozenset(
             taken.session
             for taken in self.taken[wanted.tag]
-            if taken.session != wanted.session and (wanted.mode, taken.mode) in CONFLICTS
+            if taken.session != wanted.session and conflict(wanted, taken)
         )
 
     @staticmethod
@@ -233,7 +260,7 @@ class Model:
     ) -> frozenset[ConnectionId]:
         if wanted.mode is LockMode.ROW_KEY_SHARE:
             return frozenset()
-        return frozenset(w.session for w in ahead if (wanted.mode, w.mode) in CONFLICTS)
+        return frozenset(waiter.session for waiter in ahead if conflict(wanted, waiter))
 
     def _fits(self, wanted: LockRequest, ahead: Sequence[LockRequest]) -> bool:
         return not self._holders_against(wanted) and not self._waiters_against(wanted, ahead)
@@ -293,8 +320,7 @@ class Model:
         assert sum(h.count for h, _ in found if h.txn is None) == len(own), "T1"
         for one in self.taken[tag]:
             for other in self.taken[tag]:
-                if one.session != other.session:
-                    assert (one.mode, other.mode) not in CONFLICTS, "K1"
+                assert one.session == other.session or not conflict(one, other), "K1"
         assert self.line_of(tag) == self.lines[tag], "K5"
         for place, waiter in enumerate(self.lines[tag]):
             assert not self._fits(waiter, self.lines[tag][:place]), "K3"

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.core.locking import modes
+from coordinator.core.locking import lock_table, modes
 from coordinator.core.locking.lock_table import (
+    GROUP,
     LockQueue,
     LockRequest,
     LockTable,
@@ -55,6 +56,8 @@ class Block:
 
     txn: TransactionId
     savepoints: list[int] = field(default_factory=list)
+    single: bool = False
+    """It is one statement."""
     ticket: int = 0
     """Of its last request; kept if the statement begins again."""
 
@@ -71,12 +74,13 @@ class Sessions:
         self._blocks = {session: self._block() for session in SESSIONS}
 
     def _block(self) -> Block:
-        return Block(TransactionId(next(self._numbers)))
+        return Block(TransactionId(next(self._numbers)), single=self._random.random() < 0.25)
 
     def run(self, steps: int) -> None:
         """So many operations, then all sessions end: nobody and nothing is left."""
         for _ in range(steps):
             self._step()
+        self._land(SESSIONS[0])
         for session in SESSIONS:
             self._disconnect(session)
         assert not any(self.model.lines.values())
@@ -92,8 +96,10 @@ class Sessions:
                 self._disconnect(session)
             return
         operations = (self._acquire, self._unlock, self._savepoint, self._rollback_to,
-                      self._release, self._end, self._disconnect)  # fmt: skip
-        (operation,) = self._random.choices(operations, (60, 10, 10, 6, 6, 5, 1))
+                      self._release, self._end, self._disconnect, self._launch, self._land,
+                      self._ask)  # fmt: skip
+        weights = (60, 10, 14, 8, 8, 5, 1, 5, 4, 5)
+        (operation,) = self._random.choices(operations, weights)
         operation(session)
 
     def _acquire(self, session: ConnectionId) -> None:
@@ -111,6 +117,7 @@ class Sessions:
             mode,
             max(block.savepoints, default=0),
             block.ticket,
+            block.single and not by_session,
         )
         wait = LockWait.NO if self._random.random() < 0.15 else LockWait.UNTIL_GRANTED
         self.model.acquire(wanted, wait)
@@ -121,12 +128,14 @@ class Sessions:
 
     def _savepoint(self, session: ConnectionId) -> None:
         block = self._blocks[session]
+        if block.single:
+            return
         # Numbers ascend among those that are open, and come again.
         block.savepoints.append(max(block.savepoints, default=0) + 1)
 
     def _rollback_to(self, session: ConnectionId) -> None:
         block = self._blocks[session]
-        number = self._random.choice([0, *block.savepoints])
+        number = self._random.choice(block.savepoints or [0])
         block.savepoints = [one for one in block.savepoints if one <= number]
         self.model.release(
             lambda table: table.rollback_to(session, block.txn, number),
@@ -140,6 +149,18 @@ class Sessions:
             block.savepoints = [one for one in block.savepoints if one < number]
             outer = max(block.savepoints, default=0)
             self.model.release_savepoint(session, block.txn, number, outer)
+
+    def _launch(self, _: ConnectionId) -> None:
+        tag = self._random.choice([tag for tag in TAGS if not isinstance(tag, AdvisoryTag)])
+        if all(taken.session != GROUP for taken in self.model.taken[tag]):
+            self.model.hold_for_group(tag, self._random.choice(TAGS[tag]))
+
+    def _land(self, _: ConnectionId) -> None:
+        self.model.release(LockTable.group_landed, lambda taken: taken.session == GROUP)
+
+    def _ask(self, session: ConnectionId) -> None:
+        tag = self._random.choice(list(TAGS))
+        self.model.ask_for_single(session, tag, self._random.choice(TAGS[tag]))
 
     def _end(self, session: ConnectionId) -> None:
         txn = self._blocks[session].txn
@@ -175,7 +196,7 @@ def run_all(seeds: Sequence[int] = SEEDS) -> set[str]:
 def test_random_sessions() -> None:
     seen = run_all()
     verdicts = {verdict.value for verdict in LockVerdict}
-    assert seen == {*verdicts, "dissolved", "several served"}
+    assert seen == {*verdicts, "dissolved", "several served", "group holds"}
 
 
 def test_modes_conflict_as_in_the_manual() -> None:
@@ -249,7 +270,7 @@ def _leave_unserved(self: LockTable, queue: LockQueue, wanted: LockRequest) -> l
     return []
 
 
-PLANTED: Mapping[str, tuple[type, str, Callable[..., Any]]] = {
+PLANTED: Mapping[str, tuple[Any, str, Callable[..., Any]]] = {
     "a release serves nobody": (LockQueue, "serve", lambda _: []),
     "a release serves one": (LockQueue, "serve", _serve_one),
     "only circles of holders are looked for": (WaitGraph, "find_circle", _only_hard_edges),
@@ -261,6 +282,8 @@ PLANTED: Mapping[str, tuple[type, str, Callable[..., Any]]] = {
     "rollback to keeps locks": (LockTable, "rollback_to", _beyond_savepoint),
     "released savepoints release": (LockTable, "release_savepoint", lambda *_: None),
     "who gives up serves nobody": (LockTable, "_leave", _leave_unserved),
+    "single statements wait for each other": (lock_table, "_are_one", lambda *_: False),
+    "a landed group holds on": (LockTable, "group_landed", lambda _: []),
     "empty queues stay": (LockTable, "_forget_empty", lambda *_: None),
 }
 
