@@ -145,10 +145,7 @@ class Session:
         """As a session does with an INSERT that it has bound before (H5)."""
         self._driver.abort(self._txn)
         self.world.tally.inserted_alone += 1
-        level = self._isolation
-        return await self._driver.insert(
-            level, Insertion(table, content, 24, ContentEncoder(table), ())
-        )
+        return await self._driver.insert(Insertion(table, content, 24, ContentEncoder(table), ()))
 
     async def _alone(self, body: Body) -> Result:
         """Start again after a conflict, with a lease of everything that was touched (H4)."""
