@@ -154,10 +154,9 @@ class Binding:
     """The WITH clause of the statement itself: only there a query may modify data."""
     parts: "list[ModifyingCte]" = field(default_factory=list[Any])
     """Data-modifying WITH queries, in the order of the text (`modifying_ctes.py`)."""
-    explains: bool = False
-    """The statement's plan is shown, as if it locked nothing."""
+    explains: bool = False  # the statement's plan is shown, as if it locked nothing
     locking: "list[LockingQuery]" = field(default_factory=list[Any])
-    """Queries that lock rows, and run first, in order (`locked_rows.py`)."""
+    """Queries that lock rows (`locked_rows.py`)."""
     work_tables: set[CteId] = field(default_factory=set[CteId])
     """The recursive queries whose recursive terms are being bound."""
     outer_bound: set[CteId] = field(default_factory=set[CteId])
@@ -169,9 +168,7 @@ class Binding:
     filled: dict[int, dict[int, RowDefault]] = field(
         default_factory=dict[int, dict[int, RowDefault]]
     )
-    """Per-row defaults, by table oid and ordinal: columns that get sequence values, or what a
-    default computes from them, when rows are written.
-    """
+    """Per-row defaults, by table oid and ordinal, of columns that get sequence values."""
     taken: list[ColumnRef] | None = None
     """The columns that stand for the next calls of nextval(), in their order (`filled_plan`)."""
     inserted: set[int] = field(default_factory=set[int])
