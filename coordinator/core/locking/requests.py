@@ -132,6 +132,8 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     """Take rows in their order, up to the first that is not free."""
     txn = core.transactions[message.txn]
     ticket = message.ticket or core.locks.graph.ticket()
+    if message.limit is not None:
+        return [Reply(message.request, _take_free_rows(core, txn, message, ticket, message.limit))]
     wanted = _rows_to_take(core, txn, message)
     if not wanted:
         return [Reply(message.request, LockAnswered(True, ticket))]
@@ -168,6 +170,48 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
         txn.locks_rows = True
         core.locks.asked_for(txn.owner, txn.id, [tag for _, tag in wanted])
     return [Reply(message.request, LockAnswered(True, ticket))]
+
+
+def _take_free_rows(
+    core: CoreState, txn: Transaction, message: LockRows, ticket: int, limit: int
+) -> LockAnswered | Refused:
+    """SKIP LOCKED: the first rows that are free. One that has changed since it was shown was locked
+    by whoever changed it; it is passed over, unless there are too few without it.
+    """
+    rows = message.rows
+    shard = ShardId(rows.table.shard)
+    state = core.shards.get(shard)
+    if state is None or not core.settings.locks:
+        return LockAnswered(True, ticket, taken=tuple(range(min(limit, len(rows.sources)))))
+    pairs = list(zip(rows.sources, rows.indexes, strict=True))
+    others = as_deletes(identity for identity in pairs if identity[0] != OWN)
+    in_flight = _deletes_in_flight(core, state, others)
+    taken: list[tuple[int, RowTag]] = []
+    changed = False
+    for place, (identity, tag) in enumerate(zip(pairs, rows.tags(), strict=True)):
+        if len(taken) == limit:
+            break
+        if identity[0] == OWN:
+            taken.append((place, tag))
+        elif in_flight and is_row_among(state, identity, in_flight):
+            continue
+        elif core.groups.writes.any_gone(state, as_deletes([identity])):
+            changed = True
+        elif _try_row(core, txn, message, tag):
+            core.locks.rows.add(shard, identity, tag)
+            taken.append((place, tag))
+    if len(taken) < limit and changed:
+        return _moved(core, txn, ticket, has_news=True)
+    txn.locks_rows = True
+    core.locks.asked_for(txn.owner, txn.id, [tag for place, tag in taken if pairs[place][0] != OWN])
+    places = tuple(place for place, _ in taken)
+    return LockAnswered(len(taken) == limit, ticket, taken=places)
+
+
+def _try_row(core: CoreState, txn: Transaction, message: LockRows, tag: RowTag) -> bool:
+    savepoint = txn.innermost_savepoint
+    asked = LockRequest(message.request, txn.owner, txn.id, tag, message.mode, savepoint)
+    return core.locks.acquire(asked, LockWait.NO).verdict is LockVerdict.GRANTED
 
 
 def _too_many_rows() -> Refused:
