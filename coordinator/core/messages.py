@@ -312,7 +312,7 @@ class Insertion:
     """Rows for a table, by a transaction that does nothing else and reads nothing.
 
     `rows` become Arrow with those of others, by `encoder`; `nbytes`: about what they take.
-    `names`: what its names rest on (A6 of `validation.py`).
+    `names`: those that it rests on (A6 of `validation.py`).
     """
 
     table: Table
@@ -327,7 +327,6 @@ class InsertRows:
     """A whole transaction. Reply Committed or Refused."""
 
     request: RequestId
-    isolation: Isolation
     insertion: Insertion
 
 

@@ -141,6 +141,11 @@ class SessionTransaction:
         return parse_isolation_level(self._variables.get("transaction_isolation"))
 
     @property
+    def isolation(self) -> Isolation:
+        """Its isolation level."""
+        return self._level[0]
+
+    @property
     def read_only(self) -> bool:
         """Whether writes are refused."""
         return self._variables.flag("transaction_read_only")
@@ -395,10 +400,9 @@ class SessionTransaction:
     async def insert(self, insertion: Insertion) -> None:
         """Run this insert as the whole transaction and commit it. Raises RequestRefused."""
         assert not self.is_open, "X1: nothing has begun that would have to end"
-        level, _ = self._level
         self.committing = True
         try:
-            await self._coordination.insert(level, insertion)
+            await self._coordination.insert(insertion)
         finally:
             self.committing = False
         self._end(committed=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any, Final
 
-from sql.catalog.catalog import Catalog, Column, NameDependency, Table
+from sql.catalog.catalog import Catalog, Column, NameDependency, Table, whole_catalog
 from sql.catalog.objects import Domain
 from sql.errors import SqlError
 from sql.parser.syntax import Node, offset_to_position
@@ -146,9 +146,9 @@ class Binding:
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict[int, tuple[Expr, int]])
     """Where an expression stands in the text, by its identity; the expression is kept alive."""
     look_ups: set[NameDependency] = field(default_factory=set[NameDependency])
-    """Name dependencies: the names that the statement's meaning depends on
-    (`catalog_lookup.py`).
-    """
+    """Names that were looked up, and what they were found to be (Q3 of `catalog_lookup.py`)."""
+    uses: set[NameDependency] = field(default_factory=set[NameDependency])
+    """Definitions that the statement's plan is made of, besides those of its tables (Q3)."""
     top_with: "Node | None" = None
     """The WITH clause of the statement itself: only there a query may modify data."""
     parts: "list[ModifyingCte]" = field(default_factory=list[Any])
@@ -213,6 +213,10 @@ class Binding:
         calls.
         """
         return self.bind_expression(self, scope, node)
+
+    def read_catalog(self) -> None:
+        """Record that the statement reads the catalog, not just some names in it (Q3)."""
+        self.look_ups.add(whole_catalog(self.context.catalog))
 
     def fresh(self, context: BindContext) -> "Binding":
         """A new binding for a separate statement under that context."""
