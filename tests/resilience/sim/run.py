@@ -35,6 +35,7 @@ from tests.resilience.sim.rows import by_timeline, timeline_of
 from tests.resilience.sim.server import Server, causes
 from tests.resilience.sim.session import Session
 from tests.resilience.sim.user_types import UserTypes
+from tests.resilience.sim.uses import Uses
 from tests.resilience.sim.workload import Draw, Plan, Values, Workload
 from tests.resilience.sim.world import Broken, Tally, World
 
@@ -56,6 +57,7 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "keys": Keys,
     "alterations": Alterations,
     "user types": UserTypes,
+    "uses": Uses,
 }
 
 STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions")
