@@ -41,7 +41,7 @@ from coordinator.core.transactions import Transaction
 from coordinator.core.validation import concurrent_update_refusal
 from storage.batch import Deletes, RowIdentity
 from storage.shard import ShardState
-from storage.types import OWN, ShardId
+from storage.types import OWN, ShardId, Source
 
 EXPLICIT_FACTOR: Final = 10
 """Rows that FOR UPDATE and its kin may lock, for each that a statement locks by changing it."""
@@ -193,7 +193,8 @@ def _rows_to_take(
     if not core.settings.locks or ShardId(rows.table.shard) not in core.shards:
         return []
     pairs = zip(zip(rows.sources, rows.indexes, strict=True), rows.tags(), strict=True)
-    wanted = {tag: identity for identity, tag in pairs if identity[0] != OWN}
+    own = {OWN, *(Source(name) for shard, name in txn.staged_files() if shard == rows.table.shard)}
+    wanted = {tag: identity for identity, tag in pairs if identity[0] not in own}
     if message.implicit and txn.rows_locked + len(wanted) > core.settings.row_locks_max:
         return []
     return [(wanted[tag], tag) for tag in sorted(wanted, key=_by_key)]
