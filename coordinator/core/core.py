@@ -65,12 +65,14 @@ from coordinator.core.messages import (
     TableId,
     TakeInlineRows,
     TakeLease,
+    TakeNotifications,
     TakeSnapshot,
     Tick,
     TransactionId,
     Vacuum,
     WriteRows,
 )
+from coordinator.core.notifications import NotificationQueue
 from coordinator.core.observation import (
     ObservedTimeline,
     TimestampExplained,
@@ -97,8 +99,10 @@ class Core:
         settings: CoreSettings,
         schema_of: Callable[[Table], pa.Schema],
         now: Timestamp,
+        notifications: NotificationQueue | None = None,
     ) -> None:
-        self._state = CoreState(recovered, settings, schema_of, now)
+        queue = notifications or NotificationQueue(settings.notification_bytes_max)
+        self._state = CoreState(recovered, settings, schema_of, now, queue)
 
     @property
     def validation(self) -> ValidationCounts:
@@ -120,6 +124,11 @@ class Core:
     def open_transactions(self) -> int:
         """How many there are, those that commit among them; for observation."""
         return len(self._state.transactions)
+
+    @property
+    def notifications(self) -> NotificationQueue:
+        """The queue of notifications; for observation."""
+        return self._state.notifications
 
     @property
     def inline_bytes(self) -> int:
@@ -231,6 +240,9 @@ class Core:
                 return commits.catalog_published(self._state, message, now) + self._advance(now)
             case TakeLease():
                 return commits.take_lease(self._state, message)
+            case TakeNotifications():
+                taken = self._state.notifications.take(message.owner)
+                return [Reply(message.request, taken)]
             case NewTableId():
                 return [self._new_table_id(message.request)]
             case Disconnected():

@@ -11,6 +11,10 @@ INVARIANTS
   G4  a group that was not written may be written again at a later timestamp, after validation anew.
   G5  inserts that read nothing come after the other members: they conflict with nobody, and what
       they bring is validated as one commit.
+  G6  a transaction that only listens or notifies takes its place in the queue, but conflicts with
+      nobody. A group of nothing else takes no timestamp and no stash write: it has nothing that a
+      later start could find, and its listeners end with the process. That this coordinator still
+      leads is confirmed instead, so that whoever listens at a successor has missed nothing.
 """
 
 from collections import deque
@@ -115,6 +119,10 @@ class Group:
     changes: tuple[CatalogChange, ...]
     catalog: Catalog
     interim: Mapping[ShardId, Sequence[CommittedWrites]]
+    notifying: tuple[Transaction, ...]
+    """Those of the members that listen or notify, in their order."""
+    is_durable: bool
+    """Whether it goes through the txns shard, at a timestamp of its own (G6)."""
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -132,6 +140,7 @@ class _Gathering:
     batches: dict[ShardId, list[WriteBatch]]
     changes: list[CatalogChange]
     recent: RecentHistory
+    notifying: list[Transaction] = field(default_factory=list[Transaction])
     nbytes: int = 0
     inserts: list[PendingInsert] = field(default_factory=list[PendingInsert])
 
@@ -156,6 +165,12 @@ class GroupCommit:
     def in_flight(self) -> Group | None:
         """The group that is being made durable."""
         return self._in_flight
+
+    @property
+    def pending_ts(self) -> Timestamp | None:
+        """The timestamp that is being made durable (G6)."""
+        group = self._in_flight
+        return None if group is None or not group.is_durable else group.commit.ts
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -196,6 +211,7 @@ class GroupCommit:
             tuple(group.changes),
             group.catalog,
             recent.ahead.entries,
+            tuple(group.notifying),
         )
 
     def writes_ahead(self, ticket: int) -> frozenset[int]:
@@ -234,8 +250,16 @@ class GatheredMembers:
     changes: tuple[CatalogChange, ...]
     catalog: Catalog
     interim: Mapping[ShardId, Sequence[CommittedWrites]]
+    notifying: tuple[Transaction, ...]
 
-    def at(self, ts: Timestamp, token: Token, registers: tuple[ShardId, ...]) -> Group:
+    @property
+    def is_durable(self) -> bool:
+        """Whether the group must go through the txns shard (G6)."""
+        return any(isinstance(m, PendingInsert) or m.txn.is_write() for m in self.members)
+
+    def at(
+        self, ts: Timestamp, token: Token, registers: tuple[ShardId, ...], *, is_durable: bool
+    ) -> Group:
         """The group, with its timestamp; `registers`: shards new to the txns shard."""
         commit = Commit(
             ts=ts,
@@ -244,11 +268,24 @@ class GatheredMembers:
             registers=registers,
             catalog=encode_changes(ts, self.changes),
         )
-        return Group(self.members, commit, self.changes, self.catalog, self.interim)
+        return Group(
+            self.members,
+            commit,
+            self.changes,
+            self.catalog,
+            self.interim,
+            self.notifying,
+            is_durable,
+        )
 
 
 def _admit(group: _Gathering, pending: PendingCommit) -> None:
     txn = pending.txn
+    if not txn.is_write():
+        # It has been serialized where it has read, as any transaction without writes (G6).
+        group.members.append(pending)
+        group.notifying.append(txn)
+        return
     shards = group.recent.shards
     catalog = group.catalog
     try:
@@ -273,6 +310,8 @@ def _admit(group: _Gathering, pending: PendingCommit) -> None:
     group.catalog = catalog
     group.members.append(pending)
     group.changes.extend(txn.changes)
+    if txn.notifying is not None:
+        group.notifying.append(txn)
     for shard, batch in writes.items():
         group.batches.setdefault(shard, []).append(batch)
         group.nbytes += batch.nbytes

@@ -24,6 +24,7 @@ from coordinator.core.completions import (
     Tidied,
     Vacuumed,
 )
+from coordinator.core.notification_changes import NotificationChanges, TakenNotifications
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
@@ -305,6 +306,8 @@ class CommitTransaction:
 
     request: RequestId
     txn: TransactionId
+    notifying: NotificationChanges | None = None
+    """LISTEN, UNLISTEN and NOTIFY, if there were any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +361,14 @@ class CatalogPublished:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeNotifications:
+    """Reply TakenNotifications: what the session hears next; it is idle."""
+
+    request: RequestId
+    owner: ConnectionId
+
+
+@dataclass(frozen=True, slots=True)
 class NewTableId:
     """Reply TableId: an oid and a shard that were never used."""
 
@@ -407,7 +418,7 @@ class ShutDown:
 Message: TypeAlias = (
     Begin | TakeSnapshot | AdoptSnapshot | RecordLookUps | Savepoint | ReleaseSavepoint | RollbackTo
     | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished | WriteRows | ChangeCatalog
-    | TakeLease | CommitTransaction | InsertRows
+    | TakeLease | CommitTransaction | InsertRows | TakeNotifications
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted |
     GroupPassed
     | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum
@@ -496,5 +507,14 @@ class Refused:
 
 
 ReplyValue: TypeAlias = (
-    Snapshot | InlineRows | Views | Leased | Committed | TableId | Maintained | Stopped | Refused
+    Snapshot
+    | InlineRows
+    | Views
+    | Leased
+    | Committed
+    | TakenNotifications
+    | TableId
+    | Maintained
+    | Stopped
+    | Refused
 )

@@ -12,6 +12,7 @@ from coordinator.core.group_commit import GroupCommit
 from coordinator.core.leases import WriteLeases
 from coordinator.core.maintenance import Maintenance
 from coordinator.core.messages import Refused, RefusedReason, RequestId, TransactionId
+from coordinator.core.notifications import NotificationQueue
 from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import NIL, ReadHolds
 from coordinator.core.settings import CoreSettings
@@ -51,8 +52,11 @@ class CoreState:
         settings: CoreSettings,
         schema_of: Callable[[Table], pa.Schema],
         now: Timestamp,
+        notifications: NotificationQueue,
     ) -> None:
         self.settings = settings
+        # All cores of a process share it.
+        self.notifications = notifications
         self.schema_of = schema_of
         self.epoch = recovered.epoch
         self.timeline = recovered.timeline

@@ -38,6 +38,7 @@ from coordinator.core.messages import (
     Snapshot,
     TransactionId,
 )
+from coordinator.core.notification_changes import NotificationChanges
 from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
 from sql.catalog.catalog import WHOLE_CATALOG, Catalog, NameDependency, Table
@@ -118,6 +119,8 @@ class Transaction:
     """Up to when nobody else has changed a row that it has written, or given its key (A7)."""
     misfit: str | None = None
     """Why DDL did not fit its own snapshot (X6)."""
+    notifying: NotificationChanges | None = None
+    """LISTEN, UNLISTEN and NOTIFY of a transaction that commits; room is reserved for it."""
     _savepoints: dict[int, _Mark] = field(default_factory=dict[int, _Mark])
     _overlays: int = 0
     _old_bytes: int = 0
@@ -367,5 +370,5 @@ class Transaction:
         return [oid for oid, table in self.tables.items() if ShardId(table.shard) in self.writes]
 
     def is_write(self) -> bool:
-        """True if committing must go through the txns shard."""
+        """True if committing must go through the txns shard: it has something durable."""
         return bool(self.writes or self.changes) or self.advance_to is not None

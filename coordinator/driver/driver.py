@@ -30,16 +30,14 @@ from coordinator.core.completions import ShardDamaged
 from coordinator.core.core import Core
 from coordinator.core.effects import (
     CommitGroup,
+    ConfirmGroup,
     Effect,
     FlushCut,
-    ForgetShards,
     PersistCeiling,
     PublishCatalog,
-    RemoveStaged,
     Reply,
-    RewriteFiles,
     Tidy,
-    VacuumShard,
+    WakeListeners,
 )
 from coordinator.core.messages import (
     AbortTransaction,
@@ -76,6 +74,7 @@ from coordinator.core.messages import (
     TableId,
     TakeInlineRows,
     TakeLease,
+    TakeNotifications,
     TakeSnapshot,
     Tick,
     TransactionId,
@@ -83,6 +82,7 @@ from coordinator.core.messages import (
     Views,
     WriteRows,
 )
+from coordinator.core.notification_changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.driver.advance_timeline import check_advance
@@ -90,7 +90,8 @@ from coordinator.driver.commit_effects import CommitEffects
 from coordinator.driver.coordination import RequestRefused
 from coordinator.driver.damage_check import DamageCheck
 from coordinator.driver.leadership import Leadership
-from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking
+from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking, in_thread
+from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState, SequenceValues
 from coordinator.failures import admin_shutdown, storage_failure
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
@@ -112,16 +113,6 @@ TRANSACTION_NUMBER_BITS: Final = 40
 """Of a number, for the transactions of one start: 10^12; the rest is for 2^23 starts."""
 
 R = TypeVar("R", bound=ReplyValue)
-T = TypeVar("T")
-
-
-async def in_thread(work: Callable[[], T], /) -> T:
-    """Run a function in a thread of the loop's pool."""
-    return await asyncio.to_thread(work)
-
-
-def _nobody(_published: PublishCatalog) -> None:
-    """Who hears of DDL where there is one timeline."""
 
 
 class Driver:
@@ -139,8 +130,10 @@ class Driver:
         epoch: Epoch,
         *,
         run_blocking: RunBlocking = in_thread,
+        notifications: SessionNotifications | None = None,
     ) -> None:
         self._core = core
+        self.notifications = notifications or SessionNotifications(core.notifications)
         self._clock = clock
         self._inbox: deque[Message] = deque()
         self._handling = False
@@ -167,7 +160,7 @@ class Driver:
         )
         self._sequences = SequenceValues(stash, epoch)
         self._numbers = itertools.count((epoch << TRANSACTION_NUMBER_BITS) + 1)
-        self.on_catalog: Callable[[PublishCatalog], None] = _nobody
+        self.on_catalog: Callable[[PublishCatalog], None] = lambda _: None
 
     @property
     def core(self) -> Core:
@@ -243,14 +236,12 @@ class Driver:
                 self._spawn(self._flush_cut(effect))
             case Tidy():
                 self._spawn(self._committing.tidy(effect))
-            case RewriteFiles():
-                self._spawn(self._maintaining.rewrite(effect))
-            case ForgetShards():
-                self._spawn(self._maintaining.forget(effect))
-            case VacuumShard():
-                self._spawn(self._maintaining.vacuum(effect))
-            case RemoveStaged():
-                self._spawn(self._maintaining.remove_staged(effect))
+            case ConfirmGroup():
+                self._spawn(self._committing.confirm_group(effect.token))
+            case WakeListeners():
+                self.notifications.wake(effect.owners)
+            case _:
+                self._spawn(self._maintaining.run(effect))
 
     def _spawn(self, work: Coroutine[object, object, Message | None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"
@@ -477,10 +468,16 @@ class Driver:
         """See Coordination."""
         await self._sequences.set(sequence, value, called=called)
 
-    async def commit(self, txn: TransactionId) -> Timestamp:
+    async def commit(
+        self, txn: TransactionId, notifying: NotificationChanges | None = None
+    ) -> Timestamp:
         """See Coordination."""
-        reply = await self._request(lambda request: CommitTransaction(request, txn), Committed)
+        reply = await self._request(lambda r: CommitTransaction(r, txn, notifying), Committed)
         return reply.ts
+
+    async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:
+        """See Coordination."""
+        return await self._request(lambda r: TakeNotifications(r, owner), TakenNotifications)
 
     def abort(self, txn: TransactionId) -> None:
         """See Coordination."""
@@ -488,6 +485,7 @@ class Driver:
 
     def disconnected(self, owner: ConnectionId) -> None:
         """See Coordination."""
+        self.notifications.detach(owner)
         self._handle(Disconnected(owner))
 
     def new_transaction_number(self) -> int:

@@ -33,6 +33,7 @@ from coordinator.core.messages import (
     Snapshot,
     TransactionId,
 )
+from coordinator.core.notification_changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.snapshots import too_stale
@@ -89,6 +90,7 @@ class Timelines:
         self._parts: dict[TransactionId, TimelinePart] = {}
         # What keeps the timestamps of read holds readable that a transaction is about to create.
         self._holders: dict[TransactionId, list[tuple[Driver, TransactionId]]] = {}
+        self.notifications = system.notifications
         system.on_catalog = self._published
 
     @property
@@ -373,15 +375,21 @@ class Timelines:
         assert insertion.table.timeline == SYSTEM, "L1: the caller has looked"
         return await self._system.insert(isolation, insertion)
 
-    async def commit(self, txn: TransactionId) -> Timestamp:
+    async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:
+        """See Coordination."""
+        return await self._system.take_notifications(owner)
+
+    async def commit(
+        self, txn: TransactionId, notifying: NotificationChanges | None = None
+    ) -> Timestamp:
         """See Coordination."""
         part = self._forgotten(txn)
         if part is not None:
             # In `system` it has only looked up names.
             self._system.abort(txn)
-            return await part.driver.commit(part.txn)
+            return await part.driver.commit(part.txn, notifying)
         try:
-            return await self._system.commit(txn)
+            return await self._system.commit(txn, notifying)
         finally:
             # By now the catalog that has the holds is published.
             self._let_go(txn)

@@ -25,15 +25,17 @@ from coordinator.execution.dml.transient_relations import (
 from coordinator.execution.session_functions import (
     call_session_function,
     evaluate_arguments,
-    transaction_number,
+    notify,
+    session_value,
 )
 from coordinator.pgwire.arrow_types import normalize_column, to_array, to_values
 from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
 from sql.binder.bind import bind_with_context
+from sql.binder.expressions.notify_calls import NOTIFY_FUNCTION
 from sql.binder.expressions.row_calls import ROW_CALL_RESULTS
 from sql.binder.expressions.session_calls import (
-    TRANSACTION_NUMBER_FUNCTIONS,
+    SESSION_VALUES,
     computes_more_than_calls,
 )
 from sql.binder.resolve.reg_literals import reg_literal
@@ -72,8 +74,8 @@ async def evaluate_runtime_parameters(
 
 
 async def _value(caller: "_Caller", supplied: RuntimeParameter, *, writes: bool) -> Value:
-    if supplied.kind in TRANSACTION_NUMBER_FUNCTIONS:
-        return transaction_number(caller.execution, supplied.kind, writes=writes)
+    if supplied.kind in SESSION_VALUES:
+        return session_value(caller.execution, supplied.kind, writes=writes)
     if supplied.kind not in SEQUENCE_FUNCTIONS:
         return await call_session_function(caller.execution, supplied)
     args: Sequence[Value] = (None,)
@@ -95,7 +97,9 @@ class _Caller:
     async def answer(
         self, name: str, sequence: SequenceDefinition | None, args: Sequence[Value]
     ) -> Value:
-        """Make a call. All of these functions are strict."""
+        """Make a call. All of these functions but pg_notify() are strict."""
+        if name == NOTIFY_FUNCTION:
+            return notify(self.execution, *args)
         known = self.execution.transaction.sequences
         if name == "lastval":
             return known.newest(self.execution.catalog())

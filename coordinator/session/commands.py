@@ -99,6 +99,14 @@ class Client(Protocol):
         """The message that `receive` will return."""
         ...
 
+    async def more(self) -> None:
+        """After `take` has found nothing: write what is queued, wait for bytes, or for `wake`."""
+        ...
+
+    def wake(self) -> None:
+        """End such a wait."""
+        ...
+
 
 class Commands:
     """See the module. Nothing here handles an error: an exception ends the command."""
@@ -140,7 +148,7 @@ class Commands:
         self._runner.check_allowed(statement)
         # Only what may run takes the place of the unnamed portal.
         await self.portals.close("")
-        alone = alone and not self._transaction.in_block and self._transaction.statements == 0
+        alone = alone and not self._transaction.has_begun
         prepared = PreparedStatement(statement, (), (), None)
         outcome = await self._outcome(prepared, (), alone=alone)
         if isinstance(outcome, Done):
@@ -193,6 +201,7 @@ class Commands:
                 await self.portals.close_all()
                 self._variables.reset("all")
                 self._transaction.sequences.discard()
+                self._transaction.notifications.unlisten(None)
                 await self._runner.drop_temporary()
             case "temp" | "temporary":
                 await self._runner.drop_temporary()
@@ -209,7 +218,7 @@ class Commands:
                 if not await self.portals.close(discard.name or ""):
                     raise wrong.undefined_cursor(discard.name or "")
             case _:
-                pass  # plans, unlisten: nothing is kept of them
+                pass  # plans: nothing is kept of them
 
     def _deallocate_all(self) -> None:
         """The statements that have names go; only Parse and Query replace the one without."""
@@ -466,7 +475,7 @@ class Commands:
 
         A client that waits for an answer has sent Sync or Flush: looking ahead waits for nobody.
         """
-        if self._transaction.in_block or self._transaction.statements:
+        if self._transaction.has_begun:
             return False
         return isinstance(await self._client.peek(), Sync)
 

@@ -46,6 +46,7 @@ from sql.statements.literals import ResolvedLiterals
 from sql.statements.runtime_parameters import RowDefault, RuntimeParameter
 from sql.statements.session import (
     Discard,
+    NotificationStatement,
     ResetVariable,
     SetConstraints,
     SetVariable,
@@ -462,7 +463,7 @@ BoundStatement: TypeAlias = (
     | AlterTable | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
     | ExplainTimestamp | MaintenanceStatement | CreateTableAs | Truncate | LockTables
     | TransactionControl | SetConstraints | SetVariable | ShowVariable | ResetVariable | Discard
-    | Explain | EmptyStatement
+    | NotificationStatement | Explain | EmptyStatement
 )  # fmt: skip
 
 
