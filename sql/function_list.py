@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
+from sql.binder.expressions.acting_calls import ROW_CALL_FUNCTIONS
 from sql.binder.expressions.session_calls import SIDE_EFFECT_FUNCTIONS
-from sql.binder.stored.sequence_values import SEQUENCE_FUNCTIONS
 from sql.functions.table import FUNCTION_FILES, Function, FunctionKind, rows_of_file
 from sql.types.sql_type import TYPE_OIDS, SqlType, format_type
 
@@ -99,7 +99,7 @@ def _spark(row: Function) -> str:
     if (
         row.spark is not None
         or row.rewrite is not None
-        or row.name in SIDE_EFFECT_FUNCTIONS | SEQUENCE_FUNCTIONS
+        or row.name in SIDE_EFFECT_FUNCTIONS | ROW_CALL_FUNCTIONS
     ):
         return "yes"
     # Every aggregate of the evaluator is one of the local engine's too.
@@ -108,7 +108,7 @@ def _spark(row: Function) -> str:
 
 
 def _local(row: Function) -> str:
-    if row.rewrite is not None or row.name in SIDE_EFFECT_FUNCTIONS | SEQUENCE_FUNCTIONS:
+    if row.rewrite is not None or row.name in SIDE_EFFECT_FUNCTIONS | ROW_CALL_FUNCTIONS:
         return "yes"
     if row.duckdb is None:
         return _ABSENT

@@ -6,7 +6,8 @@
   the parts, `settings` their limits.
 - Time: `oracle`, `timestamps`, `snapshots`, `read_holds`.
 - Transactions: `transactions`, `transaction_buffers`, `own_writes`, `scans`, `predicates`.
-- Commits: `commits`, `group_commit`, `validation`, `recent_writes`, `not_null_check`, `leases`.
+- Commits: `commits`, `group_commit`, `validation`, `fences`, `recent_writes`, `not_null_check`,
+  `leases`. Waiting: the package `locking`; `refresh` moves who has waited to a newer timestamp.
 - Catalog: `catalog`, `catalog_references`, `definition_conflicts`, `relation_names`,
   `catalog_annotations`, `privilege_changes`; as JSON `catalog_records`, `object_records`,
   `role_records`.

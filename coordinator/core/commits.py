@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.core.catalog import VersionedCatalog
-from coordinator.core.completions import GroupFailed, GroupPassed
+from coordinator.core.completions import GroupCommitted, GroupFailed, GroupPassed
 from coordinator.core.effects import (
     CommitGroup,
     ConfirmGroup,
@@ -22,6 +22,7 @@ from coordinator.core.effects import (
     WakeListeners,
 )
 from coordinator.core.group_commit import GatheredMembers, GroupMember, PendingCommit, PendingInsert
+from coordinator.core.locking.requests import release_session_locks, serve_waiters
 from coordinator.core.messages import (
     CatalogPublished,
     Committed,
@@ -97,7 +98,9 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
         effects += _launch(core, gathered, now)
     for pending, refused in gathered.refused:
         effects.append(Reply(pending.request, refused))
-        effects += _ended(core, pending, now)
+        effects += _release_member(core, pending)
+    if gathered.refused:
+        effects += _go_on(core, now)
     return effects + persist_ceiling(core, now)
 
 
@@ -137,7 +140,20 @@ def _write_clock(core: CoreState, members: Sequence[GroupMember], now: Timestamp
     return Timestamp(max(wanted, default=0))
 
 
-def group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effect]:
+def group_ended(
+    core: CoreState, message: GroupCommitted | GroupPassed | GroupFailed, now: Timestamp
+) -> list[Effect]:
+    """The fate of the group in flight is known."""
+    match message:
+        case GroupCommitted(token=token):
+            return _group_committed(core, token, now)
+        case GroupPassed():
+            return _group_passed(core, message)
+        case GroupFailed():
+            return _group_failed(core, message)
+
+
+def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effect]:
     """The group is durable: apply it, then tell its members (G3)."""
     group = core.groups.landed(token)
     ts = group.commit.ts
@@ -161,7 +177,7 @@ def group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effec
         effects += _notify(core, group.notifying)
     effects += [Reply(m.request, Committed(_reported_ts(m, ts))) for m in group.members]
     for member in group.members:
-        effects += _ended(core, member, now, group.commit.batches)
+        effects += _release_member(core, member, group.commit.batches)
     _forget_writes(core)
     return effects
 
@@ -183,7 +199,7 @@ def _reported_ts(member: GroupMember, ts: Timestamp) -> Timestamp:
     return ts if snapshot is None else snapshot.ts
 
 
-def group_passed(core: CoreState, message: GroupPassed) -> list[Effect]:
+def _group_passed(core: CoreState, message: GroupPassed) -> list[Effect]:
     """The group was not written: its members go again, at a later timestamp (G4)."""
     group = core.groups.landed(message.token)
     core.oracle.skip_to(message.upper)
@@ -191,13 +207,13 @@ def group_passed(core: CoreState, message: GroupPassed) -> list[Effect]:
     return []
 
 
-def group_failed(core: CoreState, message: GroupFailed, now: Timestamp) -> list[Effect]:
+def _group_failed(core: CoreState, message: GroupFailed) -> list[Effect]:
     """The group was not written, and will not be: its members hear why."""
     group = core.groups.landed(message.token)
     effects: list[Effect] = []
     for member in group.members:
         effects.append(refuse(member.request, message.sqlstate, message.reason))
-        effects += _ended(core, member, now)
+        effects += _release_member(core, member)
     return effects
 
 
@@ -275,38 +291,40 @@ def disconnected(core: CoreState, message: Disconnected, now: Timestamp) -> list
                 txn.notifying = replace(txn.notifying, actions=())
             effects += abort(core, txn.id, now)
     core.notifications.forget(message.owner)
-    return effects
+    return effects + release_session_locks(core, message.owner)
 
 
-def _ended(
-    core: CoreState,
-    member: GroupMember,
-    now: Timestamp,
-    committed: Mapping[ShardId, WriteBatch] | None = None,
+def _release_member(
+    core: CoreState, member: GroupMember, committed: Mapping[ShardId, WriteBatch] | None = None
 ) -> list[Effect]:
     """A member of a group is over; an insert has held nothing."""
-    return (
-        end_transaction(core, member.txn, now, committed)
-        if isinstance(member, PendingCommit)
-        else []
-    )
+    return _release(core, member.txn, committed) if isinstance(member, PendingCommit) else []
 
 
-def end_transaction(
-    core: CoreState,
-    txn: Transaction,
-    now: Timestamp,
-    committed: Mapping[ShardId, WriteBatch] | None = None,
+def end_transaction(core: CoreState, txn: Transaction, now: Timestamp) -> list[Effect]:
+    """Release what the transaction held (X3 of `transactions.py`), and let others go on."""
+    return _release(core, txn) + _go_on(core, now)
+
+
+def _release(
+    core: CoreState, txn: Transaction, committed: Mapping[ShardId, WriteBatch] | None = None
 ) -> list[Effect]:
-    """Release what the transaction held (X3, X5 of `transactions.py`), and let others go on."""
+    """Release what the transaction held, and serve those who wait for its locks (K3 of `locking`).
+
+    Nobody is gathered into a group before the lines of all that have ended are served.
+    """
     del core.transactions[txn.id]
     core.holds.release(txn.id)
     core.leases.release(txn.id)
     core.snapshots.forget(txn.id)
     if txn.notifying is not None:
         core.notifications.release(txn.notifying.nbytes)
-    effects = orphaned_staged_files(txn, committed or {})
-    return effects + grant_leases(core) + start_group(core, now)
+    served = core.locks.release_transaction(txn.owner, txn.id)
+    return [*orphaned_staged_files(txn, committed or {}), *serve_waiters(served)]
+
+
+def _go_on(core: CoreState, now: Timestamp) -> list[Effect]:
+    return grant_leases(core) + start_group(core, now)
 
 
 def take_lease(core: CoreState, message: TakeLease) -> list[Effect]:

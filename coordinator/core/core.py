@@ -38,11 +38,16 @@ from coordinator.core.completions import (
     Vacuumed,
 )
 from coordinator.core.effects import Effect, PersistCeiling, Reply
+from coordinator.core.fences import fenced_table_refusal
+from coordinator.core.locking.requests import change_locks
+from coordinator.core.locking.wait_graph import WaitGraph
 from coordinator.core.messages import (
     AbortTransaction,
+    AcquireLock,
     AdoptSnapshot,
     Advance,
     Begin,
+    CancelLock,
     CatalogPublished,
     ChangeCatalog,
     CommitTransaction,
@@ -53,8 +58,11 @@ from coordinator.core.messages import (
     NewTableId,
     Optimize,
     RecordLookUps,
+    RefreshSnapshot,
     Refused,
+    ReleaseLock,
     ReleaseSavepoint,
+    ReleaseSessionLocks,
     RequestId,
     RollbackTo,
     Savepoint,
@@ -79,12 +87,13 @@ from coordinator.core.observation import (
     observed_shard,
     observed_timeline,
 )
+from coordinator.core.refresh import refresh_snapshot
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import CoreState, RecoveredState
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import ValidationCounts, fenced_table_refusal
+from coordinator.core.validation import ValidationCounts
 from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -99,10 +108,13 @@ class Core:
         settings: CoreSettings,
         schema_of: Callable[[Table], pa.Schema],
         now: Timestamp,
+        waits: WaitGraph | None = None,
         notifications: NotificationQueue | None = None,
     ) -> None:
-        queue = notifications or NotificationQueue(settings.notification_bytes_max)
-        self._state = CoreState(recovered, settings, schema_of, now, queue)
+        waits = WaitGraph() if waits is None else waits
+        if notifications is None:
+            notifications = NotificationQueue(settings.notification_bytes_max)
+        self._state = CoreState(recovered, settings, schema_of, now, waits, notifications)
 
     @property
     def validation(self) -> ValidationCounts:
@@ -170,6 +182,7 @@ class Core:
             self._state.shards,
             self._state.transactions,
             self._state.groups.counts,
+            self._state.locks,
         )
 
     def explain(
@@ -225,12 +238,12 @@ class Core:
                 return reading.scan(self._state, message)
             case AbortTransaction():
                 return commits.abort(self._state, message.txn, now)
-            case GroupCommitted():
-                return commits.group_committed(self._state, message.token, now) + self._advance(now)
+            case GroupCommitted() | GroupPassed() | GroupFailed():
+                return commits.group_ended(self._state, message, now) + self._advance(now)
             case AdoptSnapshot():
                 return reading.adopt_snapshot(self._state, message)
             case Savepoint() | ReleaseSavepoint() | RollbackTo() | TakeInlineRows() | Spilled():
-                return change_buffers(self._state.transactions[message.txn], message)
+                return change_buffers(self._state, message)
             case ChangeCatalog():
                 return self._change_catalog(message)
             case Advance():
@@ -243,16 +256,16 @@ class Core:
             case TakeNotifications():
                 taken = self._state.notifications.take(message.owner)
                 return [Reply(message.request, taken)]
+            case AcquireLock() | CancelLock() | ReleaseLock() | ReleaseSessionLocks():
+                return change_locks(self._state, message)
+            case RefreshSnapshot():
+                return refresh_snapshot(self._state, message)
             case NewTableId():
                 return [self._new_table_id(message.request)]
             case Disconnected():
                 return commits.disconnected(self._state, message, now)
             case CeilingPersisted() | CeilingFailed():
                 return self._ceiling_answered(message, now)
-            case GroupPassed():
-                return commits.group_passed(self._state, message) + self._advance(now)
-            case GroupFailed():
-                return commits.group_failed(self._state, message, now) + self._advance(now)
             case CutFlushed():
                 return cuts.cut_flushed(self._state, message, now)
             case Optimize() | Vacuum():
@@ -301,8 +314,6 @@ class Core:
         self._state.next_oid += 1
         # The epoch makes the shard's directory new even if an oid was lost with a crash.
         return Reply(request, TableId(oid, ShardId(f"t{self._state.epoch:08x}{oid:08x}")))
-
-    # --- commit ------------------------------------------------------------------------------
 
     # --- time, cuts, the end -----------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from coordinator.core.catalog import (
     check_catalog_integrity,
     encode_changes,
 )
+from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.leases import WriteLeases
 from coordinator.core.messages import (
     CatalogChange,
@@ -50,7 +51,6 @@ from coordinator.core.validation import (
     ValidationCounts,
     WritesAhead,
     conflict_refusal,
-    fenced_table_refusal,
     fenced_writes_refusal,
     shadowed_names_refusal,
     stale_name_refusal,

@@ -27,6 +27,7 @@ from typing import Final
 from coordinator.core.completions import CutFlushed, FilesRewritten, Forgotten, Vacuumed
 from coordinator.core.cut_schedule import CutSchedule
 from coordinator.core.effects import Effect, ForgetShards, Reply, RewriteFiles, VacuumShard
+from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.messages import (
     Maintained,
     Optimize,
@@ -38,7 +39,6 @@ from coordinator.core.messages import (
 )
 from coordinator.core.settings import CoreSettings
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import fenced_table_refusal
 from sql.catalog.catalog import Table
 from storage.delta.compaction_plan import choose_files
 from storage.delta.vacuum_plan import Vacuuming, names_in_use

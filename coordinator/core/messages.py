@@ -24,6 +24,7 @@ from coordinator.core.completions import (
     Tidied,
     Vacuumed,
 )
+from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.notification_changes import NotificationChanges, TakenNotifications
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.acl import ObjectPrivileges
@@ -301,6 +302,59 @@ class TakeLease:
 
 
 @dataclass(frozen=True, slots=True)
+class AcquireLock:
+    """Reply LockAnswered; or Refused, 40P01, if that would wait for ever.
+
+    The lock is held until the transaction ends, or by the session itself (`by_session`), counted.
+    `ticket`: from an earlier LockAnswered of the same statement, to keep its place in the line.
+    """
+
+    request: RequestId
+    txn: TransactionId
+    tag: LockTag
+    mode: LockMode
+    wait: LockWait = LockWait.UNTIL_GRANTED
+    by_session: bool = False
+    ticket: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CancelLock:
+    """Nobody waits for the reply to AcquireLock any more: leave the line. A lock of the session
+    that was granted meanwhile is given back. No reply.
+    """
+
+    wanted: AcquireLock
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseLock:
+    """Reply Released: give back a lock that the session holds by itself, once."""
+
+    request: RequestId
+    owner: ConnectionId
+    tag: LockTag
+    mode: LockMode
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSessionLocks:
+    """Give back all locks that the session holds by itself. No reply."""
+
+    owner: ConnectionId
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSnapshot:
+    """Reply Snapshot: the newest, if nothing that the transaction has read or written has changed
+    since its own; else its own.
+    """
+
+    request: RequestId
+    txn: TransactionId
+
+
+@dataclass(frozen=True, slots=True)
 class CommitTransaction:
     """Reply Committed or Refused; the transaction is over either way."""
 
@@ -418,7 +472,8 @@ class ShutDown:
 Message: TypeAlias = (
     Begin | TakeSnapshot | AdoptSnapshot | RecordLookUps | Savepoint | ReleaseSavepoint | RollbackTo
     | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished | WriteRows | ChangeCatalog
-    | TakeLease | CommitTransaction | InsertRows | TakeNotifications
+    | TakeLease | AcquireLock | CancelLock | ReleaseLock | ReleaseSessionLocks | RefreshSnapshot
+    | CommitTransaction | InsertRows | TakeNotifications
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted |
     GroupPassed
     | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum
@@ -456,6 +511,21 @@ class InlineRows:
 @dataclass(frozen=True, slots=True)
 class Leased:
     """The lease is held."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockAnswered:
+    """The lock is held, unless it was not free and the request was not to wait."""
+
+    granted: bool
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Whether the session had the lock."""
+
+    held: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,14 +577,6 @@ class Refused:
 
 
 ReplyValue: TypeAlias = (
-    Snapshot
-    | InlineRows
-    | Views
-    | Leased
-    | Committed
-    | TakenNotifications
-    | TableId
-    | Maintained
-    | Stopped
-    | Refused
-)
+    Snapshot | InlineRows | Views | Leased | LockAnswered | Released | Committed
+    | TakenNotifications | TableId | Maintained | Stopped | Refused
+)  # fmt: skip

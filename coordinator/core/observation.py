@@ -7,6 +7,8 @@ INVARIANTS
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from coordinator.core.locking.lock_table import LockTable
+from coordinator.core.locking.modes import LockMode, LockTag
 from coordinator.core.messages import ConnectionId, TransactionId
 from coordinator.core.oracle import Oracle
 from coordinator.core.own_writes import OwnWrites
@@ -54,6 +56,18 @@ class ObservedTransaction:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedLock:
+    """A lock that a session holds or waits for. `txn`: None: it is the session's own."""
+
+    tag: LockTag
+    mode: LockMode
+    session: ConnectionId
+    txn: TransactionId | None
+    granted: bool
+    blocked_by: tuple[ConnectionId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedTimeline:
     """One timeline, all of it at one moment. Everything in it is readable up to `read_ts`."""
 
@@ -65,6 +79,7 @@ class ObservedTimeline:
     holds: tuple[ObservedHold, ...]
     transactions: tuple[ObservedTransaction, ...]
     conflicts: ValidationCounts
+    locks: tuple[ObservedLock, ...] = ()
 
     @property
     def upper(self) -> Timestamp:
@@ -91,6 +106,7 @@ def observed_timeline(
     shards: Mapping[ShardId, ShardState],
     transactions: Mapping[TransactionId, Transaction],
     counts: ValidationCounts,
+    locks: LockTable,
 ) -> ObservedTimeline:
     """A timeline as it is (V1)."""
     tables = sorted(catalog.tables.values(), key=lambda table: (table.schema, table.name))
@@ -107,6 +123,7 @@ def observed_timeline(
         tuple(_holds(holds, transactions)),
         tuple(_transaction(transactions[txn]) for txn in sorted(transactions)),
         replace(counts),
+        tuple(_locks(locks)),
     )
 
 
@@ -125,6 +142,15 @@ def _holds(
             txn = transactions.get(hold.owner)
             owner = None if txn is None else txn.owner
             yield ObservedHold(hold.ts, txn=hold.owner, owner=owner)
+
+
+def _locks(locks: LockTable) -> Iterable[ObservedLock]:
+    for queue in locks.queues():
+        for held in queue.held:
+            yield ObservedLock(queue.tag, held.mode, held.session, held.txn, True)
+        for waiter in queue.waiting:
+            blockers = tuple(locks.graph.blockers(waiter.session))
+            yield ObservedLock(queue.tag, waiter.mode, waiter.session, waiter.txn, False, blockers)
 
 
 def _transaction(txn: Transaction) -> ObservedTransaction:

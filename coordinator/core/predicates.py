@@ -17,7 +17,6 @@ from typing import Final, Protocol
 
 from storage.batch import DataFile
 from storage.known_rows import KnownRows, Points
-from storage.types import Timestamp
 
 PREDICATES_MAX: Final = 1_000
 """Of one transaction and table. Larger: more work to validate it. Smaller: long transactions that
@@ -87,15 +86,14 @@ class KeyLookUp(ReadPredicate, Protocol):
 
 
 class KeyLookUps:
-    """The keys that one transaction has looked up in one shard, from `since` on.
+    """The keys that one transaction has looked up in one shard at one timestamp.
 
     INVARIANT  P4  look-ups of one constraint are one predicate, however many statements they are.
     """
 
-    __slots__ = ("_bulk", "_by_constraint", "_count", "_whole", "since")
+    __slots__ = ("_bulk", "_by_constraint", "_count", "_whole")
 
-    def __init__(self, since: Timestamp) -> None:
-        self.since = since
+    def __init__(self) -> None:
         self._by_constraint: dict[str, tuple[KeyLookUp, set[tuple[Hashable, ...]]]] = {}
         self._bulk: list[KeyLookUp] = []
         self._count = 0
@@ -107,15 +105,29 @@ class KeyLookUps:
         if points is None:
             self._bulk.append(look_up)
         else:
-            name = look_up.constraint
-            first, known = self._by_constraint.setdefault(name, (look_up, set()))
-            if look_up.decides and not first.decides:
-                self._by_constraint[name] = (look_up, known)
-            known.update(points.keys)
-            self._count += len(points.keys)
+            self._add_keys(look_up, points.keys)
+        self._bound()
+
+    def _add_keys(self, look_up: KeyLookUp, keys: Collection[tuple[Hashable, ...]]) -> None:
+        name = look_up.constraint
+        first, known = self._by_constraint.setdefault(name, (look_up, set()))
+        if look_up.decides and not first.decides:
+            self._by_constraint[name] = (look_up, known)
+        known.update(keys)
+        self._count += len(keys)
+
+    def _bound(self) -> None:
         if self._count > KEYS_MAX or len(self._bulk) > BULKS_MAX:
             self._whole = True
             self._by_constraint, self._bulk = {}, []
+
+    def merge(self, other: "KeyLookUps") -> None:
+        """All that the other holds, too."""
+        for look_up, keys in other._by_constraint.values():
+            self._add_keys(look_up, keys)
+        self._bulk += other._bulk
+        self._whole = self._whole or other._whole
+        self._bound()
 
     @property
     def predicates(self) -> Sequence[KeyLookUp] | None:
@@ -139,6 +151,12 @@ class ReadSet:
     def predicates(self) -> Mapping[ReadPredicate, None] | None:
         """The predicates, each once; None: the whole table was read."""
         return None if self._whole else self._predicates
+
+    def merge(self, other: "ReadSet") -> None:
+        """All that the other holds, too."""
+        predicates = other.predicates
+        for predicate in (None,) if predicates is None else predicates:
+            self.add(predicate)
 
     def add(self, predicate: ReadPredicate | None) -> None:
         """Read more; None: the whole table."""

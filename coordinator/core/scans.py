@@ -5,15 +5,12 @@ Functions over the core's state; the invariants (R3, H2) are those of `core/core
 """
 
 from coordinator.core.effects import Effect, Reply
+from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.messages import AdoptSnapshot, Isolation, Refused, RefusedReason, Scan, Views
+from coordinator.core.refresh import advance_look_ups
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import (
-    RecentHistory,
-    WritesAhead,
-    fenced_table_refusal,
-    lost_write_refusal,
-)
+from coordinator.core.validation import RecentHistory, WritesAhead, lost_write_refusal
 from sql.catalog.catalog import Table
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -28,6 +25,7 @@ def adopt_snapshot(core: CoreState, message: AdoptSnapshot) -> list[Effect]:
         return [refuse(message.request, "22023", "the snapshot is not exported any more")]
     core.snapshots.hold(txn, message.ts)
     snapshot = txn.take_snapshot(message.ts, core.catalog.at(message.ts))
+    txn.pinned = exporter.pinned = True
     return [Reply(message.request, snapshot)]
 
 
@@ -46,6 +44,8 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
         if refused is not None:
             return [Reply(message.request, refused)]
         if current:
+            if txn.isolation is Isolation.READ_COMMITTED:
+                advance_look_ups(core, txn, shard)
             txn.read(table, predicate)
             if table.oid in message.locked:
                 txn.lock(table, predicate)

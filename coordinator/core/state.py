@@ -10,6 +10,8 @@ from coordinator.core.cut_schedule import CutSchedule, floor_to
 from coordinator.core.effects import Reply
 from coordinator.core.group_commit import GroupCommit
 from coordinator.core.leases import WriteLeases
+from coordinator.core.locking.lock_table import LockTable
+from coordinator.core.locking.wait_graph import WaitGraph
 from coordinator.core.maintenance import Maintenance
 from coordinator.core.messages import Refused, RefusedReason, RequestId, TransactionId
 from coordinator.core.notifications import NotificationQueue
@@ -52,10 +54,10 @@ class CoreState:
         settings: CoreSettings,
         schema_of: Callable[[Table], pa.Schema],
         now: Timestamp,
+        waits: WaitGraph,
         notifications: NotificationQueue,
     ) -> None:
         self.settings = settings
-        # All cores of a process share it.
         self.notifications = notifications
         self.schema_of = schema_of
         self.epoch = recovered.epoch
@@ -89,6 +91,7 @@ class CoreState:
             self.catalog_at,
         )
         self.leases = WriteLeases()
+        self.locks = LockTable(waits)
         self.cutting = CutSchedule(settings, _last_cut(recovered, self.unit), self.unit)
         self.transactions: dict[TransactionId, Transaction] = {}
         self.maintenance = Maintenance(

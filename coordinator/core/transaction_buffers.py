@@ -1,13 +1,14 @@
 """Buffers of an open transaction: savepoints, spilled rows, files that no commit will name.
 
-Every function takes the transaction and answers with effects; what it changes is the transaction's
-own (X4, X5 of `transactions.py`).
+Every function answers with effects; what it changes is the transaction's own (X4, X5 of
+`transactions.py`), and the locks that ROLLBACK TO gives back.
 """
 
 from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
 from coordinator.core.effects import Effect, RemoveStaged, Reply
+from coordinator.core.locking.requests import serve_waiters
 from coordinator.core.messages import (
     InlineRows,
     ReleaseSavepoint,
@@ -16,6 +17,7 @@ from coordinator.core.messages import (
     Spilled,
     TakeInlineRows,
 )
+from coordinator.core.state import CoreState
 from coordinator.core.transactions import StagedFiles, Transaction
 from storage.batch import WriteBatch
 from storage.types import ShardId
@@ -23,17 +25,20 @@ from storage.types import ShardId
 BufferMessage: TypeAlias = Savepoint | ReleaseSavepoint | RollbackTo | TakeInlineRows | Spilled
 
 
-def change_buffers(txn: Transaction, message: BufferMessage) -> list[Effect]:
-    """Handle one message about the transaction's writes and DDL."""
+def change_buffers(core: CoreState, message: BufferMessage) -> list[Effect]:
+    """Handle one message about the transaction's writes, DDL and locks."""
+    txn = core.transactions[message.txn]
     match message:
         case Savepoint(number=number):
             txn.savepoint(number)
             return []
         case ReleaseSavepoint(number=number):
             txn.release(number)
+            core.locks.release_savepoint(txn.owner, txn.id, number, txn.innermost_savepoint)
             return []
         case RollbackTo(number=number):
-            return _removal(txn.rollback_to(number))
+            served = core.locks.rollback_to(txn.owner, txn.id, number)
+            return [*_removal(txn.rollback_to(number)), *serve_waiters(served)]
         case TakeInlineRows(request=request):
             return [Reply(request, InlineRows(txn.inline_rows()))]
         case Spilled(files=files):

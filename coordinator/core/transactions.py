@@ -18,7 +18,7 @@ What is kept for the commit's validation: A6 to A11 of `validation.py`.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -41,6 +41,7 @@ from coordinator.core.messages import (
 from coordinator.core.notification_changes import NotificationChanges
 from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
+from coordinator.core.recent_writes import RowTestBudget
 from sql.catalog.catalog import WHOLE_CATALOG, Catalog, NameDependency, Table
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import OldRows
@@ -74,12 +75,8 @@ _START: Final = _Mark({}, 0, {})
 _NO_CATALOG: Final = Catalog()
 
 
-@dataclass(slots=True)
-class RequiredReads:
-    """What foreign keys have looked for in one shard, from `since` on."""
-
-    since: Timestamp
-    reads: ReadSet = field(default_factory=ReadSet)
+Since: TypeAlias = tuple[ShardId, Timestamp]
+"""A shard, and the timestamp at which it was read: from then on it is validated."""
 
 
 @dataclass(slots=True)
@@ -100,16 +97,15 @@ class Transaction:
     committing: bool = False
     advance_to: Timestamp | None = None
     """Where its commit brings a timeline without a clock."""
-    key_look_ups: dict[ShardId, KeyLookUps] = field(default_factory=dict[ShardId, KeyLookUps])
-    locked: dict[tuple[ShardId, Timestamp], ReadSet] = field(
-        default_factory=dict[tuple[ShardId, Timestamp], ReadSet]
-    )
-    """What it has read under FOR UPDATE and its kin, by when."""
+    key_look_ups: dict[Since, KeyLookUps] = field(default_factory=dict[Since, KeyLookUps])
+    """Keys that it has looked for (A8)."""
+    locked: dict[Since, ReadSet] = field(default_factory=dict[Since, ReadSet])
+    """What it has read under FOR UPDATE and its kin (A9)."""
     replaced: dict[ShardId, list[OldRows]] = field(default_factory=dict[ShardId, list[OldRows]])
     """Values of rows that it has deleted, for the validation of others; also of undone ones."""
     base: Catalog = _NO_CATALOG
     """The catalog at its timestamp, without its own DDL."""
-    required: dict[ShardId, RequiredReads] = field(default_factory=dict[ShardId, RequiredReads])
+    required: dict[Since, ReadSet] = field(default_factory=dict[Since, ReadSet])
     """Rows that foreign keys rest on, or that must not come; validated at every level (A10)."""
     altered: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
     """Tables that it gives other columns or rules, each since it has seen all their rows (A11)."""
@@ -121,12 +117,18 @@ class Transaction:
     """Why DDL did not fit its own snapshot (X6)."""
     notifying: NotificationChanges | None = None
     """LISTEN, UNLISTEN and NOTIFY of a transaction that commits; room is reserved for it."""
+    pinned: bool = False
+    """Somebody else was promised its timestamp, or it has somebody else's."""
+    refresh_budget: RowTestBudget = field(default_factory=RowTestBudget)
+    """What all of its refreshes together may cost (F2 of `refresh.py`)."""
     _savepoints: dict[int, _Mark] = field(default_factory=dict[int, _Mark])
     _overlays: int = 0
     _old_bytes: int = 0
 
     def take_snapshot(self, ts: Timestamp, catalog: Catalog) -> Snapshot:
         """Read at `ts` from now on, its own DDL on top of `catalog`. Raises Stale."""
+        if self.snapshot is not None and catalog is not self.base:
+            self._check_written(catalog)
         if self.changes:
             self.check_rests(catalog)
             shown = apply_changes(catalog, self.changes, version=self._overlay_version())
@@ -136,6 +138,28 @@ class Transaction:
         self.base = catalog
         self.snapshot = Snapshot(ts, shown)
         return self.snapshot
+
+    def _check_written(self, now: Catalog) -> None:
+        """Raise Stale if a table that it has written is defined otherwise by now: its rows were
+        made and checked by what it was before (A2 of `validation.py`).
+        """
+        for oid in self.written_tables():
+            before, table = self.base.by_oid(oid), now.by_oid(oid)
+            if (before and before.version) != (table and table.version):
+                raise StaleCatalog(
+                    f'table "{self.tables[oid].name}" was changed by a concurrent transaction'
+                )
+
+    def move_to(self, ts: Timestamp, catalog: Catalog) -> Snapshot:
+        """Read at `ts` from now on: all that it has read is still true there. Raises Stale."""
+        snapshot = self.take_snapshot(ts, catalog)
+        for before in [*self.key_look_ups, *self.required]:
+            self.count_from(before, ts)
+        for shard, since in list(self.locked):
+            reads = self.locked.pop((shard, since))
+            self.locked.setdefault((shard, ts), ReadSet()).merge(reads)
+        self.altered = dict.fromkeys(self.altered, ts)
+        return snapshot
 
     def looked_up(self, names: Collection[NameDependency]) -> None:
         """Remember names that it rests on, but for those that its own DDL has decided."""
@@ -151,15 +175,28 @@ class Transaction:
         assert self.snapshot is not None, "X1: who reads has a snapshot"
         self.tables[table.oid] = table
         shard = ShardId(table.shard)
+        since = shard, self.snapshot.ts
         if getattr(predicate, "at_every_level", False):
-            since = RequiredReads(self.snapshot.ts)
-            self.required.setdefault(shard, since).reads.add(predicate)
+            self.required.setdefault(since, ReadSet()).add(predicate)
             return
         look_up = None if predicate is None else predicate.look_up
         if look_up is None:
             self.reads.setdefault(shard, ReadSet()).add(predicate)
         else:
-            self.key_look_ups.setdefault(shard, KeyLookUps(self.snapshot.ts)).add(look_up)
+            self.key_look_ups.setdefault(since, KeyLookUps()).add(look_up)
+
+    def count_from(self, before: Since, ts: Timestamp) -> None:
+        """Validate the look-ups of `before` from `ts` on."""
+        after = before[0], ts
+        if (keys := self.key_look_ups.pop(before, None)) is not None:
+            self.key_look_ups.setdefault(after, KeyLookUps()).merge(keys)
+        if (reads := self.required.pop(before, None)) is not None:
+            self.required.setdefault(after, ReadSet()).merge(reads)
+
+    def sinces_of(self, shard: ShardId) -> list[Since]:
+        """When keys and references were looked up in a shard, oldest first."""
+        found = {*self.key_look_ups, *self.required}
+        return sorted(since for since in found if since[0] == shard)
 
     def lock(self, table: Table, predicate: ReadPredicate | None) -> None:
         """Remember rows that must still be as they were read when it commits (A9)."""
@@ -168,17 +205,16 @@ class Transaction:
         self.locked.setdefault(key, ReadSet()).add(predicate)
 
     def _has_read(self, shard: ShardId) -> bool:
-        kept = (self.reads, self.key_look_ups, self.required)
-        return any(shard in part for part in kept) or any(shard == at for at, _ in self.locked)
+        kept = (*self.key_look_ups, *self.required, *self.locked)
+        return shard in self.reads or any(shard == at for at, _ in kept)
 
     @property
     def oldest_read(self) -> Timestamp | None:
         """The least timestamp from which on it is validated."""
         if self.snapshot is None:
             return None
-        looked_up = [keys.since for keys in self.key_look_ups.values()]
-        looked_up += [keys.since for keys in self.required.values()]
-        return min([self.snapshot.ts, *looked_up, *(ts for _, ts in self.locked)])
+        kept = (*self.key_look_ups, *self.required, *self.locked)
+        return min([self.snapshot.ts, *(ts for _, ts in kept)])
 
     def write(self, table: Table, batch: WriteBatch, old: OldRows | None = None) -> None:
         """Buffer rows (X2); `old`: what is known about rows that it deletes."""
@@ -251,6 +287,11 @@ class Transaction:
             self.misfit,
         )
 
+    @property
+    def innermost_savepoint(self) -> int:
+        """The number of the newest savepoint that is open; 0: its beginning."""
+        return max(self._savepoints, default=0)
+
     def release(self, number: int) -> None:
         """Forget a savepoint and those after it; what was done since stays."""
         self._savepoints = {n: mark for n, mark in self._savepoints.items() if n < number}
@@ -305,9 +346,9 @@ class Transaction:
     def _forget(self, shard: ShardId) -> None:
         """What it has read of a table that was its own, and is none any more."""
         self.reads.pop(shard, None)
-        self.key_look_ups.pop(shard, None)
-        self.required.pop(shard, None)
-        self.locked = {key: kept for key, kept in self.locked.items() if key[0] != shard}
+        self.key_look_ups = {at: keys for at, keys in self.key_look_ups.items() if at[0] != shard}
+        self.required = {at: reads for at, reads in self.required.items() if at[0] != shard}
+        self.locked = {at: reads for at, reads in self.locked.items() if at[0] != shard}
 
     # --- spilling, staged files ----------------------------------------------------------------
 

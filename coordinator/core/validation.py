@@ -29,11 +29,11 @@ INVARIANTS
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from pyroaring import BitMap64
 
 from coordinator.core.catalog import is_current, is_look_up_current
+from coordinator.core.fences import fence_refusal
 from coordinator.core.messages import Isolation, PutTable, Refused, RefusedReason, RemoveTable
 from coordinator.core.own_writes import deletes_of_others, final_batch
 from coordinator.core.predicates import KeyLookUp, ReadPredicate
@@ -49,7 +49,7 @@ from coordinator.core.transactions import Transaction
 from sql.catalog.catalog import WHOLE_CATALOG, Catalog, NameDependency, Table
 from storage.batch import WriteBatch
 from storage.known_rows import KnownRows, Points
-from storage.shard import Fence, ShardState
+from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
 
 RETRY_HINT = "The transaction might succeed if retried."
@@ -85,6 +85,12 @@ class RecentHistory:
     writes: RecentWrites
     counts: ValidationCounts
     ahead: "WritesAhead"
+    budget: RowTestBudget | None = None
+    """What all looks together may cost; None: each kind of look has a budget of its own."""
+
+    def new_budget(self) -> RowTestBudget:
+        """For one kind of look."""
+        return RowTestBudget() if self.budget is None else self.budget
 
     def wrote(self, shard: ShardId, after: Timestamp) -> bool:
         """Whether a commit with ts > after, or a member ahead, has written to the shard."""
@@ -197,13 +203,13 @@ def _alter_conflict(txn: Transaction, recent: RecentHistory) -> Refused | None:
 
 def _reference_conflict(txn: Transaction, recent: RecentHistory) -> Refused | None:
     """A10."""
-    budget = RowTestBudget()
-    for shard, required in txn.required.items():
-        if not recent.wrote(shard, required.since):
+    budget = recent.new_budget()
+    for (shard, since), reads in txn.required.items():
+        if not recent.wrote(shard, since):
             continue
-        verdict = recent.look(shard, required.reads.predicates, required.since, budget)
+        verdict = recent.look(shard, reads.predicates, since, budget)
         if verdict is not Verdict.CLEAR:
-            return recent.refused(txn, shard, verdict, required.since)
+            return recent.refused(txn, shard, verdict, since)
     return None
 
 
@@ -242,9 +248,14 @@ def lost_write_refusal(txn: Transaction, shard: ShardId, recent: RecentHistory) 
 def _read_conflict(txn: Transaction, recent: RecentHistory) -> Refused | None:
     if not txn.reads or txn.isolation not in VALIDATING:
         return None
-    assert txn.snapshot is not None, "X1: who has read has a snapshot"
     recent.counts.validated += 1
-    budget = RowTestBudget()
+    return changed_reads_refusal(txn, recent)
+
+
+def changed_reads_refusal(txn: Transaction, recent: RecentHistory) -> Refused | None:
+    """The verdict of A1 on what was read at the transaction's timestamp, at whatever level."""
+    assert txn.snapshot is not None, "X1: who has read has a snapshot"
+    budget = recent.new_budget()
     written = False
     for shard, read in txn.reads.items():
         if not recent.wrote(shard, txn.snapshot.ts):
@@ -261,7 +272,7 @@ def _lock_conflict(txn: Transaction, recent: RecentHistory) -> Refused | None:
     """A9; levels that validate all reads have looked already."""
     if txn.isolation in VALIDATING:
         return None
-    budget = RowTestBudget()
+    budget = recent.new_budget()
     for (shard, ts), locked in txn.locked.items():
         if recent.wrote(shard, ts):
             verdict = recent.look(shard, locked.predicates, ts, budget)
@@ -294,29 +305,29 @@ def key_conflict_refusal(
     txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: RecentHistory
 ) -> Refused | None:
     """The verdict on keys (A8): 23505 if it is certain that one exists now, 40001 if it may."""
-    budget = RowTestBudget()
+    budget = recent.new_budget()
     validating = txn.isolation in VALIDATING
-    for shard, look_ups in txn.key_look_ups.items():
+    for (shard, since), look_ups in txn.key_look_ups.items():
         own = writes.get(shard)
         # A key that was seen free and not taken is a read like any other.
-        if not recent.wrote(shard, look_ups.since) or (own is None and not validating):
+        if not recent.wrote(shard, since) or (own is None and not validating):
             continue
-        verdict = recent.look(shard, look_ups.predicates, look_ups.since, budget)
+        verdict = recent.look(shard, look_ups.predicates, since, budget)
         if verdict is Verdict.CLEAR:
             continue
         if verdict is Verdict.MATCH and own is not None:
             for look_up in look_ups.predicates or ():
                 if look_up.decides:
                     continue
-                taken = _taken(look_up, shard, own, look_ups.since, recent)
+                taken = _taken(look_up, shard, own, since, recent)
                 if taken is not None:
                     recent.counts.by_key += 1
                     return duplicate_key_refusal(_table(txn, shard), look_up.constraint, taken)
             given = None if validating else _given(look_ups.predicates, own)
             if given is not None:
-                verdict = recent.look(shard, given, look_ups.since, budget)
+                verdict = recent.look(shard, given, since, budget)
         if verdict is not Verdict.CLEAR:
-            return recent.refused(txn, shard, verdict, look_ups.since)
+            return recent.refused(txn, shard, verdict, since)
     return None
 
 
@@ -403,42 +414,6 @@ def _changed_twice(table: Table) -> Refused:
 
 def _table(txn: Transaction, shard: ShardId) -> Table:
     return next(table for table in txn.tables.values() if table.shard == shard)
-
-
-def fenced_table_refusal(table: Table, shards: Mapping[ShardId, ShardState]) -> Refused | None:
-    """A4: the verdict on a table that is to be read or written."""
-    state = shards.get(ShardId(table.shard))
-    if state is None or state.fence is None:
-        return None
-    return fence_refusal(table, state.fence)
-
-
-def fence_refusal(table: Table, fence: Fence) -> Refused:
-    """What the users of a fenced table hear."""
-    sqlstate, reason, hint = _FENCED[fence]
-    message = f'table "{table.name}" {reason}'
-    return Refused(RefusedReason.OTHER, sqlstate, message, hint=hint, table=table)
-
-
-_FENCED: Final = {
-    Fence.FOREIGN: (
-        "58030",
-        "was changed by another writer",
-        "Its Delta log was written by something other than this server.",
-    ),
-    Fence.DAMAGED: (
-        "XX001",
-        "is damaged: files of it are missing or broken",
-        "The server's log says more. It is looked at again when the server starts;"
-        " DROP TABLE removes it.",
-    ),
-    Fence.UNREADABLE: (
-        "58030",
-        "could not be read when the server started",
-        "The server's log says why. It is looked at again when the server starts;"
-        " DROP TABLE removes it.",
-    ),
-}
 
 
 def fenced_writes_refusal(

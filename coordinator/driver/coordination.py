@@ -11,11 +11,13 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
     Insertion,
     Isolation,
+    LockAnswered,
     Refused,
     RefusedReason,
     Snapshot,
@@ -178,6 +180,37 @@ class Coordination(Protocol):
     async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
         """Wait until this transaction alone may commit writes to these tables (before its
         snapshot).
+        """
+        ...
+
+    async def lock(
+        self,
+        txn: TransactionId,
+        tag: LockTag,
+        mode: LockMode,
+        *,
+        wait: LockWait = LockWait.UNTIL_GRANTED,
+        by_session: bool = False,
+        ticket: int = 0,
+    ) -> LockAnswered:
+        """Hold an advisory lock until the transaction ends, or by the session itself. Raises 40P01.
+
+        `ticket`: of an earlier answer, to keep the place in the line. A cancelled wait holds
+        nothing.
+        """
+        ...
+
+    async def unlock(self, owner: ConnectionId, tag: LockTag, mode: LockMode) -> bool:
+        """Give back a lock that the session holds by itself, once; whether it had it."""
+        ...
+
+    def unlock_all(self, owner: ConnectionId) -> None:
+        """Give back all locks that the session holds by itself."""
+        ...
+
+    async def refresh(self, txn: TransactionId, timeline: str = SYSTEM_TIMELINE.name) -> Snapshot:
+        """Move the transaction to the newest timestamp of a timeline that it has a snapshot of, if
+        nothing that it has read or written has changed; else it stays where it is.
         """
         ...
 

@@ -39,11 +39,14 @@ from coordinator.core.effects import (
     Tidy,
     WakeListeners,
 )
+from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     AbortTransaction,
+    AcquireLock,
     AdoptSnapshot,
     Advance,
     Begin,
+    CancelLock,
     CatalogChange,
     ChangeCatalog,
     Committed,
@@ -55,13 +58,18 @@ from coordinator.core.messages import (
     InsertRows,
     Isolation,
     Leased,
+    LockAnswered,
     Maintained,
     Message,
     NewTableId,
     Optimize,
     RecordLookUps,
+    RefreshSnapshot,
     Refused,
+    Released,
+    ReleaseLock,
     ReleaseSavepoint,
+    ReleaseSessionLocks,
     ReplyValue,
     RequestId,
     RollbackTo,
@@ -430,6 +438,51 @@ class Driver:
     async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
         """See Coordination."""
         await self._request(lambda request: TakeLease(request, txn, tuple(tables)), Leased)
+
+    async def lock(
+        self,
+        txn: TransactionId,
+        tag: LockTag,
+        mode: LockMode,
+        *,
+        wait: LockWait = LockWait.UNTIL_GRANTED,
+        by_session: bool = False,
+        ticket: int = 0,
+    ) -> LockAnswered:
+        """See Coordination."""
+        asked: list[AcquireLock] = []
+
+        def make(request: RequestId) -> AcquireLock:
+            asked.append(AcquireLock(request, txn, tag, mode, wait, by_session, ticket))
+            return asked[0]
+
+        try:
+            locked = await self._request(make, LockAnswered)
+            # Another leader would grant it, too (D4).
+            await self._confirm_leadership()
+        except asyncio.CancelledError:
+            self._handle(CancelLock(asked[0]))
+            raise
+        return locked
+
+    async def unlock(self, owner: ConnectionId, tag: LockTag, mode: LockMode) -> bool:
+        """See Coordination."""
+        released = await self._request(
+            lambda request: ReleaseLock(request, owner, tag, mode), Released
+        )
+        return released.held
+
+    def unlock_all(self, owner: ConnectionId) -> None:
+        """See Coordination."""
+        self._handle(ReleaseSessionLocks(owner))
+
+    async def refresh(self, txn: TransactionId, timeline: str | None = None) -> Snapshot:
+        """See Coordination."""
+        assert timeline in (None, self._core.timeline.name), "R5: a driver has one timeline"
+        snapshot = await self._request(lambda request: RefreshSnapshot(request, txn), Snapshot)
+        if self._core.is_strict(txn):
+            await self._confirm_leadership()
+        return snapshot
 
     def looked_up(self, txn: TransactionId, names: Collection[NameDependency]) -> None:
         """See Coordination."""

@@ -22,12 +22,14 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from coordinator.core.effects import PublishCatalog
+from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     CatalogChange,
     CatalogPublished,
     ConnectionId,
     Insertion,
     Isolation,
+    LockAnswered,
     PutTimeline,
     RemoveTimeline,
     Snapshot,
@@ -364,6 +366,36 @@ class Timelines:
         """See Coordination."""
         driver, own = self._place(txn, tables)
         await driver.lease(own, tables)
+
+    async def lock(
+        self,
+        txn: TransactionId,
+        tag: LockTag,
+        mode: LockMode,
+        *,
+        wait: LockWait = LockWait.UNTIL_GRANTED,
+        by_session: bool = False,
+        ticket: int = 0,
+    ) -> LockAnswered:
+        """See Coordination."""
+        return await self._system.lock(
+            txn, tag, mode, wait=wait, by_session=by_session, ticket=ticket
+        )
+
+    async def unlock(self, owner: ConnectionId, tag: LockTag, mode: LockMode) -> bool:
+        """See Coordination."""
+        return await self._system.unlock(owner, tag, mode)
+
+    def unlock_all(self, owner: ConnectionId) -> None:
+        """See Coordination."""
+        self._system.unlock_all(owner)
+
+    async def refresh(self, txn: TransactionId, timeline: str = SYSTEM) -> Snapshot:
+        """See Coordination."""
+        if timeline == SYSTEM:
+            return await self._system.refresh(txn)
+        part = self._join(txn, timeline)
+        return await part.driver.refresh(part.txn)
 
     @property
     def newest_catalog(self) -> Catalog:

@@ -227,7 +227,7 @@ class Execution:
             if has_sequence_rows(table):
                 return sequence_view(table, context, states)
             if is_system_catalog(table):
-                return catalog_view(table, context)
+                return catalog_view(table, context, observed)
             return relation_view(table, observed)
 
         # All of these are values, and there may be many tables, or files to count.

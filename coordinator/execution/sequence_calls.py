@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from coordinator.execution.advisory_locks import call_advisory_lock
 from coordinator.execution.context import Batches, Execution
 from coordinator.execution.dml.transient_relations import (
     run_over_transient,
@@ -32,12 +33,9 @@ from coordinator.pgwire.arrow_types import normalize_column, to_array, to_values
 from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
 from sql.binder.bind import bind_with_context
-from sql.binder.expressions.notify_calls import NOTIFY_FUNCTION
+from sql.binder.expressions.acting_calls import ACTING_FUNCTIONS, NOTIFY_FUNCTION
 from sql.binder.expressions.row_calls import ROW_CALL_RESULTS
-from sql.binder.expressions.session_calls import (
-    SESSION_VALUES,
-    computes_more_than_calls,
-)
+from sql.binder.expressions.session_calls import SESSION_VALUES, computes_more_than_calls
 from sql.binder.resolve.reg_literals import reg_literal
 from sql.binder.stored.sequence_values import REGCLASS, SEQUENCE_FUNCTIONS, sequence_of_oid
 from sql.catalog.objects import SequenceDefinition
@@ -76,15 +74,28 @@ async def evaluate_runtime_parameters(
 async def _value(caller: "_Caller", supplied: RuntimeParameter, *, writes: bool) -> Value:
     if supplied.kind in SESSION_VALUES:
         return session_value(caller.execution, supplied.kind, writes=writes)
+    args: Sequence[Value]
+    if supplied.kind in ACTING_FUNCTIONS:
+        args = ()
+        if supplied.args:
+            args = evaluate_arguments(caller.execution, supplied.args, supplied.kind)
+        return await _act(caller.execution, supplied.kind, args)
     if supplied.kind not in SEQUENCE_FUNCTIONS:
         return await call_session_function(caller.execution, supplied)
-    args: Sequence[Value] = (None,)
+    args = (None,)
     if supplied.args and (supplied.sequence is None or len(supplied.args) > 1):
         args = evaluate_arguments(caller.execution, supplied.args, supplied.kind)
     return await caller.answer(supplied.kind, supplied.sequence, args)
 
 
 # --- one call ----------------------------------------------------------------------------------
+
+
+async def _act(execution: Execution, name: str, args: Sequence[Value]) -> Value:
+    """Make a call of one of ACTING_FUNCTIONS."""
+    if name == NOTIFY_FUNCTION:
+        return notify(execution, *args)
+    return await call_advisory_lock(execution, name, args)
 
 
 class _Caller:
@@ -97,9 +108,7 @@ class _Caller:
     async def answer(
         self, name: str, sequence: SequenceDefinition | None, args: Sequence[Value]
     ) -> Value:
-        """Make a call. All of these functions but pg_notify() are strict."""
-        if name == NOTIFY_FUNCTION:
-            return notify(self.execution, *args)
+        """Make a call. All of these functions are strict."""
         known = self.execution.transaction.sequences
         if name == "lastval":
             return known.newest(self.execution.catalog())
@@ -216,6 +225,8 @@ class _Rows:
         if call.guard is not None and self._value(call.guard, row) is not True:
             return None
         args = [self._value(arg, row) for arg in call.args]
+        if call.name in ACTING_FUNCTIONS:
+            return await _act(self._caller.execution, call.name, args)
         return await self._caller.answer(call.name, call.sequence, args)
 
     def _value(self, expr: Expr, row: Mapping[ColumnId, Value]) -> Value:

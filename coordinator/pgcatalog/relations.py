@@ -6,13 +6,15 @@ INVARIANTS
   W2  a column that a row does not name is NULL, or zero, false, empty where PostgreSQL has no NULL.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from coordinator.core.observation import ObservedTimeline
 from coordinator.pgcatalog.comments import COMMENT_ROWS
 from coordinator.pgcatalog.functions import FUNCTION_INFORMATION_ROWS, FUNCTION_ROWS
 from coordinator.pgcatalog.information_schema import INFORMATION_SCHEMA_ROWS, NamedRow
+from coordinator.pgcatalog.locks import LOCK_ROWS
 from coordinator.pgcatalog.meridian_schema import Row, rows_as_view
 from coordinator.pgcatalog.names import NAME_ROWS
 from coordinator.pgcatalog.pg_depend import pg_depend
@@ -24,7 +26,7 @@ from coordinator.pgcatalog.tables import TABLE_ROWS
 from coordinator.pgcatalog.types import TYPE_ROWS
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, Table
-from sql.catalog.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
+from sql.catalog.system_catalogs import INFORMATION_SCHEMA, OBSERVED_CATALOGS, PG_CATALOG
 from sql.catalog.temporary import is_temporary_schema
 from sql.types.sql_type import Value
 from storage.batch import ShardView
@@ -50,8 +52,13 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow
 }
 
 
-def catalog_view(relation: Table, context: BindContext) -> ShardView:
+def catalog_view(
+    relation: Table, context: BindContext, observed: Sequence[ObservedTimeline]
+) -> ShardView:
     """The relation as a view with rows in memory."""
+    if relation.schema == PG_CATALOG and relation.name in OBSERVED_CATALOGS:
+        seen = LOCK_ROWS[relation.name](observed)
+        return rows_as_view(relation, [_row(relation, named) for named in seen])
     make = _ROWS[relation.schema].get(relation.name)
     if relation.schema == INFORMATION_SCHEMA:
         context = _without_others(context)

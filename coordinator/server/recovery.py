@@ -15,13 +15,14 @@ INVARIANTS
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
 
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes, next_oid
 from coordinator.core.core import Core
+from coordinator.core.locking.wait_graph import WaitGraph
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
 from coordinator.core.notifications import NotificationQueue
 from coordinator.core.read_holds import ReadHolds
@@ -128,6 +129,8 @@ class TimelineComponents:
     epoch: Epoch
     notifications: SessionNotifications
     run_blocking: RunBlocking = in_thread
+    waits: WaitGraph = field(default_factory=WaitGraph)
+    """Who waits for whose locks, over all timelines."""
 
 
 async def recover_timelines(
@@ -233,7 +236,14 @@ async def _recover_timeline(
         registered=frozenset(found.shards),
         dropped=dropped,
     )
-    core = Core(recovered, ground.settings, ground.schema_of, now, ground.notifications.queue)
+    core = Core(
+        recovered,
+        ground.settings,
+        ground.schema_of,
+        now,
+        ground.waits,
+        ground.notifications.queue,
+    )
     return Driver(
         core,
         ground.clock,

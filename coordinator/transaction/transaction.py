@@ -21,9 +21,11 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 
 from coordinator import session_errors as wrong
+from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import ConnectionId, Insertion, Isolation, Snapshot, TransactionId
 from coordinator.driver.coordination import Coordination, RequestRefused
 from coordinator.driver.sequences import SessionSequences
@@ -65,6 +67,7 @@ class SessionTransaction:
         self._snapshot: Snapshot | None = None
         self._chosen = False
         self._line: Snapshot | None = None
+        self._line_of = SYSTEM_TIMELINE.name
         self._as_of: tuple[Timestamp, bool] | None = None
         self._not_of_system: RequestRefused | None = None
         self._past_settled = False
@@ -91,6 +94,9 @@ class SessionTransaction:
         self.wrote = False
         self.inline_bytes = 0
         self.committing = False
+        self.waited = False
+        """A statement has got a lock: the next one reads what those before it have left."""
+        self._refreshes = False
 
     # --- state ----------------------------------------------------------------------------------
 
@@ -147,6 +153,11 @@ class SessionTransaction:
         return self._id
 
     @property
+    def owner(self) -> ConnectionId:
+        """The session, as the coordinator knows it."""
+        return self._owner
+
+    @property
     def _queried(self) -> bool:
         """Whether it is too late for its modes."""
         return self._id is not None or self.analyzed
@@ -184,16 +195,28 @@ class SessionTransaction:
     # --- snapshots ------------------------------------------------------------------------------
 
     def begin_statement(self) -> None:
-        """At read committed a statement reads at a timestamp of its own."""
+        """At read committed a statement reads at a timestamp of its own; at other levels, one after
+        a lock at the newest, if what was read before is still true there.
+        """
         if self._as_of is None and self._level[0] is Isolation.READ_COMMITTED:
             self._snapshot = self._line = None
+        self._refreshes, self.waited = self.waited and self._as_of is None, False
 
     async def snapshot(self) -> Snapshot:
         """The transaction's timestamp and catalog, its own DDL included."""
+        if self._refreshes:
+            self._refreshes = False
+            await self._refresh()
         if self._snapshot is None:
             self._snapshot = await self._coordination.snapshot(self.id)
             self._chosen = True
         return self._snapshot
+
+    async def _refresh(self) -> None:
+        if self._snapshot is not None:
+            self._snapshot = await self._coordination.refresh(self.id)
+        if self._line is not None:
+            self._line = await self._coordination.refresh(self.id, self._line_of)
 
     async def timestamp(self, tables: Sequence[Table]) -> Timestamp:
         """Where it reads these tables, which may be of another timeline than its catalog."""
@@ -207,6 +230,7 @@ class SessionTransaction:
             self._line = await self._coordination.snapshot(
                 self.id, as_of=ts, at_least=at_least, timeline=timeline
             )
+            self._line_of = timeline
         return self._line.ts
 
     def pinned(self, tables: Sequence[Table]) -> Timestamp | None:
@@ -479,10 +503,28 @@ class SessionTransaction:
 
     async def lease(self, tables: tuple[Table, ...]) -> None:
         """Wait until nobody else may commit writes to these tables. Raises 55P03."""
+        async with self._lock_timeout():
+            await self._coordination.lease(self.id, tables)
+
+    async def lock(
+        self, tag: LockTag, mode: LockMode, *, wait: LockWait, by_session: bool = False
+    ) -> bool:
+        """Take an advisory lock; False if it is not free and is not to be waited for. Raises 40P01,
+        55P03.
+        """
+        async with self._lock_timeout():
+            locked = await self._coordination.lock(
+                self.id, tag, mode, wait=wait, by_session=by_session
+            )
+        self.waited = self.waited or (locked.granted and self._in_block)
+        return locked.granted
+
+    @asynccontextmanager
+    async def _lock_timeout(self) -> AsyncGenerator[None]:
         limit = self._variables.milliseconds("lock_timeout")
         try:
             async with asyncio.timeout(limit / 1000 if limit else None):
-                await self._coordination.lease(self.id, tables)
+                yield
         except TimeoutError:
             raise wrong.lock_too_long() from None
 
@@ -512,6 +554,7 @@ class SessionTransaction:
         self._snapshot = None
         self._chosen = False
         self._line = None
+        self.waited = self._refreshes = False
         self._as_of = None
         self._past_settled = False
         self._not_of_system = None

@@ -40,7 +40,7 @@ COMPUTED_CATALOGS: Final = frozenset(
             "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid",
             "pg_cast", "pg_class", "pg_collation", "pg_constraint", "pg_database",
             "pg_default_acl", "pg_depend", "pg_description", "pg_enum", "pg_group",
-            "pg_index", "pg_indexes", "pg_language", "pg_namespace", "pg_opclass",
+            "pg_index", "pg_indexes", "pg_language", "pg_locks", "pg_namespace", "pg_opclass",
             "pg_proc", "pg_rewrite", "pg_roles", "pg_sequence", "pg_sequences",
             "pg_settings", "pg_shadow", "pg_shdescription", "pg_stat_all_tables",
             "pg_stat_sys_tables", "pg_stat_user_indexes", "pg_stat_user_tables", "pg_tables",
@@ -111,6 +111,7 @@ HELPER_RELATIONS: Final = {
         _helper(7, "meridian_updatable", oid=OID, part=INT4, events=INT4),
         _helper(8, "meridian_sequences", oid=OID, last_value=INT8),
         _helper(9, "meridian_name_lists", kind=TEXT, names=TEXT),
+        _helper(10, "meridian_blocking", pid=INT4, blocked_by=INT4, place=INT4),
         _helper(3, "meridian_names", kind=TEXT, oid=OID, shown=TEXT, other=TEXT),
     )
 }
@@ -132,6 +133,10 @@ def is_unsupported_catalog(schema: str, name: str) -> bool:
 def system_catalogs() -> Mapping[tuple[str, str], Table]:
     """All known relations, by schema and name."""
     return _relations()
+
+
+OBSERVED_CATALOGS: Final = frozenset({"pg_locks", "meridian_blocking"})
+"""Relations of pg_catalog that show sessions at this moment, and not the catalog."""
 
 
 def is_system_catalog(table: Table) -> bool:

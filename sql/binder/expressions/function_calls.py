@@ -6,6 +6,7 @@ from typing import Final
 
 from pglast import ast
 
+from sql.binder.expressions.acting_calls import ACTING_FUNCTIONS, acting_call
 from sql.binder.expressions.call_rewrites import rewrite_call
 from sql.binder.expressions.calls import (
     TYPES_BY_NAME,
@@ -25,7 +26,6 @@ from sql.binder.expressions.grouping_sets import (
 )
 from sql.binder.expressions.hypothetical_sets import HYPOTHETICAL_SET_FUNCTIONS, hypothetical_set
 from sql.binder.expressions.json_rows import ROW_TAKING_FUNCTIONS, json_of_row, row_argument
-from sql.binder.expressions.notify_calls import NOTIFY_FUNCTION, notify_call
 from sql.binder.expressions.ordered_sets import (
     check_within_group,
     within_group_keys,
@@ -70,7 +70,7 @@ from sql.parser.syntax import Node, is_a, location, node_position, offset_to_pos
 from sql.plan.nodes import Aggregate, Const, Expr, Param, SortKey
 from sql.types.comparability import check_equality
 from sql.types.limits import check_argument_count
-from sql.types.sql_type import BOOL, FLOAT8, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ, VOID
+from sql.types.sql_type import BOOL, FLOAT8, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ
 
 AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY", "DISTINCT ON"})
 _SET_RETURNING: Final = frozenset(
@@ -122,6 +122,8 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
     name, place = names[-1], node.location
     if name in SEQUENCE_CALLS:
         return sequence_call(binding, scope, node)
+    if name in ACTING_FUNCTIONS:
+        return acting_call(binding, scope, node)
     if not node.args and name in _SESSION:
         binding.uses_now = binding.uses_now or name in _CLOCK
         binding.uses_session = True
@@ -157,9 +159,6 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
         return session_call_parameter(
             binding, name, args, TYPES_BY_NAME[choice.result], offset_to_position(place)
         )
-    if name == NOTIFY_FUNCTION:
-        args = converted_arguments(binding, choice, exprs, nodes)
-        return notify_call(binding, scope, node, choice, args)
     return fold_pattern(apply_overload(binding, choice, exprs, nodes))
 
 
@@ -256,8 +255,6 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
     ),
     "getdatabaseencoding": lambda _: Const("UTF8", NAME),
     "pg_client_encoding": lambda _: Const("UTF8", NAME),
-    # asyncpg calls it on every reset.
-    "pg_advisory_unlock_all": lambda _: Const("", VOID),
 }
 
 

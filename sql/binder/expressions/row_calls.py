@@ -1,4 +1,4 @@
-"""Calls that act once per result row: split nextval(), pg_notify() and kin off the engine's plan.
+"""Calls that act once per result row: split nextval() and others off the engine's plan.
 
     select a, 'x' || nextval('s') from t      Project(a, 'x' || nextval('s'))
       ─▶ plan: Project(a)    calls: c1 = nextval('s')    after: Project(a, 'x' || c1) over `called`
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from sql.binder.expressions.notify_calls import NOTIFY_FUNCTION
+from sql.binder.expressions.acting_calls import ROW_CALL_FUNCTIONS
 from sql.binder.state import Binding
 from sql.binder.stored.sequence_values import SEQUENCE_FUNCTIONS, constant_sequence
 from sql.errors import not_supported
@@ -54,7 +54,6 @@ from sql.plan.traverse import (
     plan_expressions,
     rewrite_children,
     substitute_columns,
-    walk,
 )
 from sql.statements.bound import (
     BoundQuery,
@@ -71,8 +70,6 @@ from sql.types.sql_type import BOOL
 
 ROW_CALL_RESULTS: Final = RelationId("called")
 """The relation of result rows, with the values of the calls."""
-
-_ACTING: Final = SEQUENCE_FUNCTIONS | {NOTIFY_FUNCTION}
 
 S = TypeVar("S", BoundQuery, Modify, BoundQuery | Modify, BoundQuery | Modify | CreateTableAs)
 
@@ -113,7 +110,7 @@ def _split(binding: Binding, plan: Plan) -> tuple[Plan, RowCalls | None]:
     splitting = _Splitting(binding)
     made, found = splitting.plan(plan)
     if _acts_in(made):
-        raise not_supported(f"{_acting_name(made)} for each row here")
+        raise not_supported("a function that acts for each row here")
     columns = output_columns(plan)
     called = [call.column for call in splitting.calls]
     below = (*output_columns(made), *called)
@@ -152,7 +149,7 @@ class _Splitting:
             case Sort():
                 made, found = self.plan(plan.input)
                 if any(_is_made(found[id_], id_) for id_ in _sorted_by(plan)):
-                    raise not_supported(f"ORDER BY {_acting_name(plan)}")
+                    raise not_supported("ORDER BY a function that acts")
                 return replace(plan, input=made), found
             case Limit() if plan.offset is None:
                 made, found = self.plan(plan.input)
@@ -161,11 +158,11 @@ class _Splitting:
                 made, found = self.plan(plan.input)
                 return replace(plan, input=made), found
             case Limit():
-                raise not_supported(f"OFFSET over {_acting_name(plan)}")
+                raise not_supported("OFFSET over a function that acts")
             case DistinctRows() | DistinctOn():
-                raise not_supported(f"DISTINCT over {_acting_name(plan)}")
+                raise not_supported("DISTINCT over a function that acts")
             case _:
-                raise not_supported(f"{_acting_name(plan)} for each row here")
+                raise not_supported("a function that acts for each row here")
 
     def _leaf(self, plan: Project) -> tuple[Plan, dict[ColumnId, Expr]]:
         found: dict[ColumnId, Expr] = {}
@@ -197,11 +194,12 @@ class _Splitting:
         match expr:
             case Call() if expr.instance in self._instances:
                 return self._instances[expr.instance]
-            case Call() if expr.function.name in _ACTING:
+            case Call() if expr.function.name in ROW_CALL_FUNCTIONS:
                 args = tuple([self._lifted(arg, under) for arg in expr.args])
                 column = self.binding.new_column(expr.function.name, expr.type)
                 guard = conjunction([condition.told for condition in under]) if under else None
-                known = constant_sequence(self.binding, args[0]) if args else None
+                named = args and expr.function.name in SEQUENCE_FUNCTIONS
+                known = constant_sequence(self.binding, args[0]) if named else None
                 self.calls.append(RowCall(expr.function.name, known, args, guard, column))
                 self._instances[expr.instance] = ColumnRef(column.id, column.type)
                 return self._instances[expr.instance]
@@ -213,7 +211,7 @@ class _Splitting:
                 goes_on = Test.IS_NOT_FALSE if expr.op is BoolOp.AND else Test.IS_NOT_TRUE
                 return replace(expr, args=self._in_turn(expr.args, under, goes_on))
             case Subquery():
-                raise not_supported(f"{_acting_name(expr.plan)} beside a subquery")
+                raise not_supported("a function that acts beside a subquery")
             case _:
                 return rewrite_children(expr, lambda part: self._lifted(part, under))
 
@@ -247,7 +245,7 @@ def _guarded(expr: Expr, under: Sequence[_Condition]) -> Expr:
         return expr
     known = [condition.computed for condition in under if condition.computed is not None]
     if len(known) < len(under):
-        raise not_supported("an expression behind a condition on a function of sequences")
+        raise not_supported("an expression behind a condition on a function that acts")
     return Case(((conjunction(known), expr),), Const(None, expr.type), expr.type)
 
 
@@ -261,15 +259,9 @@ def _is_made(expr: Expr, id_: ColumnId) -> bool:
 
 
 def _acts(expr: Expr) -> bool:
-    if isinstance(expr, Call) and expr.function.name in _ACTING:
+    if isinstance(expr, Call) and expr.function.name in ROW_CALL_FUNCTIONS:
         return True
     return any(map(_acts, child_expressions(expr)))
-
-
-def _acting_name(plan: Plan) -> str:
-    """What acts in a plan, as errors call it."""
-    found = {node.function.name for node in walk(plan) if isinstance(node, Call)}
-    return f"{NOTIFY_FUNCTION}()" if NOTIFY_FUNCTION in found else "a function of sequences"
 
 
 def _acts_in(plan: Plan) -> bool:

@@ -1,0 +1,324 @@
+"""The lock table of one timeline: for each tag its holders, and a line of sessions that wait.
+
+    request ─┬─ fits the holders and delays nobody ahead ─▶ held
+             ├─ NOWAIT, try ─▶ not available
+             └─ in line ─▶ a circle of holders? ─▶ deadlock
+    release ─▶ the line in order: whoever fits, and delays no waiter before it, is granted
+
+INVARIANTS
+  K1, K3, K4, K5 of the package, and
+  T1  a lock is held until its transaction ends, or ROLLBACK TO a savepoint before it; or by the
+      session until it has unlocked it as often as it took it, or ends.
+  T2  a tag that nobody holds and nobody waits for takes no memory.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from coordinator.core.locking.modes import MODE_CONFLICTS, LockMode, LockTag, LockWait
+from coordinator.core.locking.wait_graph import Edge, Wait, WaitGraph
+from coordinator.core.messages import ConnectionId, RequestId, TransactionId
+
+DISSOLVED_MAX: Final = 100
+"""Waiters moved ahead to dissolve the circles of one request. Beyond, it counts as a deadlock."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockRequest:
+    """A session wants a lock. `txn`: whose end releases it; None: the session's.
+
+    `savepoint`: the innermost when it is asked for. `ticket`: its place in the line, kept from an
+    earlier try of the same statement.
+    """
+
+    request: RequestId
+    session: ConnectionId
+    txn: TransactionId | None
+    tag: LockTag
+    mode: LockMode
+    savepoint: int = 0
+    ticket: int = 0
+
+
+@dataclass(slots=True)
+class HeldLock:
+    """A session holds a mode of a tag; it was taken `count` times."""
+
+    session: ConnectionId
+    txn: TransactionId | None
+    mode: LockMode
+    savepoint: int
+    count: int = 1
+
+
+class LockVerdict(Enum):
+    """What becomes of a request at once."""
+
+    GRANTED = "granted"
+    WAITS = "waits"
+    NOT_AVAILABLE = "not available"
+    DEADLOCK = "deadlock"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`circle`: PostgreSQL's detail of a deadlock. `served`: others whose wait ended by it."""
+
+    verdict: LockVerdict
+    circle: str | None = None
+    served: Sequence[LockRequest] = ()
+
+
+@dataclass(slots=True)
+class LockQueue:
+    """The holders of a tag, and who waits, in order."""
+
+    tag: LockTag
+    held: list[HeldLock] = field(default_factory=list[HeldLock])
+    waiting: list[LockRequest] = field(default_factory=list[LockRequest])
+
+    def blocking_holders(self, session: ConnectionId, mode: LockMode) -> Iterator[ConnectionId]:
+        """See Line of `wait_graph.py`."""
+        conflicts = MODE_CONFLICTS[mode]
+        return (h.session for h in self.held if h.session != session and h.mode & conflicts)
+
+    def blocking_waiters(self, session: ConnectionId) -> Iterator[ConnectionId]:
+        """See Line of `wait_graph.py`."""
+        place = self.place(session)
+        conflicts = MODE_CONFLICTS[self.waiting[place].mode]
+        return (w.session for w in self.waiting[:place] if w.mode & conflicts)
+
+    def place(self, session: ConnectionId) -> int:
+        """See Line of `wait_graph.py`."""
+        return next(at for at, w in enumerate(self.waiting) if w.session == session)
+
+    def modes_of(self, session: ConnectionId) -> LockMode:
+        """The modes that a session holds."""
+        modes = LockMode(0)
+        for held in self.held:
+            if held.session == session:
+                modes |= held.mode
+        return modes
+
+    def fits(self, wanted: LockRequest, ahead: LockMode) -> bool:
+        """Whether it fits the holders and the modes that are waited for ahead of it (K5)."""
+        conflicts = MODE_CONFLICTS[wanted.mode]
+        if wanted.mode is LockMode.ROW_KEY_SHARE:
+            ahead = LockMode(0)
+        if ahead & conflicts:
+            return False
+        return next(self.blocking_holders(wanted.session, wanted.mode), None) is None
+
+    def entry_place(self, wanted: LockRequest) -> int:
+        """Where it joins the line: by its ticket, but before the first whom it blocks already."""
+        own = self.modes_of(wanted.session)
+        for at, waiter in enumerate(self.waiting):
+            if own & MODE_CONFLICTS[waiter.mode] or waiter.ticket > wanted.ticket:
+                return at
+        return len(self.waiting)
+
+    def hold(self, wanted: LockRequest) -> None:
+        """The request is granted."""
+        for held in self.held:
+            same = held.session == wanted.session and held.txn == wanted.txn
+            if same and held.mode == wanted.mode and held.savepoint <= wanted.savepoint:
+                held.count += 1
+                return
+        self.held.append(HeldLock(wanted.session, wanted.txn, wanted.mode, wanted.savepoint))
+
+    def serve(self) -> list[LockRequest]:
+        """Grant whatever fits, in order (K3); those granted leave the line."""
+        if not self.waiting:
+            return []
+        granted: list[LockRequest] = []
+        still: list[LockRequest] = []
+        ahead = LockMode(0)
+        for waiter in self.waiting:
+            if self.fits(waiter, ahead):
+                self.hold(waiter)
+                granted.append(waiter)
+            else:
+                still.append(waiter)
+                ahead |= waiter.mode
+        self.waiting = still
+        return granted
+
+
+class LockTable:
+    """See the module; `graph` is shared with the tables of other timelines."""
+
+    def __init__(self, graph: WaitGraph) -> None:
+        self.graph = graph
+        self._queues: dict[LockTag, LockQueue] = {}
+        self._by_session: dict[ConnectionId, set[LockTag]] = {}
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    def queues(self) -> Sequence[LockQueue]:
+        """All of them; for observation."""
+        return list(self._queues.values())
+
+    def holds(self, session: ConnectionId, tag: LockTag) -> LockMode:
+        """The modes of a tag that a session holds."""
+        queue = self._queues.get(tag)
+        return LockMode(0) if queue is None else queue.modes_of(session)
+
+    def acquire(self, wanted: LockRequest, wait: LockWait) -> Answer:
+        """Take a lock, or stand in line for it."""
+        queue = self._queues.get(wanted.tag)
+        if queue is None:
+            queue = self._queues[wanted.tag] = LockQueue(wanted.tag)
+        place = queue.entry_place(wanted)
+        ahead = LockMode(0)
+        for waiter in queue.waiting[:place]:
+            ahead |= waiter.mode
+        if queue.fits(wanted, ahead):
+            queue.hold(wanted)
+            self._by_session.setdefault(wanted.session, set()).add(wanted.tag)
+            return Answer(LockVerdict.GRANTED)
+        if wait is LockWait.NO:
+            self._forget_empty(queue)
+            return Answer(LockVerdict.NOT_AVAILABLE)
+        queue.waiting.insert(place, wanted)
+        self.graph.begin(wanted.session, Wait(queue, wanted.mode))
+        return self._without_circles(queue, wanted)
+
+    def _without_circles(self, queue: LockQueue, wanted: LockRequest) -> Answer:
+        """Look for circles that the request has closed (K4)."""
+        served: list[LockRequest] = []
+        circle = self.graph.find_circle(wanted.session, hard_only=True)
+        # Whoever is moved may close another circle, which need not go through the request.
+        starts = [wanted.session]
+        for _ in range(DISSOLVED_MAX):
+            soft = None if circle else self._circle_through(starts)
+            if soft is None:
+                break
+            edge = next((edge for edge in soft if self._may_move(edge)), None)
+            if edge is None:
+                circle = soft
+                break
+            starts = list(dict.fromkeys([*starts, edge.waiter, edge.blocker]))
+            served += [request for request in self._move_ahead(edge) if request is not wanted]
+        else:
+            circle = self._circle_through(starts)
+        if circle is None:
+            waits = any(waiter is wanted for waiter in queue.waiting)
+            return Answer(LockVerdict.WAITS if waits else LockVerdict.GRANTED, None, served)
+        told = self.graph.describe(circle)
+        served += self._leave(queue, wanted)
+        return Answer(LockVerdict.DEADLOCK, told, served)
+
+    def _circle_through(self, starts: Sequence[ConnectionId]) -> Sequence[Edge] | None:
+        found = (self.graph.find_circle(start, hard_only=False) for start in starts)
+        return next((circle for circle in found if circle is not None), None)
+
+    def _may_move(self, edge: Edge) -> bool:
+        """Whether only a place in a line of this timeline is in the way."""
+        line = self.graph.waits[edge.waiter].line
+        return not edge.hard and self._queues.get(line.tag) is line
+
+    def _move_ahead(self, edge: Edge) -> list[LockRequest]:
+        """A waiter goes ahead of the one that is only before it in the line."""
+        queue = self.graph.waits[edge.waiter].line
+        assert isinstance(queue, LockQueue), "lines are those of lock tables"
+        behind = queue.waiting.pop(queue.place(edge.waiter))
+        queue.waiting.insert(queue.place(edge.blocker), behind)
+        return self._served(queue)
+
+    def cancel(self, session: ConnectionId, request: RequestId) -> list[LockRequest] | None:
+        """Leave the line; those who are served by it. None: the request does not wait."""
+        wait = self.graph.waits.get(session)
+        if wait is None or not isinstance(wait.line, LockQueue):
+            return None
+        found = next((w for w in wait.line.waiting if w.request == request), None)
+        return None if found is None else self._leave(wait.line, found)
+
+    def _leave(self, queue: LockQueue, wanted: LockRequest) -> list[LockRequest]:
+        queue.waiting = [waiter for waiter in queue.waiting if waiter is not wanted]
+        self.graph.end(wanted.session)
+        return self._served(queue)
+
+    def unlock(self, session: ConnectionId, tag: LockTag, mode: LockMode) -> "Unlocked":
+        """Give back a lock of the session, once."""
+        queue = self._queues.get(tag)
+        for held in [] if queue is None else queue.held:
+            if held.session == session and held.txn is None and held.mode == mode:
+                held.count -= 1
+                return Unlocked(True, [] if held.count else self._drop(session, [tag], _is_spent))
+        return Unlocked(False, ())
+
+    def release_transaction(self, session: ConnectionId, txn: TransactionId) -> list[LockRequest]:
+        """A transaction is over; those who are served by it."""
+        return self._release(session, lambda held: held.txn == txn)
+
+    def release_session(self, session: ConnectionId) -> list[LockRequest]:
+        """Give back what the session holds by itself (pg_advisory_unlock_all, its end)."""
+        return self._release(session, lambda held: held.txn is None)
+
+    def rollback_to(
+        self, session: ConnectionId, txn: TransactionId, savepoint: int
+    ) -> list[LockRequest]:
+        """Give back what was taken since a savepoint; 0: since the transaction began (T1)."""
+        return self._release(session, lambda held: held.txn == txn and held.savepoint >= savepoint)
+
+    def release_savepoint(
+        self, session: ConnectionId, txn: TransactionId, savepoint: int, outer: int
+    ) -> None:
+        """RELEASE: what was taken since belongs to the savepoint outside of it."""
+        for tag in self._by_session.get(session, ()):
+            for held in self._queues[tag].held:
+                if held.session == session and held.txn == txn and held.savepoint >= savepoint:
+                    held.savepoint = outer
+
+    def _release(
+        self, session: ConnectionId, is_over: Callable[[HeldLock], bool]
+    ) -> list[LockRequest]:
+        tags = self._by_session.get(session)
+        return self._drop(session, sorted(tags, key=repr), is_over) if tags else []
+
+    def _drop(
+        self, session: ConnectionId, tags: Sequence[LockTag], is_over: Callable[[HeldLock], bool]
+    ) -> list[LockRequest]:
+        """Give back some of what the session holds of these tags, and serve their lines (K3)."""
+        served: list[LockRequest] = []
+        for tag in tags:
+            queue = self._queues[tag]
+            kept = [h for h in queue.held if h.session != session or not is_over(h)]
+            if len(kept) == len(queue.held):
+                continue
+            queue.held = kept
+            if all(held.session != session for held in kept):
+                self._by_session[session].discard(tag)
+            served += self._served(queue)
+        if not self._by_session.get(session, True):
+            del self._by_session[session]
+        return served
+
+    def _served(self, queue: LockQueue) -> list[LockRequest]:
+        """Serve the line of a queue that has changed (K3), and forget it if nobody is left."""
+        granted = queue.serve()
+        for request in granted:
+            self.graph.end(request.session)
+            self._by_session.setdefault(request.session, set()).add(queue.tag)
+        self._forget_empty(queue)
+        return granted
+
+    def _forget_empty(self, queue: LockQueue) -> None:
+        """T2."""
+        if not queue.held and not queue.waiting:
+            self._queues.pop(queue.tag, None)
+
+
+def _is_spent(held: HeldLock) -> bool:
+    return held.count == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unlocked:
+    """`held`: whether the session had the lock. `served`: those who have got it."""
+
+    held: bool
+    served: Sequence[LockRequest]
