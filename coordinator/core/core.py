@@ -254,8 +254,7 @@ class Core:
             case TakeLease():
                 return commits.take_lease(self._state, message)
             case TakeNotifications():
-                taken = self._state.notifications.take(message.owner)
-                return [Reply(message.request, taken)]
+                return [Reply(message.request, self._state.notifications.take(message.owner))]
             case AcquireLock() | CancelLock() | ReleaseLock() | ReleaseSessionLocks():
                 return change_locks(self._state, message)
             case RefreshSnapshot():

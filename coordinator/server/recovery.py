@@ -236,6 +236,12 @@ async def _recover_timeline(
         registered=frozenset(found.shards),
         dropped=dropped,
     )
+    return _driver(ground, recovered, txns, now)
+
+
+def _driver(
+    ground: TimelineComponents, recovered: RecoveredState, txns: TxnsShard, now: Timestamp
+) -> Driver:
     core = Core(
         recovered,
         ground.settings,

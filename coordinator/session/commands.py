@@ -13,14 +13,13 @@ Not here: the loop, errors and interrupts (`session/session.py`), running statem
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from pglast import ast
 
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
 from coordinator.pgwire.messages import (
-    BackendMessage,
     Bind,
     BindComplete,
     Close,
@@ -29,7 +28,6 @@ from coordinator.pgwire.messages import (
     Describe,
     EmptyQueryResponse,
     Execute,
-    FrontendMessage,
     NoData,
     ParameterDescription,
     Parse,
@@ -46,6 +44,7 @@ from coordinator.session.bind_parameters import (
     declared_types,
     decode_parameters,
 )
+from coordinator.session.client import Client
 from coordinator.session.cursors import Cursor
 from coordinator.session.portal import Portal, PortalCursor, PreparedStatement, command_tag
 from coordinator.session.portals import Portals
@@ -70,42 +69,6 @@ from sql.types.sql_type import SqlType, Value
 _NOTHING: Final = Statement("", None, 0)
 _UNDEFINED: Final = PreparedStatement(_NOTHING, (), (), None)
 """Of a portal whose values are wrong: it describes and executes as nothing."""
-
-
-class Client(Protocol):
-    """The other end, as messages."""
-
-    def send(self, message: BackendMessage) -> None:
-        """Queue a message."""
-        ...
-
-    async def flush(self) -> None:
-        """Write what is queued; waits while the client does not read."""
-        ...
-
-    async def relieve(self) -> None:
-        """Like flush, if much is queued; otherwise nothing."""
-        ...
-
-    def take(self) -> FrontendMessage | None:
-        """The next message if it has come."""
-        ...
-
-    async def receive(self) -> FrontendMessage:
-        """The next message. Raises EOFError when there will be none."""
-        ...
-
-    async def peek(self) -> FrontendMessage:
-        """The message that `receive` will return."""
-        ...
-
-    async def more(self) -> None:
-        """After `take` has found nothing: write what is queued, wait for bytes, or for `wake`."""
-        ...
-
-    def wake(self) -> None:
-        """End such a wait."""
-        ...
 
 
 class Commands:

@@ -52,7 +52,8 @@ from coordinator.pgwire.messages import (
     error_response,
     notice_response,
 )
-from coordinator.session.commands import Client, Commands
+from coordinator.session.client import Client
+from coordinator.session.commands import Commands
 from coordinator.session.requests import Identity
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.transaction.transaction import SessionTransaction

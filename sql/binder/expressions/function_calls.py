@@ -39,7 +39,7 @@ from sql.binder.expressions.session_calls import (
     SIDE_EFFECT_FUNCTIONS,
     changes_settings,
     session_call_parameter,
-    session_value,
+    session_value_parameter,
 )
 from sql.binder.expressions.set_returning import set_call
 from sql.binder.expressions.sort_keys import argument_sort_key, expression_sort_key
@@ -131,7 +131,7 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
     if returns_set(name):
         return set_call(binding, scope, node)
     if name in SESSION_VALUES and not node.args:
-        return session_value(binding, name, scope, offset_to_position(place))
+        return session_value_parameter(binding, name, scope, offset_to_position(place))
     row = json_of_row(binding, scope, node, name)
     if row is not None:
         return row

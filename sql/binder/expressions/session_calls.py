@@ -62,7 +62,7 @@ def session_call_parameter(
     return Param(RUNTIME_PARAMETER_BASE + len(binding.supplied), type_)
 
 
-def session_value(binding: Binding, name: str, scope: Scope, place: int | None) -> Param:
+def session_value_parameter(binding: Binding, name: str, scope: Scope, place: int | None) -> Param:
     """A call of one of `SESSION_VALUES`."""
     if scope.clause in _RULES:
         raise not_supported(f"{name}() in {scope.clause}", place)

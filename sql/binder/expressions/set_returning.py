@@ -32,7 +32,7 @@ from sql.binder.expressions.record_functions import (
     field_of_record,
     rows_of_record,
 )
-from sql.binder.expressions.session_calls import session_value
+from sql.binder.expressions.session_calls import session_value_parameter
 from sql.binder.resolve.coercion import EXPLICIT, coerce, coerce_implicitly, zone_arguments
 from sql.binder.resolve.function_choice import (
     ARRAY_FUNCTION_OF_SET,
@@ -148,9 +148,10 @@ def _bound_over(binding: Binding, scope: Scope, node: Node, nodes: list[Node]) -
     name, place = node.funcname[-1].sval, node.location
     exprs = [binding.expression(scope, arg) for arg in nodes]
     if name in SESSION_SETS:
+        position = offset_to_position(place)
         if exprs:
-            raise undefined_function(function_signature(name, exprs), offset_to_position(place))
-        return unnest_array(session_value(binding, name, scope, offset_to_position(place)))
+            raise undefined_function(function_signature(name, exprs), position)
+        return unnest_array(session_value_parameter(binding, name, scope, position))
     if name in ARRAY_FUNCTION_OF_SET:
         return _elements(binding, name, exprs, nodes, place)
     if name == "generate_subscripts" and len(exprs) == 2 and is_vector(binding, exprs[0]):

@@ -137,8 +137,8 @@ def test_a_transaction_sends_what_was_not_undone_once(steps: list[Notification |
     for step in steps:
         match step:
             case Notification():
-                pending.notify(step.channel, step.payload[:7_000])
-                levels[-1].append(Notification(step.channel, step.payload[:7_000]))
+                pending.notify(step.channel, step.payload[:3_900])
+                levels[-1].append(Notification(step.channel, step.payload[:3_900]))
             case "savepoint":
                 marks.append(pending.mark())
                 levels.append([])
@@ -147,7 +147,8 @@ def test_a_transaction_sends_what_was_not_undone_once(steps: list[Notification |
                 levels[-1].clear()
             case "release" if len(levels) > 1:
                 marks.pop()
-                levels[-2] += levels.pop()
+                top = levels.pop()
+                levels[-1] += top
             case "release":
                 pass
             case channel:
