@@ -417,9 +417,11 @@ class Timelines:
         """See Coordination."""
         part = self._forgotten(txn)
         if part is not None:
-            # In `system` it has only looked up names.
-            self._system.abort(txn)
-            return await part.driver.commit(part.txn, notifying)
+            try:
+                return await part.driver.commit(part.txn, notifying)
+            finally:
+                # In `system` it has only looked up names, and locked: up to here.
+                self._system.abort(txn)
         try:
             return await self._system.commit(txn, notifying)
         finally:

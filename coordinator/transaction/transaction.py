@@ -450,7 +450,8 @@ class SessionTransaction:
             self.rollback()
             return False
         notifying = self.notifications.changes()
-        if self._as_of is not None or (not self._in_block and not self.wrote):
+        reads = self._as_of is not None or (not self._in_block and not self.wrote)
+        if reads and notifying is None:
             # A query alone, at one timestamp: there is nothing to validate.
             self._drop()
         await self._settle()
