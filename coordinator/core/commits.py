@@ -18,12 +18,14 @@ from coordinator.core.effects import (
     Effect,
     PersistCeiling,
     PublishCatalog,
+    RemoveStaged,
     Reply,
     WakeListeners,
 )
 from coordinator.core.group_commit import GatheredMembers, GroupMember, PendingCommit, PendingInsert
 from coordinator.core.locking.requests import release_session_locks, serve_waiters
 from coordinator.core.messages import (
+    Blocked,
     CatalogPublished,
     Committed,
     CommitTransaction,
@@ -65,7 +67,10 @@ def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[
         return [_too_many(message.request), *end_transaction(core, txn, now)]
     txn.committing = True
     core.leases.settle(txn.id, txn.written_tables())
-    core.groups.enqueue(PendingCommit(message.request, txn, core.leases.ticket()))
+    txn.settle_reads()
+    core.groups.enqueue(
+        PendingCommit(message.request, txn, core.leases.ticket(), single=message.single)
+    )
     return start_group(core, now) + grant_leases(core)
 
 
@@ -92,14 +97,16 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     """Launch the next group if none is in flight and a timestamp is to be had (G1)."""
     if core.groups.in_flight is not None or not len(core.groups):
         return []
-    gathered = core.groups.gather(core.catalog.current, core.shards, core.leases)
+    gathered = core.groups.gather(core.catalog.current, core.shards, core.leases, core.locks)
     effects: list[Effect] = []
     if gathered.members:
         effects += _launch(core, gathered, now)
     for pending, refused in gathered.refused:
         effects.append(Reply(pending.request, refused))
         effects += _release_member(core, pending)
-    if gathered.refused:
+    for pending, blocked in gathered.blocked:
+        effects += _blocked(core, pending, blocked)
+    if gathered.refused or gathered.blocked:
         effects += _go_on(core, now)
     return effects + persist_ceiling(core, now)
 
@@ -118,6 +125,18 @@ def _launch(core: CoreState, gathered: GatheredMembers, now: Timestamp) -> list[
     group = gathered.at(ts, token, _to_register(core, gathered), is_durable=durable)
     core.groups.launch(group)
     return [CommitGroup(group.commit) if durable else ConfirmGroup(token)]
+
+
+def _blocked(core: CoreState, member: GroupMember, blocked: Blocked) -> list[Effect]:
+    """A single statement leaves the queue, to wait for a lock and to begin again."""
+    effects: list[Effect] = [Reply(member.request, blocked)]
+    if isinstance(member, PendingCommit):
+        _forget_notifications(core, member.txn)
+        core.leases.release(member.txn.id)
+        core.holds.release(member.txn.id)
+        files = member.txn.reset()
+        effects += [RemoveStaged(files)] if files else []
+    return effects
 
 
 def _to_register(core: CoreState, gathered: GatheredMembers) -> tuple[ShardId, ...]:
@@ -178,6 +197,7 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
     effects += [Reply(m.request, Committed(_reported_ts(m, ts))) for m in group.members]
     for member in group.members:
         effects += _release_member(core, member, group.commit.batches)
+    effects += serve_waiters(core, core.locks.group_landed())
     _forget_writes(core)
     return effects
 
@@ -203,7 +223,7 @@ def _group_passed(core: CoreState, message: GroupPassed) -> list[Effect]:
     """The group was not written: its members go again, at a later timestamp (G4)."""
     group = core.groups.landed(message.token)
     core.oracle.skip_to(message.upper)
-    core.groups.put_back(group.members)
+    core.groups.put_back(group.members, passed=True)
     return []
 
 
@@ -214,7 +234,7 @@ def _group_failed(core: CoreState, message: GroupFailed) -> list[Effect]:
     for member in group.members:
         effects.append(refuse(member.request, message.sqlstate, message.reason))
         effects += _release_member(core, member)
-    return effects
+    return effects + serve_waiters(core, core.locks.group_landed())
 
 
 def _forget_writes(core: CoreState) -> None:
@@ -317,10 +337,16 @@ def _release(
     core.holds.release(txn.id)
     core.leases.release(txn.id)
     core.snapshots.forget(txn.id)
+    _forget_notifications(core, txn)
+    served = core.locks.release_transaction(txn.owner, txn.id)
+    return [*orphaned_staged_files(txn, committed or {}), *serve_waiters(core, served)]
+
+
+def _forget_notifications(core: CoreState, txn: Transaction) -> None:
+    """They were applied, or will not be: the room that was reserved is free (B4)."""
     if txn.notifying is not None:
         core.notifications.release(txn.notifying.nbytes)
-    served = core.locks.release_transaction(txn.owner, txn.id)
-    return [*orphaned_staged_files(txn, committed or {}), *serve_waiters(served)]
+        txn.notifying = None
 
 
 def _go_on(core: CoreState, now: Timestamp) -> list[Effect]:

@@ -47,6 +47,7 @@ from coordinator.core.messages import (
     AdoptSnapshot,
     Advance,
     Begin,
+    BeginStatement,
     CancelLock,
     CatalogPublished,
     ChangeCatalog,
@@ -54,6 +55,7 @@ from coordinator.core.messages import (
     Disconnected,
     InsertRows,
     Isolation,
+    LockRows,
     Message,
     NewTableId,
     Optimize,
@@ -228,9 +230,7 @@ class Core:
                 self._state.transactions[message.txn].looked_up(message.names)
                 return []
             case WriteRows():
-                self._state.transactions[message.txn].write(
-                    message.table, message.batch, message.old
-                )
+                self._state.transactions[message.txn].write(message)
                 return []
             case CommitTransaction():
                 return commits.commit(self._state, message, now)
@@ -242,6 +242,9 @@ class Core:
                 return commits.group_ended(self._state, message, now) + self._advance(now)
             case AdoptSnapshot():
                 return reading.adopt_snapshot(self._state, message)
+            case BeginStatement():
+                self._state.transactions[message.txn].begin_statement()
+                return []
             case Savepoint() | ReleaseSavepoint() | RollbackTo() | TakeInlineRows() | Spilled():
                 return change_buffers(self._state, message)
             case ChangeCatalog():
@@ -255,7 +258,9 @@ class Core:
                 return commits.take_lease(self._state, message)
             case TakeNotifications():
                 return [Reply(message.request, self._state.notifications.take(message.owner))]
-            case AcquireLock() | CancelLock() | ReleaseLock() | ReleaseSessionLocks():
+            case (
+                AcquireLock() | LockRows() | CancelLock() | ReleaseLock() | ReleaseSessionLocks()
+            ):  # fmt: skip
                 return change_locks(self._state, message)
             case RefreshSnapshot():
                 return refresh_snapshot(self._state, message)

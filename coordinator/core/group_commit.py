@@ -18,7 +18,7 @@ INVARIANTS
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -32,12 +32,19 @@ from coordinator.core.catalog import (
 )
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.leases import WriteLeases
+from coordinator.core.locking.lock_table import LockRequest, LockTable
+from coordinator.core.locking.modes import LockMode, RowTag, TableTag
 from coordinator.core.messages import (
+    Blocked,
     CatalogChange,
+    ConnectionId,
     Insertion,
     Isolation,
+    PutObject,
+    PutTable,
     Refused,
     RefusedReason,
+    RemoveTable,
     RequestId,
     TransactionId,
 )
@@ -50,6 +57,7 @@ from coordinator.core.validation import (
     RecentHistory,
     ValidationCounts,
     WritesAhead,
+    concurrent_update_refusal,
     conflict_refusal,
     fenced_writes_refusal,
     shadowed_names_refusal,
@@ -59,19 +67,37 @@ from coordinator.core.validation import (
     stale_tables_refusal,
 )
 from sql.catalog.catalog import Catalog, Table
+from sql.catalog.objects import IndexDefinition
 from storage.batch import WriteBatch
 from storage.commit import Commit
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp, Token
 
 
+def changed_table(change: CatalogChange) -> int | None:
+    """The oid of the table that a change alters or drops, or gives an index."""
+    match change:
+        case PutTable(table=table) if table.version:
+            return table.oid
+        case RemoveTable(table=table):
+            return table.oid
+        case PutObject(object=IndexDefinition(table=oid)):
+            return oid
+        case _:
+            return None
+
+
 @dataclass(frozen=True, slots=True)
 class PendingCommit:
-    """A transaction that waits for its commit, the request to answer, its place in the line."""
+    """A transaction that waits for its commit, the request to answer, its place in the line.
+
+    `single`: it is of one statement, and may be told to wait for a lock and begin again.
+    """
 
     request: RequestId
     txn: Transaction
     ticket: int
+    single: bool = False
 
     @property
     def holder(self) -> TransactionId:
@@ -82,8 +108,46 @@ class PendingCommit:
         """The oids of the tables that it writes rows to."""
         return self.txn.written_tables()
 
+    def lock_in_the_way(
+        self, locks: LockTable, shards: Mapping[ShardId, ShardState]
+    ) -> Blocked | None:
+        """A lock of another session on what it would change."""
+        if not self.single or not len(locks):
+            return None
+        session = self.txn.owner
+        changed = {oid for c in self.txn.changes if (oid := changed_table(c)) is not None}
+        wanted = [(oid, LockMode.ACCESS_EXCLUSIVE) for oid in sorted(changed)]
+        wanted += [(oid, LockMode.ROW_EXCLUSIVE) for oid in self.tables() if oid not in changed]
+        for oid, mode in wanted:
+            if locks.is_against(session, TableTag(oid), mode):
+                return Blocked(TableTag(oid), mode)
+        for tag, mode in self.locked_rows(locks, shards):
+            if locks.is_against(session, tag, mode):
+                return Blocked(tag, mode)
+        return None
+
+    def locked_rows(
+        self, locks: LockTable, shards: Mapping[ShardId, ShardState]
+    ) -> Iterator[tuple[RowTag, LockMode]]:
+        """The rows that it changes and that somebody has locked, and the mode that it needs."""
+        for shard, own in self.txn.writes.items():
+            if shard in locks.rows:
+                deletes = deletes_of_others(own.merged())
+                keeps = shard not in self.txn.changed_keys
+                mode = LockMode.ROW_NO_KEY_UPDATE if keeps else LockMode.ROW_UPDATE
+                for tag in locks.rows.among(shards[shard], deletes):
+                    yield tag, mode
+
+    def is_row_held(self, locks: LockTable, shards: Mapping[ShardId, ShardState]) -> bool:
+        """K2: whether another session holds a row that it changes and has not locked itself."""
+        return any(
+            locks.is_held_against(LockRequest(self.request, self.txn.owner, None, tag, mode))
+            for tag, mode in self.locked_rows(locks, shards)
+        )
+
 
 _NOBODY: Final = TransactionId(0)
+_NO_SESSION: Final = ConnectionId(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +167,15 @@ class PendingInsert:
     def tables(self) -> Sequence[int]:
         """The oid of its table."""
         return (self.insertion.table.oid,)
+
+    def lock_in_the_way(
+        self, locks: LockTable, _shards: Mapping[ShardId, ShardState]
+    ) -> Blocked | None:
+        """A lock of another session on its table; its own session has none."""
+        tag = TableTag(self.insertion.table.oid)
+        if not len(locks) or not locks.is_against(_NO_SESSION, tag, LockMode.ROW_EXCLUSIVE):
+            return None
+        return Blocked(tag, LockMode.ROW_EXCLUSIVE)
 
 
 GroupMember: TypeAlias = PendingCommit | PendingInsert
@@ -128,6 +201,12 @@ class Group:
         """The oids of the tables that the group writes rows to."""
         return frozenset(oid for member in self.members for oid in member.tables())
 
+    def table_mode(self, oid: int) -> LockMode | None:
+        """The mode in which the group holds a table while it is in flight; None: it does not."""
+        if any(changed_table(change) == oid for change in self.changes):
+            return LockMode.ACCESS_EXCLUSIVE
+        return LockMode.ROW_EXCLUSIVE if oid in self.tables() else None
+
 
 @dataclass(slots=True)
 class _Gathering:
@@ -136,6 +215,7 @@ class _Gathering:
     catalog: Catalog
     members: list[GroupMember]
     refused: list[tuple[GroupMember, Refused]]
+    blocked: list[tuple[GroupMember, Blocked]]
     waiting: list[GroupMember]
     batches: dict[ShardId, list[WriteBatch]]
     changes: list[CatalogChange]
@@ -158,6 +238,7 @@ class GroupCommit:
         self._in_flight: Group | None = None
         self._group_max = group_max
         self._bytes_max = bytes_max
+        self._passed: frozenset[RequestId] = frozenset()
         self.writes = RecentWrites()
         self.counts = ValidationCounts()
 
@@ -184,18 +265,25 @@ class GroupCommit:
         catalog: Catalog,
         shards: Mapping[ShardId, ShardState],
         leases: WriteLeases,
+        locks: LockTable,
     ) -> "GatheredMembers":
-        """Take members off the queue (G2); who waits for a lease stays, in order."""
+        """Take members off the queue (G2); who waits for a lease stays, in order. Who would change
+        what another session has locked leaves it, to wait like any other.
+        """
         assert self._in_flight is None, "G1: one group at a time"
         recent = RecentHistory(shards, self.writes, self.counts, WritesAhead())
-        group = _Gathering(catalog, [], [], [], {}, [], recent)
+        group = _Gathering(catalog, [], [], [], [], {}, [], recent)
         while self._queue and group.has_room(self._group_max, self._bytes_max):
             pending = self._queue.popleft()
             if leases.blocks(pending.holder, pending.tables(), pending.ticket):
                 group.waiting.append(pending)
+            elif (blocked := self._lock_in_the_way(pending, locks, shards)) is not None:
+                group.blocked.append((pending, blocked))
             elif isinstance(pending, PendingInsert):
                 group.inserts.append(pending)
                 group.nbytes += pending.insertion.nbytes
+            elif pending.is_row_held(locks, shards):
+                group.refused.append((pending, concurrent_update_refusal()))
             else:
                 _admit(group, pending)
         if group.inserts:
@@ -204,6 +292,7 @@ class GroupCommit:
         return GatheredMembers(
             tuple(group.members),
             tuple(group.refused),
+            tuple(group.blocked),
             {
                 shard: _named_now(_merge(batches), shards.get(shard))
                 for shard, batches in group.batches.items()
@@ -214,6 +303,14 @@ class GroupCommit:
             tuple(group.notifying),
         )
 
+    def _lock_in_the_way(
+        self, pending: GroupMember, locks: LockTable, shards: Mapping[ShardId, ShardState]
+    ) -> Blocked | None:
+        # What was in flight goes first: nobody has been granted anything against it (G4).
+        if pending.request in self._passed:
+            return None
+        return pending.lock_in_the_way(locks, shards)
+
     def writes_ahead(self, ticket: int) -> frozenset[int]:
         """Tables of the group in flight and of commits ahead of a ticket (L3 of `leases.py`)."""
         tables: set[int] = set(self._in_flight.tables()) if self._in_flight is not None else set()
@@ -222,14 +319,17 @@ class GroupCommit:
                 tables.update(pending.tables())
         return frozenset(tables)
 
-    def put_back(self, members: Sequence[GroupMember]) -> None:
-        """To the front of the queue, in the same order (G4)."""
+    def put_back(self, members: Sequence[GroupMember], *, passed: bool = False) -> None:
+        """To the front of the queue, in the same order (G4). `passed`: they were in flight."""
         self._queue.extendleft(reversed(members))
+        if passed:
+            self._passed = frozenset(member.request for member in members)
 
     def launch(self, group: Group) -> None:
         """The group is on its way."""
         assert self._in_flight is None, "G1: one group at a time"
         self._in_flight = group
+        self._passed = frozenset()
 
     def landed(self, token: Token) -> Group:
         """The group's fate is known; none is in flight now."""
@@ -246,6 +346,7 @@ class GatheredMembers:
 
     members: tuple[GroupMember, ...]
     refused: tuple[tuple[GroupMember, Refused], ...]
+    blocked: tuple[tuple[GroupMember, Blocked], ...]
     batches: Mapping[ShardId, WriteBatch]
     changes: tuple[CatalogChange, ...]
     catalog: Catalog

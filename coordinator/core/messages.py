@@ -4,7 +4,7 @@ Requests are imperative and carry the id that their reply names. Every message i
 `core.step` is the only reader.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, TypeAlias
@@ -24,7 +24,7 @@ from coordinator.core.completions import (
     Tidied,
     Vacuumed,
 )
-from coordinator.core.locking.modes import LockMode, LockTag, LockWait
+from coordinator.core.locking.modes import LockMode, LockTag, LockWait, RowTag
 from coordinator.core.notification_changes import NotificationChanges, TakenNotifications
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.acl import ObjectPrivileges
@@ -33,7 +33,7 @@ from sql.catalog.objects import CatalogObject, Comment, Subject
 from sql.catalog.roles import Role
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.known_rows import OldRows
-from storage.types import ShardId, Timestamp
+from storage.types import ShardId, Source, Timestamp
 
 RequestId = NewType("RequestId", int)
 TransactionId = NewType("TransactionId", int)
@@ -226,12 +226,14 @@ class WriteRows:
     """Buffer writes into the transaction: visible to its own later scans. No reply.
 
     `old`: the values of rows that it deletes, as far as they are known; not made durable.
+    `keeps_keys`: rows that it deletes come again with the same primary key.
     """
 
     txn: TransactionId
     table: Table
     batch: WriteBatch
     old: OldRows | None = None
+    keeps_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,15 @@ class RecordLookUps:
 
     txn: TransactionId
     names: Collection[NameDependency]
+
+
+@dataclass(frozen=True, slots=True)
+class BeginStatement:
+    """Another statement of a block: what it reads can be forgotten until the next one, should it
+    begin again. No reply.
+    """
+
+    txn: TransactionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,10 +314,12 @@ class TakeLease:
 
 @dataclass(frozen=True, slots=True)
 class AcquireLock:
-    """Reply LockAnswered; or Refused, 40P01, if that would wait for ever.
+    """Reply LockAnswered; or Refused: 40P01 if it would wait for ever, 40001 if the transaction has
+    read what was changed meanwhile.
 
     The lock is held until the transaction ends, or by the session itself (`by_session`), counted.
     `ticket`: from an earlier LockAnswered of the same statement, to keep its place in the line.
+    `single`: for a statement that is its whole transaction.
     """
 
     request: RequestId
@@ -316,6 +329,44 @@ class AcquireLock:
     wait: LockWait = LockWait.UNTIL_GRANTED
     by_session: bool = False
     ticket: int = 0
+    single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowsToLock:
+    """Rows of a table as a scan of the transaction showed them. `keys`: the values of the primary
+    key, row by row; None: the table has none.
+    """
+
+    table: Table
+    sources: Sequence[Source]
+    indexes: Sequence[int]
+    keys: Sequence[tuple[Hashable, ...]] | None
+
+    def tags(self) -> Sequence[RowTag]:
+        """What locks them, row by row."""
+        oid = self.table.oid
+        if self.keys is not None:
+            return [RowTag(oid, key) for key in self.keys]
+        return [RowTag(oid, row) for row in zip(self.sources, self.indexes, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class LockRows:
+    """Reply LockAnswered once the transaction holds all of these rows, or `again` once it holds the
+    first that was not free; or Refused, as for AcquireLock.
+
+    `implicit`: the statement changes the rows; beyond a number of them they are not locked, and
+    validation alone decides.
+    """
+
+    request: RequestId
+    txn: TransactionId
+    rows: RowsToLock
+    mode: LockMode
+    wait: LockWait = LockWait.UNTIL_GRANTED
+    ticket: int = 0
+    implicit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +375,7 @@ class CancelLock:
     that was granted meanwhile is given back. No reply.
     """
 
-    wanted: AcquireLock
+    wanted: AcquireLock | LockRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,12 +407,15 @@ class RefreshSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class CommitTransaction:
-    """Reply Committed or Refused; the transaction is over either way."""
+    """Reply Committed or Refused; the transaction is over either way. `single`: it is of one
+    statement that nobody has seen, and may be answered Blocked.
+    """
 
     request: RequestId
     txn: TransactionId
     notifying: NotificationChanges | None = None
     """LISTEN, UNLISTEN and NOTIFY, if there were any."""
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +435,7 @@ class Insertion:
 
 @dataclass(frozen=True, slots=True)
 class InsertRows:
-    """A whole transaction. Reply Committed or Refused."""
+    """A whole transaction. Reply Committed, Blocked (then there is none) or Refused."""
 
     request: RequestId
     isolation: Isolation
@@ -470,13 +524,13 @@ class ShutDown:
 
 
 Message: TypeAlias = (
-    Begin | TakeSnapshot | AdoptSnapshot | RecordLookUps | Savepoint | ReleaseSavepoint | RollbackTo
-    | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished | WriteRows | ChangeCatalog
-    | TakeLease | AcquireLock | CancelLock | ReleaseLock | ReleaseSessionLocks | RefreshSnapshot
-    | CommitTransaction | InsertRows | TakeNotifications
-    | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted |
-    GroupPassed
-    | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum
+    Begin | BeginStatement | TakeSnapshot | AdoptSnapshot | RecordLookUps | Savepoint
+    | ReleaseSavepoint | RollbackTo | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished
+    | WriteRows | ChangeCatalog | TakeLease | AcquireLock | LockRows | CancelLock | ReleaseLock
+    | ReleaseSessionLocks | RefreshSnapshot | CommitTransaction | InsertRows | TakeNotifications
+    | AbortTransaction
+    | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted | GroupPassed | GroupFailed
+    | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum
     | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
 )  # fmt: skip
 
@@ -515,10 +569,25 @@ class Leased:
 
 @dataclass(frozen=True, slots=True)
 class LockAnswered:
-    """The lock is held, unless it was not free and the request was not to wait."""
+    """The lock is held, unless it was not free and the request was not to wait.
+
+    `again`: what it protects has changed since the transaction's timestamp: the statement begins
+    again, at the transaction's newest snapshot.
+    """
 
     granted: bool
     ticket: int
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A single statement does not commit now: somebody holds what it would change. Nothing of it is
+    left, but its transaction is open, to wait for the lock and to begin again.
+    """
+
+    tag: LockTag
+    mode: LockMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -577,6 +646,6 @@ class Refused:
 
 
 ReplyValue: TypeAlias = (
-    Snapshot | InlineRows | Views | Leased | LockAnswered | Released | Committed
+    Snapshot | InlineRows | Views | Leased | LockAnswered | Released | Blocked | Committed
     | TakenNotifications | TableId | Maintained | Stopped | Refused
 )  # fmt: skip

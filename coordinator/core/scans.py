@@ -46,9 +46,7 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
         if current:
             if txn.isolation is Isolation.READ_COMMITTED:
                 advance_look_ups(core, txn, shard)
-            txn.read(table, predicate)
-            if table.oid in message.locked:
-                txn.lock(table, predicate)
+            txn.read(table, predicate, locked=table.oid in message.locked)
         state = shard_of(core, txn, table)
         # Who has bound the table knows its fields; asked for only if there were ever others.
         schema = core.schema_of(table) if state.definitions or txn.changes else None

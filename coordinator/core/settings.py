@@ -28,6 +28,15 @@ class CoreSettings:
     cut_commits_max: int = 2_000
     """Commits in one shard's tail that force a cut; every scan walks the tail."""
 
+    locks: bool = True
+    """Whether sessions wait for the tables and rows of others. Without, validation alone decides:
+    answers are the same, but more transactions are refused (K6 of `locking`)."""
+
+    row_locks_max: int = 10_000
+    """Rows that statements of one transaction lock because they change them. Larger: a longer stall
+    of the loop (some microseconds a row), and more memory. Beyond, nobody waits for further rows,
+    and validation decides."""
+
     queue_max: int = 10_000
     """Transactions waiting to commit. At the limit a commit is refused with 53000."""
 

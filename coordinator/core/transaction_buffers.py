@@ -38,7 +38,7 @@ def change_buffers(core: CoreState, message: BufferMessage) -> list[Effect]:
             return []
         case RollbackTo(number=number):
             served = core.locks.rollback_to(txn.owner, txn.id, number)
-            return [*_removal(txn.rollback_to(number)), *serve_waiters(served)]
+            return [*_removal(txn.rollback_to(number)), *serve_waiters(core, served)]
         case TakeInlineRows(request=request):
             return [Reply(request, InlineRows(txn.inline_rows()))]
         case Spilled(files=files):

@@ -13,6 +13,9 @@ INVARIANTS
       nothing, unless that is rolled back: the binder and the core disagree then, and nobody else
       pays for it.
 
+  X7  a statement of a block that waits for a lock begins again, and what it had read is not part of
+      the read set: its rows went to nobody.
+
 What is kept for the commit's validation: A6 to A11 of `validation.py`.
 """
 
@@ -37,6 +40,7 @@ from coordinator.core.messages import (
     RemoveTable,
     Snapshot,
     TransactionId,
+    WriteRows,
 )
 from coordinator.core.notification_changes import NotificationChanges
 from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, is_empty
@@ -117,10 +121,16 @@ class Transaction:
     """Why DDL did not fit its own snapshot (X6)."""
     notifying: NotificationChanges | None = None
     """LISTEN, UNLISTEN and NOTIFY of a transaction that commits; room is reserved for it."""
+    changed_keys: set[ShardId] = field(default_factory=set[ShardId])
+    """Where it has deleted rows, or given them another primary key."""
+    rows_locked: int = 0
+    """Rows that it has locked because it changes them."""
     pinned: bool = False
     """Somebody else was promised its timestamp, or it has somebody else's."""
     refresh_budget: RowTestBudget = field(default_factory=RowTestBudget)
     """What all of its refreshes together may cost (F2 of `refresh.py`)."""
+    _undoable: list[tuple[Since, ReadPredicate | None, bool]] | None = None
+    """What the statement has read, as long as it may begin again (X7)."""
     _savepoints: dict[int, _Mark] = field(default_factory=dict[int, _Mark])
     _overlays: int = 0
     _old_bytes: int = 0
@@ -170,12 +180,38 @@ class Transaction:
             names = [name for name in names if is_look_up_current(self.base, name)]
         self.look_ups.update(names)
 
-    def read(self, table: Table, predicate: ReadPredicate | None) -> None:
-        """Remember what a scan depends on; None: the whole table."""
+    def begin_statement(self) -> None:
+        """Another statement of a block: those before it are done, and stay read (X7)."""
+        self.settle_reads()
+        self._undoable = []
+
+    def settle_reads(self) -> None:
+        """The statement is done: what it has read stays read (X7)."""
+        undoable, self._undoable = self._undoable, None
+        for read in undoable or ():
+            self._keep(*read)
+
+    def forget_reads(self) -> None:
+        """The statement begins again, and reads anew (X7)."""
+        assert self._undoable is not None, "X7: only statements of blocks begin again"
+        self._undoable = []
+
+    def read(self, table: Table, predicate: ReadPredicate | None, *, locked: bool = False) -> None:
+        """Remember what a scan depends on; None: the whole table. `locked`: the rows must still be
+        as they were read when it commits, at every level (A9).
+        """
         assert self.snapshot is not None, "X1: who reads has a snapshot"
         self.tables[table.oid] = table
-        shard = ShardId(table.shard)
-        since = shard, self.snapshot.ts
+        since = ShardId(table.shard), self.snapshot.ts
+        if self._undoable is None:
+            self._keep(since, predicate, locked=locked)
+        else:
+            self._undoable.append((since, predicate, locked))
+
+    def _keep(self, since: Since, predicate: ReadPredicate | None, locked: bool) -> None:
+        shard = since[0]
+        if locked:
+            self.locked.setdefault(since, ReadSet()).add(predicate)
         if getattr(predicate, "at_every_level", False):
             self.required.setdefault(since, ReadSet()).add(predicate)
             return
@@ -198,12 +234,6 @@ class Transaction:
         found = {*self.key_look_ups, *self.required}
         return sorted(since for since in found if since[0] == shard)
 
-    def lock(self, table: Table, predicate: ReadPredicate | None) -> None:
-        """Remember rows that must still be as they were read when it commits (A9)."""
-        assert self.snapshot is not None, "X1: who reads has a snapshot"
-        key = ShardId(table.shard), self.snapshot.ts
-        self.locked.setdefault(key, ReadSet()).add(predicate)
-
     def _has_read(self, shard: ShardId) -> bool:
         kept = (*self.key_look_ups, *self.required, *self.locked)
         return shard in self.reads or any(shard == at for at, _ in kept)
@@ -216,13 +246,16 @@ class Transaction:
         kept = (*self.key_look_ups, *self.required, *self.locked)
         return min([self.snapshot.ts, *(ts for _, ts in kept)])
 
-    def write(self, table: Table, batch: WriteBatch, old: OldRows | None = None) -> None:
-        """Buffer rows (X2); `old`: what is known about rows that it deletes."""
+    def write(self, rows: WriteRows) -> None:
+        """Buffer rows (X2)."""
+        table = rows.table
         self.tables[table.oid] = table
         shard = ShardId(table.shard)
-        if old is not None:
-            self._remember(shard, old)
-        self.writes.setdefault(shard, OwnWrites()).add(batch)
+        if rows.old is not None:
+            self._remember(shard, rows.old)
+        self.writes.setdefault(shard, OwnWrites()).add(rows.batch)
+        if not rows.keeps_keys and rows.batch.deletes:
+            self.changed_keys.add(shard)
         if self.snapshot is not None:
             # What it deletes now was there at its timestamp; what has come since is not known.
             self.unharmed[shard] = min(self.unharmed.get(shard, self.snapshot.ts), self.snapshot.ts)
@@ -298,6 +331,7 @@ class Transaction:
 
     def rollback_to(self, number: int) -> StagedFiles:
         """Undo what came after a savepoint, which stays (X4); the files to remove (X5)."""
+        self.settle_reads()
         mark = self._savepoints[number] if number else _START
         before = self.staged_files()
         for shard, own in list(self.writes.items()):
@@ -380,6 +414,20 @@ class Transaction:
         )
 
     # --- what commits --------------------------------------------------------------------------
+
+    def reset(self) -> StagedFiles:
+        """A single statement begins again after a wait: nothing of it is left but its locks; the
+        files to remove (X5).
+        """
+        files = self.staged_files()
+        self.snapshot, self.base, self._undoable = None, _NO_CATALOG, None
+        self.reads, self.key_look_ups, self.required, self.locked = {}, {}, {}, {}
+        self.tables, self.writes, self.replaced, self.altered = {}, {}, {}, {}
+        self.look_ups, self.unharmed, self.changes = set(), {}, []
+        self.timestamps, self._old_bytes = set(), 0
+        self.advance_to = self.misfit = None
+        self.committing = False
+        return files
 
     def created(self) -> dict[ShardId, Table]:
         """Tables that only this transaction knows."""

@@ -401,6 +401,11 @@ def _refused(txn: Transaction, shard: ShardId, last_write: Timestamp, ts: Timest
     )
 
 
+def concurrent_update_refusal() -> Refused:
+    """40001 for who has waited for a row, or a table, that has changed."""
+    return Refused(RefusedReason.CONFLICT, "40001", _CONFLICT, hint=RETRY_HINT)
+
+
 def _changed_twice(table: Table) -> Refused:
     """40001 where every statement reads at a timestamp of its own."""
     return Refused(

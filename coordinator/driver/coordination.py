@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
+    Blocked,
     CatalogChange,
     ConnectionId,
     Insertion,
@@ -20,6 +21,7 @@ from coordinator.core.messages import (
     LockAnswered,
     Refused,
     RefusedReason,
+    RowsToLock,
     Snapshot,
     TransactionId,
 )
@@ -52,6 +54,20 @@ class RequestRefused(SqlError):
         if refused.table is not None:
             error.schema, error.table = refused.table.schema, refused.table.name
         return error
+
+
+class LockBlocks(Exception):
+    """A single statement did not commit: somebody holds a lock on what it would change.
+
+    Nothing of it is left. Its transaction, if it has one, is open: to wait for the lock, and to
+    begin again.
+    """
+
+    def __init__(self, blocked: Blocked, timeline: str) -> None:
+        super().__init__(blocked)
+        self.tag = blocked.tag
+        self.mode = blocked.mode
+        self.timeline = timeline
 
 
 class Coordination(Protocol):
@@ -129,9 +145,17 @@ class Coordination(Protocol):
         ...
 
     def write(
-        self, txn: TransactionId, table: Table, batch: WriteBatch, old: OldRows | None = None
+        self,
+        txn: TransactionId,
+        table: Table,
+        batch: WriteBatch,
+        old: OldRows | None = None,
+        *,
+        keeps_keys: bool = False,
     ) -> None:
-        """Buffer rows into the transaction; `old`: the values of rows that it deletes, if known."""
+        """Buffer rows into the transaction; `old`: the values of rows that it deletes, if known.
+        `keeps_keys`: these come again with the same primary key.
+        """
         ...
 
     def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
@@ -192,11 +216,36 @@ class Coordination(Protocol):
         wait: LockWait = LockWait.UNTIL_GRANTED,
         by_session: bool = False,
         ticket: int = 0,
+        single: bool = False,
+        timeline: str = SYSTEM_TIMELINE.name,
     ) -> LockAnswered:
-        """Hold an advisory lock until the transaction ends, or by the session itself. Raises 40P01.
+        """Hold a lock until the transaction ends, or by the session itself. Raises 40P01, 40001.
 
-        `ticket`: of an earlier answer, to keep the place in the line. A cancelled wait holds
-        nothing.
+        `ticket`: of an earlier answer, to keep the place in the line. `single`: for a statement
+        that is its whole transaction. A cancelled wait holds nothing.
+        """
+        ...
+
+    async def lock_rows(
+        self,
+        txn: TransactionId,
+        rows: RowsToLock,
+        mode: LockMode,
+        *,
+        wait: LockWait = LockWait.UNTIL_GRANTED,
+        ticket: int = 0,
+        implicit: bool = False,
+    ) -> LockAnswered:
+        """Hold rows of one table until the transaction ends, in the order of their keys: all, or up
+        to the first that was not free; then, or if one of them has changed, the answer is `again`.
+
+        `implicit`: because the statement changes them. Raises 40P01, 40001.
+        """
+        ...
+
+    def begin_statement(self, txn: TransactionId) -> None:
+        """Another statement of a block begins: until the next one it may begin again, and what it
+        has read is forgotten then.
         """
         ...
 
@@ -228,7 +277,8 @@ class Coordination(Protocol):
     async def insert(self, isolation: Isolation, insertion: Insertion) -> Timestamp:
         """A whole transaction: insert rows into a table of timeline `system`, and commit.
 
-        It reads nothing, so it conflicts with nobody, except with DDL. Raises RequestRefused.
+        It reads nothing, so it conflicts with nobody, except with DDL. Raises RequestRefused, and
+        LockBlocks.
         """
         ...
 
@@ -245,11 +295,16 @@ class Coordination(Protocol):
         ...
 
     async def commit(
-        self, txn: TransactionId, notifying: NotificationChanges | None = None
+        self,
+        txn: TransactionId,
+        notifying: NotificationChanges | None = None,
+        *,
+        single: bool = False,
     ) -> Timestamp:
         """Validate, make durable, acknowledge. Raises RequestRefused; the transaction is over.
 
         `notifying`: its LISTEN, UNLISTEN and NOTIFY. Raises 54000 if the queue has no room.
+        `single`: it is of one statement that nobody has seen; raises LockBlocks, too.
         """
         ...
 

@@ -39,13 +39,15 @@ from coordinator.core.effects import (
     Tidy,
     WakeListeners,
 )
-from coordinator.core.locking.modes import LockMode, LockTag, LockWait
+from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     AbortTransaction,
     AcquireLock,
     AdoptSnapshot,
     Advance,
     Begin,
+    BeginStatement,
+    Blocked,
     CancelLock,
     CatalogChange,
     ChangeCatalog,
@@ -59,6 +61,7 @@ from coordinator.core.messages import (
     Isolation,
     Leased,
     LockAnswered,
+    LockRows,
     Maintained,
     Message,
     NewTableId,
@@ -73,6 +76,7 @@ from coordinator.core.messages import (
     ReplyValue,
     RequestId,
     RollbackTo,
+    RowsToLock,
     Savepoint,
     Scan,
     ShutDown,
@@ -95,7 +99,7 @@ from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.commit_effects import CommitEffects
-from coordinator.driver.coordination import RequestRefused
+from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.driver.damage_check import DamageCheck
 from coordinator.driver.leadership import Leadership
 from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking, in_thread
@@ -300,6 +304,8 @@ class Driver:
             self._waiting.pop(request, None)
         if isinstance(value, Refused):
             raise RequestRefused.from_reply(value)
+        if isinstance(value, Blocked):
+            raise LockBlocks(value, self._core.timeline.name)
         assert isinstance(value, expected), "R4: a request is answered in kind"
         return value
 
@@ -356,6 +362,10 @@ class Driver:
         """Whether an open transaction keeps this timestamp readable."""
         return self._core.reads_at(txn, ts)
 
+    def begin_statement(self, txn: TransactionId) -> None:
+        """See Coordination."""
+        self._handle(BeginStatement(txn))
+
     def savepoint(self, txn: TransactionId, number: int) -> None:
         """See Coordination."""
         self._handle(Savepoint(txn, number))
@@ -392,10 +402,16 @@ class Driver:
         return reply.views
 
     def write(
-        self, txn: TransactionId, table: Table, batch: WriteBatch, old: OldRows | None = None
+        self,
+        txn: TransactionId,
+        table: Table,
+        batch: WriteBatch,
+        old: OldRows | None = None,
+        *,
+        keeps_keys: bool = False,
     ) -> None:
         """See Coordination."""
-        self._handle(WriteRows(txn, table, batch, old))
+        self._handle(WriteRows(txn, table, batch, old, keeps_keys))
 
     def advance(self, txn: TransactionId, timeline: str, ts: Timestamp) -> None:
         """See Coordination."""
@@ -448,18 +464,46 @@ class Driver:
         wait: LockWait = LockWait.UNTIL_GRANTED,
         by_session: bool = False,
         ticket: int = 0,
+        single: bool = False,
+        timeline: str | None = None,
     ) -> LockAnswered:
         """See Coordination."""
-        asked: list[AcquireLock] = []
+        assert timeline in (None, self._core.timeline.name), "R5: a driver has one timeline"
 
         def make(request: RequestId) -> AcquireLock:
-            asked.append(AcquireLock(request, txn, tag, mode, wait, by_session, ticket))
+            return AcquireLock(request, txn, tag, mode, wait, by_session, ticket, single)
+
+        return await self._locked(make, confirmed=isinstance(tag, AdvisoryTag))
+
+    async def lock_rows(
+        self,
+        txn: TransactionId,
+        rows: RowsToLock,
+        mode: LockMode,
+        *,
+        wait: LockWait = LockWait.UNTIL_GRANTED,
+        ticket: int = 0,
+        implicit: bool = False,
+    ) -> LockAnswered:
+        """See Coordination."""
+        return await self._locked(
+            lambda request: LockRows(request, txn, rows, mode, wait, ticket, implicit)
+        )
+
+    async def _locked(
+        self, make: Callable[[RequestId], AcquireLock | LockRows], *, confirmed: bool = False
+    ) -> LockAnswered:
+        """`confirmed`: whether nobody else leads, which would grant it, too (D4)."""
+        asked: list[AcquireLock | LockRows] = []
+
+        def ask(request: RequestId) -> AcquireLock | LockRows:
+            asked.append(make(request))
             return asked[0]
 
         try:
-            locked = await self._request(make, LockAnswered)
-            # Another leader would grant it, too (D4).
-            await self._confirm_leadership()
+            locked = await self._request(ask, LockAnswered)
+            if locked.again or confirmed:
+                await self._confirm_leadership()
         except asyncio.CancelledError:
             self._handle(CancelLock(asked[0]))
             raise
@@ -522,10 +566,16 @@ class Driver:
         await self._sequences.set(sequence, value, called=called)
 
     async def commit(
-        self, txn: TransactionId, notifying: NotificationChanges | None = None
+        self,
+        txn: TransactionId,
+        notifying: NotificationChanges | None = None,
+        *,
+        single: bool = False,
     ) -> Timestamp:
         """See Coordination."""
-        reply = await self._request(lambda r: CommitTransaction(r, txn, notifying), Committed)
+        reply = await self._request(
+            lambda request: CommitTransaction(request, txn, notifying, single), Committed
+        )
         return reply.ts
 
     async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:

@@ -32,6 +32,7 @@ from coordinator.core.messages import (
     LockAnswered,
     PutTimeline,
     RemoveTimeline,
+    RowsToLock,
     Snapshot,
     TransactionId,
 )
@@ -39,7 +40,7 @@ from coordinator.core.notification_changes import NotificationChanges, TakenNoti
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.snapshots import too_stale
-from coordinator.driver.coordination import RequestRefused
+from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.driver.driver import Driver
 from coordinator.driver.sequences import SequenceState
 from coordinator.driver.timeline_parts import (
@@ -231,11 +232,17 @@ class Timelines:
         return await driver.scan(own, ts, tables, predicates, locked)
 
     def write(
-        self, txn: TransactionId, table: Table, batch: WriteBatch, old: OldRows | None = None
+        self,
+        txn: TransactionId,
+        table: Table,
+        batch: WriteBatch,
+        old: OldRows | None = None,
+        *,
+        keeps_keys: bool = False,
     ) -> None:
         """See Coordination."""
         driver, own = self._place(txn, [table])
-        driver.write(own, table, batch, old)
+        driver.write(own, table, batch, old, keeps_keys=keeps_keys)
 
     def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
         """See Coordination."""
@@ -376,11 +383,36 @@ class Timelines:
         wait: LockWait = LockWait.UNTIL_GRANTED,
         by_session: bool = False,
         ticket: int = 0,
+        single: bool = False,
+        timeline: str = SYSTEM,
     ) -> LockAnswered:
         """See Coordination."""
-        return await self._system.lock(
-            txn, tag, mode, wait=wait, by_session=by_session, ticket=ticket
+        driver, own = self._system, txn
+        if timeline != SYSTEM:
+            part = self._join(txn, timeline)
+            driver, own = part.driver, part.txn
+        return await driver.lock(
+            own, tag, mode, wait=wait, by_session=by_session, ticket=ticket, single=single
         )
+
+    async def lock_rows(
+        self,
+        txn: TransactionId,
+        rows: RowsToLock,
+        mode: LockMode,
+        *,
+        wait: LockWait = LockWait.UNTIL_GRANTED,
+        ticket: int = 0,
+        implicit: bool = False,
+    ) -> LockAnswered:
+        """See Coordination."""
+        driver, own = self._place(txn, [rows.table])
+        return await driver.lock_rows(own, rows, mode, wait=wait, ticket=ticket, implicit=implicit)
+
+    def begin_statement(self, txn: TransactionId) -> None:
+        """See Coordination."""
+        for driver, own in self._everywhere(txn):
+            driver.begin_statement(own)
 
     async def unlock(self, owner: ConnectionId, tag: LockTag, mode: LockMode) -> bool:
         """See Coordination."""
@@ -412,21 +444,38 @@ class Timelines:
         return await self._system.take_notifications(owner)
 
     async def commit(
-        self, txn: TransactionId, notifying: NotificationChanges | None = None
+        self,
+        txn: TransactionId,
+        notifying: NotificationChanges | None = None,
+        *,
+        single: bool = False,
     ) -> Timestamp:
         """See Coordination."""
-        part = self._forgotten(txn)
-        if part is not None:
-            try:
-                return await part.driver.commit(part.txn, notifying)
-            finally:
-                # In `system` it has only looked up names, and locked: up to here.
-                self._system.abort(txn)
+        origin, part = self._begun.get(txn), self._forgotten(txn)
         try:
-            return await self._system.commit(txn, notifying)
-        finally:
-            # By now the catalog that has the holds is published.
-            self._let_go(txn)
+            if part is None:
+                ts = await self._system.commit(txn, notifying, single=single)
+            else:
+                ts = await part.driver.commit(part.txn, notifying, single=single)
+        except LockBlocks:
+            # The transaction is open still, to wait.
+            assert origin is not None, "who commits has begun"
+            self._begun[txn] = origin
+            if part is not None:
+                self._parts[txn] = part
+            raise
+        except BaseException:
+            self._ended(txn, part)
+            raise
+        self._ended(txn, part)
+        return ts
+
+    def _ended(self, txn: TransactionId, part: TimelinePart | None) -> None:
+        """By now the catalog is published that has the holds of the transaction."""
+        if part is not None:
+            # In `system` it has only looked up names.
+            self._system.abort(txn)
+        self._let_go(txn)
 
     def abort(self, txn: TransactionId) -> None:
         """See Coordination."""

@@ -32,13 +32,13 @@ async def call_advisory_lock(execution: Execution, name: str, args: Sequence[Val
     if name.startswith("pg_advisory_unlock"):
         return await _unlock(execution, execution.transaction.owner, tag, mode)
     tries = name.startswith("pg_try")
-    granted = await execution.transaction.lock(
+    answer = await execution.transaction.lock(
         tag,
         mode,
         wait=LockWait.NO if tries else LockWait.UNTIL_GRANTED,
         by_session="_xact_" not in name,
     )
-    return granted if tries else ""
+    return answer.granted if tries else ""
 
 
 def _tag(args: Sequence[Value]) -> AdvisoryTag:

@@ -29,12 +29,20 @@ async def write_rows(
 
 
 def buffer_rows(
-    execution: Execution, table: Table, batch: WriteBatch, old: OldRows | None = None
+    execution: Execution,
+    table: Table,
+    batch: WriteBatch,
+    old: OldRows | None = None,
+    *,
+    keeps_keys: bool = False,
 ) -> None:
-    """Buffer a part of a statement's writes; after the last one comes `spill_if_large`."""
+    """Buffer a part of a statement's writes; after the last one comes `spill_if_large`.
+
+    `keeps_keys`: rows that it deletes come again with the same keys.
+    """
     transaction = execution.transaction
     transaction.wrote = True
-    execution.services.coordination.write(transaction.id, table, batch, old)
+    execution.services.coordination.write(transaction.id, table, batch, old, keeps_keys=keeps_keys)
     if batch.inserts is not None:
         transaction.inline_bytes += bytes_of(batch.inserts)
 

@@ -11,6 +11,8 @@ INVARIANTS
   A2  from the second attempt the statement holds the lease of every table it reads or writes, taken
       before its snapshot, so that it ends however many others write.
   A3  a statement is bound with the catalog of the timestamp that it reads at.
+  A4  a statement that has waited for a lock begins again, alone and inside; its client has seen
+      nothing of it.
 """
 
 from dataclasses import replace
@@ -20,7 +22,7 @@ from typing import Final, TypeAlias, assert_never
 from pglast import ast
 
 from coordinator.core.messages import ConnectionId, RefusedReason, Snapshot
-from coordinator.driver.coordination import RequestRefused
+from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.blind_insert import run_blind_insert
 from coordinator.execution.context import Done, Execution, Outcome
 from coordinator.execution.copy import CopyStream, execute_copy_in, execute_copy_out
@@ -29,7 +31,7 @@ from coordinator.execution.ddl import Definition, execute_advance, execute_defin
 from coordinator.execution.dml.deferred_constraints import check_deferred, execute_set_constraints
 from coordinator.execution.explain import execute_explain
 from coordinator.execution.explain_timestamp import execute_explain_timestamp
-from coordinator.execution.lock_table import execute_lock
+from coordinator.execution.lock_table import execute_lock, take_table_locks
 from coordinator.execution.maintenance import execute_maintenance
 from coordinator.execution.modify import execute_compound, execute_modify, tables_read_and_written
 from coordinator.execution.query import execute_query
@@ -62,6 +64,7 @@ from coordinator.session.temporary_tables import (
     on_commit_drops,
 )
 from coordinator.session_errors import failed_transaction
+from coordinator.transaction.transaction import StatementRestart
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table
 from sql.catalog.foreign_keys import foreign_key_closure
 from sql.catalog.meridian_schema import is_server_state
@@ -187,9 +190,22 @@ class StatementRunner:
         if alone:
             return await self._run_alone(request, execution)
         check_not_concurrently(request.statement)
-        outcome, _ = await self._attempt(request, execution, alone=False)
+        outcome = await self._run_inside(request, execution)
         self._transaction.statements += 1
         return outcome
+
+    async def _run_inside(self, request: Request, execution: Execution) -> Outcome:
+        """A statement of a block. Nobody has seen anything of one that waited for a lock: it begins
+        again, at the newest timestamp that its transaction may read at (A4).
+        """
+        again = False
+        while True:
+            try:
+                outcome, _ = await self._attempt(request, execution, alone=False, again=again)
+            except StatementRestart:
+                again = True
+            else:
+                return outcome
 
     async def _session_statement(
         self, request: Request, execution: Execution, *, alone: bool
@@ -225,25 +241,33 @@ class StatementRunner:
         return None if known is None else await run_blind_insert(execution, known)
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
-        inserted = await self._insert_blindly(request, execution)
-        if inserted is not None:
-            return inserted
+        try:
+            inserted = await self._insert_blindly(request, execution)
+            if inserted is not None:
+                return inserted
+        except LockBlocks as blocks:
+            await self._transaction.wait_for(blocks)
         leased: tuple[Table, ...] = ()
-        for attempt in range(1, self._services.limits.attempts_max + 1):
+        attempts = 1
+        while True:
             if leased:
                 await self._transaction.lease(leased)
             try:
                 outcome, bound = await self._attempt(request, execution, alone=True)
                 if isinstance(executed_statement(bound), _Writing):
-                    await self._transaction.commit()
+                    await self._transaction.commit(single=True)
                 return outcome
+            except LockBlocks as blocks:
+                # Waiting is no attempt; who waits holds no lease.
+                leased = ()
+                await self._transaction.wait_for(blocks)
             except RequestRefused as refused:
                 again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
-                if not again or attempt == self._services.limits.attempts_max:
+                if not again or attempts == self._services.limits.attempts_max:
                     raise
+                attempts += 1
                 leased = await self._contended(request)
                 self._transaction.restart()
-        raise AssertionError("the last attempt returns or raises")
 
     async def _contended(self, request: Request) -> tuple[Table, ...]:
         """The tables of the statement as it is bound now (A2)."""
@@ -263,13 +287,15 @@ class StatementRunner:
                 return ()
 
     async def _attempt(
-        self, request: Request, execution: Execution, *, alone: bool
+        self, request: Request, execution: Execution, *, alone: bool, again: bool = False
     ) -> tuple[Outcome, BoundStatement]:
-        self._transaction.begin_statement()
+        self._transaction.begin_statement(again=again)
         if isinstance(request.statement.node, ExplainTimestampNode):
             return await self._explain_timestamp(request, execution)
         await self._settle_past(request.statement, request.declared)
         snapshot = await self._transaction.snapshot()
+        if not alone:
+            self._transaction.begin_reads()
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
             snapshot = await self._past(request, execution, snapshot)
@@ -389,6 +415,8 @@ class StatementRunner:
         *,
         alone: bool,
     ) -> Outcome:
+        if not alone:
+            await take_table_locks(execution, prepared.planned)
         match prepared.planned:
             case BoundQuery() as query:
                 return await execute_query(execution, query, as_of=as_of, tag=prepared.tag)

@@ -6,7 +6,8 @@
 INVARIANTS
   W1  of equal notifications of a transaction the first counts (AsyncExistsPendingNotify), unless it
       is undone.
-  W2  ROLLBACK TO brings back what was pending at the savepoint; RELEASE keeps everything.
+  W2  ROLLBACK TO brings back what was pending at the savepoint; RELEASE keeps everything. What a
+      statement has sent that begins again is undone likewise.
   W3  a transaction holds no more than the queue could take: beyond, its NOTIFY fails at once.
   W4  UNLISTEN of a session that has never listened does nothing, and costs no commit.
 
@@ -33,10 +34,13 @@ PAYLOAD_BYTES_MAX: Final = 7_999
 
 @dataclass(frozen=True, slots=True)
 class NotificationsMark:
-    """How much was pending at a savepoint (W2)."""
+    """How much was pending at a savepoint, or before a statement (W2)."""
 
     actions: int
     notifications: int
+
+
+NOTHING_PENDING: Final = NotificationsMark(0, 0)
 
 
 class PendingNotifications:
@@ -86,11 +90,13 @@ class PendingNotifications:
         return NotificationChanges(tuple(self._actions), tuple(self._notifications), self._bytes)
 
     def mark(self) -> NotificationsMark:
-        """The present state, for a savepoint."""
+        """The present state, for a savepoint or a statement."""
+        if not self:
+            return NOTHING_PENDING
         return NotificationsMark(len(self._actions), len(self._notifications))
 
     def rewind(self, mark: NotificationsMark) -> None:
-        """Back to a savepoint (W2)."""
+        """Back to a savepoint, or to the beginning of a statement that begins again (W2)."""
         del self._actions[mark.actions :]
         while len(self._notifications) > mark.notifications:
             notification, _ = self._notifications.popitem()
@@ -99,4 +105,4 @@ class PendingNotifications:
     def forget(self) -> None:
         """The transaction is over."""
         if self:
-            self.rewind(NotificationsMark(0, 0))
+            self.rewind(NOTHING_PENDING)

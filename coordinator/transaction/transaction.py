@@ -25,15 +25,23 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from coordinator import session_errors as wrong
-from coordinator.core.locking.modes import LockMode, LockTag, LockWait
-from coordinator.core.messages import ConnectionId, Insertion, Isolation, Snapshot, TransactionId
-from coordinator.driver.coordination import Coordination, RequestRefused
+from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockTag, LockWait
+from coordinator.core.messages import (
+    ConnectionId,
+    Insertion,
+    Isolation,
+    LockAnswered,
+    RowsToLock,
+    Snapshot,
+    TransactionId,
+)
+from coordinator.driver.coordination import Coordination, LockBlocks, RequestRefused
 from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import failed_transaction, read_only_transaction
 from coordinator.transaction.deferral import Deferral
 from coordinator.transaction.new_tables import NewTables
-from coordinator.transaction.notifications import PendingNotifications
+from coordinator.transaction.notifications import NOTHING_PENDING, PendingNotifications
 from coordinator.transaction.savepoints import Savepoint, savepoint_index
 from coordinator.variables.isolation import (
     parse_isolation_level,
@@ -51,6 +59,10 @@ from storage.clock import Clock
 from storage.types import Timestamp
 
 __all__ = ["SessionTransaction", "failed_transaction", "read_only_transaction"]
+
+
+class StatementRestart(Exception):
+    """The statement begins again: what it is about has changed since its snapshot was taken."""
 
 
 class SessionTransaction:
@@ -97,6 +109,10 @@ class SessionTransaction:
         self.waited = False
         """A statement has got a lock: the next one reads what those before it have left."""
         self._refreshes = False
+        self._ticket = 0
+        """The statement's place in the line for locks, kept while it begins again."""
+        self._notified = NOTHING_PENDING
+        """What was pending before the statement, which may begin again."""
 
     # --- state ----------------------------------------------------------------------------------
 
@@ -121,6 +137,11 @@ class SessionTransaction:
     def has_begun(self) -> bool:
         """Whether a statement has come before, so that the next one is not the whole of it."""
         return self._in_block or self.statements > 0 or bool(self.notifications)
+
+    @property
+    def locks_rows(self) -> bool:
+        """Whether its statements lock the rows that they change: there are more than one."""
+        return self._in_block or self.grouped
 
     @property
     def is_open(self) -> bool:
@@ -194,13 +215,21 @@ class SessionTransaction:
 
     # --- snapshots ------------------------------------------------------------------------------
 
-    def begin_statement(self) -> None:
+    def begin_reads(self) -> None:
+        """A statement of a block reads from here on; until the next one it may begin again."""
+        self._coordination.begin_statement(self.id)
+
+    def begin_statement(self, *, again: bool = False) -> None:
         """At read committed a statement reads at a timestamp of its own; at other levels, one after
         a lock at the newest, if what was read before is still true there.
         """
         if self._as_of is None and self._level[0] is Isolation.READ_COMMITTED:
             self._snapshot = self._line = None
         self._refreshes, self.waited = self.waited and self._as_of is None, False
+        if again:
+            self.notifications.rewind(self._notified)
+        else:
+            self._ticket, self._notified = 0, self.notifications.mark()
 
     async def snapshot(self) -> Snapshot:
         """The transaction's timestamp and catalog, its own DDL included."""
@@ -444,8 +473,12 @@ class SessionTransaction:
             self.committing = False
         self._end(committed=True)
 
-    async def commit(self) -> bool:
-        """Commit. False: it had failed and was rolled back instead. Raises RequestRefused."""
+    async def commit(self, *, single: bool = False) -> bool:
+        """Commit. False: it had failed and was rolled back instead. Raises RequestRefused.
+
+        `single`: it is of one statement that nobody has seen. Raises LockBlocks, too; then
+        `wait_for` goes on.
+        """
         if self._failed:
             self.rollback()
             return False
@@ -460,7 +493,10 @@ class SessionTransaction:
         try:
             if txn is not None:
                 self.committing = True
-                await self._coordination.commit(txn, notifying)
+                await self._coordination.commit(txn, notifying, single=single)
+        except LockBlocks:
+            self._id = txn
+            raise
         except BaseException:
             self._end(committed=False)
             raise
@@ -508,17 +544,70 @@ class SessionTransaction:
             await self._coordination.lease(self.id, tables)
 
     async def lock(
-        self, tag: LockTag, mode: LockMode, *, wait: LockWait, by_session: bool = False
-    ) -> bool:
-        """Take an advisory lock; False if it is not free and is not to be waited for. Raises 40P01,
-        55P03.
+        self,
+        tag: LockTag,
+        mode: LockMode,
+        *,
+        wait: LockWait = LockWait.UNTIL_GRANTED,
+        by_session: bool = False,
+        timeline: str = SYSTEM_TIMELINE.name,
+    ) -> LockAnswered:
+        """Take a lock; not granted: it is not free, and not to be waited for. Raises 40001, 40P01,
+        55P03; and StatementRestart if what it protects has changed since the statement began.
         """
         async with self._lock_timeout():
-            locked = await self._coordination.lock(
-                self.id, tag, mode, wait=wait, by_session=by_session
+            answer = await self._coordination.lock(
+                self.id,
+                tag,
+                mode,
+                wait=wait,
+                by_session=by_session,
+                ticket=self._ticket,
+                timeline=timeline,
             )
-        self.waited = self.waited or (locked.granted and self._in_block)
-        return locked.granted
+        if isinstance(tag, AdvisoryTag):
+            self.waited = self.waited or (answer.granted and self._in_block)
+        return self._locked(answer)
+
+    async def lock_rows(
+        self,
+        rows: RowsToLock,
+        mode: LockMode,
+        *,
+        wait: LockWait = LockWait.UNTIL_GRANTED,
+        implicit: bool = False,
+    ) -> LockAnswered:
+        """The same for rows of a table; `implicit`: the statement changes them."""
+        async with self._lock_timeout():
+            answer = await self._coordination.lock_rows(
+                self.id, rows, mode, wait=wait, ticket=self._ticket, implicit=implicit
+            )
+        return self._locked(answer)
+
+    def _locked(self, answer: LockAnswered) -> LockAnswered:
+        self._ticket = answer.ticket
+        if answer.again:
+            # The coordinator has moved the transaction, or will with the next snapshot.
+            self._snapshot = self._line = None
+            raise StatementRestart
+        return answer
+
+    async def wait_for(self, blocks: LockBlocks) -> None:
+        """A single statement waits for what was in the way of its commit, and holds it when it
+        begins again. Raises 40P01, 55P03.
+        """
+        self._forget()
+        self._now = 0
+        async with self._lock_timeout():
+            answer = await self._coordination.lock(
+                self.id,
+                blocks.tag,
+                blocks.mode,
+                ticket=self._ticket,
+                single=True,
+                timeline=blocks.timeline,
+            )
+        self._ticket = answer.ticket
 
     @asynccontextmanager
     async def _lock_timeout(self) -> AsyncGenerator[None]:

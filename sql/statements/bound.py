@@ -289,13 +289,14 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class LockTables:
-    """LOCK TABLE. `from_writers`: it conflicts with concurrent writes; `alone`: also with other
-    locks of this kind.
+    """LOCK TABLE. `mode`: 1 (ACCESS SHARE) to 8 (ACCESS EXCLUSIVE), as PostgreSQL numbers them.
+    `from_writers`: it conflicts with concurrent writes.
     """
 
     tables: tuple[Table, ...]
+    mode: int
+    nowait: bool
     from_writers: bool
-    alone: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from coordinator.core.locking.modes import MODE_CONFLICTS, LockMode, LockTag, LockWait
+from coordinator.core.locking.held_rows import HeldRows
+from coordinator.core.locking.modes import (
+    MODE_CONFLICTS,
+    ROW_MODES,
+    LockMode,
+    LockTag,
+    LockWait,
+    RowTag,
+)
 from coordinator.core.locking.wait_graph import Edge, Wait, WaitGraph
 from coordinator.core.messages import ConnectionId, RequestId, TransactionId
 
@@ -30,7 +38,8 @@ class LockRequest:
     """A session wants a lock. `txn`: whose end releases it; None: the session's.
 
     `savepoint`: the innermost when it is asked for. `ticket`: its place in the line, kept from an
-    earlier try of the same statement.
+    earlier try of the same statement. `single`: a statement that is its whole transaction; those
+    are woken together and are one holder (K1).
     """
 
     request: RequestId
@@ -40,6 +49,7 @@ class LockRequest:
     mode: LockMode
     savepoint: int = 0
     ticket: int = 0
+    single: bool = False
 
 
 @dataclass(slots=True)
@@ -51,6 +61,13 @@ class HeldLock:
     mode: LockMode
     savepoint: int
     count: int = 1
+    single: bool = False
+
+
+GROUP: Final = ConnectionId(0)
+"""Holds what the group in flight changes, as far as somebody has asked for it."""
+
+_GROUP_TXN: Final = TransactionId(0)
 
 
 class LockVerdict(Enum):
@@ -79,16 +96,31 @@ class LockQueue:
     held: list[HeldLock] = field(default_factory=list[HeldLock])
     waiting: list[LockRequest] = field(default_factory=list[LockRequest])
 
-    def blocking_holders(self, session: ConnectionId, mode: LockMode) -> Iterator[ConnectionId]:
+    def blocking_holders(self, session: ConnectionId) -> Iterator[ConnectionId]:
         """See Line of `wait_graph.py`."""
-        conflicts = MODE_CONFLICTS[mode]
-        return (h.session for h in self.held if h.session != session and h.mode & conflicts)
+        return self.holders_against(self.waiting[self.place(session)])
 
     def blocking_waiters(self, session: ConnectionId) -> Iterator[ConnectionId]:
         """See Line of `wait_graph.py`."""
         place = self.place(session)
-        conflicts = MODE_CONFLICTS[self.waiting[place].mode]
-        return (w.session for w in self.waiting[:place] if w.mode & conflicts)
+        waiter = self.waiting[place]
+        conflicts = MODE_CONFLICTS[waiter.mode]
+        return (
+            ahead.session
+            for ahead in self.waiting[:place]
+            if ahead.mode & conflicts and not _are_one(ahead, waiter)
+        )
+
+    def holders_against(self, wanted: LockRequest) -> Iterator[ConnectionId]:
+        """Other sessions that hold a conflicting mode."""
+        conflicts = MODE_CONFLICTS[wanted.mode]
+        return (
+            held.session
+            for held in self.held
+            if held.mode & conflicts
+            and held.session != wanted.session
+            and not _are_one(held, wanted)
+        )
 
     def place(self, session: ConnectionId) -> int:
         """See Line of `wait_graph.py`."""
@@ -102,14 +134,13 @@ class LockQueue:
                 modes |= held.mode
         return modes
 
-    def fits(self, wanted: LockRequest, ahead: LockMode) -> bool:
-        """Whether it fits the holders and the modes that are waited for ahead of it (K5)."""
+    def fits(self, wanted: LockRequest, ahead: Sequence[LockRequest]) -> bool:
+        """Whether it fits the holders, and those who wait ahead of it (K5)."""
         conflicts = MODE_CONFLICTS[wanted.mode]
-        if wanted.mode is LockMode.ROW_KEY_SHARE:
-            ahead = LockMode(0)
-        if ahead & conflicts:
+        delayed = (w for w in ahead if w.mode & conflicts and not _are_one(w, wanted))
+        if wanted.mode is not LockMode.ROW_KEY_SHARE and next(delayed, None) is not None:
             return False
-        return next(self.blocking_holders(wanted.session, wanted.mode), None) is None
+        return next(self.holders_against(wanted), None) is None
 
     def entry_place(self, wanted: LockRequest) -> int:
         """Where it joins the line: by its ticket, but before the first whom it blocks already."""
@@ -126,7 +157,11 @@ class LockQueue:
             if same and held.mode == wanted.mode and held.savepoint <= wanted.savepoint:
                 held.count += 1
                 return
-        self.held.append(HeldLock(wanted.session, wanted.txn, wanted.mode, wanted.savepoint))
+        self.held.append(
+            HeldLock(
+                wanted.session, wanted.txn, wanted.mode, wanted.savepoint, single=wanted.single
+            )
+        )
 
     def serve(self) -> list[LockRequest]:
         """Grant whatever fits, in order (K3); those granted leave the line."""
@@ -134,16 +169,21 @@ class LockQueue:
             return []
         granted: list[LockRequest] = []
         still: list[LockRequest] = []
-        ahead = LockMode(0)
         for waiter in self.waiting:
-            if self.fits(waiter, ahead):
+            if self.fits(waiter, still):
                 self.hold(waiter)
                 granted.append(waiter)
             else:
                 still.append(waiter)
-                ahead |= waiter.mode
         self.waiting = still
         return granted
+
+
+def _are_one(held: HeldLock | LockRequest, wanted: LockRequest) -> bool:
+    """Whether both are single statements that change a row: they share its lock, so that one group
+    commits them, and validation decides between them (K1).
+    """
+    return held.single and wanted.single and bool(wanted.mode & ROW_MODES)
 
 
 class LockTable:
@@ -151,6 +191,7 @@ class LockTable:
 
     def __init__(self, graph: WaitGraph) -> None:
         self.graph = graph
+        self.rows = HeldRows()
         self._queues: dict[LockTag, LockQueue] = {}
         self._by_session: dict[ConnectionId, set[LockTag]] = {}
 
@@ -172,10 +213,7 @@ class LockTable:
         if queue is None:
             queue = self._queues[wanted.tag] = LockQueue(wanted.tag)
         place = queue.entry_place(wanted)
-        ahead = LockMode(0)
-        for waiter in queue.waiting[:place]:
-            ahead |= waiter.mode
-        if queue.fits(wanted, ahead):
+        if queue.fits(wanted, queue.waiting[:place]):
             queue.hold(wanted)
             self._by_session.setdefault(wanted.session, set()).add(wanted.tag)
             return Answer(LockVerdict.GRANTED)
@@ -228,6 +266,42 @@ class LockTable:
         queue.waiting.insert(queue.place(edge.blocker), behind)
         return self._served(queue)
 
+    def is_against(self, session: ConnectionId, tag: LockTag, mode: LockMode) -> bool:
+        """Whether a single statement must not take this now: somebody holds it, or waits for it.
+
+        What the group in flight holds does not count: nothing is gathered beside it.
+        """
+        queue = self._queues.get(tag)
+        if queue is None:
+            return False
+        if queue.modes_of(session) & mode:
+            return False  # it has waited for it
+        wanted = LockRequest(RequestId(0), session, None, tag, mode, single=True)
+        if self.is_held_against(wanted):
+            return True
+        conflicts = MODE_CONFLICTS[mode]
+        return any(w.mode & conflicts and not _are_one(w, wanted) for w in queue.waiting)
+
+    def is_held_against(self, wanted: LockRequest) -> bool:
+        """Whether another session holds a conflicting mode (K2)."""
+        queue = self._queues.get(wanted.tag)
+        if queue is None:
+            return False
+        return any(holder != GROUP for holder in queue.holders_against(wanted))
+
+    def hold_for_group(self, tag: LockTag, mode: LockMode) -> None:
+        """The group in flight holds a tag that somebody is about to ask for (K1)."""
+        queue = self._queues.get(tag)
+        if queue is None:
+            queue = self._queues[tag] = LockQueue(tag)
+        if not queue.modes_of(GROUP) & mode:
+            queue.held.append(HeldLock(GROUP, _GROUP_TXN, mode, 0, single=False))
+            self._by_session.setdefault(GROUP, set()).add(tag)
+
+    def group_landed(self) -> list[LockRequest]:
+        """Nothing is in flight any more; those who are served by it."""
+        return self.release_transaction(GROUP, _GROUP_TXN)
+
     def cancel(self, session: ConnectionId, request: RequestId) -> list[LockRequest] | None:
         """Leave the line; those who are served by it. None: the request does not wait."""
         wait = self.graph.waits.get(session)
@@ -251,8 +325,14 @@ class LockTable:
         return Unlocked(False, ())
 
     def release_transaction(self, session: ConnectionId, txn: TransactionId) -> list[LockRequest]:
-        """A transaction is over; those who are served by it."""
-        return self._release(session, lambda held: held.txn == txn)
+        """A transaction is over, and waits no more; those who are served by it."""
+        wait = self.graph.waits.get(session)
+        served: list[LockRequest] = []
+        if wait is not None and isinstance(wait.line, LockQueue):
+            waiter = wait.line.waiting[wait.line.place(session)]
+            if self._queues.get(wait.line.tag) is wait.line and waiter.txn == txn:
+                served = self._leave(wait.line, waiter)
+        return served + self._release(session, lambda held: held.txn == txn)
 
     def release_session(self, session: ConnectionId) -> list[LockRequest]:
         """Give back what the session holds by itself (pg_advisory_unlock_all, its end)."""
@@ -310,6 +390,8 @@ class LockTable:
         """T2."""
         if not queue.held and not queue.waiting:
             self._queues.pop(queue.tag, None)
+            if isinstance(queue.tag, RowTag):
+                self.rows.forget(queue.tag)
 
 
 def _is_spent(held: HeldLock) -> bool:

@@ -69,6 +69,8 @@ MODE_CONFLICTS: Final[Mapping[LockMode, LockMode]] = {
 }
 """For each mode, those that another session must not hold."""
 
+ROW_MODES: Final = _M.ROW_KEY_SHARE | _M.ROW_SHARED | _M.ROW_NO_KEY_UPDATE | _M.ROW_UPDATE
+
 _SHOWN: Final[Mapping[LockMode, str]] = {
     _M.ACCESS_SHARE: "AccessShareLock",
     _M.ROW_SHARE: "RowShareLock",

@@ -6,22 +6,42 @@ Functions over the core's state; the invariants are those of the package (K1 to 
 from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
+from pyroaring import BitMap64
+
 from coordinator.core.effects import Effect, Reply
-from coordinator.core.locking.lock_table import LockRequest, LockVerdict
+from coordinator.core.locking.held_rows import RowIdentity, as_deletes, is_row_among, meet
+from coordinator.core.locking.lock_table import Answer, LockRequest, LockVerdict
+from coordinator.core.locking.modes import (
+    MODE_CONFLICTS,
+    AdvisoryTag,
+    LockMode,
+    LockTag,
+    LockWait,
+    RowTag,
+    TableTag,
+)
 from coordinator.core.messages import (
     AcquireLock,
     CancelLock,
     ConnectionId,
+    Isolation,
     LockAnswered,
+    LockRows,
     Refused,
     RefusedReason,
     Released,
     ReleaseLock,
     ReleaseSessionLocks,
 )
+from coordinator.core.refresh import refresh
 from coordinator.core.state import CoreState
+from coordinator.core.transactions import Transaction
+from coordinator.core.validation import concurrent_update_refusal
+from storage.batch import Deletes
+from storage.shard import ShardState
+from storage.types import OWN, ShardId
 
-LockMessage: TypeAlias = AcquireLock | CancelLock | ReleaseLock | ReleaseSessionLocks
+LockMessage: TypeAlias = AcquireLock | LockRows | CancelLock | ReleaseLock | ReleaseSessionLocks
 
 
 def change_locks(core: CoreState, message: LockMessage) -> list[Effect]:
@@ -29,6 +49,8 @@ def change_locks(core: CoreState, message: LockMessage) -> list[Effect]:
     match message:
         case AcquireLock():
             return acquire_lock(core, message)
+        case LockRows():
+            return lock_rows(core, message)
         case CancelLock():
             return cancel_lock(core, message)
         case ReleaseLock():
@@ -51,16 +73,25 @@ def acquire_lock(core: CoreState, message: AcquireLock) -> list[Effect]:
         message.mode,
         txn.innermost_savepoint,
         ticket,
+        message.single,
     )
-    answer = core.locks.acquire(wanted, message.wait)
-    effects = serve_waiters(answer.served)
+    if not core.settings.locks and not isinstance(message.tag, AdvisoryTag):
+        return [Reply(message.request, LockAnswered(True, ticket))]
+    hold_for_group(core, message.tag, message.mode)
+    return _answered(core, wanted, message.wait)
+
+
+def _answered(core: CoreState, wanted: LockRequest, wait: LockWait) -> list[Effect]:
+    """Ask the lock table; nothing is answered to who waits."""
+    answer = core.locks.acquire(wanted, wait)
+    effects = serve_waiters(core, answer.served)
     match answer.verdict:
         case LockVerdict.GRANTED:
-            effects.append(Reply(message.request, LockAnswered(True, ticket)))
+            effects.append(Reply(wanted.request, _granted(core, wanted, waited=False)))
         case LockVerdict.NOT_AVAILABLE:
-            effects.append(Reply(message.request, LockAnswered(False, ticket)))
+            effects.append(Reply(wanted.request, LockAnswered(False, wanted.ticket)))
         case LockVerdict.DEADLOCK:
-            effects.append(Reply(message.request, _deadlock(answer.circle or "")))
+            effects.append(Reply(wanted.request, _deadlock(answer.circle or "")))
         case LockVerdict.WAITS:
             pass
     return effects
@@ -71,9 +102,144 @@ def _deadlock(circle: str) -> Refused:
     return Refused(RefusedReason.OTHER, "40P01", "deadlock detected", circle, hint)
 
 
-def serve_waiters(granted: Iterable[LockRequest]) -> list[Effect]:
+def serve_waiters(core: CoreState, granted: Iterable[LockRequest]) -> list[Effect]:
     """Tell those who have waited that they hold their locks (K3)."""
-    return [Reply(request.request, LockAnswered(True, request.ticket)) for request in granted]
+    return [Reply(request.request, _granted(core, request, waited=True)) for request in granted]
+
+
+def hold_for_group(core: CoreState, tag: LockTag, mode: LockMode) -> None:
+    """What the group in flight changes is held by it, once somebody asks for it (K1)."""
+    group = core.groups.in_flight
+    if group is None or not isinstance(tag, TableTag):
+        return
+    held = group.table_mode(tag.table)
+    if held is not None and held & MODE_CONFLICTS[mode]:
+        core.locks.hold_for_group(tag, held)
+
+
+def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
+    """Take rows in their order, up to the first that is not free."""
+    txn = core.transactions[message.txn]
+    ticket = message.ticket or core.locks.graph.ticket()
+    wanted = _rows_to_take(core, txn, message)
+    if not wanted:
+        return [Reply(message.request, LockAnswered(True, ticket))]
+    shard = ShardId(message.rows.table.shard)
+    state = core.shards[shard]
+    deletes = as_deletes(identity for identity, _ in wanted)
+    in_flight = _deletes_in_flight(core, state, deletes)
+    for identity, tag in wanted:
+        if in_flight and is_row_among(state, identity, in_flight):
+            core.locks.hold_for_group(tag, LockMode.ROW_UPDATE)
+        savepoint = txn.innermost_savepoint
+        asked = LockRequest(
+            message.request, txn.owner, txn.id, tag, message.mode, savepoint, ticket
+        )
+        core.locks.rows.add(shard, identity, tag)
+        answer = core.locks.acquire(asked, message.wait)
+        if answer.verdict is not LockVerdict.GRANTED:
+            return _refused_row(core, asked, answer)
+    if message.implicit:
+        txn.rows_locked += len(wanted)
+    if core.groups.writes.any_gone(state, deletes):
+        return [Reply(message.request, _moved(core, txn, ticket, has_news=True))]
+    return [Reply(message.request, LockAnswered(True, ticket))]
+
+
+def _refused_row(core: CoreState, asked: LockRequest, answer: Answer) -> list[Effect]:
+    effects = serve_waiters(core, answer.served)
+    if answer.verdict is LockVerdict.DEADLOCK:
+        effects.append(Reply(asked.request, _deadlock(answer.circle or "")))
+    elif answer.verdict is LockVerdict.NOT_AVAILABLE:
+        effects.append(Reply(asked.request, LockAnswered(False, asked.ticket)))
+    return effects
+
+
+def _rows_to_take(
+    core: CoreState, txn: Transaction, message: LockRows
+) -> list[tuple[RowIdentity, RowTag]]:
+    """The rows that others can see, in the order of their keys; none that are beyond the number."""
+    rows = message.rows
+    if not core.settings.locks or ShardId(rows.table.shard) not in core.shards:
+        return []
+    pairs = zip(zip(rows.sources, rows.indexes, strict=True), rows.tags(), strict=True)
+    wanted = {tag: identity for identity, tag in pairs if identity[0] != OWN}
+    if message.implicit and txn.rows_locked + len(wanted) > core.settings.row_locks_max:
+        return []
+    return [(wanted[tag], tag) for tag in sorted(wanted, key=_by_key)]
+
+
+def _by_key(tag: RowTag) -> str:
+    return repr(tag.key)
+
+
+def _deletes_in_flight(core: CoreState, state: ShardState, deletes: Deletes) -> Deletes:
+    """What the group in flight deletes of these rows' shard, if one of them is among it."""
+    group = core.groups.in_flight
+    batch = None if group is None else group.commit.batches.get(state.shard)
+    if batch is None or not batch.deletes:
+        return {}
+    wanted = state.surviving(deletes)
+    return batch.deletes if meet(wanted, batch.deletes) else {}
+
+
+def _granted(core: CoreState, request: LockRequest, *, waited: bool) -> LockAnswered | Refused:
+    """The answer to whoever has got a lock: if what it protects has changed, the transaction moves
+    to the newest timestamp, and its statement begins again.
+    """
+    done = LockAnswered(True, request.ticket)
+    txn = None if request.txn is None else core.transactions[request.txn]
+    if txn is None or txn.snapshot is None or isinstance(request.tag, AdvisoryTag):
+        return done
+    if not waited and not _has_news(core, txn, request):
+        return done
+    return _moved(core, txn, request.ticket, has_news=_is_lost(core, txn, request))
+
+
+def _moved(
+    core: CoreState, txn: Transaction, ticket: int, *, has_news: bool
+) -> LockAnswered | Refused:
+    """Move who has waited to the newest timestamp; it stays where it is, for its commit to decide,
+    if that may not be. `has_news`: then it cannot go on at its timestamp.
+    """
+    if txn.isolation is Isolation.READ_COMMITTED or refresh(core, txn):
+        txn.forget_reads()
+        return LockAnswered(True, ticket, again=True)
+    if has_news:
+        return concurrent_update_refusal()
+    return LockAnswered(True, ticket)
+
+
+def _is_lost(core: CoreState, txn: Transaction, request: LockRequest) -> bool:
+    """Whether what is locked has changed so that the transaction's timestamp is of no use: a row
+    is gone, or a table to be altered must be seen as it is (A11).
+    """
+    match request.tag:
+        case RowTag() as tag:
+            found = core.locks.rows.place(tag)
+            if found is None:
+                return True
+            shard, (source, index) = found
+            gone = {source: BitMap64([index])}
+            return core.groups.writes.any_gone(core.shards[shard], gone)
+        case _:
+            return request.mode is LockMode.ACCESS_EXCLUSIVE and _has_news(core, txn, request)
+
+
+def _has_news(core: CoreState, txn: Transaction, request: LockRequest) -> bool:
+    """Whether what is locked has changed since the transaction's timestamp."""
+    assert isinstance(request.tag, TableTag), "rows say so themselves"
+    assert txn.snapshot is not None, "X1: who asks has a snapshot"
+    now = core.catalog.current
+    if now is not txn.base:
+        before, table = txn.base.by_oid(request.tag.table), now.by_oid(request.tag.table)
+        if (before and before.version) != (table and table.version):
+            return True
+    if request.mode in (LockMode.ROW_SHARE, LockMode.ROW_EXCLUSIVE):
+        return False
+    table = txn.base.by_oid(request.tag.table)
+    state = None if table is None else core.shards.get(ShardId(table.shard))
+    return state is not None and state.last_write > txn.snapshot.ts
 
 
 def cancel_lock(core: CoreState, message: CancelLock) -> list[Effect]:
@@ -84,18 +250,18 @@ def cancel_lock(core: CoreState, message: CancelLock) -> list[Effect]:
         return []  # its end has released what it waited for
     served = core.locks.cancel(txn.owner, wanted.request)
     if served is not None:
-        return serve_waiters(served)
-    if wanted.by_session:
-        return serve_waiters(core.locks.unlock(txn.owner, wanted.tag, wanted.mode).served)
+        return serve_waiters(core, served)
+    if isinstance(wanted, AcquireLock) and wanted.by_session:
+        return serve_waiters(core, core.locks.unlock(txn.owner, wanted.tag, wanted.mode).served)
     return []
 
 
 def release_lock(core: CoreState, message: ReleaseLock) -> list[Effect]:
     """Give back a lock of the session."""
     found = core.locks.unlock(message.owner, message.tag, message.mode)
-    return [*serve_waiters(found.served), Reply(message.request, Released(found.held))]
+    return [*serve_waiters(core, found.served), Reply(message.request, Released(found.held))]
 
 
 def release_session_locks(core: CoreState, owner: ConnectionId) -> list[Effect]:
     """Give back all locks that the session holds by itself."""
-    return serve_waiters(core.locks.release_session(owner))
+    return serve_waiters(core, core.locks.release_session(owner))

@@ -30,8 +30,8 @@ class Line(Protocol):
         """What is locked."""
         ...
 
-    def blocking_holders(self, session: ConnectionId, mode: LockMode) -> Iterator[ConnectionId]:
-        """Other sessions that hold a conflicting mode."""
+    def blocking_holders(self, session: ConnectionId) -> Iterator[ConnectionId]:
+        """Other sessions that hold a mode against what this one waits for."""
         ...
 
     def blocking_waiters(self, session: ConnectionId) -> Iterator[ConnectionId]:
@@ -130,7 +130,7 @@ def _edges(
     session: ConnectionId, wait: Wait, expanded: dict[tuple[int, LockMode], int]
 ) -> Iterator[Edge]:
     """`expanded`: by line and mode, up to which place waiters ahead have been looked at."""
-    for holder in wait.line.blocking_holders(session, wait.mode):
+    for holder in wait.line.blocking_holders(session):
         yield Edge(session, holder, hard=True)
     # Those ahead of an earlier place are among those ahead of a later one.
     key, place = (id(wait.line), wait.mode), wait.line.place(session)

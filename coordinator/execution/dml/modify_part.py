@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from compute.arrow import batch_schema
 from coordinator.execution.context import Execution, stream_table
+from coordinator.execution.dml.changed_rows import ChangedRows
 from coordinator.execution.dml.check_option import ViewCheckOptions
 from coordinator.execution.dml.claimed_rows import ClaimedRows
 from coordinator.execution.dml.old_rows import OldRowsCollector
@@ -98,6 +99,7 @@ class _Part:
         self._claims = work.claims(modify.table)
         self._shown = _Shown(modify, execution.services.limits.returning_bytes_max)
         self._old = OldRowsCollector(execution.services.limits)
+        self._changed = ChangedRows(execution, modify.table)
         self._affected = 0
         self._deleted = ClaimedRows()
         assigned: Collection[int] = range(len(modify.table.columns))
@@ -110,8 +112,11 @@ class _Part:
         self._moved = UpdatedKeysCollector(execution, modify.table, assigned)
         self._width = len(modify.table.columns)
         self._upserts: Upserter | None = None
+        self._upserts_move_keys = False
         if modify.conflict is not None:
             self._upserts = Upserter(execution, modify.table, modify.conflict, work)
+            keyed = {ordinal for key in modify.table.keys for ordinal in key.columns}
+            self._upserts_move_keys = not keyed.isdisjoint(modify.conflict.assigned)
         self._views = ViewCheckOptions(execution, modify, work)
 
     async def take(self, batch: pa.RecordBatch) -> None:
@@ -142,6 +147,12 @@ class _Part:
         self._old.keep(dict(enumerate(done.replaced.columns)), done.replaced.num_rows)
         self._moved.keep(dict(enumerate(done.old.columns)), rows.columns)
         self._sink.replaces(dict(enumerate(done.old.columns)), rows.columns)
+        self._changed.keep(
+            [source for source, _ in done.places],
+            [index for _, index in done.places],
+            dict(enumerate(done.replaced.columns)),
+            None if self._upserts_move_keys else done.replaced.columns,
+        )
         self._affected += rows.num_rows
         versions = [*rows.columns, *(done.old.columns if self._modify.returning_old else ())]
         self._shown.keep(versions, rows.num_rows)
@@ -161,13 +172,16 @@ class _Part:
         self._old.keep(before, batch.num_rows)
         self._moved.keep(before, rows.columns)
         self._sink.replaces(before, rows.columns)
+        self._changed.keep(batch.column(0), batch.column(1), before, rows.columns)
         self._affected += batch.num_rows
         versions = [*rows.columns, *(old if modify.returning_old else ())]
         self._shown.keep([*versions, *_extras(batch, modify)], batch.num_rows)
 
     def _remove(self, batch: pa.RecordBatch) -> None:
         old = batch.columns[2 : 2 + len(self._modify.old)]
-        self._old.keep(dict(zip(self._modify.old, old, strict=True)), batch.num_rows)
+        before = dict(zip(self._modify.old, old, strict=True))
+        self._old.keep(before, batch.num_rows)
+        self._changed.keep(batch.column(0), batch.column(1), before, None)
         self._affected += batch.num_rows
         self._shown.keep([*old, *_extras(batch, self._modify)], batch.num_rows)
 
@@ -200,11 +214,14 @@ class _Part:
             now = await self._sink.take(now)
             await self._views.check(now)
         old = part.columns[3 + width : 3 + 2 * width]
+        before = dict(enumerate(old))
         if action is MergeAction.UPDATE:
-            self._moved.keep(dict(enumerate(old)), now.columns)
-            self._sink.replaces(dict(enumerate(old)), now.columns)
+            self._moved.keep(before, now.columns)
+            self._sink.replaces(before, now.columns)
+            self._changed.keep(part.column(0), part.column(1), before, now.columns)
         if action is MergeAction.DELETE:
             self._deleted.take(part.column(0), part.column(1))
+            self._changed.keep(part.column(0), part.column(1), before, None)
         old = old if self._modify.returning_old else []
         self._shown.keep([*now.columns, *old, *_extras(part, self._modify)], part.num_rows)
 
@@ -224,6 +241,7 @@ class _Part:
             gone.rows,
             self._moved.moved,
             decided,
+            self._changed,
         )
         if modify.returning is None:
             return ModifyResult(self._affected, None)

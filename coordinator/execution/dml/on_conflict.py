@@ -54,12 +54,13 @@ ON_LOOP_MAX = 100
 @dataclass(frozen=True, slots=True)
 class UpsertResult:
     """The result of a batch. `old`: for each of `rows` its previous version, or NULLs; `replaced`:
-    the previous versions of those that existed.
+    the previous versions of those that existed, `places` their identities.
     """
 
     rows: pa.RecordBatch
     old: pa.RecordBatch
     replaced: pa.RecordBatch
+    places: Sequence[RowIdentity] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +290,13 @@ def _result(batch: _Batch) -> UpsertResult:
     nothing = transient_table(
         [_nulls(inserted.num_rows, type_) for type_ in batch.rows.schema.types]
     )
-    return UpsertResult(rows, _joined([nothing, replaced], order), _joined([replaced], None))
+    places = {number: place for place, number in batch.old_row.items()}
+    return UpsertResult(
+        rows,
+        _joined([nothing, replaced], order),
+        _joined([replaced], None),
+        [places[number] for number in batch.replaced],
+    )
 
 
 def _inserted(batch: _Batch) -> UpsertResult:

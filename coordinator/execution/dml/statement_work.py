@@ -18,8 +18,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from coordinator.core.locking.modes import LockMode
+from coordinator.core.messages import RowsToLock
 from coordinator.core.own_writes import merge_deletes
 from coordinator.execution.context import Execution
+from coordinator.execution.dml.changed_rows import ChangedRows
 from coordinator.execution.dml.claimed_rows import ClaimedRows
 from coordinator.execution.dml.foreign_keys import DELETED, UPDATED, RowChange, check_foreign_keys
 from coordinator.execution.dml.row_sink import RowSink
@@ -64,6 +67,7 @@ class _Written:
     batch: WriteBatch
     old: OldRows | None
     changes: Sequence[RowChange]
+    keeps_keys: bool
 
 
 def _changes(
@@ -91,6 +95,7 @@ class StatementEffects:
         self._shards: dict[str, _Shard] = {}
         self._sinks: list[RowSink] = []
         self._written: list[_Written] = []
+        self._to_lock: list[tuple[RowsToLock, LockMode]] = []
         self.views: dict[RelationId, ShardView] = {}
         self.made: dict[RelationId, ShardView] = {}
         """Rows that parts have returned, for those after them."""
@@ -163,6 +168,7 @@ class StatementEffects:
         deleted: Deletes | None = None,
         moved: UpdatedKeys | None = None,
         decided: Collection[Key] = (),
+        changed: ChangedRows | None = None,
     ) -> None:
         """Record the effect of a part on its table. Raises 23505 (U3). `assigned`: columns with new
         values; `deleted`: the rows that are deleted and not replaced, and `moved` the keys of the
@@ -185,13 +191,22 @@ class StatementEffects:
             await check_keys_free(self._execution, table, keyed, going, but=but)
         if sink.rows or any(claims.rows.values()):
             changes = _changes(table, sink, claims.rows, self.view_of(table), deleted or {}, moved)
-            self._written.append(_Written(table, batch, old, changes))
+            keeps_keys = changed is not None and changed.keeps_keys
+            self._written.append(_Written(table, batch, old, changes, keeps_keys))
+        if changed is not None:
+            self._to_lock += changed.to_lock()
 
     async def write(self) -> None:
-        """Buffer everything into the transaction."""
+        """Buffer everything into the transaction, once it holds the rows that change (W5 of
+        `changed_rows.py`). Raises StatementRestart, 40001, 40P01, 55P03.
+        """
+        for rows, mode in self._to_lock:
+            await self._execution.transaction.lock_rows(rows, mode, implicit=True)
         # Moving rows into files gives them other names: not before the last part is written.
         for done in self._written:
-            buffer_rows(self._execution, done.table, done.batch, done.old)
+            buffer_rows(
+                self._execution, done.table, done.batch, done.old, keeps_keys=done.keeps_keys
+            )
         await check_foreign_keys(
             self._execution, [change for done in self._written for change in done.changes]
         )

@@ -1,4 +1,4 @@
-"""LOCK TABLE: the tables to lock, and whether against writers or against other lockers."""
+"""LOCK TABLE: the tables to lock, and the mode."""
 
 from typing import Final
 
@@ -9,10 +9,8 @@ from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node
 from sql.statements.bound import LockTables
 
-_SHARE_UPDATE_EXCLUSIVE: Final = 4
-"""PostgreSQL's numbers of modes; this one and those above 5 keep another one like it away."""
 _SHARE: Final = 5
-"""This mode and those above keep writers away."""
+"""PostgreSQL's number of this mode; it and those above keep writers away."""
 
 
 def lock_tables(binding: Binding, node: Node) -> LockTables:
@@ -27,8 +25,9 @@ def lock_tables(binding: Binding, node: Node) -> LockTables:
         refuse_system_change(table)
     return LockTables(
         tuple(dict.fromkeys(tables)),
+        node.mode,
+        bool(node.nowait),
         from_writers=node.mode >= _SHARE,
-        alone=node.mode == _SHARE_UPDATE_EXCLUSIVE or node.mode > _SHARE,
     )
 
 
