@@ -16,12 +16,15 @@ INVARIANTS
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.types import ShardId, Source
+
+RowIdentity: TypeAlias = tuple[Source, int]
+"""B1."""
 
 Deletes = Mapping[Source, BitMap64]
 """Rows to delete: indexes by source (B1). Treat the bitmaps as immutable."""

@@ -25,7 +25,7 @@ from compute.access.key_predicates import KeyValues, NewKeys, SingleKey
 from compute.access.row_keys import RowKey, row_keys
 from compute.access.sorted_keys import SortedKeys
 from compute.arrow import table_schema
-from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView
+from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, RowIdentity, ShardView
 from storage.known_rows import KnownRows
 from storage.row_schema import conform_to_schema
 from storage.types import OWN, ShardId, Source
@@ -45,9 +45,6 @@ RowsWarm: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], bool]
 def _never_warm(_shard: ShardId, _file: DataFile, _rows: Sequence[int]) -> bool:
     return False
 
-
-RowIdentity: TypeAlias = tuple[Source, int]
-"""A row by its identity: data file or inline slice, and the row number in it."""
 
 WARM_KEYS_MAX: Final = 20
 """Keys that are looked up on the loop, if their files are in memory. Larger: longer stalls."""

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from compute.access.key_index import WARM_KEYS_MAX, KeyIndex, ReadRows, RowIdentity
+from compute.access.key_index import WARM_KEYS_MAX, KeyIndex, ReadRows
 from compute.reference.arrow import to_values
 from compute.reference.expressions import Row
 from compute.reference.plans import PlanCompiler
 from compute.scan import conform_batch, relation_schema
 from sql.plan.nodes import Plan, RelationId, Scan
 from sql.types.sql_type import Value
-from storage.batch import ShardView
+from storage.batch import RowIdentity, ShardView
 from storage.types import Source
 
 

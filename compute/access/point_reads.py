@@ -21,7 +21,7 @@ from typing import Final, Literal, cast
 
 import pyarrow as pa
 
-from compute.access.key_index import KeyIndex, RowIdentity
+from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import NoSuchKeyError, SingleKey
 from compute.access.row_predicates import column_equality
 from compute.access.sorted_keys import TooManyRows
@@ -36,7 +36,7 @@ from sql.plan.nodes import Const, Param, Plan, RelationId, Scan, output_columns
 from sql.plan.read_conditions import read_conditions
 from sql.plan.traverse import inputs
 from sql.types.sql_type import SqlType, Value
-from storage.batch import ShardView
+from storage.batch import RowIdentity, ShardView
 from storage.known_rows import Column
 
 INDEXED_ROWS_MAX: Final = 200_000

@@ -261,7 +261,7 @@ class Core:
             case (
                 AcquireLock() | LockRows() | CancelLock() | ReleaseLock() | ReleaseSessionLocks()
             ):  # fmt: skip
-                return change_locks(self._state, message)
+                return change_locks(self._state, message) + self._leased(now)
             case RefreshSnapshot():
                 return refresh_snapshot(self._state, message)
             case NewTableId():
@@ -278,10 +278,9 @@ class Core:
                 return self._state.maintenance.ended(message, now) + self._advance(now)
             case ShardDamaged(shard=shard):
                 return cuts.shard_damaged(self._state, shard) + self._advance(now)
-            case Tidied():
-                self._state.cutting.ended()
-                return self._advance(now)
-            case Tick():
+            case Tidied() | Tick():
+                if isinstance(message, Tidied):
+                    self._state.cutting.ended()
                 return self._advance(now)
             case ShutDown():
                 self._state.stopping = message.request
@@ -342,6 +341,12 @@ class Core:
         effects += self._state.maintenance.advance(now)
         effects += cuts.begin_cut_if_due(self._state, now)
         return effects + self._stop()
+
+    def _leased(self, now: Timestamp) -> list[Effect]:
+        """Go on if a lease was given back by who waits for a lock."""
+        if not len(self._state.groups) and not self._state.leases.is_waited_for:
+            return []
+        return commits.grant_leases(self._state) + commits.start_group(self._state, now)
 
     def _stop(self) -> list[Effect]:
         """Once nothing is in flight: hand unused timestamps back, then answer (R4)."""

@@ -32,6 +32,7 @@ from coordinator.core.catalog import (
 )
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.leases import WriteLeases
+from coordinator.core.locking.held_rows import as_deletes
 from coordinator.core.locking.lock_table import LockRequest, LockTable
 from coordinator.core.locking.modes import LockMode, RowTag, TableTag
 from coordinator.core.messages import (
@@ -68,7 +69,7 @@ from coordinator.core.validation import (
 )
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import IndexDefinition
-from storage.batch import WriteBatch
+from storage.batch import RowIdentity, WriteBatch
 from storage.commit import Commit
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp, Token
@@ -282,7 +283,7 @@ class GroupCommit:
             elif isinstance(pending, PendingInsert):
                 group.inserts.append(pending)
                 group.nbytes += pending.insertion.nbytes
-            elif pending.is_row_held(locks, shards):
+            elif pending.is_row_held(locks, shards) or self._has_lost_rows(pending, locks, shards):
                 group.refused.append((pending, concurrent_update_refusal()))
             else:
                 _admit(group, pending)
@@ -310,6 +311,21 @@ class GroupCommit:
         if pending.request in self._passed:
             return None
         return pending.lock_in_the_way(locks, shards)
+
+    def _has_lost_rows(
+        self, pending: PendingCommit, locks: LockTable, shards: Mapping[ShardId, ShardState]
+    ) -> bool:
+        """A9: whether a row that it holds by FOR UPDATE or its kin is not there any more."""
+        if not pending.txn.locks_rows:
+            return False
+        found: dict[ShardId, list[RowIdentity]] = {}
+        for tag in locks.explicit_rows(pending.txn.owner, pending.txn.id):
+            place = locks.rows.place(tag)
+            if place is not None:
+                found.setdefault(place[0], []).append(place[1])
+        return any(
+            self.writes.any_gone(shards[shard], as_deletes(rows)) for shard, rows in found.items()
+        )
 
     def writes_ahead(self, ticket: int) -> frozenset[int]:
         """Tables of the group in flight and of commits ahead of a ticket (L3 of `leases.py`)."""

@@ -31,6 +31,11 @@ class WriteLeases:
         self._waiting: list[_Waiting] = []
         self._tickets = 0
 
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether somebody stands in line."""
+        return bool(self._waiting)
+
     def ticket(self) -> int:
         """The next place in the line (L3)."""
         self._tickets += 1

@@ -5,7 +5,7 @@ Requests are imperative and carry the id that their reply names. Every message i
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType, TypeAlias
 
@@ -211,6 +211,8 @@ class Scan:
     At the transaction's own timestamp the views hold its own writes, and the tables enter its read
     set, each with its predicate: which rows the scan depends on. None, or none given: all.
     `locked`: by oid, the tables whose part of the read set is validated at every isolation level.
+    `skipped`: by oid, tables that are shown without the rows that other sessions hold against a
+    mode; what is shown of them enters no read set, for only the rows that are locked count.
     """
 
     request: RequestId
@@ -219,6 +221,7 @@ class Scan:
     tables: tuple[Table, ...]
     predicates: tuple[ReadPredicate | None, ...] = ()
     locked: frozenset[int] = frozenset()
+    skipped: Mapping[int, LockMode] = field(default_factory=dict[int, LockMode])
 
 
 @dataclass(frozen=True, slots=True)

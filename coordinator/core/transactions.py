@@ -125,6 +125,8 @@ class Transaction:
     """Where it has deleted rows, or given them another primary key."""
     rows_locked: int = 0
     """Rows that it has locked because it changes them."""
+    locks_rows: bool = False
+    """Whether it has asked for rows with FOR UPDATE or its kin."""
     pinned: bool = False
     """Somebody else was promised its timestamp, or it has somebody else's."""
     refresh_budget: RowTestBudget = field(default_factory=RowTestBudget)
@@ -237,6 +239,11 @@ class Transaction:
     def _has_read(self, shard: ShardId) -> bool:
         kept = (*self.key_look_ups, *self.required, *self.locked)
         return shard in self.reads or any(shard == at for at, _ in kept)
+
+    def relies_on(self, shard: ShardId) -> bool:
+        """Whether it has written to a shard, or relies on rows there at every level."""
+        kept = (*self.key_look_ups, *self.required, *self.locked)
+        return shard in self.writes or any(shard == at for at, _ in kept)
 
     @property
     def oldest_read(self) -> Timestamp | None:

@@ -8,8 +8,9 @@ INVARIANTS
       its read set matches came or went after its read timestamp, by earlier commits or by earlier
       members of the same group. What cannot be decided row by row is a conflict if the table was
       written at all.
-  A2  a transaction commits only if every table it touched is still defined as it was bound. What
-      its definitions are made over: `definition_conflicts.py`.
+  A2  a transaction commits only if every table it touched is still defined as it was bound; below
+      the serializable levels, every table that it wrote or locked, or looked up keys in. What its
+      definitions are made over: `definition_conflicts.py`.
   A3  blind writes have an empty read set and delete nothing: they never conflict.
   A4  a shard whose Delta table has a foreign writer's version, or is damaged, takes no commit and
       answers no read: nobody knows what it holds.
@@ -438,6 +439,8 @@ def stale_tables_refusal(txn: Transaction, catalog: Catalog) -> Refused | None:
     # Its own DDL is applied to the very definition that it has bound, or not at all (K2 of
     # `core/catalog.py`).
     bound = (table for table in txn.tables.values() if table.oid not in own)
+    if txn.isolation not in VALIDATING:
+        bound = (table for table in bound if txn.relies_on(ShardId(table.shard)))
     return next(filter(None, (stale_table_refusal(table, catalog) for table in bound)), None)
 
 

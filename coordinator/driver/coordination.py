@@ -7,7 +7,7 @@ cancelled, and the other methods do nothing.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -54,6 +54,9 @@ class RequestRefused(SqlError):
         if refused.table is not None:
             error.schema, error.table = refused.table.schema, refused.table.name
         return error
+
+
+NOTHING_SKIPPED: Final[Mapping[int, LockMode]] = {}
 
 
 class LockBlocks(Exception):
@@ -137,10 +140,12 @@ class Coordination(Protocol):
         tables: Sequence[Table],
         predicates: Sequence[ReadPredicate | None] = (),
         locked: frozenset[int] = frozenset(),
+        skipped: Mapping[int, LockMode] = NOTHING_SKIPPED,
     ) -> Sequence[ShardView]:
         """Pinned views, one per table; at the transaction's own timestamp they enter its read
         set, each with its predicate (None, or none given: the whole table). `locked`: by oid, the
-        tables whose rows must be the same when it commits, at every level.
+        tables whose rows must be the same when it commits, at every level. `skipped`: by oid,
+        tables without the rows that other sessions hold against a mode, and not in the read set.
         """
         ...
 

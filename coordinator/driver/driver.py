@@ -99,7 +99,7 @@ from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.commit_effects import CommitEffects
-from coordinator.driver.coordination import LockBlocks, RequestRefused
+from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.damage_check import DamageCheck
 from coordinator.driver.leadership import Leadership
 from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking, in_thread
@@ -394,10 +394,14 @@ class Driver:
         tables: Sequence[Table],
         predicates: Sequence[ReadPredicate | None] = (),
         locked: frozenset[int] = frozenset(),
+        skipped: Mapping[int, LockMode] = NOTHING_SKIPPED,
     ) -> Sequence[ShardView]:
         """See Coordination."""
         reply = await self._request(
-            lambda request: Scan(request, txn, ts, tuple(tables), tuple(predicates), locked), Views
+            lambda request: Scan(
+                request, txn, ts, tuple(tables), tuple(predicates), locked, skipped
+            ),
+            Views,
         )
         return reply.views
 

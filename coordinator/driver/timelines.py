@@ -40,7 +40,7 @@ from coordinator.core.notification_changes import NotificationChanges, TakenNoti
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.snapshots import too_stale
-from coordinator.driver.coordination import LockBlocks, RequestRefused
+from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.driver import Driver
 from coordinator.driver.sequences import SequenceState
 from coordinator.driver.timeline_parts import (
@@ -226,10 +226,11 @@ class Timelines:
         tables: Sequence[Table],
         predicates: Sequence[ReadPredicate | None] = (),
         locked: frozenset[int] = frozenset(),
+        skipped: Mapping[int, LockMode] = NOTHING_SKIPPED,
     ) -> Sequence[ShardView]:
         """See Coordination."""
         driver, own = self._place(txn, tables)
-        return await driver.scan(own, ts, tables, predicates, locked)
+        return await driver.scan(own, ts, tables, predicates, locked, skipped)
 
     def write(
         self,

@@ -20,6 +20,7 @@ from compute.access.key_index import KeyIndex
 from compute.access.row_predicates import RowPredicate
 from compute.executor import Executor, Run
 from compute.reference.support import RowsAllowed
+from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
@@ -181,10 +182,11 @@ class Execution:
         *,
         as_of: Timestamp | None = None,
         plan: Plan | None = None,
-        locked: frozenset[int] = frozenset(),
+        skipped: Mapping[int, LockMode] | None = None,
     ) -> dict[RelationId, ShardView]:
         """Pinned inputs; at the transaction's own timestamp they enter its read set, as far as
-        `plan` depends on them (None: whole).
+        `plan` depends on them (None: whole). `skipped`: by oid, tables without the rows that others
+        hold against a mode; these enter no read set.
         """
         inputs = await self._system_views(tables)
         tables = [table for table in tables if not is_server_state(table)]
@@ -195,7 +197,9 @@ class Execution:
         if as_of is None and plan is not None:
             predicates = read_predicates(plan, tables, self.parameters)
         coordination = self.services.coordination
-        views = await coordination.scan(self.transaction.id, ts, tables, predicates, locked)
+        views = await coordination.scan(
+            self.transaction.id, ts, tables, predicates, skipped=skipped or {}
+        )
         for table, view in zip(tables, views, strict=True):
             inputs[RelationId(table.shard)] = view
         return inputs

@@ -19,7 +19,7 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from compute.access.key_index import KeyIndex, RowIdentity
+from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import NewKeys
 from compute.access.located_rows import (
     LocatedRows,
@@ -38,7 +38,7 @@ from sql.catalog.catalog import Key, Table
 from sql.catalog.meridian_schema import is_server_state
 from sql.plan.nodes import Plan, RelationId, output_columns
 from sql.types.sql_type import Value
-from storage.batch import ShardView
+from storage.batch import RowIdentity, ShardView
 from storage.known_rows import Points
 
 KEYS_MAX: Final = 100

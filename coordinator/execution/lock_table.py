@@ -31,12 +31,12 @@ from sql.statements.bound import (
     DropSchema,
     DropTable,
     Explain,
-    LockTables,
     Modify,
     ModifyingWith,
     Truncate,
 )
 from sql.statements.ddl import ChangeObjects, CreateObject
+from sql.statements.locking import LockTables
 
 _ACCESS_SHARE: Final = 1
 

@@ -21,6 +21,7 @@ from coordinator.execution.context import (
 from coordinator.execution.dml.modify_part import ModifyResult, reads_of, run_modify
 from coordinator.execution.dml.statement_work import PlanRead, StatementEffects
 from coordinator.execution.dml.transient_relations import run_over_transient, transient_view
+from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.reg_names import oid_naming
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.streams import closing_batches
@@ -35,6 +36,7 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
     execution.transaction.check_writable(modify.kind.value.upper(), [modify.table])
     work = StatementEffects(execution)
     try:
+        work.made.update(await run_locking_parts(execution, modify.locking))
         await work.look_at(reads_of(modify))
         done = await run_modify(execution, modify, work)
         await work.write()
@@ -52,6 +54,7 @@ async def execute_compound(execution: Execution, compound: ModifyingWith, tag: s
     execution.transaction.check_writable(verb, tables)
     work = StatementEffects(execution)
     try:
+        work.made.update(await run_locking_parts(execution, compound.locking))
         await work.look_at(
             [
                 *(reading for modify in compound.modifications for reading in reads_of(modify)),

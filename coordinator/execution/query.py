@@ -13,11 +13,12 @@ from collections.abc import AsyncIterator, Mapping
 import pyarrow as pa
 
 from coordinator.execution.context import Execution, Rows, stream_table, tag_with_count
+from coordinator.execution.dml.transient_relations import run_over_transient
 from coordinator.execution.keyed_query import plan_point_read, read_rows_by_key
+from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.reg_names import oid_naming
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
-from coordinator.session_errors import read_only_transaction
 from sql.plan.nodes import RelationId
 from sql.statements.bound import BoundQuery
 from storage.batch import ShardView
@@ -41,7 +42,7 @@ async def start_query(
 ) -> AsyncIterator[pa.RecordBatch]:
     """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
     in_process = execution.services.in_process
-    if not query.tables and in_process.refusal(query.plan) is None:
+    if not query.tables and not query.locking and in_process.refusal(query.plan) is None:
         return stream_table(await in_process.answer(execution.run(query.plan, {})))
     inputs = await query_inputs(execution, query, as_of=as_of)
     return await run_query(execution, query, inputs)
@@ -50,16 +51,17 @@ async def start_query(
 async def query_inputs(
     execution: Execution, query: BoundQuery, *, as_of: Timestamp | None
 ) -> dict[RelationId, ShardView]:
-    """The pinned views that a query reads."""
-    if query.locked and execution.transaction.read_only:
-        raise read_only_transaction("SELECT FOR UPDATE")
-    return await execution.views(query.tables, as_of=as_of, plan=query.plan, locked=query.locked)
+    """The pinned views that a query reads, after its parts that lock rows have run."""
+    made = await run_locking_parts(execution, query.locking)
+    return {**await execution.views(query.tables, as_of=as_of, plan=query.plan), **made}
 
 
 async def run_query(
     execution: Execution, query: BoundQuery, inputs: Mapping[RelationId, ShardView]
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run by key, or on the chosen engine."""
+    if query.locking:
+        return run_over_transient(execution, query.plan, inputs)
     reading = plan_point_read(execution, query.plan, query.tables)
     if reading is not None:
         (view,) = inputs.values()

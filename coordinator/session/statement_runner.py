@@ -90,7 +90,6 @@ from sql.statements.bound import (
     EmptyStatement,
     Explain,
     ExplainTimestamp,
-    LockTables,
     MaintenanceStatement,
     Modify,
     ModifyingWith,
@@ -98,6 +97,7 @@ from sql.statements.bound import (
     Truncate,
 )
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
+from sql.statements.locking import LockTables
 from sql.statements.session import (
     Discard,
     Listen,
@@ -248,18 +248,20 @@ class StatementRunner:
         except LockBlocks as blocks:
             await self._transaction.wait_for(blocks)
         leased: tuple[Table, ...] = ()
-        attempts = 1
+        attempts, again = 1, False
         while True:
             if leased:
                 await self._transaction.lease(leased)
             try:
-                outcome, bound = await self._attempt(request, execution, alone=True)
+                outcome, bound = await self._attempt(request, execution, alone=True, again=again)
                 if isinstance(executed_statement(bound), _Writing):
                     await self._transaction.commit(single=True)
                 return outcome
+            except StatementRestart:
+                leased, again = (), True
             except LockBlocks as blocks:
                 # Waiting is no attempt; who waits holds no lease.
-                leased = ()
+                leased, again = (), True
                 await self._transaction.wait_for(blocks)
             except RequestRefused as refused:
                 again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)

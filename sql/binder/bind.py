@@ -45,7 +45,7 @@ from sql.binder.expressions.runtime_parameters import (
 )
 from sql.binder.expressions.session_calls import check_side_effects
 from sql.binder.expressions.time_expressions import time_expression
-from sql.binder.queries.row_locking import check_locked_targets
+from sql.binder.queries.locked_rows import with_locking_parts
 from sql.binder.queries.select import bind_query
 from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.resolve.type_names import current_type
@@ -108,7 +108,6 @@ from sql.statements.bound import (
     EmptyStatement,
     Explain,
     ExplainTimestamp,
-    LockTables,
     MaintenanceStatement,
     Modify,
     ModifyingWith,
@@ -119,6 +118,7 @@ from sql.statements.bound import (
 )
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
 from sql.statements.literals import ResolvedLiterals
+from sql.statements.locking import LockTables
 from sql.statements.session import (
     Discard,
     Listen,
@@ -214,15 +214,16 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> BoundStatement
     if is_a(node, ast.ExplainStmt) and statement.as_of is None:
         return _explain(binding, node)
     if statement.as_of is not None:
-        return _timed(binding, node, statement)
+        timed = _timed(binding, node, statement)
+        if binding.locking:
+            raise not_supported("FOR UPDATE of rows of the past", None)
+        return timed
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise not_supported(statement_name(node), None)
     # Statements without WITH have no part that writes, but are asked in the same words.
     binding.top_with = with_clause(node) or node if is_a(node, *_WITH) else None
-    bound = with_modifying_ctes(binding, binder(binding, node))
-    check_locked_targets(binding, bound)
-    return bound
+    return with_locking_parts(binding, with_modifying_ctes(binding, binder(binding, node)))
 
 
 def _timed(binding: Binding, node: Node, statement: Statement) -> BoundStatement:
@@ -289,6 +290,7 @@ def _described(binding: Binding, result: SelectResult) -> tuple[OutputColumn, ..
 
 def _explain(binding: Binding, node: Node) -> BoundStatement:
     inner = node.query
+    binding.explains = True
     if any(option.defname == "generic_plan" for option in node.options or ()):
         # It is refused, but not for its parameters, which have no values.
         explain_options(node)
@@ -304,7 +306,6 @@ def _explain(binding: Binding, node: Node) -> BoundStatement:
         case _:
             raise not_supported(f"EXPLAIN of {statement_name(inner)}", None)
     assert isinstance(bound, BoundQuery | Modify | ModifyingWith | CreateTableAs), "it has a plan"
-    check_locked_targets(binding, bound)
     return Explain(bound, explain_options(node))
 
 

@@ -31,6 +31,7 @@ from sql.plan.nodes import (
     WindowCall,
 )
 from sql.statements.bound import ModifyingCte
+from sql.statements.locking import LockingQuery
 from sql.statements.runtime_parameters import RowDefault, RuntimeParameter
 from sql.types.bpchar import column_type
 from sql.types.datetime.timezones import find_zone
@@ -155,6 +156,10 @@ class Binding:
     """Data-modifying WITH queries, in the order of the text (`modifying_ctes.py`)."""
     locked: set[int] = field(default_factory=set[int])
     """Tables under FOR UPDATE and its kin, by oid."""
+    explains: bool = False
+    """The statement's plan is shown, as if it locked nothing."""
+    locking: "list[LockingQuery]" = field(default_factory=list[Any])
+    """Queries that lock rows, and run first, in order (`locked_rows.py`)."""
     work_tables: set[CteId] = field(default_factory=set[CteId])
     """The recursive queries whose recursive terms are being bound."""
     outer_bound: set[CteId] = field(default_factory=set[CteId])

@@ -43,6 +43,7 @@ from sql.statements.ddl import (
 )
 from sql.statements.explain_options import ExplainOptions
 from sql.statements.literals import ResolvedLiterals
+from sql.statements.locking import LockingQuery, LockTables
 from sql.statements.runtime_parameters import RowDefault, RuntimeParameter
 from sql.statements.session import (
     Discard,
@@ -95,6 +96,7 @@ class RowCalls:
 class BoundQuery:
     """SELECT, VALUES, WITH. `tables`: those that it reads. `as_of`: a timestamp expression
     (timestamptz or int8). `locked`: the oids of tables under FOR UPDATE, FOR SHARE and the like.
+    `locking`: its parts that lock rows.
     """
 
     plan: Plan
@@ -104,6 +106,7 @@ class BoundQuery:
     as_of_at_least: bool = False
     locked: frozenset[int] = frozenset()
     calls: RowCalls | None = None
+    locking: tuple[LockingQuery, ...] = ()
 
 
 class ModifyKind(StrEnum):
@@ -162,6 +165,8 @@ class Modify:
     conflict: OnConflict | None = None
     view_checks: ViewChecks | None = None
     calls: RowCalls | None = None
+    locking: tuple[LockingQuery, ...] = ()
+    """Its parts that lock rows, and run first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +186,7 @@ class ModifyingWith:
     parts: tuple[ModifyingCte, ...]
     main: BoundQuery | Modify
     before: int
+    locking: tuple[LockingQuery, ...] = ()
 
     @property
     def modifications(self) -> tuple[Modify, ...]:
@@ -274,6 +280,7 @@ class CreateTableAs:
     tables: tuple[Table, ...]
     with_data: bool = True
     calls: RowCalls | None = None
+    locking: tuple[LockingQuery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,18 +292,6 @@ class Truncate:
     tables: tuple[Table, ...]
     restarted: "ChangeObjects | None" = None
     cascades: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LockTables:
-    """LOCK TABLE. `mode`: 1 (ACCESS SHARE) to 8 (ACCESS EXCLUSIVE), as PostgreSQL numbers them.
-    `from_writers`: it conflicts with concurrent writes.
-    """
-
-    tables: tuple[Table, ...]
-    mode: int
-    nowait: bool
-    from_writers: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,10 @@ WITHOUT_CUTS = CoreSettings(cut_age_us=1 << 60)
 answers to queries without ORDER BY are in that order."""
 
 
+WITHOUT_LOCKS = CoreSettings(locks=False)
+"""Nobody waits for tables and rows: tests of validation see what it decides alone (K6)."""
+
+
 def schema_of(table: Table) -> pa.Schema:
     """What a table's shard stores."""
     return table_schema(table.columns, table.numbers)

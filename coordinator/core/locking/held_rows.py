@@ -11,16 +11,13 @@ INVARIANTS
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from pyroaring import BitMap64
 
 from coordinator.core.locking.modes import RowTag
-from storage.batch import Deletes
+from storage.batch import Deletes, RowIdentity
 from storage.shard import ShardState
 from storage.types import ShardId, Source
-
-RowIdentity: TypeAlias = tuple[Source, int]
 
 
 @dataclass(slots=True)
@@ -50,6 +47,13 @@ class HeldRows:
 
     def __contains__(self, shard: ShardId) -> bool:
         return shard in self._shards
+
+    def rows_of(self, shard: ShardId) -> Iterator[tuple[RowIdentity, RowTag]]:
+        """The locked rows of a shard, as they were called when they were locked."""
+        known = self._shards.get(shard)
+        for source, rows in () if known is None else known.rows.items():
+            for index, tag in rows.items():
+                yield (source, index), tag
 
     def place(self, tag: RowTag) -> tuple[ShardId, RowIdentity] | None:
         """The row of a tag, as it was called when it was locked."""

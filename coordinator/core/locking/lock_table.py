@@ -39,7 +39,7 @@ class LockRequest:
 
     `savepoint`: the innermost when it is asked for. `ticket`: its place in the line, kept from an
     earlier try of the same statement. `single`: a statement that is its whole transaction; those
-    are woken together and are one holder (K1).
+    are woken together and are one holder (K1). `explicit`: FOR UPDATE and its kin ask for it.
     """
 
     request: RequestId
@@ -50,6 +50,7 @@ class LockRequest:
     savepoint: int = 0
     ticket: int = 0
     single: bool = False
+    explicit: bool = False
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ class HeldLock:
     savepoint: int
     count: int = 1
     single: bool = False
+    explicit: bool = False
 
 
 GROUP: Final = ConnectionId(0)
@@ -156,10 +158,16 @@ class LockQueue:
             same = held.session == wanted.session and held.txn == wanted.txn
             if same and held.mode == wanted.mode and held.savepoint <= wanted.savepoint:
                 held.count += 1
+                held.explicit = held.explicit or wanted.explicit
                 return
         self.held.append(
             HeldLock(
-                wanted.session, wanted.txn, wanted.mode, wanted.savepoint, single=wanted.single
+                wanted.session,
+                wanted.txn,
+                wanted.mode,
+                wanted.savepoint,
+                single=wanted.single,
+                explicit=wanted.explicit,
             )
         )
 
@@ -274,20 +282,32 @@ class LockTable:
         queue = self._queues.get(tag)
         if queue is None:
             return False
-        if queue.modes_of(session) & mode:
-            return False  # it has waited for it
         wanted = LockRequest(RequestId(0), session, None, tag, mode, single=True)
         if self.is_held_against(wanted):
             return True
+        if queue.modes_of(session):
+            return False  # it goes ahead of those who wait
         conflicts = MODE_CONFLICTS[mode]
         return any(w.mode & conflicts and not _are_one(w, wanted) for w in queue.waiting)
 
-    def is_held_against(self, wanted: LockRequest) -> bool:
-        """Whether another session holds a conflicting mode (K2)."""
+    def is_held_against(self, wanted: LockRequest, *, group: bool = False) -> bool:
+        """Whether another session holds a conflicting mode (K2); `group`: or the one in flight."""
         queue = self._queues.get(wanted.tag)
         if queue is None:
             return False
-        return any(holder != GROUP for holder in queue.holders_against(wanted))
+        return any(group or holder != GROUP for holder in queue.holders_against(wanted))
+
+    def explicit_rows(self, session: ConnectionId, txn: TransactionId) -> Sequence[RowTag]:
+        """The rows that a transaction still holds because it asked for them (A9)."""
+        return [
+            tag
+            for tag in self._by_session.get(session, ())
+            if isinstance(tag, RowTag)
+            and any(
+                held.explicit and held.session == session and held.txn == txn
+                for held in self._queues[tag].held
+            )
+        ]
 
     def hold_for_group(self, tag: LockTag, mode: LockMode) -> None:
         """The group in flight holds a tag that somebody is about to ask for (K1)."""

@@ -4,12 +4,12 @@ Functions over the core's state; the invariants are those of the package (K1 to 
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from pyroaring import BitMap64
 
 from coordinator.core.effects import Effect, Reply
-from coordinator.core.locking.held_rows import RowIdentity, as_deletes, is_row_among, meet
+from coordinator.core.locking.held_rows import as_deletes, is_row_among, meet
 from coordinator.core.locking.lock_table import Answer, LockRequest, LockVerdict
 from coordinator.core.locking.modes import (
     MODE_CONFLICTS,
@@ -32,14 +32,19 @@ from coordinator.core.messages import (
     Released,
     ReleaseLock,
     ReleaseSessionLocks,
+    RequestId,
 )
+from coordinator.core.own_writes import merge_deletes
 from coordinator.core.refresh import refresh
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import concurrent_update_refusal
-from storage.batch import Deletes
+from storage.batch import Deletes, RowIdentity
 from storage.shard import ShardState
 from storage.types import OWN, ShardId
+
+EXPLICIT_FACTOR: Final = 10
+"""Rows that FOR UPDATE and its kin may lock, for each that a statement locks by changing it."""
 
 LockMessage: TypeAlias = AcquireLock | LockRows | CancelLock | ReleaseLock | ReleaseSessionLocks
 
@@ -93,8 +98,14 @@ def _answered(core: CoreState, wanted: LockRequest, wait: LockWait) -> list[Effe
         case LockVerdict.DEADLOCK:
             effects.append(Reply(wanted.request, _deadlock(answer.circle or "")))
         case LockVerdict.WAITS:
-            pass
+            _give_back_lease(core, wanted)
     return effects
+
+
+def _give_back_lease(core: CoreState, wanted: LockRequest) -> None:
+    """Who holds a lease waits for nobody (L2 of `leases.py`)."""
+    if wanted.txn is not None:
+        core.leases.release(wanted.txn)
 
 
 def _deadlock(circle: str) -> Refused:
@@ -124,6 +135,8 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     wanted = _rows_to_take(core, txn, message)
     if not wanted:
         return [Reply(message.request, LockAnswered(True, ticket))]
+    if not message.implicit and len(wanted) > core.settings.row_locks_max * EXPLICIT_FACTOR:
+        return [Reply(message.request, _too_many_rows())]
     shard = ShardId(message.rows.table.shard)
     state = core.shards[shard]
     deletes = as_deletes(identity for identity, _ in wanted)
@@ -133,7 +146,14 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
             core.locks.hold_for_group(tag, LockMode.ROW_UPDATE)
         savepoint = txn.innermost_savepoint
         asked = LockRequest(
-            message.request, txn.owner, txn.id, tag, message.mode, savepoint, ticket
+            message.request,
+            txn.owner,
+            txn.id,
+            tag,
+            message.mode,
+            savepoint,
+            ticket,
+            explicit=not message.implicit,
         )
         core.locks.rows.add(shard, identity, tag)
         answer = core.locks.acquire(asked, message.wait)
@@ -141,9 +161,16 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
             return _refused_row(core, asked, answer)
     if message.implicit:
         txn.rows_locked += len(wanted)
+    else:
+        txn.locks_rows = True
     if core.groups.writes.any_gone(state, deletes):
         return [Reply(message.request, _moved(core, txn, ticket, has_news=True))]
     return [Reply(message.request, LockAnswered(True, ticket))]
+
+
+def _too_many_rows() -> Refused:
+    hint = "Lock fewer rows at once, or LOCK TABLE."
+    return Refused(RefusedReason.OTHER, "53200", "too many rows to lock", hint=hint)
 
 
 def _refused_row(core: CoreState, asked: LockRequest, answer: Answer) -> list[Effect]:
@@ -152,6 +179,8 @@ def _refused_row(core: CoreState, asked: LockRequest, answer: Answer) -> list[Ef
         effects.append(Reply(asked.request, _deadlock(answer.circle or "")))
     elif answer.verdict is LockVerdict.NOT_AVAILABLE:
         effects.append(Reply(asked.request, LockAnswered(False, asked.ticket)))
+    else:
+        _give_back_lease(core, asked)
     return effects
 
 
@@ -171,6 +200,23 @@ def _rows_to_take(
 
 def _by_key(tag: RowTag) -> str:
     return repr(tag.key)
+
+
+def locked_by_others(
+    core: CoreState, txn: Transaction, state: ShardState, mode: LockMode
+) -> Deletes:
+    """The rows of a shard that other sessions, or the group in flight, hold against a mode."""
+    rows = core.locks.rows.rows_of(state.shard)
+    held = as_deletes(
+        identity
+        for identity, tag in rows
+        if core.locks.is_held_against(
+            LockRequest(RequestId(0), txn.owner, None, tag, mode), group=True
+        )
+    )
+    group = core.groups.in_flight
+    batch = None if group is None else group.commit.batches.get(state.shard)
+    return held if batch is None else merge_deletes(held, batch.deletes)
 
 
 def _deletes_in_flight(core: CoreState, state: ShardState, deletes: Deletes) -> Deletes:

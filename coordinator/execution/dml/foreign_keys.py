@@ -23,7 +23,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from compute.access.foreign_key_probe import ForeignKeyProbe
-from compute.access.key_index import RowIdentity
 from compute.access.key_predicates import NewKeys, key_violation_text
 from compute.access.located_rows import fetch_located_rows
 from compute.access.row_keys import RowKey, row_keys
@@ -47,7 +46,7 @@ from sql.catalog.catalog import ForeignKey, Key, Table
 from sql.catalog.foreign_keys import referencing_keys
 from sql.catalog.objects import INT_BOUNDS
 from sql.errors import SqlError
-from storage.batch import Deletes, ShardView
+from storage.batch import Deletes, RowIdentity, ShardView
 from storage.known_rows import Column
 
 DELETED: Final = "delete"

@@ -23,7 +23,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from compute.access.key_index import RowIdentity
 from compute.access.key_predicates import KeyPredicate, NewKeys
 from compute.access.located_rows import are_rows_in_memory, fetch_located_rows
 from compute.access.row_keys import RowKey, row_keys
@@ -43,7 +42,7 @@ from sql.catalog.catalog import Key, Table
 from sql.errors import SqlError
 from sql.plan.nodes import RelationId
 from sql.statements.bound import OnConflict
-from storage.batch import ShardView
+from storage.batch import RowIdentity, ShardView
 
 CONFLICTS = RelationId("conflicts")
 

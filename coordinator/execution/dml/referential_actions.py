@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
-from compute.access.key_index import RowIdentity
 from compute.access.located_rows import fetch_located_rows
 from compute.access.row_keys import RowKey, row_keys
 from compute.arrow import batch_schema
@@ -35,7 +34,7 @@ from sql.errors import SqlError, not_supported
 from sql.plan.nodes import Plan, Values, output_columns
 from sql.plan.traverse import is_volatile_expression
 from sql.types.sql_type import format_type
-from storage.batch import Deletes, ShardView, WriteBatch
+from storage.batch import Deletes, RowIdentity, ShardView, WriteBatch
 from storage.types import Source
 
 

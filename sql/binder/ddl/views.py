@@ -66,6 +66,7 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     recorded, binding.recorded = binding.recorded, None
     # It is defined, and locks nothing.
     binding.locked.clear()
+    binding.locking.clear()
     used = {oid for oid, _, _ in recorded.values()}
     schema, notices = without_position(lambda: _schema(binding, relation, used))
     names = _names(node, [column.name for column in result.columns])

@@ -1,7 +1,6 @@
 """FOR UPDATE and FOR SHARE: find the tables that they lock (transformLockingClause).
 
-No transaction waits. Rows that are read under such a clause are validated when the transaction
-commits, at every isolation level. NOWAIT and SKIP LOCKED never meet a lock and have no effect.
+How their rows are found and locked: `locked_rows.py`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -10,15 +9,17 @@ from typing import Final
 from pglast import ast
 from pglast.enums import LockClauseStrength
 
+from sql.binder.queries.locked_rows import WantedLocks
 from sql.binder.resolve.relations import find_sequence_relation, resolve_relation
 from sql.binder.resolve.updatable_query import row_changing_calls
 from sql.binder.state import Binding, Scope
 from sql.binder.stored.views import inside_view, parse_view_query
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import is_server_state
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.parser.syntax import Node, alias_of, is_a, offset_to_position, string_values
-from sql.statements.bound import BoundQuery, BoundStatement, Modify, ModifyingWith
+from sql.plan.nodes import Plan
+from sql.statements.locking import LockPolicy, RowLockStrength
 
 _SETS: Final = "set-returning functions"
 _WORDS: Final = {
@@ -40,11 +41,11 @@ def locking_clause_name(clauses: Sequence[Node]) -> str:
     return _WORDS[max(clause.strength for clause in clauses)]
 
 
-def record_row_locks(binding: Binding, scope: Scope, node: Node) -> None:
-    """Record the tables of a SELECT whose rows the commit must validate."""
+def wanted_row_locks(binding: Binding, scope: Scope, node: Node, plan: Plan) -> WantedLocks | None:
+    """What the locking clauses of a SELECT ask for; `plan`: its FROM and WHERE."""
     clauses = node.lockingClause or ()
     if not clauses:
-        return
+        return None
     calls = {
         "aggregate functions": scope.aggregates,
         "window functions": scope.windows,
@@ -52,7 +53,9 @@ def record_row_locks(binding: Binding, scope: Scope, node: Node) -> None:
     }
     _check_rows(node, _words(clauses[0]), [what for what, found in calls.items() if found])
     ctes = frozenset(name for level in scope.levels() for name in level.ctes)
+    wanted = WantedLocks()
     for clause in clauses:
+        _add_items(binding, scope, plan, clause, wanted)
         if not clause.lockedRels:
             tables = [
                 table
@@ -66,6 +69,17 @@ def record_row_locks(binding: Binding, scope: Scope, node: Node) -> None:
                 for table in _named(binding, ctes, node, clause, name)
             ]
         binding.locked.update(table.oid for table in tables)
+    return wanted
+
+
+def _add_items(
+    binding: Binding, scope: Scope, plan: Plan, clause: Node, wanted: WantedLocks
+) -> None:
+    names = [name.relname for name in clause.lockedRels or ()]
+    items = [item for item in scope.items if not names or item.name in names]
+    # pglast numbers the strengths from 0, LCS_NONE, and the policies from 0, LockWaitBlock.
+    strength = RowLockStrength(int(clause.strength))
+    wanted.add(binding, plan, items, strength, LockPolicy(int(clause.waitPolicy)))
 
 
 def _check_rows(node: Node, words: str, calls: Iterable[str]) -> None:
@@ -166,18 +180,3 @@ def _not_lockable(ctes: Collection[str], item: Node) -> str | None:
     if is_a(item, ast.RangeSubselect) and item.subquery.valuesLists:
         return "VALUES"
     return "a WITH query" if is_a(item, ast.RangeVar) and _is_cte(ctes, item) else None
-
-
-def check_locked_targets(binding: Binding, bound: BoundStatement) -> None:
-    """0A000 for a statement that writes to some tables and locks rows of others."""
-    match bound:
-        case BoundQuery():
-            return
-        case Modify():
-            written = {bound.table.oid}
-        case ModifyingWith():
-            written = {modify.table.oid for modify in bound.modifications}
-        case _:
-            written = set()
-    if binding.locked - written:
-        raise not_supported("FOR UPDATE of another table in a statement that writes", None)

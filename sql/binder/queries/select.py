@@ -33,8 +33,9 @@ from sql.binder.queries.ctes import (
 )
 from sql.binder.queries.from_clause import from_clause
 from sql.binder.queries.limits import bind_distinct_on, bind_limit, distinct_before_sets
+from sql.binder.queries.locked_rows import locking_part, with_locked_rows
 from sql.binder.queries.result import finish_query
-from sql.binder.queries.row_locking import record_row_locks, refuse_locking
+from sql.binder.queries.row_locking import refuse_locking, wanted_row_locks
 from sql.binder.queries.search_cycle import refuse_search_cycle, search_cycle, with_search_cycle
 from sql.binder.queries.target_list import (
     TargetEntry,
@@ -232,7 +233,10 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     check_recursive_term(binding, scope)
     if scope.windows:
         plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
-    record_row_locks(binding, scope, node)
+    wanted = wanted_row_locks(binding, scope, node, plan)
+    locking = None if wanted is None else with_locked_rows(binding, plan, wanted)
+    if locking is not None:
+        plan = locking.plan
     drop_unreachable_sets(scope, targets)
     plan, distinct = distinct_before_sets(binding, scope, plan, distinct, order)
     plan = with_sets(binding, scope, plan)
@@ -243,7 +247,12 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
             "sort", column_reference(scope.set_ordinality), node.targetList[0], junk=True
         )
         targets.append(number)
-    return finish_query(binding, plan, targets, order, limit, distinct, number)
+    if locking is None or not locking.found or binding.explains:
+        return finish_query(binding, plan, targets, order, limit, distinct, number)
+    shown = sum(not target.junk for target in targets)
+    targets += locking.targets(node.targetList[0] if node.targetList else node)
+    result = finish_query(binding, plan, targets, order, limit, distinct, number)
+    return locking_part(binding, result, locking, shown)
 
 
 def _refuse_clauses(node: Node) -> None:

@@ -7,7 +7,7 @@ from sql.binder.resolve.relations import find_table
 from sql.binder.state import Binding
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node
-from sql.statements.bound import LockTables
+from sql.statements.locking import LockTables
 
 _SHARE: Final = 5
 """PostgreSQL's number of this mode; it and those above keep writers away."""

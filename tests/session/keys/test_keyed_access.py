@@ -9,7 +9,7 @@ import pytest
 from compute.executor import Run
 from coordinator.core.settings import CoreSettings
 from tests.support.connections import all_rows, connected, cut, on_a_loop
-from tests.support.stack import running
+from tests.support.stack import WITHOUT_LOCKS, running
 
 SETUP = (
     "create table t (id int primary key, a int, b text, unique (a, b))",
@@ -84,7 +84,7 @@ async def test_after_a_cut_everything_is_found() -> None:
 
 @on_a_loop
 async def test_who_changes_the_row_conflicts() -> None:
-    async with running() as stack, connected(stack, 2) as (one, other):
+    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, other):
         for line in SETUP:
             await one.execute(line)
         await one.execute("begin")

@@ -19,7 +19,7 @@ from tests.support.connections import (
     on_a_loop,
     pair,
 )
-from tests.support.stack import Stack, running
+from tests.support.stack import WITHOUT_LOCKS, Stack, running
 
 CLIENTS = 64
 
@@ -98,7 +98,7 @@ async def test_statements_that_cascade_all_finish() -> None:
         "update parent set n = (select count(*) from child)",
         "update child set n = (select sum(n) from parent)",
     )
-    async with running() as stack, connected(stack, 12) as connections:
+    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 12) as connections:
         for text in (
             "create table parent (id int primary key, n int)",
             "create table child (parent int references parent on delete cascade, n int)",

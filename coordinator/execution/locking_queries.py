@@ -1,0 +1,156 @@
+"""Run the parts of a statement that lock rows: SELECT FOR UPDATE and its kin.
+
+    part ─▶ views ─▶ rows ─▶ their locks ─┬─ held ─▶ an input of the rest of the statement
+                      ▲                   ├─ one was not free, or has changed ─▶ begins again
+                      └── SKIP LOCKED: one was taken meanwhile
+
+INVARIANTS
+  R1  rows reach the rest of the statement only when the transaction holds them, unchanged since the
+      snapshot that showed them.
+  R2  with SKIP LOCKED the scan leaves out rows that others hold, below LIMIT: an answer that is
+      short of its LIMIT has left out nothing but locked rows.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Final, cast
+
+import pyarrow as pa
+
+from compute.arrow import batch_schema
+from coordinator.core.locking.modes import LockMode, LockWait, TableTag
+from coordinator.core.messages import RowsToLock
+from coordinator.execution.context import Execution, Inputs
+from coordinator.execution.dml.transient_relations import (
+    run_over_transient,
+    transient_table,
+    transient_view,
+)
+from coordinator.pgwire.arrow_types import normalize_column, to_values
+from coordinator.pgwire.kernels import Column
+from coordinator.session_errors import read_only_transaction
+from coordinator.streams import closing_batches
+from sql.catalog.temporary import is_temporary_schema
+from sql.errors import SqlError
+from sql.plan.nodes import RelationId, output_columns
+from sql.statements.locking import LockedRows, LockingQuery, LockPolicy, RowLockStrength
+from storage.batch import ShardView
+from storage.types import Source
+
+_MODES: Final[Mapping[RowLockStrength, LockMode]] = {
+    RowLockStrength.KEY_SHARE: LockMode.ROW_KEY_SHARE,
+    RowLockStrength.SHARE: LockMode.ROW_SHARED,
+    RowLockStrength.NO_KEY_UPDATE: LockMode.ROW_NO_KEY_UPDATE,
+    RowLockStrength.UPDATE: LockMode.ROW_UPDATE,
+}
+_WORDS: Final[Mapping[RowLockStrength, str]] = {
+    RowLockStrength.KEY_SHARE: "SELECT FOR KEY SHARE",
+    RowLockStrength.SHARE: "SELECT FOR SHARE",
+    RowLockStrength.NO_KEY_UPDATE: "SELECT FOR NO KEY UPDATE",
+    RowLockStrength.UPDATE: "SELECT FOR UPDATE",
+}
+
+
+async def run_locking_parts(
+    execution: Execution, parts: Sequence[LockingQuery]
+) -> dict[RelationId, ShardView]:
+    """The rows of the parts, all locked (R1). Raises StatementRestart, 40001, 40P01, 55P03."""
+    made: dict[RelationId, ShardView] = {}
+    if not parts:
+        return made
+    transaction = execution.transaction
+    if transaction.read_only:
+        raise read_only_transaction(_WORDS[max(rows.strength for p in parts for rows in p.rows)])
+    if not transaction.locks_rows:
+        # A statement that is its whole transaction takes locks, too, and may begin again.
+        transaction.begin_reads()
+    for part in parts:
+        for rows in part.rows:
+            await _lock_table(execution, rows)
+        found = await _locked_rows(execution, part, made)
+        made[part.relation] = transient_view(part.relation, found)
+    return made
+
+
+async def _lock_table(execution: Execution, rows: LockedRows) -> None:
+    table = rows.table
+    if is_temporary_schema(table.schema):
+        return
+    wait = LockWait.NO if rows.policy is LockPolicy.ERROR else LockWait.UNTIL_GRANTED
+    answer = await execution.transaction.lock(
+        TableTag(table.oid), LockMode.ROW_SHARE, wait=wait, timeline=table.timeline
+    )
+    if not answer.granted:
+        raise SqlError("55P03", f'could not obtain lock on relation "{table.name}"')
+
+
+async def _locked_rows(execution: Execution, part: LockingQuery, made: Inputs) -> pa.Table:
+    while True:
+        rows = await _rows(execution, part, made)
+        if all([await _lock(execution, one, part, rows) for one in part.rows]):
+            columns = [column.combine_chunks() for column in rows.columns[: part.shown]]
+            return transient_table(columns)
+
+
+async def _rows(execution: Execution, part: LockingQuery, made: Inputs) -> pa.Table:
+    skipped = {
+        rows.table.oid: _MODES[rows.strength]
+        for rows in part.rows
+        if rows.policy is LockPolicy.SKIP
+    }
+    views = await execution.views(part.tables, plan=part.plan, skipped=skipped)
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    running = run_over_transient(execution, part.plan, {**views, **made})
+    async with closing_batches(running) as found:
+        async for batch in found:
+            batches.append(batch)
+            size += batch.nbytes
+            if size > execution.services.limits.returning_bytes_max:
+                raise SqlError(
+                    "54000",
+                    "the rows of a query that locks them are too large",
+                    hint="Lock fewer rows at once, or LOCK TABLE.",
+                )
+    schema = batch_schema(output_columns(part.plan))
+    return pa.Table.from_batches(batches) if batches else schema.empty_table()
+
+
+async def _lock(
+    execution: Execution, locked: LockedRows, part: LockingQuery, rows: pa.Table
+) -> bool:
+    """False: with SKIP LOCKED, another session has taken one of the rows meanwhile."""
+    if is_temporary_schema(locked.table.schema):
+        return True
+    wanted = _to_lock(locked, part, rows)
+    if not wanted.sources:
+        return True
+    waits = locked.policy is LockPolicy.WAIT
+    answer = await execution.transaction.lock_rows(
+        wanted,
+        _MODES[locked.strength],
+        wait=LockWait.UNTIL_GRANTED if waits else LockWait.NO,
+    )
+    if not answer.granted and locked.policy is LockPolicy.ERROR:
+        name = locked.table.name
+        raise SqlError("55P03", f'could not obtain lock on row in relation "{name}"')
+    return answer.granted
+
+
+def _to_lock(locked: LockedRows, part: LockingQuery, rows: pa.Table) -> RowsToLock:
+    """The rows that were found; an outer join may have found none."""
+    types = [column.type for column in output_columns(part.plan)]
+
+    def values(place: int) -> Sequence[Hashable]:
+        column = cast("Column", rows.column(place).combine_chunks())
+        normal = normalize_column(column, types[place])
+        return cast("Sequence[Hashable]", to_values(normal, types[place]))
+
+    sources, indexes = values(locked.place), values(locked.place + 1)
+    there = [at for at, source in enumerate(sources) if source is not None]
+    keys = [values(place) for place in locked.keys]
+    return RowsToLock(
+        locked.table,
+        [Source(str(sources[at])) for at in there],
+        [int(cast("int", indexes[at])) for at in there],
+        [tuple([key[at] for key in keys]) for at in there] if keys else None,
+    )
