@@ -32,6 +32,15 @@ def not_in_subtransaction(message: str) -> SqlError:
     return SqlError("25001", message)
 
 
+def serializable_with_bounded_staleness() -> SqlError:
+    """0A000, as PostgreSQL's hot standby answers: nobody gets less than he asks for."""
+    return SqlError(
+        "0A000",
+        "cannot use serializable mode with bounded staleness",
+        hint="You can use REPEATABLE READ instead, or SET consistency = strict before.",
+    )
+
+
 def snapshot_import_not_supported() -> SqlError:
     """0A000: a level without one snapshot for all statements."""
     return SqlError(

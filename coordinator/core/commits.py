@@ -23,6 +23,7 @@ from coordinator.core.effects import (
     WakeListeners,
 )
 from coordinator.core.group_commit import GatheredMembers, GroupMember, PendingCommit, PendingInsert
+from coordinator.core.locking.moved_rows import follow_replaced_rows
 from coordinator.core.locking.requests import release_session_locks, serve_waiters
 from coordinator.core.messages import (
     Blocked,
@@ -190,6 +191,7 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         after = before.committed(ts, batch)
         core.shards[shard] = after
         core.groups.writes.committed(before, ts, group.interim[shard])
+        follow_replaced_rows(core.locks, core.catalog.current, before, ts, batch)
         added = after.tail_bytes - before.tail_bytes
         core.cutting.wrote(shard, after, added=added, now=now)
     if group.notifying:

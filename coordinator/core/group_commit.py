@@ -75,17 +75,20 @@ from storage.shard import ShardState
 from storage.types import ShardId, Timestamp, Token
 
 
-def changed_table(change: CatalogChange) -> int | None:
-    """The oid of the table that a change alters or drops, or gives an index."""
-    match change:
-        case PutTable(table=table) if table.version:
-            return table.oid
-        case RemoveTable(table=table):
-            return table.oid
-        case PutObject(object=IndexDefinition(table=oid)):
-            return oid
-        case _:
-            return None
+def changed_tables(changes: Iterable[CatalogChange]) -> dict[int, LockMode]:
+    """The tables that changes alter, drop or give an index, by oid, and the modes they need."""
+    found: dict[int, LockMode] = {}
+    for change in changes:
+        match change:
+            case PutTable(table=table) if table.version:
+                found[table.oid] = LockMode.ACCESS_EXCLUSIVE
+            case RemoveTable(table=table):
+                found[table.oid] = LockMode.ACCESS_EXCLUSIVE
+            case PutObject(object=IndexDefinition(table=oid)):
+                found.setdefault(oid, LockMode.SHARE)
+            case _:
+                pass
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +119,13 @@ class PendingCommit:
         if not self.single or not len(locks):
             return None
         session = self.txn.owner
-        changed = {oid for c in self.txn.changes if (oid := changed_table(c)) is not None}
-        wanted = [(oid, LockMode.ACCESS_EXCLUSIVE) for oid in sorted(changed)]
-        wanted += [(oid, LockMode.ROW_EXCLUSIVE) for oid in self.tables() if oid not in changed]
-        for oid, mode in wanted:
+        wanted = dict.fromkeys(self.tables(), LockMode.ROW_EXCLUSIVE)
+        wanted.update(changed_tables(self.txn.changes))
+        for table in self.txn.tables.values():
+            # Alone, only TRUNCATE relies on a whole table at every level.
+            if self.txn.locks(ShardId(table.shard)):
+                wanted[table.oid] = LockMode.ACCESS_EXCLUSIVE
+        for oid, mode in wanted.items():
             if locks.is_against(session, TableTag(oid), mode):
                 return Blocked(TableTag(oid), mode)
         for tag, mode in self.locked_rows(locks, shards):
@@ -204,9 +210,8 @@ class Group:
 
     def table_mode(self, oid: int) -> LockMode | None:
         """The mode in which the group holds a table while it is in flight; None: it does not."""
-        if any(changed_table(change) == oid for change in self.changes):
-            return LockMode.ACCESS_EXCLUSIVE
-        return LockMode.ROW_EXCLUSIVE if oid in self.tables() else None
+        mode = changed_tables(self.changes).get(oid)
+        return mode or (LockMode.ROW_EXCLUSIVE if oid in self.tables() else None)
 
 
 @dataclass(slots=True)

@@ -41,7 +41,7 @@ ConnectionId = NewType("ConnectionId", int)
 
 
 class Isolation(StrEnum):
-    """Isolation levels, by the names that `SHOW transaction_isolation` prints."""
+    """Isolation levels, as EXPLAIN TIMESTAMP names them; settings choose one (`isolation.py`)."""
 
     STRICT_SERIALIZABLE = "strict serializable"
     SERIALIZABLE = "serializable"

@@ -240,6 +240,10 @@ class Transaction:
         kept = (*self.key_look_ups, *self.required, *self.locked)
         return shard in self.reads or any(shard == at for at, _ in kept)
 
+    def locks(self, shard: ShardId) -> bool:
+        """Whether what it has read of a shard is validated at every level (A9)."""
+        return any(shard == at for at, _ in self.locked)
+
     def relies_on(self, shard: ShardId) -> bool:
         """Whether it has written to a shard, or relies on rows there at every level."""
         kept = (*self.key_look_ups, *self.required, *self.locked)

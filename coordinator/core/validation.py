@@ -21,11 +21,13 @@ INVARIANTS
       a row that it has changed, nor another row with its key: it fails at the statement.
   A8  at every level a key that the transaction gives to a row, and that it found free, is still
       free. At a serializable level so is a key that it found free and did not take: it has seen it.
-  A9  at every level what was read under FOR UPDATE or its kin is validated like the reads of A1.
+  A9  at every level a row that FOR UPDATE or its kin has shown, and that is still locked, is there
+      unchanged (`group_commit.py`). What LOCK TABLE and TRUNCATE rely on is validated like the
+      reads of A1.
   A10 at every level a row that a foreign key of the transaction's rows rests on is still there, and
       no row has come that refers to one that the transaction took away.
   A11 at every level a table gets other columns or rules only if nobody has written to it since the
-      transaction saw its rows.
+      transaction saw its rows, after it had locked the table.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping

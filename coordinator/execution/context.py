@@ -149,6 +149,8 @@ class Execution:
     variables: Variables
     notice: Callable[[SqlError, Severity], None]
     parameters: Sequence[Value] = ()
+    alone: bool = False
+    """The statement is its whole transaction."""
     bind_context: Callable[[], BindContext] | None = None
     """The context that the statement was bound in, for expressions that its tables store."""
     filled: Mapping[int, Mapping[int, RowDefault]] = field(

@@ -27,6 +27,7 @@ from coordinator.execution.context import Execution
 from coordinator.pgwire.messages import Severity
 from sql.binder.ddl.roles.roles import PASSWORD_NOT_CHECKED
 from sql.binder.resolve.role_names import current_role
+from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER, ObjectPrivileges
 from sql.catalog.ownership import OwnedObject, owned_object, owned_schema, user_default_acl
 from sql.catalog.roles import Role
@@ -71,9 +72,9 @@ def with_owners(execution: Execution, changes: list[CatalogChange]) -> list[Cata
     assert execution.bind_context is not None, "a definition knows what it is bound in"
     context = execution.bind_context()
     catalog, known = context.catalog, {c.subject for c in changes if isinstance(c, PutPrivileges)}
-    if not (catalog.roles or catalog.rights or PutSchema("public") in changes):
+    owner = _owner(execution, context)
+    if owner == OWNER and not (catalog.rights or PutSchema("public") in changes):
         return changes
-    owner = current_role(context).oid
     owned: list[CatalogChange] = []
     for change in changes:
         owned.append(change)
@@ -88,6 +89,15 @@ def with_owners(execution: Execution, changes: list[CatalogChange]) -> list[Cata
             if (whose, acl) != (OWNER, None) or thing.name == "public":
                 owned.append(PutPrivileges(thing.subject, ObjectPrivileges(whose, acl, 1)))
     return owned
+
+
+def _owner(execution: Execution, context: BindContext) -> int:
+    """The current role. 42704 if it was dropped; 40001 if the transaction reads before it."""
+    oid, newest = context.user_oid, execution.services.coordination.newest_catalog
+    if oid in newest.roles and oid not in context.catalog.roles:
+        message = "could not serialize access: the current role is newer than the snapshot"
+        raise SqlError("40001", message)
+    return current_role(context).oid
 
 
 def _made(change: CatalogChange) -> OwnedObject | None:

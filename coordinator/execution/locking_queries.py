@@ -12,6 +12,7 @@ INVARIANTS
 """
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 import pyarrow as pa
@@ -31,7 +32,9 @@ from coordinator.session_errors import read_only_transaction
 from coordinator.streams import closing_batches
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError
-from sql.plan.nodes import RelationId, output_columns
+from sql.plan.known_rows import ROWS_MAX, KnownColumns, with_known_rows
+from sql.plan.nodes import Const, Plan, RelationId, output_columns
+from sql.statements.bound import Modify
 from sql.statements.locking import LockedRows, LockingQuery, LockPolicy, RowLockStrength
 from storage.batch import ShardView
 from storage.types import Source
@@ -50,13 +53,28 @@ _WORDS: Final[Mapping[RowLockStrength, str]] = {
 }
 
 
-async def run_locking_parts(
-    execution: Execution, parts: Sequence[LockingQuery]
-) -> dict[RelationId, ShardView]:
+@dataclass(frozen=True, slots=True)
+class LockedParts:
+    """The rows of the parts, as inputs of the rest of the statement, and as values."""
+
+    inputs: dict[RelationId, ShardView] = field(default_factory=dict[RelationId, ShardView])
+    known: dict[RelationId, KnownColumns] = field(default_factory=dict[RelationId, KnownColumns])
+
+    def plan(self, plan: Plan) -> Plan:
+        """A plan of the statement, which reads by the keys of the rows if it may."""
+        return with_known_rows(plan, self.known) if self.known else plan
+
+    def modify(self, modify: Modify) -> Modify:
+        """A part that writes, likewise."""
+        return replace(modify, source=self.plan(modify.source)) if self.known else modify
+
+
+async def run_locking_parts(execution: Execution, parts: Sequence[LockingQuery]) -> LockedParts:
     """The rows of the parts, all locked (R1). Raises StatementRestart, 40001, 40P01, 55P03."""
-    made: dict[RelationId, ShardView] = {}
+    done = LockedParts()
+    made = done.inputs
     if not parts:
-        return made
+        return done
     transaction = execution.transaction
     if transaction.read_only:
         raise read_only_transaction(_WORDS[max(rows.strength for p in parts for rows in p.rows)])
@@ -68,19 +86,31 @@ async def run_locking_parts(
             await _lock_table(execution, rows)
         found = await _locked_rows(execution, part, made)
         made[part.relation] = transient_view(part.relation, found)
-    return made
+        if found.num_rows <= ROWS_MAX:
+            done.known[part.relation] = _as_constants(part, found)
+    return done
+
+
+def _as_constants(part: LockingQuery, rows: pa.Table) -> KnownColumns:
+    types = [column.type for column in output_columns(part.plan)[: part.shown]]
+    return [
+        [Const(value, type_) for value in to_values(normalize_column(column, type_), type_)]
+        for column, type_ in zip(_columns(rows), types, strict=True)
+    ]
+
+
+def _columns(rows: pa.Table) -> Sequence[Column]:
+    return [cast("Column", column.combine_chunks()) for column in rows.columns]
 
 
 async def _lock_table(execution: Execution, rows: LockedRows) -> None:
     table = rows.table
     if is_temporary_schema(table.schema):
         return
-    wait = LockWait.NO if rows.policy is LockPolicy.ERROR else LockWait.UNTIL_GRANTED
-    answer = await execution.transaction.lock(
-        TableTag(table.oid), LockMode.ROW_SHARE, wait=wait, timeline=table.timeline
+    # NOWAIT is about rows, as in PostgreSQL.
+    await execution.transaction.lock(
+        TableTag(table.oid), LockMode.ROW_SHARE, timeline=table.timeline
     )
-    if not answer.granted:
-        raise SqlError("55P03", f'could not obtain lock on relation "{table.name}"')
 
 
 async def _locked_rows(execution: Execution, part: LockingQuery, made: Inputs) -> pa.Table:

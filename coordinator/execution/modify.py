@@ -7,6 +7,8 @@
 `modify_part.py` runs one part; `statement_work.py` collects the effects of all parts.
 """
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from compute.arrow import batch_schema
@@ -21,7 +23,7 @@ from coordinator.execution.context import (
 from coordinator.execution.dml.modify_part import ModifyResult, reads_of, run_modify
 from coordinator.execution.dml.statement_work import PlanRead, StatementEffects
 from coordinator.execution.dml.transient_relations import run_over_transient, transient_view
-from coordinator.execution.locking_queries import run_locking_parts
+from coordinator.execution.locking_queries import LockedParts, run_locking_parts
 from coordinator.execution.reg_names import oid_naming
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.streams import closing_batches
@@ -36,7 +38,9 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
     execution.transaction.check_writable(modify.kind.value.upper(), [modify.table])
     work = StatementEffects(execution)
     try:
-        work.made.update(await run_locking_parts(execution, modify.locking))
+        locked = await run_locking_parts(execution, modify.locking)
+        work.made.update(locked.inputs)
+        modify = locked.modify(modify)
         await work.look_at(reads_of(modify))
         done = await run_modify(execution, modify, work)
         await work.write()
@@ -54,7 +58,10 @@ async def execute_compound(execution: Execution, compound: ModifyingWith, tag: s
     execution.transaction.check_writable(verb, tables)
     work = StatementEffects(execution)
     try:
-        work.made.update(await run_locking_parts(execution, compound.locking))
+        locked = await run_locking_parts(execution, compound.locking)
+        work.made.update(locked.inputs)
+        compound = _with_known_rows(compound, locked)
+        main = compound.main
         await work.look_at(
             [
                 *(reading for modify in compound.modifications for reading in reads_of(modify)),
@@ -73,6 +80,17 @@ async def execute_compound(execution: Execution, compound: ModifyingWith, tag: s
         await work.discard()
         raise
     return _outcome(execution, main, done, tag)
+
+
+def _with_known_rows(compound: ModifyingWith, locked: LockedParts) -> ModifyingWith:
+    """The parts of the statement, which read by the keys of locked rows if they may."""
+    if not locked.known:
+        return compound
+    parts = tuple([replace(part, modify=locked.modify(part.modify)) for part in compound.parts])
+    main = compound.main
+    if isinstance(main, BoundQuery):
+        return replace(compound, parts=parts, main=replace(main, plan=locked.plan(main.plan)))
+    return replace(compound, parts=parts, main=locked.modify(main))
 
 
 async def _run_parts(

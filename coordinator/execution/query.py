@@ -52,8 +52,9 @@ async def query_inputs(
     execution: Execution, query: BoundQuery, *, as_of: Timestamp | None
 ) -> dict[RelationId, ShardView]:
     """The pinned views that a query reads, after its parts that lock rows have run."""
-    made = await run_locking_parts(execution, query.locking)
-    return {**await execution.views(query.tables, as_of=as_of, plan=query.plan), **made}
+    done = await run_locking_parts(execution, query.locking)
+    plan = done.plan(query.plan)
+    return {**await execution.views(query.tables, as_of=as_of, plan=plan), **done.inputs}
 
 
 async def run_query(

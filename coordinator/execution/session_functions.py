@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from coordinator.execution.context import Execution
+from coordinator.execution.settings import apply_setting
 from coordinator.pgwire.arrow_types import to_values
-from coordinator.variables.variables import TRANSACTION_MODES
 from sql.binder.bind import bind_with_context
 from sql.binder.expressions.serial_sequences import serial_sequence
 from sql.errors import SqlError, not_supported
@@ -58,7 +58,7 @@ async def call_session_function(execution: Execution, call: RuntimeParameter) ->
     values = evaluate_arguments(execution, call.args, call.kind)
     match call.kind, values:
         case "set_config", (name, value, local):
-            return _set_config(execution, name, value, local=local is True)
+            return await _set_config(execution, name, value, local=local is True)
         case "current_setting", (name, *missing_ok):
             if name is None or None in missing_ok:
                 return None
@@ -98,16 +98,12 @@ async def _sleep(seconds: float) -> str:
     return ""
 
 
-def _set_config(execution: Execution, name: Value, value: Value, *, local: bool) -> str:
+async def _set_config(execution: Execution, name: Value, value: Value, *, local: bool) -> str:
     if name is None:
         raise SqlError("22004", "SET requires parameter name")
     shown = None if value is None else str(value)
-    variables = execution.variables
-    if str(name).lower() in TRANSACTION_MODES:
-        execution.transaction.set_mode(str(name).lower(), shown)
-    else:
-        variables.set(str(name), shown, local=local)
-    return variables.get(str(name))
+    await apply_setting(execution, str(name), shown, local=local)
+    return execution.variables.get(str(name))
 
 
 def _setting(execution: Execution, name: str, *, missing_ok: bool) -> str | None:

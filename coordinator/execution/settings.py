@@ -7,7 +7,9 @@ import pyarrow as pa
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Execution, Rows, stream_table
 from coordinator.pgwire.messages import Severity
+from coordinator.variables.session_roles import ROLE, SESSION_AUTHORIZATION, look_up_role
 from coordinator.variables.variables import TRANSACTION_MODES, Variables
+from sql.binder.resolve.role_names import session_roles
 from sql.errors import SqlError
 from sql.statements.bound import OutputColumn
 from sql.statements.session import (
@@ -55,7 +57,7 @@ def text_table(columns: tuple[OutputColumn, ...], rows: list[tuple[str, ...]]) -
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def execute_set(execution: Execution, statement: SetVariable | ResetVariable) -> Done:
+async def execute_set(execution: Execution, statement: SetVariable | ResetVariable) -> Done:
     """SET, SET LOCAL, RESET."""
     match statement:
         case SetVariable():
@@ -63,10 +65,14 @@ def execute_set(execution: Execution, statement: SetVariable | ResetVariable) ->
                 words = "SET LOCAL can only be used in transaction blocks"
                 _warn(execution, "25P01", words)
             for item in (statement, *statement.also):
-                _set(execution, item)
+                await apply_setting(execution, item.name, item.value, local=item.local)
             return Done("SET")
+        case ResetVariable(name="all"):
+            execution.transaction.fix_modes()
+            execution.variables.reset_all()
+            return Done("RESET")
         case ResetVariable():
-            execution.variables.reset(statement.name)
+            await apply_setting(execution, statement.name, None, local=False)
             return Done("RESET")
 
 
@@ -83,11 +89,30 @@ def execute_notification(execution: Execution, statement: NotificationStatement,
     return Done(tag)
 
 
-def _set(execution: Execution, item: SetVariable) -> None:
-    if item.name in TRANSACTION_MODES:
-        execution.transaction.set_mode(item.name, item.value)
-    else:
-        execution.variables.set(item.name, item.value, local=item.local)
+async def apply_setting(execution: Execution, name: str, value: str | None, *, local: bool) -> None:
+    """Set a variable, or a mode of the transaction; None is DEFAULT."""
+    key = name.lower()
+    if key in TRANSACTION_MODES:
+        execution.transaction.set_mode(key, value, local=local, alone=execution.alone)
+        return
+    execution.transaction.fix_modes()
+    if key in (ROLE, SESSION_AUTHORIZATION) and value is not None:
+        value = await _looked_up_role(execution, key, value)
+    execution.variables.set(name, value, local=local)
+
+
+async def _looked_up_role(execution: Execution, setting: str, value: str) -> str:
+    """The role in the newest catalog, or in the transaction's own if that has definitions."""
+    variables, catalog = execution.variables, execution.services.coordination.newest_catalog
+    if execution.transaction.changed_catalog:
+        catalog = (await execution.transaction.snapshot()).catalog
+    return look_up_role(
+        session_roles(catalog, variables.owner_alias),
+        setting,
+        value,
+        connected=variables.connected,
+        session_user=variables.session_user,
+    )
 
 
 async def execute_control(
@@ -132,7 +157,7 @@ async def _end(execution: Execution, control: TransactionControl) -> Done:
         if control.chain:
             raise wrong.only_in_block(f"{control.verb.value.upper()} AND CHAIN")
         _warn(execution, "25P01", "there is no transaction in progress")
-    modes = transaction.modes() if control.chain else None
+    modes = execution.variables.modes if control.chain else None
     if control.verb is TransactionVerb.ROLLBACK:
         transaction.rollback()
         committed = False

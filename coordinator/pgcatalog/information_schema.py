@@ -23,10 +23,12 @@ from coordinator.pgcatalog.definitions import (
     view_text,
     views_as_tables,
 )
+from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, ForeignKey, Key, Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA
+from sql.catalog.ownership import object_privileges, owned_schema
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, is_catalog_view, system_catalogs
 from sql.catalog.temporary import is_temporary_schema
 from sql.types.datetime.typmods import seconds_precision
@@ -59,11 +61,14 @@ def is_base_table(table: Table) -> bool:
 
 
 def _schemata(context: BindContext) -> Iterator[NamedRow]:
+    roles = roles_of(context)
     for name in sorted({*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas}):
         yield {
             "catalog_name": context.database,
             "schema_name": name,
-            "schema_owner": context.user,
+            "schema_owner": roles.name(
+                object_privileges(context.catalog, owned_schema(name)).owner
+            ),
         }
 
 

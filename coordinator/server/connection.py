@@ -36,7 +36,9 @@ from coordinator.server.server import Server
 from coordinator.session.requests import Identity
 from coordinator.session.session import Session
 from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.session_roles import find_role, look_up_started_roles
 from coordinator.variables.variables import Variables
+from sql.binder.resolve.role_names import session_roles
 from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
 
@@ -264,10 +266,7 @@ class Connection(asyncio.Protocol):
         """Authenticate (trust), open the session, run it, clean up."""
         try:
             user, database, parameters = _who(startup.parameters)
-            variables = Variables.started(
-                user=user, parameters=parameters, defaults=self._server.settings.variables
-            )
-            wrong.check_login(self._server.services.coordination.newest_catalog, user)
+            variables = self._variables(user, parameters)
             if self._server.is_full:
                 raise wrong.too_many_connections()
         except SqlError as error:
@@ -284,7 +283,7 @@ class Connection(asyncio.Protocol):
         owner = ConnectionId(pid)
         transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
         temporary = f"{TEMPORARY_SCHEMA_PREFIX}{pid}_{services.clock.now():x}"
-        identity = Identity(user, database, pid, self._server.started_at, self._ports(), temporary)
+        identity = Identity(database, pid, self._server.started_at, self._ports(), temporary)
         self._session = Session(services, self, transaction, variables, identity)
         services.coordination.notifications.attach(owner, self._session.notified)
         self._server.enter(pid, secret, self)
@@ -293,6 +292,20 @@ class Connection(asyncio.Protocol):
         finally:
             self._server.leave(pid)
             services.coordination.disconnected(owner)
+
+    def _variables(self, user: str, parameters: Mapping[str, str]) -> Variables:
+        """The session's settings, and who it is in the newest catalog."""
+        catalog = self._server.services.coordination.newest_catalog
+        wrong.check_login(catalog, user)
+        roles = session_roles(catalog, user)
+        connected = find_role(roles, user)
+        assert connected is not None, "U2 of `catalog/roles.py`: everybody is somebody"
+        return Variables.started(
+            user=user,
+            parameters=look_up_started_roles(roles, connected, parameters),
+            defaults=self._server.settings.variables,
+            connected=connected,
+        )
 
     def _ports(self) -> tuple[int | None, int | None]:
         """The client's and the server's end; None for what is no TCP connection."""

@@ -61,6 +61,7 @@ from coordinator.session.result_columns import result_columns
 from coordinator.session.result_encoder import ResultEncoder
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.session_roles import SESSION_AUTHORIZATION
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import latest_types
 from sql.parser.parse import Statement
@@ -162,7 +163,9 @@ class Commands:
                     raise wrong.forbidden_in_block("DISCARD ALL")
                 self._deallocate_all()
                 await self.portals.close_all()
-                self._variables.reset("all")
+                self._variables.set(SESSION_AUTHORIZATION, None, local=False)
+                self._variables.reset_all()
+                self._services.coordination.unlock_all(self._transaction.owner)
                 self._transaction.sequences.discard()
                 self._transaction.notifications.unlisten(None)
                 await self._runner.drop_temporary()

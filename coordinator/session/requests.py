@@ -27,9 +27,8 @@ _ANALYZED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the session is: part of what a statement may mean."""
+    """Where the session is: part of what a statement may mean."""
 
-    user: str
     database: str
     pid: int
     started_at: int = 0

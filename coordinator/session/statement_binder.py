@@ -22,7 +22,9 @@ from coordinator.session.prepared_statements import (
     argument_query,
 )
 from coordinator.session.requests import Identity
+from coordinator.variables.session_roles import RoleName
 from coordinator.variables.table import product_version
+from sql.binder.resolve.role_names import session_roles
 from sql.binder.resolve.temporary_names import localize_temporary_names, mentions_temporary_schema
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog
@@ -101,7 +103,10 @@ class StatementBinder:
             now=self._transaction.now(),
             timezone=self._variables.timezone,
             styles=self._variables.styles,
-            user=self._identity.user,
+            user=self._role_name(self._variables.current_user, catalog),
+            user_oid=self._variables.current_user.oid,
+            session_user=self._role_name(self._variables.session_user, catalog),
+            login=self._variables.owner_alias,
             database=self._identity.database,
             backend_pid=self._identity.pid,
             version=VERSION,
@@ -113,6 +118,17 @@ class StatementBinder:
             ports=self._identity.ports,
             exported=self._transaction.exported,
         )
+
+    def _role_name(self, role: RoleName, catalog: Catalog) -> str:
+        """What a role is called in that catalog, or now if the catalog is one from before it."""
+        variables = self._variables
+        if role.oid == variables.connected.oid and not catalog.roles:
+            return str(variables.connected)
+        for known in (catalog, self._services.coordination.newest_catalog):
+            roles = session_roles(known, variables.owner_alias)
+            if roles.by_oid(role.oid) is not None:
+                break
+        return roles.name(role.oid)
 
     def arguments(
         self, statement: Statement, invocation: ExecuteCommand, types: Sequence[SqlType]

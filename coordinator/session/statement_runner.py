@@ -187,6 +187,7 @@ class StatementRunner:
             return await self._session_statement(request, execution, alone=alone)
         if self._transaction.failed:
             raise failed_transaction()
+        execution.alone = alone
         if alone:
             return await self._run_alone(request, execution)
         check_not_concurrently(request.statement)
@@ -453,7 +454,7 @@ class StatementRunner:
             case SetConstraints() as constraints:
                 return await execute_set_constraints(execution, constraints)
             case SetVariable() | ResetVariable() as setting:
-                return execute_set(execution, setting)
+                return await execute_set(execution, setting)
             case ShowVariable() as show:
                 return execute_show(execution, show)
             case Explain() as explain:

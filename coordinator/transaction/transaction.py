@@ -38,17 +38,12 @@ from coordinator.core.messages import (
 from coordinator.driver.coordination import Coordination, LockBlocks, RequestRefused
 from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
-from coordinator.session_errors import failed_transaction, read_only_transaction
+from coordinator.session_errors import read_only_transaction
 from coordinator.transaction.deferral import Deferral
 from coordinator.transaction.new_tables import NewTables
 from coordinator.transaction.notifications import NOTHING_PENDING, PendingNotifications
 from coordinator.transaction.savepoints import Savepoint, savepoint_index
-from coordinator.variables.isolation import (
-    parse_isolation_level,
-    parse_snapshot_id,
-    snapshot_id,
-    unknown_snapshot,
-)
+from coordinator.variables.isolation import parse_snapshot_id, snapshot_id, unknown_snapshot
 from coordinator.variables.transaction_modes import check_mode
 from coordinator.variables.variables import Modes, Variables
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
@@ -57,8 +52,6 @@ from sql.errors import SqlError
 from sql.statements.session import TransactionControl
 from storage.clock import Clock
 from storage.types import Timestamp
-
-__all__ = ["SessionTransaction", "failed_transaction", "read_only_transaction"]
 
 
 class StatementRestart(Exception):
@@ -164,7 +157,7 @@ class SessionTransaction:
         """The coordinator's transaction, begun now if there was none (X1)."""
         if self._id is None:
             assert not self._failed, "X3: a failed transaction does nothing more"
-            isolation, staleness_us = self._level
+            isolation, staleness_us = self._variables.level
             self._id = self._coordination.begin(
                 self._owner,
                 isolation=isolation,
@@ -182,10 +175,6 @@ class SessionTransaction:
     def _queried(self) -> bool:
         """Whether it is too late for its modes."""
         return self._id is not None or self.analyzed
-
-    @property
-    def _level(self) -> tuple[Isolation, int | None]:
-        return parse_isolation_level(self._variables.get("transaction_isolation"))
 
     @property
     def read_only(self) -> bool:
@@ -223,7 +212,7 @@ class SessionTransaction:
         """At read committed a statement reads at a timestamp of its own; at other levels, one after
         a lock at the newest, if what was read before is still true there.
         """
-        if self._as_of is None and self._level[0] is Isolation.READ_COMMITTED:
+        if self._as_of is None and self._variables.level[0] is Isolation.READ_COMMITTED:
             self._snapshot = self._line = None
         self._refreshes, self.waited = self.waited and self._as_of is None, False
         if again:
@@ -310,7 +299,7 @@ class SessionTransaction:
         """SET TRANSACTION SNAPSHOT."""
         if self._snapshot is not None or self._queried or self._savepoints:
             raise wrong.required_before_any_query("SET TRANSACTION SNAPSHOT")
-        if self._level[0] in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
+        if self._variables.level[0] in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
             raise wrong.snapshot_import_not_supported()
         exporter, ts = parse_snapshot_id(name)
         try:
@@ -367,20 +356,34 @@ class SessionTransaction:
         if control.deferrable is not None:
             self.set_mode("transaction_deferrable", "on" if control.deferrable else "off")
 
-    def set_mode(self, name: str, value: str | None) -> None:
-        """Set a mode of this transaction by PostgreSQL's rules. Raises 25001."""
+    def set_mode(
+        self, name: str, value: str | None, *, local: bool = True, alone: bool = False
+    ) -> None:
+        """Set a mode by PostgreSQL's rules. Raises 25001, 0A000. `local`: of this transaction only;
+        `alone`: the transaction ends with this statement.
+        """
+        self.fix_modes()
         before = self._variables.get(name)
         after = self._variables.checked(name, value)
-        stale = self._level[0] is Isolation.BOUNDED_STALENESS
+        stale = self._variables.level[0] is Isolation.BOUNDED_STALENESS
         check_mode(
             name,
             before=before,
             after=after,
-            queried=self._queried,
+            queried=self._queried and not (alone and name == "consistency"),
             nested=bool(self._savepoints),
             read_only=self._as_of is not None or stale,
+            stale=stale,
         )
-        self._variables.set(name, after, local=True)
+        self._variables.set(name, after, local=local)
+
+    def fix_modes(self) -> None:
+        """Before a setting changes: an implicit transaction keeps its modes, too (V5).
+
+        As in PostgreSQL it has them from its first statement on, whatever its string sets later.
+        """
+        if not self._in_block:
+            self._variables.begin(self._variables.modes)
 
     def check_writable(self, command: str, tables: Sequence[Table] = ()) -> None:
         """Raises 25006 in a read-only transaction, unless all that is written is temporary."""
@@ -465,7 +468,7 @@ class SessionTransaction:
     async def insert(self, insertion: Insertion) -> None:
         """Run this insert as the whole transaction and commit it. Raises RequestRefused."""
         assert not self.is_open, "X1: nothing has begun that would have to end"
-        level, _ = self._level
+        level, _ = self._variables.level
         self.committing = True
         try:
             await self._coordination.insert(level, insertion)
@@ -521,10 +524,6 @@ class SessionTransaction:
         """Drop everything and leave the block."""
         self._drop()
         self._end(committed=False)
-
-    def modes(self) -> Modes:
-        """What AND CHAIN hands on to the next transaction."""
-        return self._variables.modes
 
     def begin_chained(self, modes: Modes) -> None:
         """AND CHAIN: a block with the modes of the one before."""

@@ -1,7 +1,18 @@
-"""Convert isolation levels and exported snapshot ids to and from their text forms.
+"""Determine a transaction's level from its settings; read and write exported snapshot ids.
 
-`SHOW transaction_isolation` prints `strict serializable`, .., or `bounded staleness 5s`; a snapshot
-is named `<transaction>-<timestamp>-1`, in PostgreSQL's alphabet.
+    transaction_isolation   consistency             level
+    serializable            strict                  strict serializable
+    serializable            serializable            serializable
+    repeatable read         strict, serializable    repeatable read
+    read [un]committed      strict, serializable    read committed
+    any of them             bounded staleness 5s    bounded staleness; read only
+
+INVARIANTS
+  I1  a client that never sets `consistency` is strict wherever it asks for `serializable`.
+  I2  under bounded staleness `transaction_isolation` shows `repeatable read`. A transaction that
+      asks for `serializable` by itself is refused then.
+
+A snapshot is named `<transaction>-<timestamp>-1`, in PostgreSQL's alphabet.
 """
 
 import re
@@ -9,21 +20,28 @@ from functools import lru_cache
 from typing import Final
 
 from coordinator.core.messages import Isolation, TransactionId
-from coordinator.variables.table import BOUNDED_STALENESS, milliseconds
+from coordinator.variables.table import BOUNDED_STALENESS, STRICT, milliseconds
 from sql.errors import SqlError
 from storage.types import Timestamp
 
 _SNAPSHOT: Final = re.compile(r"([0-9A-F]{8,16})-([0-9A-F]{16})-1\Z")
-_LEVELS: Final = {level.value: (level, None) for level in Isolation}
+_LEVELS: Final = {
+    "repeatable read": Isolation.REPEATABLE_READ,
+    "read committed": Isolation.READ_COMMITTED,
+    "read uncommitted": Isolation.READ_COMMITTED,
+}
 
 
 @lru_cache(maxsize=64)
-def parse_isolation_level(shown: str) -> tuple[Isolation, int | None]:
-    """The level that a setting names, and the bound of bounded staleness in microseconds."""
-    if shown.startswith(BOUNDED_STALENESS):
-        bound = milliseconds(shown.removeprefix(BOUNDED_STALENESS))
+def determine_level(isolation: str, consistency: str) -> tuple[Isolation, int | None]:
+    """The level that both settings give, and the bound of bounded staleness in microseconds."""
+    if consistency.startswith(BOUNDED_STALENESS):
+        bound = milliseconds(consistency.removeprefix(BOUNDED_STALENESS))
         return Isolation.BOUNDED_STALENESS, bound * 1000
-    return _LEVELS[shown]
+    if isolation == "serializable":
+        strict = consistency == STRICT
+        return Isolation.STRICT_SERIALIZABLE if strict else Isolation.SERIALIZABLE, None
+    return _LEVELS[isolation], None
 
 
 def snapshot_id(txn: TransactionId, ts: Timestamp) -> str:

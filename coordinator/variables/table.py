@@ -13,8 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeAlias
 
 from coordinator.variables.date_style import date_style
+from coordinator.variables.session_roles import check_role
+from coordinator.variables.time_zone import check_time_zone
 from sql.errors import SqlError, not_supported
-from sql.types.datetime.timezones import canonical_zone_name, find_zone
 
 Check: TypeAlias = Callable[[str, str], str]
 
@@ -25,7 +26,9 @@ def _any(_name: str, value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One variable. `internal`: SHOW only. `unit`: of an integer, `ms` or `kB`."""
+    """One variable. `internal`: SHOW only. `unit`: of an integer, `ms` or `kB`. `hidden`: neither
+    in SHOW ALL nor changed by RESET ALL.
+    """
 
     name: str
     default: str
@@ -34,6 +37,7 @@ class Variable:
     reported: bool = False
     internal: bool = False
     unit: str = ""
+    hidden: bool = False
 
     def amount(self, shown: str) -> int:
         """The number behind what SHOW prints, in `unit`."""
@@ -59,7 +63,7 @@ def _boolean(name: str, value: str) -> str:
 
 def _choice(*allowed: str) -> Check:
     def check(name: str, value: str) -> str:
-        word = value.strip().lower()
+        word = value.lower()
         if word in allowed:
             return word
         raise invalid_value(name, value, hint=f"Available values: {', '.join(allowed)}.")
@@ -131,33 +135,6 @@ _OTHER_ENCODINGS: Final = frozenset({
 })  # fmt: skip
 """What else PostgreSQL knows as a client's encoding."""
 
-_HOURS_MAX: Final = 100
-"""Characters; a longer one is no zone whatever it says."""
-_HOURS = re.compile(r"([+-]?)(\d+)(\.\d*)?")
-"""Anything with a colon is a POSIX zone instead, which counts west."""
-
-
-def _timezone(name: str, value: str) -> str:
-    text = value.strip().strip("'")
-    hours = _HOURS.fullmatch(text)
-    if hours is not None and len(text) <= _HOURS_MAX:
-        # POSIX zones count hours west of Greenwich, SQL counts them east: PostgreSQL's spelling.
-        east, west = ("-", "+") if hours[1] == "-" else ("+", "-")
-        shown = _shown_offset(int(float(text.lstrip("+-")) * 3600))
-        text = f"<{east}{shown}>{west}{shown}"
-    zone = find_zone(text)
-    if zone is None:
-        raise invalid_value(name, value)
-    return canonical_zone_name(text) or text.upper()
-
-
-def _shown_offset(seconds: int) -> str:
-    """`05`, `05:30` or `05:30:15`."""
-    parts = [seconds // 3600, seconds // 60 % 60, seconds % 60]
-    while len(parts) > 1 and not parts[-1]:
-        parts.pop()
-    return ":".join(f"{part:02d}" for part in parts)
-
 
 def _search_path(name: str, value: str) -> str:
     try:
@@ -185,6 +162,8 @@ def split_search_path(value: str) -> list[str]:
     return names
 
 
+STRICT: Final = "strict"
+"""The consistency that orders transactions by real time."""
 BOUNDED_STALENESS: Final = "bounded staleness "
 """The bound stands behind it, as a time in SHOW's spelling."""
 
@@ -194,19 +173,30 @@ def milliseconds(shown: str) -> int:
     return _parse_amount(shown, "ms") or 0
 
 
+_ISOLATION_LEVELS: Final = _choice(
+    "serializable", "repeatable read", "read committed", "read uncommitted"
+)
+_CONSISTENCIES: Final = _choice(STRICT, "serializable", BOUNDED_STALENESS + "<time>")
+
+
 def _isolation(name: str, value: str) -> str:
-    """The names of our own levels; SHOW prints the level that is really in force."""
+    """PostgreSQL's names. Older versions had further ones, which `consistency` has now."""
+    word = " ".join(value.lower().split())
+    if word == "strict serializable":
+        raise invalid_value(name, value, hint="Write serializable, which is strict.")
+    if word.startswith(BOUNDED_STALENESS):
+        raise invalid_value(name, value, hint="It is a value of the setting consistency.")
+    return _ISOLATION_LEVELS(name, value)
+
+
+def _consistency(name: str, value: str) -> str:
     word = " ".join(value.lower().split())
     if word.startswith(BOUNDED_STALENESS):
         bound = _parse_amount(_SHORT.sub(_shortened, word.split(" ", 2)[2].strip("'")), "ms")
         if bound is None or not 0 < bound <= _INT_MAX:
             raise invalid_value(name, value, hint="Write, for instance, bounded staleness 5s.")
         return BOUNDED_STALENESS + _show_amount(bound, "ms")
-    chosen = _choice(
-        "strict serializable", "serializable", "repeatable read", "read committed",
-        "read uncommitted", "bounded staleness <time>",
-    )(name, word)  # fmt: skip
-    return "read committed" if chosen == "read uncommitted" else chosen
+    return _CONSISTENCIES(name, word)
 
 
 _SHORT: Final = re.compile(r"\b(milliseconds?|seconds?|minutes?|hours?|days?)\b")
@@ -286,6 +276,12 @@ _VARIABLES: Final = (
         _choice(*_MESSAGES),
     ),
     Variable(
+        "consistency",
+        STRICT,
+        "Sets whether transactions follow real time, and how old their answers may be.",
+        _consistency,
+    ),
+    Variable(
         "DateStyle",
         "ISO, MDY",
         "Sets the display format for date and time values.",
@@ -304,7 +300,7 @@ _VARIABLES: Final = (
     _flag("default_transaction_deferrable", "off", "Sets the default deferrable status."),
     Variable(
         "default_transaction_isolation",
-        "strict serializable",
+        "serializable",
         "Sets the transaction isolation level of each new transaction.",
         _isolation,
     ),
@@ -359,11 +355,12 @@ _VARIABLES: Final = (
         "Shows whether the current user is a superuser.",
         internal=True,
         reported=True,
+        hidden=True,
     ),
     _flag("jit", "off", "Allow JIT compilation."),
     _limit("lock_timeout", "Sets the maximum allowed duration of any wait for a lock."),
     Variable("max_identifier_length", "63", "Shows the maximum identifier length.", internal=True),
-    Variable("role", "none", "Sets the current role.", _choice("none")),
+    Variable("role", "none", "Sets the current role.", check_role, hidden=True),
     _flag("row_security", "on", "Enables row security."),
     Variable(
         "scram_iterations",
@@ -397,7 +394,12 @@ _VARIABLES: Final = (
         "server_version_num", "180000", "Shows the server version as an integer.", internal=True
     ),
     Variable(
-        "session_authorization", "", "Sets the session user name.", internal=True, reported=True
+        "session_authorization",
+        "",
+        "Sets the session user name.",
+        check_role,
+        reported=True,
+        hidden=True,
     ),
     Variable(
         "standard_conforming_strings",
@@ -417,14 +419,14 @@ _VARIABLES: Final = (
         "TimeZone",
         "UTC",
         "Sets the time zone for displaying and interpreting time stamps.",
-        _timezone,
+        check_time_zone,
         reported=True,
     ),
     _flag("transaction_deferrable", "off", "Shows the deferrable status of the transaction."),
     Variable(
         "transaction_isolation",
-        "strict serializable",
-        "Shows the isolation level of the transaction.",
+        "serializable",
+        "Sets the current transaction's isolation level.",
         _isolation,
     ),
     _flag("transaction_read_only", "off", "Sets the current transaction's read-only status."),

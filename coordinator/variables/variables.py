@@ -9,6 +9,9 @@ INVARIANTS
   V3  after COMMIT the values are those that SET left, after ROLLBACK those from before the
       transaction, after ROLLBACK TO those from before the savepoint; SET LOCAL survives none.
   V4  the present value of every reported variable has been sent to the client whenever it may send.
+  V5  a transaction keeps the modes that it began with, whatever becomes of their defaults since.
+      `consistency` is such a mode under the name of its default: SET changes both, SET LOCAL and
+      AND CHAIN the mode alone.
 
 Not here: the table of variables (`variables/table.py`); the meaning of a setting (its readers).
 """
@@ -19,9 +22,12 @@ from typing import Final, TypeAlias
 
 from coordinator.core.messages import Isolation
 from coordinator.variables.date_style import merge_date_style
-from coordinator.variables.isolation import parse_isolation_level
+from coordinator.variables.isolation import determine_level
+from coordinator.variables.session_roles import NO_ROLE, ROLE, SESSION_AUTHORIZATION, RoleName
 from coordinator.variables.table import VARIABLES_BY_NAME, Variable, split_search_path
+from coordinator.variables.time_zone import check_time_zone
 from sql.binder.resolve.postgresql_functions import has_setting
+from sql.catalog.acl import OWNER
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported
 from sql.types.styles import Styles, styles_from_settings
@@ -50,8 +56,14 @@ TRANSACTION_MODES: Final[Mapping[str, str]] = {
     "transaction_isolation": "default_transaction_isolation",
     "transaction_read_only": "default_transaction_read_only",
     "transaction_deferrable": "default_transaction_deferrable",
+    "consistency": "consistency",
 }
 """What belongs to one transaction, and the variable that it begins with."""
+
+_STALE_MODES: Final = {"transaction_isolation": "repeatable read", "transaction_read_only": "on"}
+"""What bounded staleness makes of other modes (I2 of `isolation.py`)."""
+
+_HIDDEN: Final = frozenset(key for key, item in VARIABLES_BY_NAME.items() if item.hidden)
 
 Modes: TypeAlias = Mapping[str, str]
 """The modes of one transaction, by variable."""
@@ -64,6 +76,15 @@ class VariablesMark:
     values: Mapping[str, str]
     local: Mapping[str, str]
     modes: Modes
+
+
+def _check_changeable(variable: Variable) -> None:
+    if variable.internal:
+        raise SqlError("55P02", f'parameter "{variable.name}" cannot be changed')
+
+
+def _only_hidden(values: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in values.items() if key in _HIDDEN}
 
 
 class _Shown(Mapping[str, str]):
@@ -86,15 +107,17 @@ class _Shown(Mapping[str, str]):
 
 
 class Variables:
-    """One session's variables; see the module."""
+    """One session's variables; see the module. `connected`: the role that the client has."""
 
-    def __init__(self, *, user: str, defaults: Mapping[str, str]) -> None:
-        self._user = user
+    def __init__(
+        self, *, user: str, defaults: Mapping[str, str], connected: RoleName | None = None
+    ) -> None:
+        self.connected = connected or RoleName(user, OWNER, is_superuser=True)
         self._defaults = {name: item.default for name, item in VARIABLES_BY_NAME.items()}
-        self._defaults["session_authorization"] = user
-        self._defaults["role"] = "none"
+        self._defaults[SESSION_AUTHORIZATION] = self.connected
         for name, value in defaults.items():
             variable = self._variable(name)
+            _check_changeable(variable)
             self._defaults[variable.name.lower()] = variable.check(variable.name, value)
         self._before: Mapping[str, str] = dict(self._defaults)
         self._values: Mapping[str, str] = dict(self._defaults)
@@ -102,6 +125,8 @@ class Variables:
         self._custom: set[str] = set()
         self._modes: Modes = {}
         self._present_modes: Modes = {}
+        self._shown_modes: Modes = {}
+        self._derived: Mapping[str, str] = {}
         self._first_modes: Modes = {}
         self._reported: dict[str, str] = {}
         self._dirty = False
@@ -111,12 +136,17 @@ class Variables:
 
     @classmethod
     def started(
-        cls, *, user: str, parameters: Mapping[str, str], defaults: Mapping[str, str]
+        cls,
+        *,
+        user: str,
+        parameters: Mapping[str, str],
+        defaults: Mapping[str, str],
+        connected: RoleName | None = None,
     ) -> "Variables":
         """A session whose start-up packet said `parameters`: they are its defaults."""
         merged = {name.lower(): value for name, value in defaults.items()}
         merged.update({name.lower(): value for name, value in parameters.items()})
-        return cls(user=user, defaults=merged)
+        return cls(user=user, defaults=merged, connected=connected)
 
     # --- what the session needs often -----------------------------------------------------------
 
@@ -143,9 +173,11 @@ class Variables:
     def get(self, name: str) -> str:
         """The value as SHOW prints it. Raises 42704."""
         key = name.lower()
-        mode = self._present_modes.get(key)
-        if mode is not None:
-            return mode
+        mode = self._shown_modes.get(key)
+        return self._outside(name, key) if mode is None else mode
+
+    def _outside(self, name: str, key: str) -> str:
+        """The value, whatever the transaction's modes are."""
         local = self._local.get(key)
         if local is not None:
             return local
@@ -170,21 +202,37 @@ class Variables:
 
     @property
     def modes(self) -> Modes:
-        """The modes of the present transaction."""
+        """The modes of the present transaction, as they were set (V5)."""
         return self._present_modes
 
     @modes.setter
     def modes(self, modes: Modes) -> None:
         self._modes = modes
-        self._present_modes = {
-            key: self.get(default) if key not in modes else modes[key]
+        self._present_modes = present = {
+            key: self._outside(default, default) if key not in modes else modes[key]
             for key, default in TRANSACTION_MODES.items()
         }
-        if (
-            parse_isolation_level(self._present_modes["transaction_isolation"])[0]
-            is Isolation.BOUNDED_STALENESS
-        ):
-            self._present_modes = {**self._present_modes, "transaction_read_only": "on"}
+        self.level = determine_level(present["transaction_isolation"], present["consistency"])
+        is_stale = self.level[0] is Isolation.BOUNDED_STALENESS
+        self._shown_modes = {**present, **(_STALE_MODES if is_stale else {}), **self._derived}
+
+    @property
+    def owner_alias(self) -> str:
+        """What the session calls the first superuser (U2 of `catalog/roles.py`); may be empty."""
+        return str(self.connected) if self.connected.oid == OWNER else ""
+
+    @property
+    def session_user(self) -> RoleName:
+        """The role that SET SESSION AUTHORIZATION has set, or the one that has connected."""
+        found = self._outside(SESSION_AUTHORIZATION, SESSION_AUTHORIZATION)
+        assert isinstance(found, RoleName), "O1: no other value is set"
+        return found
+
+    @property
+    def current_user(self) -> RoleName:
+        """The role that SET ROLE has set, or the session's."""
+        found = self._outside(ROLE, ROLE)
+        return found if isinstance(found, RoleName) else self.session_user
 
     # --- changing -------------------------------------------------------------------------------
 
@@ -196,8 +244,10 @@ class Variables:
             if key == "datestyle":
                 variable.check(variable.name, value)  # its errors tell what was written
                 value = merge_date_style(value, self.get(key), self._defaults.get(key, ""))
+            if key == "timezone":
+                return check_time_zone(variable.name, value, self._styles)
             return variable.check(variable.name, value)
-        if key in TRANSACTION_MODES:
+        if TRANSACTION_MODES.get(key, key) != key:
             raise SqlError("0A000", f'parameter "{variable.name}" cannot be reset')
         return self._defaults.get(key, "")
 
@@ -205,30 +255,31 @@ class Variables:
         """SET [LOCAL]; None is DEFAULT. Raises 22023, 42704, 55P02, 0A000."""
         variable = self._variable(name)
         key = variable.name.lower()
-        if key == "session_authorization" and value is None:
-            return  # a session stays who it is
-        if variable.internal:
-            raise SqlError("55P02", f'parameter "{variable.name}" cannot be changed')
+        _check_changeable(variable)
         checked = self.checked(name, value)
         if key in TRANSACTION_MODES:
             self.modes = {**self._modes, key: checked}
-            return
+            if local or TRANSACTION_MODES[key] != key:
+                return
         if key not in VARIABLES_BY_NAME:
             self._custom.add(key)
+        self._put(key, checked, local=local)
+        if key == SESSION_AUTHORIZATION:
+            role = self._defaults[ROLE] if value is None else NO_ROLE
+            self._put(ROLE, role, local=local)  # O2 of `session_roles.py`
+        self._changed()
+
+    def _put(self, key: str, checked: str, *, local: bool) -> None:
         if local:
             self._local = {**self._local, key: checked}
         else:
             self._local = {known: kept for known, kept in self._local.items() if known != key}
             self._values = {**self._values, key: checked}
-        self._changed()
 
-    def reset(self, name: str) -> None:
-        """RESET name, RESET ALL."""
-        if name != "all":
-            self.set(name, None, local=False)
-            return
-        self._values = dict(self._defaults)
-        self._local = {}
+    def reset_all(self) -> None:
+        """RESET ALL."""
+        self._values = {**self._defaults, **_only_hidden(self._values)}
+        self._local = _only_hidden(self._local)
         self._changed()
 
     def mark(self) -> VariablesMark:
@@ -298,9 +349,9 @@ class Variables:
 
     def all(self) -> Sequence[ShownVariable]:
         """SHOW ALL: by name, custom ones too."""
-        names = sorted(self._values.keys() | self._local.keys() | self._custom)
+        names = self._values.keys() | self._local.keys() | self._custom
         rows: list[ShownVariable] = []
-        for key in names:
+        for key in sorted(names - _HIDDEN):
             variable = self._variable(key)
             rows.append(ShownVariable(variable.name, self.get(key), variable.description))
         return rows
@@ -323,7 +374,8 @@ class Variables:
         names = split_search_path(self.get("search_path"))
         # Our own schema is called like the user of the server's DSN: a user's own schema is never
         # one of the system, whose `transactions` would then be there before he makes his.
-        own = () if self._user in SYSTEM_SCHEMAS else (self._user,)
+        user = self.current_user
+        own = () if user in SYSTEM_SCHEMAS else (user,)
         self._search_path = tuple(
             found for name in names for found in (own if name == "$user" else (name,))
         )
@@ -336,5 +388,7 @@ class Variables:
             if item.unit == "ms"
         }
         self.has_limits = any(self._limits.values())
+        self._derived = {"is_superuser": "on" if user.is_superuser else "off"}
         self.modes = self._modes
-        self._binding_key = (self._search_path, self._timezone, self._user, self._styles)
+        roles = tuple((str(role), role.oid) for role in (user, self.session_user))
+        self._binding_key = (self._search_path, self._timezone, roles, self._styles)

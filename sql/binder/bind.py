@@ -273,7 +273,6 @@ def _query(binding: Binding, node: Node, statement: Statement | None = None) -> 
         tuple(binding.tables.values()),
         as_of,
         statement is not None and statement.as_of_at_least,
-        frozenset(binding.locked),
     )
 
 
@@ -356,7 +355,7 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.DropOwnedStmt: drop_owned,
     ast.TransactionStmt: lambda _, node: transaction_statement(node),
     ast.ConstraintsSetStmt: set_constraints,
-    ast.VariableSetStmt: lambda _, node: set_variable(node),
+    ast.VariableSetStmt: set_variable,
     ast.VariableShowStmt: lambda _, node: show_variable(node),
     ast.DiscardStmt: lambda _, node: discard_statement(node),
     ast.DeallocateStmt: lambda _, node: discard_statement(node),

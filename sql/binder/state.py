@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any, Final
 
+from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Catalog, Column, NameDependency, Table
 from sql.catalog.objects import Domain
 from sql.errors import SqlError
@@ -63,6 +64,7 @@ class BindContext:
     timezone: str = "UTC"
     styles: Styles = DEFAULT_STYLES
     user: str = "meridian"
+    user_oid: int = OWNER
     database: str = "meridian"
     session_user: str | None = None
     login: str = ""
@@ -154,8 +156,6 @@ class Binding:
     """The WITH clause of the statement itself: only there a query may modify data."""
     parts: "list[ModifyingCte]" = field(default_factory=list[Any])
     """Data-modifying WITH queries, in the order of the text (`modifying_ctes.py`)."""
-    locked: set[int] = field(default_factory=set[int])
-    """Tables under FOR UPDATE and its kin, by oid."""
     explains: bool = False
     """The statement's plan is shown, as if it locked nothing."""
     locking: "list[LockingQuery]" = field(default_factory=list[Any])

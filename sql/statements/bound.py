@@ -95,8 +95,7 @@ class RowCalls:
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
     """SELECT, VALUES, WITH. `tables`: those that it reads. `as_of`: a timestamp expression
-    (timestamptz or int8). `locked`: the oids of tables under FOR UPDATE, FOR SHARE and the like.
-    `locking`: its parts that lock rows.
+    (timestamptz or int8). `locking`: its parts that lock rows.
     """
 
     plan: Plan
@@ -104,7 +103,6 @@ class BoundQuery:
     tables: tuple[Table, ...]
     as_of: Expr | None = None
     as_of_at_least: bool = False
-    locked: frozenset[int] = frozenset()
     calls: RowCalls | None = None
     locking: tuple[LockingQuery, ...] = ()
 

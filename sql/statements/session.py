@@ -22,8 +22,8 @@ class TransactionVerb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TransactionControl:
-    """BEGIN, COMMIT and the like. None: not given. `isolation` as the setting's value, e.g. `strict
-    serializable`. `name` of a savepoint, `snapshot` of SET TRANSACTION SNAPSHOT.
+    """BEGIN, COMMIT and the like. None: not given. `isolation` as the setting's value, e.g. `read
+    committed`. `name` of a savepoint, `snapshot` of SET TRANSACTION SNAPSHOT.
     """
 
     verb: TransactionVerb

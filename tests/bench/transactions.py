@@ -142,8 +142,7 @@ def recreate(connection: psycopg.Connection, table: str, columns: str) -> None:
 def _at_strongest(dsn: str, script: str, clients: int, seconds: int, engine: str) -> Throughput:
     options = "-c default_transaction_isolation=serializable"
     if _is_meridian(dsn):
-        # The value names a level of ours there; the default is the strongest.
-        options = f"-c engine={engine}"
+        options += f" -c engine={engine}"
     return run_script(
         dsn,
         script,

@@ -12,7 +12,7 @@ INVARIANTS
   T2  a tag that nobody holds and nobody waits for takes no memory.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -39,7 +39,7 @@ class LockRequest:
 
     `savepoint`: the innermost when it is asked for. `ticket`: its place in the line, kept from an
     earlier try of the same statement. `single`: a statement that is its whole transaction; those
-    are woken together and are one holder (K1). `explicit`: FOR UPDATE and its kin ask for it.
+    are woken together and are one holder (K1).
     """
 
     request: RequestId
@@ -50,12 +50,13 @@ class LockRequest:
     savepoint: int = 0
     ticket: int = 0
     single: bool = False
-    explicit: bool = False
 
 
 @dataclass(slots=True)
 class HeldLock:
-    """A session holds a mode of a tag; it was taken `count` times."""
+    """A session holds a mode of a tag; it was taken `count` times. `explicit`: a row that FOR
+    UPDATE or its kin has shown.
+    """
 
     session: ConnectionId
     txn: TransactionId | None
@@ -103,13 +104,14 @@ class LockQueue:
         return self.holders_against(self.waiting[self.place(session)])
 
     def blocking_waiters(self, session: ConnectionId) -> Iterator[ConnectionId]:
-        """See Line of `wait_graph.py`."""
+        """See Line of `wait_graph.py`; those that `fits` looks at."""
         place = self.place(session)
         waiter = self.waiting[place]
         conflicts = MODE_CONFLICTS[waiter.mode]
+        before = () if waiter.mode is LockMode.ROW_KEY_SHARE else self.waiting[:place]
         return (
             ahead.session
-            for ahead in self.waiting[:place]
+            for ahead in before
             if ahead.mode & conflicts and not _are_one(ahead, waiter)
         )
 
@@ -158,7 +160,6 @@ class LockQueue:
             same = held.session == wanted.session and held.txn == wanted.txn
             if same and held.mode == wanted.mode and held.savepoint <= wanted.savepoint:
                 held.count += 1
-                held.explicit = held.explicit or wanted.explicit
                 return
         self.held.append(
             HeldLock(
@@ -167,7 +168,6 @@ class LockQueue:
                 wanted.mode,
                 wanted.savepoint,
                 single=wanted.single,
-                explicit=wanted.explicit,
             )
         )
 
@@ -296,6 +296,18 @@ class LockTable:
         if queue is None:
             return False
         return any(group or holder != GROUP for holder in queue.holders_against(wanted))
+
+    def is_held_in(self, tag: LockTag, mode: LockMode) -> bool:
+        """Whether somebody holds this very mode."""
+        queue = self._queues.get(tag)
+        return queue is not None and any(held.mode is mode for held in queue.held)
+
+    def asked_for(self, session: ConnectionId, txn: TransactionId, tags: Iterable[LockTag]) -> None:
+        """A statement has shown these rows: they must be as they were when it commits (A9)."""
+        for tag in tags:
+            for held in self._queues[tag].held:
+                if held.session == session and held.txn == txn:
+                    held.explicit = True
 
     def explicit_rows(self, session: ConnectionId, txn: TransactionId) -> Sequence[RowTag]:
         """The rows that a transaction still holds because it asked for them (A9)."""

@@ -139,7 +139,7 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
         return [Reply(message.request, _too_many_rows())]
     shard = ShardId(message.rows.table.shard)
     state = core.shards[shard]
-    deletes = as_deletes(identity for identity, _ in wanted)
+    deletes = as_deletes(identity for identity, _ in wanted if identity[0] != OWN)
     in_flight = _deletes_in_flight(core, state, deletes)
     for identity, tag in wanted:
         if in_flight and is_row_among(state, identity, in_flight):
@@ -153,18 +153,20 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
             message.mode,
             savepoint,
             ticket,
-            explicit=not message.implicit,
         )
-        core.locks.rows.add(shard, identity, tag)
+        if identity[0] != OWN:
+            core.locks.rows.add(shard, identity, tag)
         answer = core.locks.acquire(asked, message.wait)
         if answer.verdict is not LockVerdict.GRANTED:
             return _refused_row(core, asked, answer)
+    if core.groups.writes.any_gone(state, deletes):
+        return [Reply(message.request, _moved(core, txn, ticket, has_news=True))]
     if message.implicit:
         txn.rows_locked += len(wanted)
     else:
+        # Those that only an earlier try has taken were shown to nobody (A9).
         txn.locks_rows = True
-    if core.groups.writes.any_gone(state, deletes):
-        return [Reply(message.request, _moved(core, txn, ticket, has_news=True))]
+        core.locks.asked_for(txn.owner, txn.id, [tag for _, tag in wanted])
     return [Reply(message.request, LockAnswered(True, ticket))]
 
 
@@ -192,7 +194,12 @@ def _rows_to_take(
     if not core.settings.locks or ShardId(rows.table.shard) not in core.shards:
         return []
     pairs = zip(zip(rows.sources, rows.indexes, strict=True), rows.tags(), strict=True)
-    wanted = {tag: identity for identity, tag in pairs if identity[0] != OWN}
+    # A row that it has replaced has its key still; one that it has made is nobody else's business.
+    wanted = {
+        tag: identity
+        for identity, tag in pairs
+        if identity[0] != OWN or (rows.keys is not None and core.locks.holds(txn.owner, tag))
+    }
     if message.implicit and txn.rows_locked + len(wanted) > core.settings.row_locks_max:
         return []
     return [(wanted[tag], tag) for tag in sorted(wanted, key=_by_key)]

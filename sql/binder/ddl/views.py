@@ -65,7 +65,6 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     resolve_unknown_columns(binding, result)
     recorded, binding.recorded = binding.recorded, None
     # It is defined, and locks nothing.
-    binding.locked.clear()
     binding.locking.clear()
     used = {oid for oid, _, _ in recorded.values()}
     schema, notices = without_position(lambda: _schema(binding, relation, used))

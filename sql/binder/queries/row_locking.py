@@ -55,21 +55,19 @@ def wanted_row_locks(binding: Binding, scope: Scope, node: Node, plan: Plan) -> 
     ctes = frozenset(name for level in scope.levels() for name in level.ctes)
     wanted = WantedLocks()
     for clause in clauses:
+        _check_tables(binding, ctes, node, clause)
         _add_items(binding, scope, plan, clause, wanted)
-        if not clause.lockedRels:
-            tables = [
-                table
-                for item in node.fromClause or ()
-                for table in _tables(binding, ctes, item, _words(clause))
-            ]
-        else:
-            tables = [
-                table
-                for name in clause.lockedRels
-                for table in _named(binding, ctes, node, clause, name)
-            ]
-        binding.locked.update(table.oid for table in tables)
     return wanted
+
+
+def _check_tables(binding: Binding, ctes: Collection[str], node: Node, clause: Node) -> None:
+    """Raise for a name that has no rows to lock."""
+    if clause.lockedRels:
+        for name in clause.lockedRels:
+            list(_named(binding, ctes, node, clause, name))
+    else:
+        for item in node.fromClause or ():
+            list(_tables(binding, ctes, item, _words(clause)))
 
 
 def _add_items(
@@ -77,6 +75,9 @@ def _add_items(
 ) -> None:
     names = [name.relname for name in clause.lockedRels or ()]
     items = [item for item in scope.items if not names or item.name in names]
+    if any(item.nullable for item in items):
+        what = "cannot be applied to the nullable side of an outer join"
+        raise SqlError("0A000", f"{_words(clause)} {what}")
     # pglast numbers the strengths from 0, LCS_NONE, and the policies from 0, LockWaitBlock.
     strength = RowLockStrength(int(clause.strength))
     wanted.add(binding, plan, items, strength, LockPolicy(int(clause.waitPolicy)))

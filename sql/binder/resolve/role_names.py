@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pglast.enums import RoleSpecType
 
 from sql.binder.state import BindContext, Binding
-from sql.catalog.acl import OWNER, PUBLIC, ObjectPrivileges
+from sql.catalog.acl import PUBLIC, ObjectPrivileges
 from sql.catalog.catalog import Catalog
 from sql.catalog.objects import Subject
 from sql.catalog.ownership import DATABASE_SUBJECT
@@ -14,18 +14,22 @@ from sql.errors import SqlError
 from sql.parser.syntax import Node
 
 
+def session_roles(catalog: Catalog, login: str) -> Roles:
+    """All roles, as a session that has connected under this name sees them."""
+    owner = catalog.rights.get(DATABASE_SUBJECT, ObjectPrivileges()).owner
+    return Roles(catalog.roles, login, owner)
+
+
 def roles_of(context: BindContext) -> Roles:
     """All roles, as the session sees them."""
-    owner = context.catalog.rights.get(DATABASE_SUBJECT, ObjectPrivileges()).owner
-    login = context.login or context.session_user or context.user
-    return Roles(context.catalog.roles, login, owner)
+    return session_roles(context.catalog, context.login or context.session_user or context.user)
 
 
 def current_role(context: BindContext) -> Role:
-    """The role that executes the statement and will own new objects."""
-    roles = roles_of(context)
-    found = roles.named(context.user) or roles.by_oid(OWNER)
-    assert found is not None, "U2 of `catalog/roles.py`: the first superuser has always been there"
+    """The role that executes the statement and will own new objects. 42704 if it was dropped."""
+    found = roles_of(context).by_oid(context.user_oid)
+    if found is None:
+        raise SqlError("42704", f"invalid role OID: {context.user_oid}")
     return found
 
 

@@ -7,8 +7,10 @@ from typing import Final
 from pglast import ast
 from pglast.enums import DiscardMode, TransactionStmtKind, VariableSetKind
 
+from sql.binder.state import Binding
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, is_a, offset_to_position
+from sql.parser.type_names import resolve_type_name
 from sql.statements.session import (
     Discard,
     Listen,
@@ -21,6 +23,8 @@ from sql.statements.session import (
     TransactionVerb,
     Unlisten,
 )
+from sql.types.styled_output import styled_text
+from sql.types.text_input import apply_typmod, parse_text
 
 _VERBS: Final = {
     TransactionStmtKind.TRANS_STMT_BEGIN: TransactionVerb.BEGIN,
@@ -35,11 +39,6 @@ _REFUSED: Final = {
     TransactionStmtKind.TRANS_STMT_PREPARE: "PREPARE TRANSACTION",
     TransactionStmtKind.TRANS_STMT_COMMIT_PREPARED: "COMMIT PREPARED",
     TransactionStmtKind.TRANS_STMT_ROLLBACK_PREPARED: "ROLLBACK PREPARED",
-}
-_LEVELS: Final = {
-    # What a PostgreSQL driver means by it is "the strongest".
-    "serializable": "strict serializable",
-    "read uncommitted": "read committed",
 }
 _LISTS: Final = frozenset({"search_path", "datestyle"})
 
@@ -62,7 +61,7 @@ def _modes(options: Sequence[Node]) -> tuple[str | None, bool | None, bool | Non
         value = option.arg.val
         match option.defname:
             case "transaction_isolation":
-                isolation = _LEVELS.get(value.sval, value.sval)
+                isolation = value.sval
             case "transaction_read_only":
                 read_only = bool(value.ival)
             case _:
@@ -70,9 +69,7 @@ def _modes(options: Sequence[Node]) -> tuple[str | None, bool | None, bool | Non
     return isolation, read_only, deferrable
 
 
-def set_variable(
-    node: Node,
-) -> SetVariable | ResetVariable | TransactionControl:
+def set_variable(binding: Binding, node: Node) -> SetVariable | ResetVariable | TransactionControl:
     """SET in all its forms, and RESET."""
     name: str = (node.name or "").lower()
     match node.kind:
@@ -83,7 +80,7 @@ def set_variable(
         case VariableSetKind.VAR_SET_DEFAULT:
             return SetVariable(name, None, local=bool(node.is_local))
         case VariableSetKind.VAR_SET_VALUE:
-            value = _value(name, node.args)
+            value = _value(binding, name, node.args)
             return SetVariable(name, value, local=bool(node.is_local))
         case VariableSetKind.VAR_SET_MULTI:
             return _set_multi(node)
@@ -91,18 +88,17 @@ def set_variable(
             raise not_supported("SET FROM CURRENT", None)
 
 
-def _value(name: str, args: Sequence[Node]) -> str | None:
+def _value(binding: Binding, name: str, args: Sequence[Node]) -> str | None:
     """The values as one text, lists joined as PostgreSQL does (flatten_set_variable_args)."""
     if len(args) > 1 and name not in _LISTS:
         raise SqlError("22023", f"SET {name} takes only one argument")
-    parts = [_argument(name, arg) for arg in args]
+    parts = [_argument(binding, name, arg) for arg in args]
     return ", ".join(parts)
 
 
-def _argument(name: str, node: Node) -> str:
+def _argument(binding: Binding, name: str, node: Node) -> str:
     if is_a(node, ast.TypeCast):
-        # SET TIME ZONE INTERVAL '..'; the zone's text is enough for whole hours.
-        raise not_supported("SET TIME ZONE INTERVAL", offset_to_position(node.typeName.location))
+        return f"INTERVAL '{_interval(binding, node)}'"
     if is_a(node, ast.ParamRef):
         # The parser is pg_query's, which lets a parameter stand where PostgreSQL's refuses it.
         raise SqlError(
@@ -119,6 +115,14 @@ def _argument(name: str, node: Node) -> str:
         case _:
             text: str = value.sval
             return _quoted(text) if name == "search_path" else text
+
+
+def _interval(binding: Binding, node: Node) -> str:
+    """The text of SET TIME ZONE INTERVAL '..', with its fields and digits applied."""
+    type_, styles = resolve_type_name(node.typeName), binding.context.styles
+    value = parse_text("interval", node.arg.val.sval, styles=styles, typmod=type_.typmod)
+    fitted = apply_typmod(value, type_, explicit=False)
+    return styled_text(fitted, type_, styles, timezone=binding.context.timezone)
 
 
 def _quoted(name: str) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from tests.clients.drivers.levels import EXPLAIN, STRICT, named_level
+
 
 def run(dsn: str, story: Callable[[asyncpg.Connection], Awaitable[None]]) -> None:
     """Run a story with a connection of its own."""
@@ -73,6 +75,26 @@ def test_transactions_and_cursors(dsn: str) -> None:
             walked = await connection.cursor("select a from ac order by a")
             assert await walked.forward(1) == 1
             assert [row["a"] for row in await walked.fetch(5)] == [2, 3]
+
+    run(dsn, story)
+
+
+def test_the_level_is_read_and_set_back(dsn: str) -> None:
+    async def story(connection: asyncpg.Connection) -> None:
+        async def in_force() -> str:
+            return named_level(row[0] for row in await connection.fetch(EXPLAIN))
+
+        shown = await connection.fetchval("show transaction_isolation")
+        assert shown == "serializable"
+        async with connection.transaction(isolation=shown):
+            assert await in_force() == STRICT
+        # The driver reads the level of the outer one, and compares.
+        async with connection.transaction(), connection.transaction(isolation=shown):
+            assert await in_force() == STRICT
+        await connection.execute(f"set default_transaction_isolation = '{shown}'")
+        assert await in_force() == STRICT
+        await connection.reset()
+        assert await in_force() == STRICT
 
     run(dsn, story)
 

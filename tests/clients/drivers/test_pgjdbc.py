@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from tests.clients.drivers.jdbc import fetch_driver, java_sql
+from tests.clients.drivers.levels import EXPLAIN, STRICT, named_level
 
 pytestmark = pytest.mark.spark
 
@@ -105,7 +106,25 @@ def test_metadata_of_a_result(connection: Any) -> None:
     described = result.getMetaData()
     assert [described.getColumnTypeName(place) for place in (1, 2)] == ["int8", "varchar"]
     assert described.getPrecision(2) == 5
-    assert connection.getTransactionIsolation() is not None
+
+
+def test_the_level_is_read_and_set_back(jvm: Any, connection: Any) -> None:
+    def in_force() -> str:
+        result = connection.createStatement().executeQuery(EXPLAIN)
+        return named_level(line for (line,) in rows(result, "getString"))
+
+    levels = jvm.java.sql.Connection
+    shown = connection.getTransactionIsolation()
+    assert shown == levels.TRANSACTION_SERIALIZABLE
+    connection.setTransactionIsolation(levels.TRANSACTION_READ_UNCOMMITTED)
+    assert connection.getTransactionIsolation() == levels.TRANSACTION_READ_UNCOMMITTED
+    assert in_force() == "read committed"
+    connection.setTransactionIsolation(shown)
+    assert connection.getTransactionIsolation() == shown
+    assert in_force() == STRICT
+    connection.setAutoCommit(False)
+    assert in_force() == STRICT
+    connection.rollback()
 
 
 def test_notifications_are_polled(connection: Any, jvm: Any, dsn: str) -> None:

@@ -10,6 +10,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from tests.clients.drivers.levels import EXPLAIN, STRICT, named_level
+
 
 @pytest.fixture
 def connection(dsn: str) -> Iterator[psycopg.Connection]:
@@ -178,14 +180,32 @@ def test_isolation_by_the_driver(dsn: str) -> None:
             shown[level.name] = row[0]
             connection.rollback()
         assert shown == {
-            "READ_UNCOMMITTED": "read committed",
+            "READ_UNCOMMITTED": "read uncommitted",
             "READ_COMMITTED": "read committed",
             "REPEATABLE_READ": "repeatable read",
-            "SERIALIZABLE": "strict serializable",
+            "SERIALIZABLE": "serializable",
         }
         connection.read_only = True
         with pytest.raises(errors.ReadOnlySqlTransaction):
             connection.execute("create table never (a int4)")
+
+
+def test_the_level_is_read_and_set_back(connection: psycopg.Connection) -> None:
+    def in_force() -> str:
+        return named_level(line for (line,) in connection.execute(EXPLAIN).fetchall())
+
+    shown = connection.execute("show transaction_isolation").fetchone()
+    assert shown == ("serializable",)
+    connection.isolation_level = psycopg.IsolationLevel[shown[0].upper()]
+    with connection.transaction():
+        assert in_force() == STRICT
+    connection.isolation_level = None
+    for name in ("default_transaction_isolation", "transaction_isolation"):
+        connection.execute("begin")
+        connection.execute(f"set {name} = '{shown[0]}'".encode())
+        assert in_force() == STRICT
+        connection.execute("commit")
+    assert in_force() == STRICT
 
 
 def test_write_conflict_is_a_serialization_failure(dsn: str) -> None:

@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
+from tests.clients.drivers.levels import EXPLAIN, STRICT, named_level
+
 
 class Base(orm.DeclarativeBase):
     pass
@@ -138,3 +140,26 @@ def test_tables_may_be_called_like_our_relations(engine: sa.Engine) -> None:
         connection.execute(table.insert().values(id=1))
         assert connection.scalars(sa.select(table.c.id)).all() == [1]
     metadata.drop_all(engine)
+
+
+def test_the_level_is_read_and_set_back(engine: sa.Engine) -> None:
+    def in_force() -> str:
+        return named_level(line for (line,) in connection.execute(sa.text(EXPLAIN)))
+
+    with engine.connect() as connection:
+        assert connection.default_isolation_level == "SERIALIZABLE"
+        shown = connection.get_isolation_level()
+        assert shown == "SERIALIZABLE"
+        assert in_force() == STRICT
+        connection.rollback()
+        connection.execution_options(isolation_level="READ UNCOMMITTED")
+        assert connection.get_isolation_level() == "READ UNCOMMITTED"
+        assert in_force() == "read committed"
+        connection.rollback()
+        connection.execution_options(isolation_level=shown)
+        assert in_force() == STRICT
+        connection.rollback()
+        connection.execution_options(isolation_level="REPEATABLE READ")
+    # Back in the pool, the connection has the engine's level again.
+    with engine.connect() as connection:
+        assert in_force() == STRICT

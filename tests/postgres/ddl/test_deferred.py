@@ -10,7 +10,7 @@ from coordinator.core.settings import CoreSettings
 from storage.memory import MemoryObjectStore, MemoryStash
 from tests.support.stack import serving
 
-LEVELS = ("read committed", "repeatable read", "strict serializable")
+LEVELS = ("read committed", "repeatable read", "serializable")
 SESSIONS = 4
 TRANSACTIONS = 30
 KEYS = 5

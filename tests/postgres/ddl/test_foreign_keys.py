@@ -19,7 +19,7 @@ def _work(dsn: str, seed: int, level: str) -> int:
     moves = random.Random(seed)
     done = 0
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(f"set default_transaction_isolation = '{level}'".encode())
+        connection.execute(f"set {level}".encode())
         for _ in range(STATEMENTS):
             one, other = moves.randrange(PARENTS), moves.randrange(PARENTS)
             statement = moves.choice(
@@ -50,7 +50,12 @@ def _work(dsn: str, seed: int, level: str) -> int:
 _FOLLOWING = (
     b"create table e (pid int default 0 references p on update cascade on delete set default)"
 )
-LEVELS = ("read committed", "repeatable read", "serializable", "strict serializable")
+LEVELS = (
+    "default_transaction_isolation = 'read committed'",
+    "default_transaction_isolation = 'repeatable read'",
+    "consistency = serializable",
+    "consistency = strict",
+)
 RACES = (
     ("insert into c values (1)", "delete from p where id = 1"),
     ("insert into c values (1)", "update p set id = 9 where id = 1"),
@@ -87,7 +92,7 @@ def test_of_two_who_contradict_each_other_one_commits(
 
 def _connect(dsn: str, level: str) -> "psycopg.Connection[tuple[object, ...]]":
     connection = psycopg.connect(dsn, autocommit=True)
-    connection.execute(f"set default_transaction_isolation = '{level}'".encode())
+    connection.execute(f"set {level}".encode())
     return connection
 
 
@@ -101,7 +106,7 @@ def _orphans(connection: "psycopg.Connection[tuple[object, ...]]") -> list[tuple
     return found
 
 
-@pytest.mark.parametrize("level", ["read committed", "repeatable read", "serializable"])
+@pytest.mark.parametrize("level", LEVELS[:3])
 def test_no_orphan_is_ever_committed(level: str) -> None:
     with serving(core=CoreSettings(cut_age_us=20_000)) as dsn:
         with psycopg.connect(dsn, autocommit=True) as connection:

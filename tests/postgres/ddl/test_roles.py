@@ -68,6 +68,45 @@ def test_a_password_is_kept_as_a_verifier_and_never_shown() -> None:
             assert one.execute(query.encode()).fetchall() == [("********",)]
 
 
+def test_a_session_stays_the_role_that_it_has_become() -> None:
+    with serving() as dsn, psycopg.connect(dsn, autocommit=True) as one:
+        one.execute("create role a superuser; create role gone superuser")
+        with psycopg.connect(dsn, autocommit=True) as two:
+            two.execute("set role a")
+            then = two.execute("select meridian_now()").fetchone()
+            one.execute("alter role a rename to b; create role a")
+            two.execute("create table t (n int)")
+            assert two.execute("select current_user").fetchone() == ("b",)
+            owner = "select relowner::regrole::text from pg_class where relname = 't'"
+            assert two.execute(owner.encode()).fetchone() == ("b",)
+            assert then is not None
+            past = f"select current_user as of {then[0]}"
+            assert two.execute(past.encode()).fetchone() == ("a",)
+            two.execute("set role gone")
+            one.execute("drop role gone; create role gone superuser")
+            with pytest.raises(psycopg.errors.UndefinedObject, match="invalid role OID"):
+                two.execute("create table u (n int)")
+            assert two.execute("show is_superuser").fetchone() == ("on",)
+            two.execute("reset role; create table u (n int)")
+
+
+def test_what_an_earlier_transaction_read_hides_no_role() -> None:
+    with serving() as dsn, psycopg.connect(dsn) as one:
+        one.execute("select * from pg_roles")
+        with psycopg.connect(dsn, autocommit=True) as two:
+            two.execute("create role new")
+        one.execute("set role new")
+        assert one.execute("select current_user").fetchone() == ("new",)
+        # But it could own nothing at that time.
+        with pytest.raises(psycopg.errors.SerializationFailure, match="newer than the snapshot"):
+            one.execute("create table t (n int)")
+        one.rollback()
+        one.execute("set role new; create table t (n int)")
+        one.commit()
+        owner = one.execute("select relowner::regrole::text from pg_class where relname = 't'")
+        assert owner.fetchone() == ("new",)
+
+
 def test_who_may_not_log_in_is_not_let_in() -> None:
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as one:
         one.execute("create role a nologin")

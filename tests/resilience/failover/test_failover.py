@@ -264,9 +264,9 @@ def test_a_stash_that_is_away_stops_strict_reads_and_no_others(shared: Shared) -
         connection.execute("SET statement_timeout = '300ms'")
         with pytest.raises(psycopg.errors.QueryCanceled):
             connection.execute("SELECT k FROM t")
-        connection.execute("SET default_transaction_isolation = 'serializable'")
+        connection.execute("SET consistency = serializable")
         assert connection.execute("SELECT k FROM t").fetchall() == [(1,)]
-        connection.execute("SET default_transaction_isolation = 'strict serializable'")
+        connection.execute("SET consistency = strict")
         one.link.mend()
         connection.execute("SET statement_timeout = 0")
         assert connection.execute("SELECT k FROM t").fetchall() == [(1,)]

@@ -40,7 +40,7 @@ async def test_one_of_many_inserts() -> None:
         assert await all_rows(clients[0], "select count(*) from k") == [(ROUNDS,)]
 
 
-@pytest.mark.parametrize("level", ["strict serializable", "read committed"])
+@pytest.mark.parametrize("level", ["serializable", "read committed"])
 @on_a_loop
 async def test_who_comes_second_is_told_to_retry(level: str) -> None:
     """Not that there is a duplicate: with ON CONFLICT that is never the statement's error."""

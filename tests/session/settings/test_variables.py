@@ -34,12 +34,13 @@ def variables() -> Variables:
         ("datestyle", "German", "German, DMY"),
         ("bytea_output", "ESCAPE", "escape"),
         ("intervalstyle", "ISO_8601", "iso_8601"),
-        ("default_transaction_isolation", "Read  Committed", "read committed"),
-        ("default_transaction_isolation", "read uncommitted", "read committed"),
+        ("default_transaction_isolation", "Read Committed", "read committed"),
+        ("default_transaction_isolation", "read uncommitted", "read uncommitted"),
         ("default_transaction_isolation", "serializable", "serializable"),
-        ("transaction_isolation", "bounded staleness 5s", "bounded staleness 5s"),
-        ("transaction_isolation", "bounded staleness '2 minutes'", "bounded staleness 2min"),
-        ("transaction_isolation", "bounded staleness 1500", "bounded staleness 1500ms"),
+        ("consistency", "Strict", "strict"),
+        ("consistency", "bounded  staleness 5s", "bounded staleness 5s"),
+        ("consistency", "bounded staleness '2 minutes'", "bounded staleness 2min"),
+        ("consistency", "bounded staleness 1500", "bounded staleness 1500ms"),
         ("transaction_read_only", "true", "on"),
         ("search_path", '"A b", public', '"A b", public'),
         ("application_name", "caf\u00e9", "caf\\xc3\\xa9"),
@@ -153,7 +154,7 @@ def test_startup_parameters_are_the_defaults_of_reset() -> None:
         user="alice", parameters={"TimeZone": "Europe/Berlin"}, defaults={"timezone": "UTC"}
     )
     variables.set("timezone", "Asia/Tokyo", local=False)
-    variables.reset("timezone")
+    variables.set("timezone", None, local=False)
     assert variables.get("timezone") == "Europe/Berlin"
 
 

@@ -1,4 +1,4 @@
-"""Isolation levels as sessions have them: what each sees, what it may do, what SHOW says."""
+"""Isolation levels as sessions have them: what each sees, and what it may do."""
 
 import asyncio
 
@@ -29,33 +29,6 @@ async def refused(connection: Connection, text: str, error: type[psycopg.Error])
     with pytest.raises(error) as caught:
         await connection.execute(text)
     return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("begin", "shown"),
-    [
-        ("begin", "strict serializable"),
-        ("begin isolation level serializable", "strict serializable"),
-        ("begin isolation level repeatable read", "repeatable read"),
-        ("begin isolation level read committed", "read committed"),
-        ("begin isolation level read uncommitted", "read committed"),
-        ("begin; set transaction isolation level serializable", "strict serializable"),
-        ("begin; set transaction_isolation = 'serializable'", "serializable"),
-        ("begin; set transaction_isolation = 'Bounded  Staleness 5s'", "bounded staleness 5s"),
-        (
-            "set session characteristics as transaction isolation level serializable",
-            "strict serializable",
-        ),
-        ("set default_transaction_isolation = 'serializable'", "serializable"),
-        ("set default_transaction_isolation = 'bounded staleness 1min'", "bounded staleness 1min"),
-    ],
-)
-@on_a_loop
-async def test_show_tells_the_truth(begin: str, shown: str) -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
-        for statement in begin.split("; "):
-            await connection.execute(statement)
-        assert await value(connection, "show transaction_isolation") == shown
 
 
 @on_a_loop
@@ -188,18 +161,18 @@ async def test_bounded_staleness_reads_and_does_not_write() -> None:
     async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
         await setup(connection)
         await connection.execute("begin")
-        await connection.execute("set transaction_isolation = 'bounded staleness 10s'")
+        await connection.execute("set consistency = 'bounded staleness 10s'")
         assert await value(connection, "select count(*) from t") == 2
         assert await value(connection, "show transaction_read_only") == "on"
         assert await value(connection, "select current_setting('transaction_read_only')") == "on"
         await refused(connection, "insert into t values (3)", errors.ReadOnlySqlTransaction)
         await connection.execute("rollback")
         await connection.execute("begin")
-        await connection.execute("set transaction_isolation = 'bounded staleness 10s'")
+        await connection.execute("set consistency = 'bounded staleness 10s'")
         await refused(connection, "set transaction read write", errors.ActiveSqlTransaction)
         await connection.execute("rollback")
         assert await value(connection, "show transaction_read_only") == "off"
-        await connection.execute("set default_transaction_isolation = 'bounded staleness 10s'")
+        await connection.execute("set consistency = 'bounded staleness 10s'")
         await refused(connection, "create table u (a int)", errors.ReadOnlySqlTransaction)
         assert await value(connection, "select count(*) from t") == 2
 
@@ -212,14 +185,14 @@ async def test_bounded_staleness_does_not_wait_for_a_commit_on_its_way() -> None
         stash.silent = True
         writing = asyncio.ensure_future(writer.execute("insert into t values (3)"))  # noqa: TID251
         await stash.asked.wait()
-        await reader.execute("set default_transaction_isolation = 'bounded staleness 1h'")
+        await reader.execute("set consistency = 'bounded staleness 1h'")
         assert await value(reader, "select count(*) from t") == 2
-        await reader.execute("set default_transaction_isolation = 'bounded staleness 1ms'")
+        await reader.execute("set consistency = 'bounded staleness 1ms'")
         await asyncio.sleep(0.01)
         await refused(reader, "select count(*) from t", errors.SerializationFailure)
         stash.silent = False
         await writing
-        await reader.execute("set default_transaction_isolation = 'bounded staleness 1h'")
+        await reader.execute("set consistency = 'bounded staleness 1h'")
         assert await value(reader, "select count(*) from t") == 3
 
 
@@ -363,7 +336,7 @@ async def test_a_level_may_be_named_with_the_past() -> None:
             connection, "begin isolation level repeatable read as of 1", errors.SnapshotTooOld
         )
         assert connection.pgconn.transaction_status == 0
-        assert await value(connection, "show transaction_isolation") == "strict serializable"
+        assert await value(connection, "show transaction_isolation") == "serializable"
         assert await value(connection, "show transaction_read_only") == "off"
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from coordinator.core.messages import ConnectionId, Isolation, TransactionId
+from coordinator.core.messages import ConnectionId, Isolation, TransactionId, WriteRows
 from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, merge_batches
 from coordinator.core.transactions import OLD_BYTES_MAX, Transaction
 from sql.catalog.catalog import Table
@@ -165,7 +165,8 @@ def test_old_values_are_bounded() -> None:
     rows = KnownRows.of(pa.table({"a": list(range(1000))}))
     for row in range(3000):
         old = OldRows({OTHER: BitMap64([row])}, rows)
-        txn.write(table, WriteBatch(deletes={OTHER: BitMap64([row])}), old)
+        batch = WriteBatch(deletes={OTHER: BitMap64([row])})
+        txn.write(WriteRows(txn.id, table, batch, old))
         kept = sum(part.rows.nbytes for parts in txn.replaced.values() for part in parts)
         assert kept <= OLD_BYTES_MAX
     assert not txn.replaced

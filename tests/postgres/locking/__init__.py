@@ -1,0 +1,1 @@
+"""Who waits for whom, and what everybody is answered then, beside PostgreSQL."""
