@@ -8,10 +8,10 @@
 - Transactions: `transactions`, `transaction_buffers`, `own_writes`, `scans`, `predicates`.
 - Commits: `commits`, `group_commit`, `validation`, `fences`, `recent_writes`, `not_null_check`,
   `leases`. Waiting: the package `locking`; `refresh` moves who has waited to a newer timestamp.
-- LISTEN and NOTIFY: `notification_changes`, `notifications`.
-- Catalog: `catalog`, `catalog_references`, `definition_conflicts`, `relation_names`,
-  `catalog_annotations`, `privilege_changes`; as JSON `catalog_records`, `object_records`,
-  `role_records`.
+- LISTEN and NOTIFY: the package `notifications`.
+- Catalog: `catalog`, `catalog_references`, `definition_conflicts`, `stale_definitions`,
+  `relation_names`, `catalog_annotations`, `privilege_changes`; as JSON `catalog_records`,
+  `object_records`, `role_records`.
 - Tables on disk: `cut_schedule`, `cuts`, `maintenance`. For people: `observation`.
 
 No module waits, reads a clock or does I/O (a contract). The package imports `sql` and `storage`

@@ -45,12 +45,12 @@ from coordinator.core.privilege_changes import apply_privilege_change, missing_r
 from coordinator.core.relation_names import duplicate_relation_names
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import (
-    WHOLE_CATALOG,
     Catalog,
     NameDependency,
     ReadHold,
     Table,
     Timeline,
+    is_whole_catalog,
     type_dependency_state,
 )
 from sql.catalog.objects import (
@@ -300,16 +300,14 @@ def is_current(catalog: Catalog, table: Table) -> bool:
 
 def is_look_up_current(catalog: Catalog, name: NameDependency) -> bool:
     """Whether a name means in this catalog what it was found to mean, and is defined so."""
-    if name.schema == WHOLE_CATALOG.schema:
+    if is_whole_catalog(name):
         return catalog.version == name.oid
     if name.name is None:
         return (0 if name.schema in catalog.schemas else None) == name.oid
     if name.space == TYPE_SPACE:
         return type_dependency_state(catalog.type_named(name.schema, name.name)) == name.oid
-    table = catalog.tables.get((name.schema, name.name))
-    if table is not None:
-        return table.oid == name.oid
-    thing = catalog.relation(name.schema, name.name)
+    key = name.schema, name.name
+    thing = catalog.tables.get(key) or catalog.relation(*key)
     if thing is None or thing.oid != name.oid:
         return thing is None and name.oid is None
     return name.version is None or thing.version == name.version

@@ -79,9 +79,7 @@ def insert_rows(core: CoreState, message: InsertRows, now: Timestamp) -> list[Ef
     """Queue an insert for a group."""
     if len(core.groups) >= core.settings.queue_max:
         return [_too_many(message.request)]
-    core.groups.enqueue(
-        PendingInsert(message.request, message.isolation, message.insertion, core.leases.ticket())
-    )
+    core.groups.enqueue(PendingInsert(message.request, message.insertion, core.leases.ticket()))
     return start_group(core, now)
 
 

@@ -40,7 +40,6 @@ from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
     Insertion,
-    Isolation,
     PutObject,
     PutTable,
     Refused,
@@ -52,20 +51,20 @@ from coordinator.core.messages import (
 from coordinator.core.not_null_check import not_null_refusal, table_not_null_refusal
 from coordinator.core.own_writes import deletes_of_others, merge_batches
 from coordinator.core.recent_writes import CommittedWrites, RecentWrites, committed_writes
+from coordinator.core.stale_definitions import (
+    stale_name_refusal,
+    stale_refusal,
+    stale_table_refusal,
+    stale_tables_refusal,
+)
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import (
-    VALIDATING,
     RecentHistory,
     ValidationCounts,
     WritesAhead,
     concurrent_update_refusal,
     conflict_refusal,
     fenced_writes_refusal,
-    shadowed_names_refusal,
-    stale_name_refusal,
-    stale_refusal,
-    stale_table_refusal,
-    stale_tables_refusal,
 )
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import IndexDefinition
@@ -162,7 +161,6 @@ class PendingInsert:
     """An insert that is its whole transaction and reads nothing (G5)."""
 
     request: RequestId
-    isolation: Isolation
     insertion: Insertion
     ticket: int
 
@@ -421,7 +419,7 @@ def _admit(group: _Gathering, pending: PendingCommit) -> None:
     writes = txn.final_writes()
     verdict = (
         stale_tables_refusal(txn, catalog)
-        or shadowed_names_refusal(txn, group.catalog)
+        or stale_name_refusal(txn.look_ups, group.catalog)
         or conflict_refusal(txn, writes, group.recent)
         or fenced_writes_refusal(txn, shards, writes)
         or not_null_refusal(_defined(txn, catalog), writes)
@@ -451,13 +449,12 @@ def _admit_inserts(group: _Gathering) -> None:
     """All inserts of the group (G5): the rows of a table become Arrow in one go."""
     accepted: dict[ShardId, list[PendingInsert]] = {}
     # Many sessions send the same statement: it is bound to the same objects.
-    verdicts: dict[tuple[int, int, bool], Refused | None] = {}
+    verdicts: dict[tuple[int, int], Refused | None] = {}
     for pending in group.inserts:
         insertion = pending.insertion
-        validating = pending.isolation in VALIDATING
-        key = (id(insertion.table), id(insertion.names), validating)
+        key = (id(insertion.table), id(insertion.names))
         if key not in verdicts:
-            verdicts[key] = _insert_verdict(group, insertion, validating=validating)
+            verdicts[key] = _insert_verdict(group, insertion)
         verdict = verdicts[key]
         if verdict is None:
             accepted.setdefault(ShardId(insertion.table.shard), []).append(pending)
@@ -467,11 +464,10 @@ def _admit_inserts(group: _Gathering) -> None:
         _add_inserts(group, shard, inserts)
 
 
-def _insert_verdict(group: _Gathering, insertion: Insertion, *, validating: bool) -> Refused | None:
-    names = insertion.names if validating else ()
+def _insert_verdict(group: _Gathering, insertion: Insertion) -> Refused | None:
     return (
         stale_table_refusal(insertion.table, group.catalog)
-        or stale_name_refusal(names, group.catalog)
+        or stale_name_refusal(insertion.names, group.catalog)
         or fenced_table_refusal(insertion.table, group.recent.shards)
     )
 

@@ -426,7 +426,7 @@ class Insertion:
     """Rows for a table, by a transaction that does nothing else and reads nothing.
 
     `rows` become Arrow with those of others, by `encoder`; `nbytes`: about what they take.
-    `names`: what its names rest on (A6 of `validation.py`).
+    `names`: those that it rests on (A6 of `validation.py`).
     """
 
     table: Table
@@ -441,7 +441,6 @@ class InsertRows:
     """A whole transaction. Reply Committed, Blocked (then there is none) or Refused."""
 
     request: RequestId
-    isolation: Isolation
     insertion: Insertion
 
 

@@ -21,6 +21,7 @@ from coordinator.core.effects import Effect, Reply
 from coordinator.core.messages import Isolation, RefreshSnapshot
 from coordinator.core.own_writes import final_batch
 from coordinator.core.recent_writes import Verdict
+from coordinator.core.stale_definitions import stale_name_refusal, stale_tables_refusal
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Since, Transaction
 from coordinator.core.validation import (
@@ -29,8 +30,6 @@ from coordinator.core.validation import (
     WritesAhead,
     changed_reads_refusal,
     conflict_refusal,
-    shadowed_names_refusal,
-    stale_tables_refusal,
 )
 from storage.types import ShardId, Timestamp
 
@@ -86,8 +85,8 @@ def _all_unchanged(core: CoreState, txn: Transaction, ts: Timestamp) -> bool:
     catalog = core.catalog_at(ts)
     writes = {shard: final_batch(own.merged()) for shard, own in txn.writes.items()}
     verdict = (
-        stale_tables_refusal(txn, catalog)
-        or shadowed_names_refusal(txn, catalog)
+        stale_tables_refusal(txn, catalog, every=True)
+        or stale_name_refusal(txn.look_ups, catalog)
         or changed_reads_refusal(txn, recent)
         or conflict_refusal(txn, writes, recent)
     )

@@ -29,6 +29,7 @@ from coordinator.core.messages import (
 from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
+from coordinator.core.stale_definitions import stale_refusal
 from coordinator.core.timestamps import (
     Close,
     InputSince,
@@ -41,7 +42,6 @@ from coordinator.core.timestamps import (
     determine,
 )
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import stale_refusal
 from sql.catalog.catalog import Catalog, Timeline
 from storage.types import Timestamp
 

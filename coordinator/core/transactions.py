@@ -46,13 +46,16 @@ from coordinator.core.notification_changes import NotificationChanges
 from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
 from coordinator.core.recent_writes import RowTestBudget
-from sql.catalog.catalog import WHOLE_CATALOG, Catalog, NameDependency, Table
+from sql.catalog.catalog import Catalog, NameDependency, Table, is_whole_catalog, whole_catalog
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Source, Timestamp
 
 StagedFiles = tuple[tuple[ShardId, Source], ...]
 """Files of the warehouse that no commit names."""
+
+VALIDATING = frozenset({Isolation.STRICT_SERIALIZABLE, Isolation.SERIALIZABLE})
+"""Levels at which what was read must still be true at the commit."""
 
 OLD_BYTES_MAX: Final = 8 << 20
 """Values of deleted rows that a transaction keeps; beyond, what it deletes conflicts with all that
@@ -175,10 +178,10 @@ class Transaction:
 
     def looked_up(self, names: Collection[NameDependency]) -> None:
         """Remember names that it rests on, but for those that its own DDL has decided."""
-        if WHOLE_CATALOG in names:
-            whole = replace(WHOLE_CATALOG, oid=self.base.version)
-            names = [whole if name == WHOLE_CATALOG else name for name in names]
         if self.changes:
+            # It has read its own DDL, too, and what that was put on.
+            whole = whole_catalog(self.base)
+            names = [whole if is_whole_catalog(name) else name for name in names]
             names = [name for name in names if is_look_up_current(self.base, name)]
         self.look_ups.update(names)
 

@@ -8,15 +8,20 @@ INVARIANTS
       its read set matches came or went after its read timestamp, by earlier commits or by earlier
       members of the same group. What cannot be decided row by row is a conflict if the table was
       written at all.
-  A2  a transaction commits only if every table it touched is still defined as it was bound; below
-      the serializable levels, every table that it wrote or locked, or looked up keys in. What its
-      definitions are made over: `definition_conflicts.py`.
+  A2  a transaction commits only if every table it touched is still defined as it was bound
+      (`stale_definitions.py`); below the serializable levels, every table that it wrote or locked,
+      or looked up keys in. What its definitions are made over: `definition_conflicts.py`.
   A3  blind writes have an empty read set and delete nothing: they never conflict.
   A4  a shard whose Delta table has a foreign writer's version, or is damaged, takes no commit and
       answers no read: nobody knows what it holds.
   A5  at every level a row is deleted or replaced once: of two who do it the first committer wins.
-  A6  a transaction that writes at a serializable level commits only if every name that it rests on
-      still means what it meant: that of a table to be created, one that was found missing, a view.
+  A6  at every level a transaction that writes commits only if every name that it rests on still
+      means what it meant, in the version that was read. It rests on the definitions that its
+      statements use: views, types, domains, sequences, and tables of which they take columns only.
+      Below the serializable levels only statements that write count, for they made its rows. Names
+      that were merely looked up and system catalogs are no part of the read set, as in
+      PostgreSQL's SSI, unless the session has set `validate_catalog_reads`. Use and look-up: Q3 of
+      `sql/binder/resolve/catalog_lookup.py`. Two who create one name: K2 of `core/catalog.py`.
   A7  a transaction that reads at several timestamps (read committed) meets nobody else's version of
       a row that it has changed, nor another row with its key: it fails at the statement.
   A8  at every level a key that the transaction gives to a row, and that it found free, is still
@@ -35,9 +40,8 @@ from dataclasses import dataclass, field
 
 from pyroaring import BitMap64
 
-from coordinator.core.catalog import is_current, is_look_up_current
 from coordinator.core.fences import fence_refusal
-from coordinator.core.messages import Isolation, PutTable, Refused, RefusedReason, RemoveTable
+from coordinator.core.messages import Isolation, Refused, RefusedReason
 from coordinator.core.own_writes import deletes_of_others, final_batch
 from coordinator.core.predicates import KeyLookUp, ReadPredicate
 from coordinator.core.recent_writes import (
@@ -48,18 +52,15 @@ from coordinator.core.recent_writes import (
     ShardCommitLog,
     Verdict,
 )
-from coordinator.core.transactions import Transaction
-from sql.catalog.catalog import WHOLE_CATALOG, Catalog, NameDependency, Table
+from coordinator.core.stale_definitions import RETRY_HINT, stale_refusal
+from coordinator.core.transactions import VALIDATING, Transaction
+from sql.catalog.catalog import Table
 from storage.batch import WriteBatch
 from storage.known_rows import KnownRows, Points
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
 
-RETRY_HINT = "The transaction might succeed if retried."
 _CONFLICT = "could not serialize access due to concurrent update"
-
-VALIDATING = frozenset({Isolation.STRICT_SERIALIZABLE, Isolation.SERIALIZABLE})
-"""Levels at which what was read must still be true at the commit."""
 
 
 @dataclass(slots=True)
@@ -433,51 +434,3 @@ def fenced_writes_refusal(
         if state is not None and state.fence is not None:
             return fence_refusal(_table(txn, shard), state.fence)
     return None
-
-
-def stale_tables_refusal(txn: Transaction, catalog: Catalog) -> Refused | None:
-    """A2: the verdict on definitions; `catalog` has the transaction's own DDL applied."""
-    own = {change.table.oid for change in txn.changes if isinstance(change, PutTable | RemoveTable)}
-    # Its own DDL is applied to the very definition that it has bound, or not at all (K2 of
-    # `core/catalog.py`).
-    bound = (table for table in txn.tables.values() if table.oid not in own)
-    if txn.isolation not in VALIDATING:
-        bound = (table for table in bound if txn.relies_on(ShardId(table.shard)))
-    return next(filter(None, (stale_table_refusal(table, catalog) for table in bound)), None)
-
-
-def stale_table_refusal(table: Table, catalog: Catalog) -> Refused | None:
-    """A2 for one table."""
-    if is_current(catalog, table):
-        return None
-    return stale_refusal(f'table "{table.name}" was changed by a concurrent transaction')
-
-
-def shadowed_names_refusal(txn: Transaction, catalog: Catalog) -> Refused | None:
-    """A6: the verdict on names; `catalog` is without the transaction's own DDL."""
-    if txn.isolation not in VALIDATING:
-        return None
-    return stale_name_refusal(txn.look_ups, catalog)
-
-
-def stale_name_refusal(names: Iterable[NameDependency], catalog: Catalog) -> Refused | None:
-    """A6 for names: the verdict on the first that means something else now."""
-    for name in names:
-        if not is_look_up_current(catalog, name):
-            if name.schema == WHOLE_CATALOG.schema:
-                return stale_refusal("the catalog was changed by a concurrent transaction")
-            shown = f'schema "{name.schema}"' if name.name is None else f'relation "{name.name}"'
-            done = "created or dropped" if name.version is None else "replaced or dropped"
-            return stale_refusal(f"{shown} was {done} by a concurrent transaction")
-    return None
-
-
-def stale_refusal(detail: str) -> Refused:
-    """40001 for a definition that changed; a statement nobody has seen is bound again."""
-    return Refused(
-        RefusedReason.STALE,
-        "40001",
-        "could not serialize access due to concurrent definition change",
-        detail[0].upper() + detail[1:] + ".",
-        RETRY_HINT,
-    )

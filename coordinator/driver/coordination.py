@@ -168,8 +168,8 @@ class Coordination(Protocol):
         ...
 
     def looked_up(self, txn: TransactionId, names: Collection[NameDependency]) -> None:
-        """Name look-ups that the transaction depends on: if it writes, it commits only if they
-        still have the same result (A6 of `coordinator/core/validation.py`).
+        """Names that the transaction rests on: if it writes, it commits only if they still mean
+        the same (A6 of `coordinator/core/validation.py`).
         """
         ...
 
@@ -279,7 +279,7 @@ class Coordination(Protocol):
         """
         ...
 
-    async def insert(self, isolation: Isolation, insertion: Insertion) -> Timestamp:
+    async def insert(self, insertion: Insertion) -> Timestamp:
         """A whole transaction: insert rows into a table of timeline `system`, and commit.
 
         It reads nothing, so it conflicts with nobody, except with DDL. Raises RequestRefused, and

@@ -550,11 +550,9 @@ class Driver:
         """See Coordination."""
         return self._core.catalog
 
-    async def insert(self, isolation: Isolation, insertion: Insertion) -> Timestamp:
+    async def insert(self, insertion: Insertion) -> Timestamp:
         """See Coordination."""
-        reply = await self._request(
-            lambda request: InsertRows(request, isolation, insertion), Committed
-        )
+        reply = await self._request(lambda request: InsertRows(request, insertion), Committed)
         return reply.ts
 
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:

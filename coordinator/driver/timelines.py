@@ -435,10 +435,10 @@ class Timelines:
         """See Coordination."""
         return self._system.newest_catalog
 
-    async def insert(self, isolation: Isolation, insertion: Insertion) -> Timestamp:
+    async def insert(self, insertion: Insertion) -> Timestamp:
         """See Coordination."""
         assert insertion.table.timeline == SYSTEM, "L1: the caller has looked"
-        return await self._system.insert(isolation, insertion)
+        return await self._system.insert(insertion)
 
     async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:
         """See Coordination."""

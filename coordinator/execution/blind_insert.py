@@ -25,6 +25,7 @@ from coordinator.core.messages import Insertion, RefusedReason
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution.context import Done, Execution, InProcess
 from coordinator.execution.dml.row_sink import stored_schema
+from coordinator.execution.name_dependencies import names_to_rest_on
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
 from sql.plan.nodes import Values
@@ -122,9 +123,8 @@ async def run_blind_insert(execution: Execution, prepared: ParameterizedStatemen
     if rows is None or nbytes > BYTES_MAX:
         return None
     try:
-        await transaction.insert(
-            Insertion(insert.table, rows, nbytes, insert.encoder, prepared.look_ups)
-        )
+        names = names_to_rest_on(execution, prepared, writes=True)
+        await transaction.insert(Insertion(insert.table, rows, nbytes, insert.encoder, names))
     except RequestRefused as refused:
         if refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE):
             return None

@@ -10,7 +10,15 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Hashable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -32,7 +40,7 @@ from coordinator.planning.plan_cache import PlanCache
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext, Binding
-from sql.catalog.catalog import Catalog, Table
+from sql.catalog.catalog import Catalog, NameDependency, Table
 from sql.catalog.meridian_schema import is_server_state, is_system_relation
 from sql.catalog.system_catalogs import is_system_catalog, system_catalog
 from sql.errors import SqlError
@@ -169,10 +177,18 @@ class Execution:
 
     def stored_plan(self, table: Table, part: Hashable, make: Callable[[Binding], Plan]) -> Plan:
         """The plan of an expression that the table stores, as `make` binds it for this statement;
-        `part` tells the table's expressions apart.
+        `part` tells the table's expressions apart. The transaction rests on what it is made of.
         """
         shared = not self.transaction.changed_catalog
-        return self.services.plans.stored.plan(table, part, self.context(), make, shared=shared)
+        context, stored = self.context(), self.services.plans.stored
+        found = stored.plan(table, part, context, make, shared=shared)
+        self.rest_on(found.uses)
+        return found.plan
+
+    def rest_on(self, names: Collection[NameDependency]) -> None:
+        """Let the transaction rest on these names (A6 of `coordinator/core/validation.py`)."""
+        if names:
+            self.services.coordination.looked_up(self.transaction.id, names)
 
     def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
         """The plan with this statement's parameters."""

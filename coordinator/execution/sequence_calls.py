@@ -38,6 +38,7 @@ from sql.binder.expressions.row_calls import ROW_CALL_RESULTS
 from sql.binder.expressions.session_calls import SESSION_VALUES, computes_more_than_calls
 from sql.binder.resolve.reg_literals import reg_literal
 from sql.binder.stored.sequence_values import REGCLASS, SEQUENCE_FUNCTIONS, sequence_of_oid
+from sql.catalog.catalog import NameDependency
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import not_supported
 from sql.plan.nodes import ColumnId, ColumnRef, Const, Expr, Param, output_columns
@@ -149,6 +150,7 @@ class _Caller:
                 ).value
             assert isinstance(oid, int), "what names a relation is a text or an oid"
             found = self._names[name] = sequence_of_oid(context.catalog, oid)
+            self.execution.rest_on([NameDependency(found.schema, found.name, found.oid)])
         return found
 
 

@@ -24,10 +24,18 @@ from typing import TypeAlias
 from coordinator.planning.lru_cache import LruMapping
 from sql.binder.bind import bind_with_context
 from sql.binder.state import BindContext, Binding
-from sql.catalog.catalog import Table
+from sql.catalog.catalog import NameDependency, Table
 from sql.plan.nodes import Plan
 
 _Key: TypeAlias = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """A plan, and the definitions that it is made of besides the table's."""
+
+    plan: Plan
+    uses: frozenset[NameDependency]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class _Stored:
 
     catalog_version: int
     table: Table
-    plan: Plan
+    plan: StoredPlan
 
 
 class StoredPlans:
@@ -53,18 +61,23 @@ class StoredPlans:
         make: Callable[[Binding], Plan],
         *,
         shared: bool,
-    ) -> Plan:
+    ) -> StoredPlan:
         """What `make` binds for that part of the table's definition, or made before (R1). `shared`:
         the catalog is one that has committed (R2).
         """
         if not shared:
-            return bind_with_context(context, make)
+            return _bound(context, make)[0]
         settings = context.timezone, context.styles, context.user
         key: _Key = (table.oid, part, tuple(context.search_path), settings)
         version, known = context.catalog.version, self._plans.get(key)
         if known is not None and known.catalog_version == version and known.table is table:
             return known.plan
-        plan, binding = bind_with_context(context, lambda binding: (make(binding), binding))
+        plan, binding = _bound(context, make)
         if not (binding.uses_now or binding.read_clock or binding.uses_session):
             self._plans.put(key, _Stored(version, table, plan))
         return plan
+
+
+def _bound(context: BindContext, make: Callable[[Binding], Plan]) -> tuple[StoredPlan, Binding]:
+    plan, binding = bind_with_context(context, lambda binding: (make(binding), binding))
+    return StoredPlan(plan, frozenset(binding.uses)), binding

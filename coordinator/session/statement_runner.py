@@ -34,6 +34,7 @@ from coordinator.execution.explain_timestamp import execute_explain_timestamp
 from coordinator.execution.lock_table import execute_lock, take_table_locks
 from coordinator.execution.maintenance import execute_maintenance
 from coordinator.execution.modify import execute_compound, execute_modify, tables_read_and_written
+from coordinator.execution.name_dependencies import names_to_rest_on
 from coordinator.execution.query import execute_query
 from coordinator.execution.sequence_calls import evaluate_runtime_parameters
 from coordinator.execution.settings import (
@@ -318,7 +319,7 @@ class StatementRunner:
         if prepared.supplied or prepared.filled or execution.filled:
             await evaluate_runtime_parameters(execution, prepared)
         if as_of is None:
-            self._look_up(prepared, alone=alone)
+            self._rest_on_names(prepared, execution, alone=alone)
         outcome = await self._execute(prepared, execution, as_of, alone=alone)
         if isinstance(prepared.bound, CreateSchema) and prepared.bound.elements:
             await self._make_elements(request.statement, prepared.bound)
@@ -335,11 +336,14 @@ class StatementRunner:
         finally:
             self._binder.path_first = ()
 
-    def _look_up(self, prepared: ParameterizedStatement, *, alone: bool) -> None:
-        """Report the name look-ups that the statement depends on, but not for a lone query."""
-        if prepared.look_ups and not (alone and isinstance(prepared.bound, BoundQuery)):
-            coordination = self._services.coordination
-            coordination.looked_up(self._transaction.id, prepared.look_ups)
+    @staticmethod
+    def _rest_on_names(
+        prepared: ParameterizedStatement, execution: Execution, *, alone: bool
+    ) -> None:
+        """Let the transaction rest on names of the statement; a lone query commits nothing."""
+        if not (alone and isinstance(prepared.bound, BoundQuery)):
+            writes = isinstance(executed_statement(prepared.bound), _Writing | CopyIn)
+            execution.rest_on(names_to_rest_on(execution, prepared, writes=writes))
 
     async def _explain_timestamp(
         self, request: Request, execution: Execution

@@ -177,6 +177,11 @@ class SessionTransaction:
         return self._id is not None or self.analyzed
 
     @property
+    def isolation(self) -> Isolation:
+        """Its isolation level."""
+        return self._variables.level[0]
+
+    @property
     def read_only(self) -> bool:
         """Whether writes are refused."""
         return self._variables.flag("transaction_read_only")
@@ -468,10 +473,9 @@ class SessionTransaction:
     async def insert(self, insertion: Insertion) -> None:
         """Run this insert as the whole transaction and commit it. Raises RequestRefused."""
         assert not self.is_open, "X1: nothing has begun that would have to end"
-        level, _ = self._variables.level
         self.committing = True
         try:
-            await self._coordination.insert(level, insertion)
+            await self._coordination.insert(insertion)
         finally:
             self.committing = False
         self._end(committed=True)

@@ -431,6 +431,7 @@ _VARIABLES: Final = (
     ),
     _flag("transaction_read_only", "off", "Sets the current transaction's read-only status."),
     _limit("transaction_timeout", "Sets the maximum allowed duration of any transaction."),
+    _flag("validate_catalog_reads", "off", "Lets reads of the system catalogs conflict with DDL."),
     Variable("work_mem", "4MB", "Accepted for compatibility.", _integer(64, unit="kB"), unit="kB"),
     Variable(
         "maintenance_work_mem",

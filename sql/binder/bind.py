@@ -48,7 +48,7 @@ from sql.binder.expressions.time_expressions import time_expression
 from sql.binder.queries.locked_rows import with_locking_parts
 from sql.binder.queries.select import bind_query
 from sql.binder.resolve.query_result import resolve_unknown_columns
-from sql.binder.resolve.type_names import current_type
+from sql.binder.resolve.type_names import current_type, use_declared_types
 from sql.binder.session.cursors import cursor_query
 from sql.binder.session.execute_arguments import bind_execute_argument
 from sql.binder.session.explain_options import explain_options
@@ -183,6 +183,7 @@ def _prepared(
 ) -> ParameterizedStatement:
     types_now = [current_type(context, type_) for type_ in parameters]
     binding = Binding(context, expression, bind_query, bind_modifying_cte, types_now)
+    use_declared_types(binding)
     bound = split_row_calls(binding, _bound(binding, node, statement))
     types = binding.parameter_types()
     if binding.supplied:
@@ -195,7 +196,8 @@ def _prepared(
         _tag(bound),
         binding.uses_now or binding.read_clock,
         binding.uses_session,
-        frozenset(binding.look_ups),
+        frozenset(binding.look_ups | binding.uses),
+        frozenset(binding.uses),
         number_runtime_parameters(tuple(binding.supplied), len(types)),
         binding.filled,
         read=_read(binding, statement) if isinstance(bound, _ANALYSED) else None,

@@ -12,7 +12,7 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from sql.catalog.acl import OWNER
-from sql.catalog.catalog import Catalog, Column, NameDependency, Table
+from sql.catalog.catalog import Catalog, Column, NameDependency, Table, whole_catalog
 from sql.catalog.objects import Domain
 from sql.errors import SqlError
 from sql.parser.syntax import Node, offset_to_position
@@ -143,23 +143,20 @@ class Binding:
     inexact: set[ColumnId] = field(default_factory=set[ColumnId])
     """Numeric columns that were rounded already (N2 of `numeric.py`)."""
     beside: set[Expr] = field(default_factory=set[Expr])
-    """Operands of ANY and ALL that belong to the outer query and are compared inside the
-    subquery.
-    """
+    """Operands of ANY and ALL of the outer query, which are compared inside the subquery."""
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict[int, tuple[Expr, int]])
     """Where an expression stands in the text, by its identity; the expression is kept alive."""
     look_ups: set[NameDependency] = field(default_factory=set[NameDependency])
-    """Name dependencies: the names that the statement's meaning depends on
-    (`catalog_lookup.py`).
-    """
+    """Names that were looked up, and what they were found to be (Q3 of `catalog_lookup.py`)."""
+    uses: set[NameDependency] = field(default_factory=set[NameDependency])
+    """Definitions that the statement's plan is made of, besides those of its tables (Q3)."""
     top_with: "Node | None" = None
     """The WITH clause of the statement itself: only there a query may modify data."""
     parts: "list[ModifyingCte]" = field(default_factory=list[Any])
     """Data-modifying WITH queries, in the order of the text (`modifying_ctes.py`)."""
-    explains: bool = False
-    """The statement's plan is shown, as if it locked nothing."""
+    explains: bool = False  # the statement's plan is shown, as if it locked nothing
     locking: "list[LockingQuery]" = field(default_factory=list[Any])
-    """Queries that lock rows, and run first, in order (`locked_rows.py`)."""
+    """Queries that lock rows (`locked_rows.py`)."""
     work_tables: set[CteId] = field(default_factory=set[CteId])
     """The recursive queries whose recursive terms are being bound."""
     outer_bound: set[CteId] = field(default_factory=set[CteId])
@@ -171,9 +168,7 @@ class Binding:
     filled: dict[int, dict[int, RowDefault]] = field(
         default_factory=dict[int, dict[int, RowDefault]]
     )
-    """Per-row defaults, by table oid and ordinal: columns that get sequence values, or what a
-    default computes from them, when rows are written.
-    """
+    """Per-row defaults, by table oid and ordinal, of columns that get sequence values."""
     taken: list[ColumnRef] | None = None
     """The columns that stand for the next calls of nextval(), in their order (`filled_plan`)."""
     inserted: set[int] = field(default_factory=set[int])
@@ -218,6 +213,10 @@ class Binding:
         calls.
         """
         return self.bind_expression(self, scope, node)
+
+    def read_catalog(self) -> None:
+        """Record that the statement reads the catalog, not just some names in it (Q3)."""
+        self.look_ups.add(whole_catalog(self.context.catalog))
 
     def fresh(self, context: BindContext) -> "Binding":
         """A new binding for a separate statement under that context."""

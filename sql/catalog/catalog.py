@@ -303,9 +303,10 @@ class Catalog:
 class NameDependency:
     """A name dependency: what a statement found a name to be. A table's oid, or None for missing.
 
-    `name` None: the schema itself, 0 if it exists; with no schema either: see WHOLE_CATALOG. A type
-    is its oid and version, since its meaning changes with its definition: `type_dependency_state`.
-    `version`: the version of a view's definition that was read; None: only its existence matters.
+    `name` None: the schema itself, 0 if it exists; with no schema either: see `whole_catalog`. A
+    type is its oid and version, since its meaning changes with its definition:
+    `type_dependency_state`. `version`: that of a relation's definition that was read; None: only
+    its existence matters.
     """
 
     schema: str
@@ -320,5 +321,25 @@ def type_dependency_state(found: UserType | None) -> int | None:
     return None if found is None else found.oid + (found.version << 32)
 
 
-WHOLE_CATALOG: Final = NameDependency("", None, None)
-"""The dependency of a statement that reads pg_catalog: on all definitions."""
+def type_dependency(schema: str, name: str, found: UserType | None) -> NameDependency:
+    """The dependency on what a name was found to be among types."""
+    return NameDependency(schema, name, type_dependency_state(found), TYPE_SPACE)
+
+
+def definition_of(found: Table | ViewDefinition) -> NameDependency:
+    """The dependency of a statement that is made of a table's or view's definition."""
+    return NameDependency(found.schema, found.name, found.oid, version=found.version)
+
+
+_WHOLE_CATALOG: Final = ""
+"""In place of a schema's name."""
+
+
+def whole_catalog(catalog: Catalog) -> NameDependency:
+    """The dependency of a statement that reads this catalog: on all definitions, by version."""
+    return NameDependency(_WHOLE_CATALOG, None, catalog.version)
+
+
+def is_whole_catalog(name: NameDependency) -> bool:
+    """Whether it is a dependency on all definitions."""
+    return name.schema == _WHOLE_CATALOG

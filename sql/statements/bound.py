@@ -474,7 +474,8 @@ class ParameterizedStatement:
     rebind: bool = False
     """It names sessions' state (user, settings, pid): bind again when that changes."""
     look_ups: frozenset[NameDependency] = frozenset()
-    """Name dependencies of its meaning, besides the definitions of the tables that it uses."""
+    uses: frozenset[NameDependency] = frozenset()
+    """Its name dependencies besides its tables, and the uses (Q3 of `catalog_lookup.py`)."""
     supplied: tuple[RuntimeParameter, ...] = ()
     """Values that the session finds before it runs: parameters after the client's."""
     filled: Mapping[int, Mapping[int, RowDefault]] = field(

@@ -68,6 +68,12 @@ class GatedStash(MemoryStash):
         await super().transact(epoch, writes, requires=requires)
 
 
+async def waiting(stack: Stack, asking: Connection, count: int) -> None:
+    """Wait until so many commits are on their way."""
+    while stack.driver.waiting < count:
+        await asking.execute("select 1")
+
+
 async def cut(stack: Stack, connection: Connection) -> None:
     """Wait until every table is in files."""
     while any(state.tail or not state.versions for state in stack.driver.core.shards.values()):

@@ -34,7 +34,7 @@ from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import parse_stored_expression
 from sql.binder.stored.domain_checks import with_domain_default
 from sql.binder.stored.views import view_plan
-from sql.catalog.catalog import CheckConstraint, Column, Key, Table
+from sql.catalog.catalog import CheckConstraint, Column, Key, Table, definition_of
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.meridian_schema import is_server_state
 from sql.catalog.objects import Comment, IndexDefinition, Subject, ViewDefinition
@@ -124,6 +124,7 @@ def _source(binding: Binding, relation: Node) -> Table | ViewDefinition:
     source = find_view(binding, relation) or find_table(binding, relation)
     if isinstance(source, Table) and is_server_state(source):
         raise not_supported("LIKE of a system relation", place)
+    binding.uses.add(definition_of(source))
     return source
 
 

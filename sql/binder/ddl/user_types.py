@@ -279,6 +279,7 @@ def _without_columns(
         fresh = binding.fresh(context)
         altered = alter_columns(fresh, _table(left, oid), drops)
         binding.look_ups |= fresh.look_ups
+        binding.uses |= fresh.uses
         left = _left(left, altered.tables, altered.dropped)
         left = replace(
             left,

@@ -19,7 +19,7 @@ from sql.binder.resolve.coercion import coerce, zone_arguments
 from sql.binder.resolve.function_choice import find_function
 from sql.binder.resolve.type_names import resolve_type
 from sql.binder.state import Binding, Scope
-from sql.catalog.catalog import WHOLE_CATALOG, Table
+from sql.catalog.catalog import Table, definition_of
 from sql.errors import SqlError, not_supported
 from sql.functions.table import CastContext, function_by_id
 from sql.parser.syntax import Node, is_a, node_position, offset_to_position, string_values
@@ -127,8 +127,8 @@ def _populating(
     if not isinstance(table, Table) or base.typeName.arrayBounds:
         resolve_type(binding, base.typeName)
         raise not_supported(f"{name}() of such a row", node_position(node))
-    # The columns may change, not only who is called so.
-    binding.look_ups.add(WHOLE_CATALOG)
+    # Nobody may read or write its rows, so that its definition is watched here.
+    binding.uses.add(definition_of(table))
     if definitions:
         message = "a column definition list is redundant for a function returning a named composite"
         raise SqlError("42601", f"{message} type", offset_to_position(definitions[0].location))

@@ -1,16 +1,18 @@
 """Look up relations, types and schemas by name, and record the name dependencies of a statement.
 
-If a name resolves to a later schema of the search path, or to nothing, the answer depends on names
-that do not exist. A transaction that writes commits only if that still holds
-(`coordinator/core/validation.py`), so the lookup is recorded. A relation that was found is watched
-through its definition. A found name is recorded only for statements that need nothing else of it
-(IF NOT EXISTS).
+    a name ─┬─▶ a definition that goes into the plan ─▶ a use      view, type, domain, sequence ..
+            └─▶ an oid, yes or no, nothing           ─▶ a look-up  regclass, IF EXISTS, search path
 
 INVARIANTS
-  Q1  relations of pg_catalog come before the search path; a statement that reads one depends on the
+  Q1  relations of pg_catalog come before the search path; a statement that reads one reads the
       whole catalog.
   Q2  Meridian's system relations are found with their schema's name. Without it they are found only
       if the search path names the schema, and after every user table.
+  Q3  every definition that the plan is made of is a use, with the version that was read; a table is
+      watched by whoever reads or writes it instead. Everything else that the catalog has answered
+      is a look-up: a name that was found missing, also in an earlier schema of the search path;
+      whether something exists; the oid behind a name; system catalogs. A6 of
+      `coordinator/core/validation.py` says which of them must still hold at the commit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,16 +20,14 @@ from typing import TypeAlias
 
 from sql.binder.state import BindContext, Binding
 from sql.catalog.catalog import (
-    WHOLE_CATALOG,
     Catalog,
     Key,
     NameDependency,
     Table,
-    type_dependency_state,
+    type_dependency,
 )
 from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_server_state
 from sql.catalog.objects import (
-    TYPE_SPACE,
     CatalogObject,
     SequenceDefinition,
     UserType,
@@ -95,7 +95,7 @@ def _system_catalog(binding: Binding, name: str, schema: str) -> Table | None:
     """A relation of pg_catalog, which comes before the search path, or of information_schema."""
     table = system_catalog(schema, name)
     if table is not None:
-        binding.look_ups.add(WHOLE_CATALOG)
+        binding.read_catalog()
     return table
 
 
@@ -153,19 +153,20 @@ def relation_exists(binding: Binding, schema: str, name: str) -> bool:
     found = named_relation(binding.context.catalog, schema, name)
     if isinstance(found, tuple):
         # No object says when the index of a key goes.
-        binding.look_ups.add(WHOLE_CATALOG)
+        binding.read_catalog()
     else:
         binding.look_ups.add(NameDependency(schema, name, None if found is None else found.oid))
     return found is not None
 
 
-def look_up_type(binding: Binding, name: str, *, schema: str | None) -> UserType | None:
-    """The user-defined type of that name, or None; the statement depends on the answer."""
+def look_up_type(
+    binding: Binding, name: str, *, schema: str | None, uses: bool = False
+) -> UserType | None:
+    """The user-defined type of that name, or None. `uses`: its definition goes into the plan."""
     for candidate in binding.context.search_path if schema is None else (schema,):
         found = binding.context.catalog.type_named(candidate, name)
-        binding.look_ups.add(
-            NameDependency(candidate, name, type_dependency_state(found), TYPE_SPACE)
-        )
+        names = binding.uses if uses and found is not None else binding.look_ups
+        names.add(type_dependency(candidate, name, found))
         if found is not None:
             return found
     return None
@@ -272,6 +273,8 @@ def missing_object_notice(
     if not missing_ok:
         sqlstate = "42704" if kind in ("index", "foreign table") else "42P01"
         raise SqlError(sqlstate, f'{kind} "{name}" does not exist')
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        binding.look_ups.add(NameDependency(candidate, name, None))
     return f'{kind} "{name}" does not exist, skipping'
 
 

@@ -3,8 +3,8 @@
     't'::regclass ─▶ the table that t means here      '16384'::regclass, '-' ─▶ the number, 0
 
 INVARIANTS
-  G1  a statement with such a literal depends on the name (`catalog_lookup.py`). It is bound again,
-      or validated at commit, when the name comes to mean something else.
+  G1  such a literal is a look-up, also that of a type (Q3 of `catalog_lookup.py`): the statement
+      gets an oid, and whoever makes more of it records a use.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from sql.binder.resolve.function_names import function_oid_by_name, function_oid
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.resolve.type_names import find_user_type, resolve_type
 from sql.binder.state import Binding
-from sql.catalog.catalog import WHOLE_CATALOG, NameDependency
+from sql.catalog.catalog import NameDependency
 from sql.catalog.meridian_schema import SYSTEM_SCHEMA
 from sql.catalog.objects import DomainDefinition
 from sql.catalog.oids import index_oid, schema_oid
@@ -84,7 +84,7 @@ def _of_plain_name(binding: Binding, row: Function, name: str) -> Const | None:
     oid: int | None = None
     if row.name != "meridian_schema":
         role = roles_of(binding.context).named(name)
-        binding.look_ups.add(WHOLE_CATALOG)
+        binding.read_catalog()
         binding.uses_session = True
         oid = None if role is None else role.oid
         if row.name == "meridian_role" and name == "public":
@@ -122,7 +122,7 @@ def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
         return None if table is None else table.oid
     found = named_relation(binding.context.catalog, schema, name)
     if isinstance(found, tuple):
-        binding.look_ups.add(WHOLE_CATALOG)
+        binding.read_catalog()
         return index_oid(*found)
     oid = None if found is None else found.oid
     binding.look_ups.add(NameDependency(schema, name, oid))
@@ -131,6 +131,7 @@ def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
 
 def _type(binding: Binding, text: str, place: int | None) -> int:
     name = parse_type_name(text, place)
+    used = {*binding.uses}
     try:
         found = find_user_type(binding, name)
         if isinstance(found, DomainDefinition) and not name.arrayBounds:
@@ -138,6 +139,10 @@ def _type(binding: Binding, text: str, place: int | None) -> int:
         return resolve_type(binding, name).oid
     except SqlError as error:
         raise error.at(place) from None
+    finally:
+        # G1: it is asked for like a type that is used.
+        binding.look_ups |= binding.uses - used
+        binding.uses = used
 
 
 def _namespace(binding: Binding, text: str, place: int | None) -> int:
@@ -163,6 +168,6 @@ def _role(binding: Binding, text: str, place: int | None) -> int:
     role = roles_of(binding.context).named(parts[0])
     if role is None:
         raise SqlError("42704", f'role "{parts[0]}" does not exist', place)
-    binding.look_ups.add(WHOLE_CATALOG)
+    binding.read_catalog()
     binding.uses_session = True
     return role.oid

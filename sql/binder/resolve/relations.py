@@ -95,6 +95,7 @@ def find_view(binding: Binding, node: Node) -> ViewDefinition | None:
             if found.kind == "sequence":
                 return None
             raise SqlError("42809", message, offset_to_position(node.location), detail=detail)
+        binding.look_ups.add(NameDependency(schema, node.relname, None))
     return None
 
 
@@ -155,7 +156,7 @@ def find_sequence_relation(binding: Binding, node: Node) -> Table | None:
     for schema in (node.schemaname,) if node.schemaname else binding.context.search_path:
         found = catalog.relation(schema, node.relname)
         if isinstance(found, SequenceDefinition):
-            binding.look_ups.add(NameDependency(schema, found.name, found.oid))
+            binding.uses.add(NameDependency(schema, found.name, found.oid))
             return sequence_relation(found)
         if found is not None or (schema, node.relname) in catalog.tables:
             return None

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from sql.binder.resolve.catalog_lookup import check_qualified, look_up_type, row_type_exists
 from sql.binder.state import BindContext, Binding
-from sql.catalog.catalog import Catalog
+from sql.catalog.catalog import Catalog, type_dependency
 from sql.catalog.objects import Domain, DomainDefinition, UserType
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, system_catalog
 from sql.errors import SqlError, not_supported, undefined_schema
@@ -63,7 +63,7 @@ def find_user_type(binding: Binding, node: Node) -> UserType | None:
     schema = qualifier[-1] if qualifier else None
     if schema == "pg_catalog" or (schema is None and is_builtin_type(name)):
         return None
-    found = look_up_type(binding, name, schema=schema)
+    found = look_up_type(binding, name, schema=schema, uses=True)
     if found is None:
         for candidate in binding.context.search_path if schema is None else (schema,):
             if row_type_exists(binding, candidate, name):
@@ -101,6 +101,16 @@ def current_type(context: BindContext, type_: SqlType | None) -> SqlType | None:
         return type_
     found = _with_oid(context.catalog, enum_of(name).oid)
     return found if name == type_.name else array_of(found)
+
+
+def use_declared_types(binding: Binding) -> None:
+    """Record the enums that the client declared parameters to be of: their values are its."""
+    for type_ in binding.parameters:
+        name = "" if type_ is None else type_.name.removeprefix("_")
+        if is_enum(name):
+            oid = enum_of(name).oid
+            found = next(one for one in binding.context.catalog.enums() if one.oid == oid)
+            binding.uses.add(type_dependency(found.schema, found.name, found))
 
 
 def latest_types(catalog: Catalog, types: Sequence[SqlType]) -> Sequence[SqlType]:

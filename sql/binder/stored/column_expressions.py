@@ -178,7 +178,7 @@ def _sequence_of(binding: Binding, column: Column) -> SequenceDefinition | None:
         return None
     found = binding.context.catalog.sequence_by_oid(column.sequence)
     assert found is not None, "a sequence that a column uses is not dropped"
-    binding.look_ups.add(NameDependency(found.schema, found.name, found.oid))
+    binding.uses.add(NameDependency(found.schema, found.name, found.oid))
     return found
 
 

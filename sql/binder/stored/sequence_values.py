@@ -33,7 +33,7 @@ def constant_sequence(binding: Binding, named: Expr) -> SequenceDefinition | Non
     if not isinstance(named, Const) or not isinstance(named.value, int):
         return None
     found = sequence_of_oid(binding.context.catalog, named.value)
-    binding.look_ups.add(NameDependency(found.schema, found.name, found.oid))
+    binding.uses.add(NameDependency(found.schema, found.name, found.oid))
     return found
 
 

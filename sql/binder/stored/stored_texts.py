@@ -7,6 +7,7 @@ INVARIANTS
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pglast import ast
 
@@ -39,8 +40,13 @@ class StoredText:
     @property
     def tree(self) -> Node:
         """Its syntax tree, which is shared: callers must not modify it."""
+        return parse_stored_expression(self.expression)
+
+    @property
+    def expression(self) -> str:
+        """The text as an expression: a query becomes a subquery."""
         is_query = isinstance(self.of, ViewDefinition) and self.column is None
-        return parse_stored_expression(f"({self.text})" if is_query else self.text)
+        return f"({self.text})" if is_query else self.text
 
 
 def all_stored_texts(catalog: Catalog) -> Iterator[StoredText]:
@@ -127,13 +133,21 @@ def texts_naming_type(catalog: Catalog, found: UserType) -> list[str]:
     ]
 
 
-def types_named_in(kept: StoredText) -> Iterator[tuple[str, str]]:
+def types_named_in(kept: StoredText) -> Sequence[tuple[str, str]]:
     """Schemas and names of the user types that a text names (N2), and of some other types."""
-    for part in tree_nodes(kept.tree):
+    return _types_named(kept.expression)
+
+
+@lru_cache(maxsize=2_000)
+def _types_named(expression: str) -> Sequence[tuple[str, str]]:
+    """Cached, for concurrent DDL compares the definitions of all who have committed meanwhile."""
+    named: list[tuple[str, str]] = []
+    for part in tree_nodes(parse_stored_expression(expression)):
         found = part if is_a(part, ast.TypeName) else regtype_name(part)
         if found is not None and len(found.names) == 2:
             schema, name = string_values(found.names)
-            yield schema, name
+            named.append((schema, name))
+    return tuple(named)
 
 
 def texts_quoting(catalog: Catalog, label: str) -> list[str]:

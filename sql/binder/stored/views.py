@@ -9,7 +9,7 @@ from pglast.stream import RawStream
 
 from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.state import Binding, FromItem
-from sql.catalog.catalog import Catalog, NameDependency
+from sql.catalog.catalog import Catalog, definition_of
 from sql.catalog.objects import ViewDefinition, relations_used_by
 from sql.errors import SqlError
 from sql.parser.syntax import Node, column_name, is_a
@@ -34,7 +34,7 @@ def inside_view(binding: Binding, view: ViewDefinition) -> Generator[None, None,
     """While a view's text is bound: names resolve as at its creation, and errors have no
     position.
     """
-    binding.look_ups.add(NameDependency(view.schema, view.name, view.oid, version=view.version))
+    binding.uses.add(definition_of(view))
     before = binding.pinned, binding.recorded, binding.parameters
     binding.pinned = {
         (schema, name): (oid, names, numbers)

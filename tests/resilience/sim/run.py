@@ -36,6 +36,7 @@ from tests.resilience.sim.rows import by_timeline, timeline_of
 from tests.resilience.sim.server import Server, causes
 from tests.resilience.sim.session import Session
 from tests.resilience.sim.user_types import UserTypes
+from tests.resilience.sim.uses import Uses
 from tests.resilience.sim.workload import Draw, Plan, Values, Workload
 from tests.resilience.sim.world import Broken, Tally, World
 
@@ -58,6 +59,7 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "alterations": Alterations,
     "user types": UserTypes,
     "notifications": Notifications,
+    "uses": Uses,
 }
 
 STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions")

@@ -31,7 +31,7 @@ from coordinator.core.messages import (
 from coordinator.core.predicates import ReadPredicate
 from coordinator.driver.coordination import RequestRefused
 from coordinator.transaction.notifications import PendingNotifications
-from sql.catalog.catalog import SYSTEM_TIMELINE, ReadHold, Table
+from sql.catalog.catalog import SYSTEM_TIMELINE, NameDependency, ReadHold, Table
 from sql.catalog.catalog import Key as TableKey
 from storage.batch import DataFile, ShardView
 from storage.delta.files import encode_file
@@ -113,6 +113,7 @@ class Session:
         self._least = Timestamp(0)
         self._steps = 0
         self._insert: tuple[Table, Sequence[Content]] | None = None
+        self._names: tuple[NameDependency, ...] = ()
         self._snapshot: Snapshot | None = None
         self._pending = PendingNotifications(self._driver.notifications.queue.bytes_max)
         self._txn = self._driver.begin(
@@ -150,9 +151,8 @@ class Session:
         """As a session does with an INSERT that it has bound before (H5)."""
         self._driver.abort(self._txn)
         self.world.tally.inserted_alone += 1
-        level = self._isolation
         return await self._driver.insert(
-            level, Insertion(table, content, 24, ContentEncoder(table), ())
+            Insertion(table, content, 24, ContentEncoder(table), self._names)
         )
 
     async def _alone(self, body: Body) -> Result:
@@ -333,6 +333,11 @@ class Session:
         }
         self._driver.change_catalog(self._txn, changes)
         await self.look()
+
+    def rest_on(self, *names: NameDependency) -> None:
+        """What the transaction computes rows by (A6 of `coordinator/core/validation.py`)."""
+        self._names += names
+        self._driver.looked_up(self._txn, names)
 
     async def new_table(self, name: str) -> Table:
         """A definition that nobody has used."""

@@ -82,6 +82,25 @@ def tables_altered_beside_writers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(validation, "_alter_conflict", lambda *_: None)
 
 
+def tables_of_other_definitions(patch: pytest.MonkeyPatch) -> None:
+    """A2 is switched off."""
+    patch.setattr(group_commit, "stale_tables_refusal", lambda *_: None)
+
+
+def names_not_validated(patch: pytest.MonkeyPatch) -> None:
+    """A view is replaced, and nobody who has used it hears of it."""
+    patch.setattr(group_commit, "stale_name_refusal", lambda *_: None)
+
+
+def names_of_inserts_not_validated(patch: pytest.MonkeyPatch) -> None:
+    verdict = group_commit._insert_verdict
+    patch.setattr(
+        group_commit,
+        "_insert_verdict",
+        lambda group, insertion: verdict(group, replace(insertion, names=())),
+    )
+
+
 def keys_not_validated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(validation, "key_conflict_refusal", lambda *_: None)
 
@@ -376,6 +395,9 @@ PLANTS = (
     Planted(reads_at_what_is_not_durable, "levels", "calm"),
     Planted(references_not_validated, "references", "calm"),
     Planted(undone_look_ups_without_their_table, "references", "calm"),
+    Planted(tables_of_other_definitions, "definitions", "calm"),
+    Planted(names_not_validated, "uses", "calm"),
+    Planted(names_of_inserts_not_validated, "uses", "calm"),
     Planted(keys_not_validated, "keys", "calm"),
     Planted(tables_altered_beside_writers, "alterations", "calm"),
     Planted(tables_altered_beside_writers, "user types", "calm"),

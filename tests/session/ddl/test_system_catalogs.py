@@ -1,4 +1,4 @@
-"""pg_catalog in transactions: a reader of the catalog depends on all definitions."""
+"""pg_catalog in transactions: who reads it depends on all definitions, if that is wanted."""
 
 import psycopg
 import pytest
@@ -11,7 +11,9 @@ TABLES = "select relname from pg_class where relnamespace = 2200 and relkind = '
 
 @on_a_loop
 async def test_who_has_read_the_catalog_conflicts_with_definitions() -> None:
+    """Without the setting: `test_catalog_reads.py`."""
     async with running() as stack, connected(stack, 2) as (one, other):
+        await one.execute("set validate_catalog_reads = on")
         await one.execute("create table t (a int)")
         await one.execute("begin")
         assert await all_rows(one, TABLES) == [("t",)]
@@ -25,6 +27,7 @@ async def test_who_has_read_the_catalog_conflicts_with_definitions() -> None:
 @on_a_loop
 async def test_a_reader_with_definitions_of_its_own_conflicts_too() -> None:
     async with running() as stack, connected(stack, 2) as (one, other):
+        await one.execute("set validate_catalog_reads = on")
         await one.execute("begin")
         await one.execute("create table t (a int)")
         assert await all_rows(one, TABLES) == [("t",)]

@@ -25,6 +25,7 @@ from coordinator.core.messages import (
     ConnectionId,
     Isolation,
     Message,
+    PutObject,
     PutReadHold,
     PutSchema,
     PutTable,
@@ -32,6 +33,7 @@ from coordinator.core.messages import (
     RecordLookUps,
     Refused,
     RefusedReason,
+    RemoveObject,
     RemoveReadHold,
     RemoveSchema,
     RemoveTable,
@@ -46,7 +48,17 @@ from coordinator.core.messages import (
 )
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import RecoveredState
-from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
+from sql.catalog.catalog import (
+    Catalog,
+    NameDependency,
+    ReadHold,
+    Table,
+    Timeline,
+    definition_of,
+    type_dependency,
+    whole_catalog,
+)
+from sql.catalog.objects import EnumDefinition
 from storage.types import Epoch, Timestamp
 from tests.unit.core.validated import COLUMNS, written
 
@@ -316,13 +328,62 @@ def test_ddl_that_did_not_fit_before_a_savepoint_is_not_rolled_back() -> None:
 
 
 @pytest.mark.parametrize("level", [Isolation.REPEATABLE_READ, Isolation.READ_COMMITTED])
-def test_levels_that_do_not_validate_reads_do_not_validate_names(level: Isolation) -> None:
+def test_a_name_that_a_transaction_rests_on_is_validated_at_every_level(level: Isolation) -> None:
+    """Which names these are is the session's to say: a weaker level gives fewer."""
     stage = Stage()
     writer = stage.begin(level)
     stage.look_up(writer, "public", "b", None)
     stage.insert(writer)
     stage.defined(PutTable(B))
-    assert not refused(stage.commit(writer))
+    assert refused(stage.commit(writer))
+
+
+def test_a_table_of_which_only_the_columns_were_used_is_still_the_same() -> None:
+    for change, is_refused in (
+        (PutTable(altered(A, name="z")), True),
+        (PutTable(altered(A)), True),
+        (RemoveTable(A), True),
+        (PutTable(replace(B, name="c")), False),
+    ):
+        stage = Stage()
+        writer = stage.begin()
+        stage.step(RecordLookUps(writer, [definition_of(A)]))
+        stage.define(writer, PutTable(B))
+        stage.defined(change)
+        assert refused(stage.commit(writer)) == is_refused, change
+
+
+def test_a_type_that_was_used_is_the_same_version_under_its_name() -> None:
+    mood = EnumDefinition(16_400, "public", "mood", labels=("ok",), array=16_401)
+    for change, is_refused in (
+        (PutObject(replace(mood, version=1, labels=("ok", "sad"))), True),
+        (PutObject(replace(mood, version=1, name="feeling")), True),
+        (RemoveObject(mood), True),
+        (PutTable(replace(B, name="c")), False),
+    ):
+        stage = Stage()
+        stage.defined(PutObject(mood))
+        writer = stage.begin()
+        stage.step(RecordLookUps(writer, [type_dependency("public", "mood", mood)]))
+        stage.insert(writer)
+        stage.defined(change)
+        assert refused(stage.commit(writer)) == is_refused, change
+
+
+def test_the_whole_catalog_is_the_version_that_was_read() -> None:
+    for with_ddl in (False, True):
+        stage = Stage()
+        early = stage.begin()
+        if with_ddl:
+            stage.define(early, PutTable(replace(B, name="own")))
+        stage.step(RecordLookUps(early, [whole_catalog(stage.catalog(early))]))
+        stage.insert(early)
+        stage.defined(PutTable(replace(B, name="c", oid=B.oid + 1)))
+        late = stage.begin()
+        stage.step(RecordLookUps(late, [whole_catalog(stage.catalog(late))]))
+        stage.insert(late)
+        assert not refused(stage.commit(late))
+        assert refused(stage.commit(early))
 
 
 def test_who_only_reads_is_at_its_timestamp() -> None:

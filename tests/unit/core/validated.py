@@ -10,7 +10,6 @@ from compute.arrow import table_schema
 from coordinator.core.messages import (
     Insertion,
     InsertRows,
-    Isolation,
     RequestId,
     TransactionId,
     WriteRows,
@@ -89,8 +88,7 @@ class Numbers:
 def inserted(request: RequestId, table: Table, arguments: Mapping[str, str]) -> InsertRows:
     """`rows=1,null`."""
     rows = [(number,) for number in numbers_or_nulls(arguments["rows"])]
-    level = Isolation.STRICT_SERIALIZABLE
-    return InsertRows(request, level, Insertion(table, rows, 8, Numbers(), ()))
+    return InsertRows(request, Insertion(table, rows, 8, Numbers(), ()))
 
 
 def numbers(text: str) -> list[int]:
