@@ -22,7 +22,8 @@ from coordinator.core.effects import (
     Reply,
     WakeListeners,
 )
-from coordinator.core.group_commit import GatheredMembers, GroupMember, PendingCommit, PendingInsert
+from coordinator.core.group_commit import GatheredMembers
+from coordinator.core.group_members import GroupMember, PendingCommit, PendingInsert
 from coordinator.core.locking.moved_rows import follow_replaced_rows
 from coordinator.core.locking.requests import release_session_locks, serve_waiters
 from coordinator.core.messages import (
@@ -203,7 +204,7 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
 
 
 def _notify(core: CoreState, members: Sequence[Transaction]) -> list[Effect]:
-    """Let them listen and notify, in the order of the commits (B1, B2 of `notifications.py`)."""
+    """Let them listen and notify, in their order (B1, B2 of `notifications/queue.py`)."""
     woken: list[ConnectionId] = []
     for txn in members:
         assert txn.notifying is not None, "B1: only what a commit has sent is applied"
@@ -307,7 +308,7 @@ def disconnected(core: CoreState, message: Disconnected, now: Timestamp) -> list
     for txn in list(core.transactions.values()):
         if txn.owner == message.owner:
             if txn.notifying is not None:
-                # It still commits, but nobody would hear (B5 of `notifications.py`).
+                # It still commits, but nobody would hear (B5 of `notifications/queue.py`).
                 txn.notifying = replace(txn.notifying, actions=())
             effects += abort(core, txn.id, now)
     core.notifications.forget(message.owner)

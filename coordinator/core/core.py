@@ -82,7 +82,7 @@ from coordinator.core.messages import (
     Vacuum,
     WriteRows,
 )
-from coordinator.core.notifications import NotificationQueue
+from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.observation import (
     ObservedTimeline,
     TimestampExplained,
@@ -283,11 +283,14 @@ class Core:
                     self._state.cutting.ended()
                 return self._advance(now)
             case ShutDown():
-                self._state.stopping = message.request
-                self._state.maintenance.stop()
-                return self._advance(now)
+                return self._shut_down(message, now)
             case _:
                 assert_never(message)
+
+    def _shut_down(self, message: ShutDown, now: Timestamp) -> list[Effect]:
+        self._state.stopping = message.request
+        self._state.maintenance.stop()
+        return self._advance(now)
 
     # --- transactions ------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from coordinator.core.completions import (
     Vacuumed,
 )
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait, RowTag
-from coordinator.core.notification_changes import NotificationChanges, TakenNotifications
+from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline

@@ -42,7 +42,7 @@ from coordinator.core.messages import (
     TransactionId,
     WriteRows,
 )
-from coordinator.core.notification_changes import NotificationChanges
+from coordinator.core.notifications.changes import NotificationChanges
 from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
 from coordinator.core.recent_writes import RowTestBudget

@@ -94,7 +94,7 @@ from coordinator.core.messages import (
     Views,
     WriteRows,
 )
-from coordinator.core.notification_changes import NotificationChanges, TakenNotifications
+from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.driver.advance_timeline import check_advance

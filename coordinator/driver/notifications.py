@@ -9,7 +9,7 @@ All drivers of a process share one, as their cores share the queue.
 from collections.abc import Callable, Iterable
 
 from coordinator.core.messages import ConnectionId
-from coordinator.core.notifications import NotificationQueue
+from coordinator.core.notifications.queue import NotificationQueue
 
 
 class SessionNotifications:

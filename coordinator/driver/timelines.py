@@ -36,7 +36,7 @@ from coordinator.core.messages import (
     Snapshot,
     TransactionId,
 )
-from coordinator.core.notification_changes import NotificationChanges, TakenNotifications
+from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.snapshots import too_stale

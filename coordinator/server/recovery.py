@@ -24,7 +24,7 @@ from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_change
 from coordinator.core.core import Core
 from coordinator.core.locking.wait_graph import WaitGraph
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
-from coordinator.core.notifications import NotificationQueue
+from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import RecoveredState

@@ -140,7 +140,7 @@ class Session:
             self._task.cancel()
 
     def notified(self) -> None:
-        """There is something for the session to hear (B3 of `core/notifications.py`)."""
+        """There is something for the session to hear (B3 of `core/notifications/queue.py`)."""
         self._notified = True
         self._client.wake()
 

@@ -11,13 +11,13 @@ INVARIANTS
   W3  a transaction holds no more than the queue could take: beyond, its NOTIFY fails at once.
   W4  UNLISTEN of a session that has never listened does nothing, and costs no commit.
 
-Not here: who hears what (`coordinator/core/notifications.py`).
+Not here: who hears what (`core/notifications/queue.py`).
 """
 
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator.core.notification_changes import (
+from coordinator.core.notifications.changes import (
     ListenAction,
     Notification,
     NotificationChanges,

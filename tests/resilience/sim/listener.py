@@ -7,7 +7,7 @@
 What it has heard outlives the server, as it would at a client.
 
 INVARIANTS
-  E1  whoever is not woken has nothing to take (B3 of `coordinator/core/notifications.py`).
+  E1  whoever is not woken has nothing to take (B3 of `core/notifications/queue.py`).
   E2  what a notification tells of can be read once it is heard.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.core.messages import ConnectionId
-from coordinator.core.notification_changes import ListenAction, NotificationChanges
+from coordinator.core.notifications.changes import ListenAction, NotificationChanges
 from sql.errors import SqlError
 from tests.resilience.sim.memory import Memory
 from tests.resilience.sim.server import Server

@@ -9,8 +9,8 @@ from coordinator.core import commits
 from coordinator.core.completions import GroupCommitted
 from coordinator.core.effects import Effect
 from coordinator.core.messages import CommitTransaction, Message
-from coordinator.core.notification_changes import Notification, NotificationChanges
-from coordinator.core.notifications import NotificationQueue
+from coordinator.core.notifications.changes import Notification, NotificationChanges
+from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction
 from coordinator.driver.commit_effects import CommitEffects

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import psycopg
 import pytest
 
-from coordinator.core.notification_changes import Notification
+from coordinator.core.notifications.changes import Notification
 from coordinator.core.settings import CoreSettings
 from coordinator.pgwire.messages import CommandComplete, NotificationResponse, Query, RowDescription
 from tests.support.connections import Connection, all_rows, connected, on_a_loop

@@ -152,7 +152,7 @@ def random_lines(chooses: random.Random) -> Iterator[str]:
     """Three sessions that listen and notify, in blocks and out of them.
 
     A session comes to listen only outside of blocks, or in one during which nobody else commits:
-    see B2 of `coordinator/core/notifications.py`. After each line all who can hear are asked.
+    see B2 of `core/notifications/queue.py`. After each line all who can hear are asked.
     """
     depth = dict.fromkeys("abd", -1)  # -1: not in a block; then the number of savepoints
     for _ in range(RANDOM_STEPS):

@@ -61,7 +61,7 @@ from coordinator.core.messages import (
     TransactionId,
     Views,
 )
-from coordinator.core.notification_changes import (
+from coordinator.core.notifications.changes import (
     ListenAction,
     Notification,
     NotificationChanges,

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.core.messages import ConnectionId
-from coordinator.core.notification_changes import (
+from coordinator.core.notifications.changes import (
     ListenAction,
     Notification,
     NotificationChanges,
     SentNotification,
 )
-from coordinator.core.notifications import TAKEN_BYTES_MAX, NotificationQueue
+from coordinator.core.notifications.queue import TAKEN_BYTES_MAX, NotificationQueue
 from coordinator.transaction.notifications import PendingNotifications
 from sql.errors import SqlError
 

@@ -1,7 +1,7 @@
 """What a transaction does with notifications, as values: LISTEN, UNLISTEN and NOTIFY.
 
 The session's transaction collects them (`transaction/notifications.py`), its commit carries them
-into the core, and the queue applies them (`notifications.py`).
+into the core, and the queue applies them (`queue.py`).
 """
 
 from dataclasses import dataclass

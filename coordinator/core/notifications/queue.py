@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from coordinator.core.messages import ConnectionId
-from coordinator.core.notification_changes import (
+from coordinator.core.notifications.changes import (
     ListenAction,
     NotificationChanges,
     SentNotification,
