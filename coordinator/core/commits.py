@@ -1,24 +1,29 @@
 """Commit transactions, from the request to the group's reply, and end them.
 
     CommitTransaction ─▶ queue ─▶ gathered, validated ─▶ CommitGroup ─▶ GroupCommitted ─▶ replies
-                                          └ refused                  └▶ GroupPassed, GroupFailed
+                                          └ refused    │             └▶ GroupPassed, GroupFailed
+                                   nothing durable: ConfirmGroup
 
 Functions over the core's state; the invariants are those of `group_commit.py` and `core/core.py`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from coordinator.core.catalog import VersionedCatalog
 from coordinator.core.completions import GroupCommitted, GroupFailed, GroupPassed
 from coordinator.core.effects import (
     CommitGroup,
+    ConfirmGroup,
     Effect,
     PersistCeiling,
     PublishCatalog,
     RemoveStaged,
     Reply,
+    WakeListeners,
 )
-from coordinator.core.group_commit import GatheredMembers, GroupMember, PendingCommit, PendingInsert
+from coordinator.core.group_commit import GatheredMembers
+from coordinator.core.group_members import GroupMember, PendingCommit, PendingInsert
 from coordinator.core.locking.moved_rows import follow_replaced_rows
 from coordinator.core.locking.requests import release_session_locks, serve_waiters
 from coordinator.core.messages import (
@@ -26,6 +31,7 @@ from coordinator.core.messages import (
     CatalogPublished,
     Committed,
     CommitTransaction,
+    ConnectionId,
     Disconnected,
     InsertRows,
     Leased,
@@ -45,12 +51,18 @@ from storage.types import ShardId, Timestamp, Token
 
 
 def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[Effect]:
-    """Queue a transaction for a group; one that has written nothing is answered at once."""
+    """Queue a transaction for a group; one that has written nothing, and neither listens nor
+    notifies, is answered at once.
+    """
     txn = core.transactions[message.txn]
     if txn.misfit is not None:
         words = f"a definition does not fit the transaction's own catalog: {txn.misfit}"
         return [refuse(message.request, "XX000", words), *end_transaction(core, txn, now)]
-    if not txn.is_write():
+    if message.notifying is not None:
+        if not core.notifications.reserve(message.notifying.nbytes):
+            return [_queue_full(message.request), *end_transaction(core, txn, now)]
+        txn.notifying = message.notifying
+    elif not txn.is_write():
         ts = txn.snapshot.ts if txn.snapshot is not None else core.oracle.read_ts()
         return [Reply(message.request, Committed(ts)), *end_transaction(core, txn, now)]
     if len(core.groups) >= core.settings.queue_max:
@@ -76,6 +88,11 @@ def _too_many(request: RequestId) -> Effect:
     return refuse(request, "53000", "too many transactions wait to commit")
 
 
+def _queue_full(request: RequestId) -> Effect:
+    """As PostgreSQL's (PreCommit_Notify)."""
+    return refuse(request, "54000", "too many notifications in the NOTIFY queue")
+
+
 def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     """Launch the next group if none is in flight and a timestamp is to be had (G1)."""
     if core.groups.in_flight is not None or not len(core.groups):
@@ -83,15 +100,7 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     gathered = core.groups.gather(core.catalog.current, core.shards, core.leases, core.locks)
     effects: list[Effect] = []
     if gathered.members:
-        ts = core.oracle.write_ts(_write_clock(core, gathered.members, now))
-        if ts is None:
-            core.groups.put_back(gathered.members)
-        else:
-            core.commits += 1
-            token = Token(f"{core.epoch}-{core.commits}")
-            group = gathered.at(ts, token, _to_register(core, gathered))
-            core.groups.launch(group)
-            effects.append(CommitGroup(group.commit))
+        effects += _launch(core, gathered, now)
     for pending, refused in gathered.refused:
         effects.append(Reply(pending.request, refused))
         effects += _release_member(core, pending)
@@ -102,10 +111,27 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     return effects + persist_ceiling(core, now)
 
 
+def _launch(core: CoreState, gathered: GatheredMembers, now: Timestamp) -> list[Effect]:
+    """Send a group on its way; back to the queue if there is no timestamp for it."""
+    durable = gathered.is_durable
+    ts: Timestamp | None = core.oracle.read_ts()
+    if durable:
+        ts = core.oracle.write_ts(_write_clock(core, gathered.members, now))
+    if ts is None:
+        core.groups.put_back(gathered.members)
+        return []
+    core.commits += 1
+    token = Token(f"{core.epoch}-{core.commits}")
+    group = gathered.at(ts, token, _to_register(core, gathered), is_durable=durable)
+    core.groups.launch(group)
+    return [CommitGroup(group.commit) if durable else ConfirmGroup(token)]
+
+
 def _blocked(core: CoreState, member: GroupMember, blocked: Blocked) -> list[Effect]:
     """A single statement leaves the queue, to wait for a lock and to begin again."""
     effects: list[Effect] = [Reply(member.request, blocked)]
     if isinstance(member, PendingCommit):
+        _forget_notifications(core, member.txn)
         core.leases.release(member.txn.id)
         core.holds.release(member.txn.id)
         files = member.txn.reset()
@@ -167,12 +193,31 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         follow_replaced_rows(core.locks, core.catalog.current, before, ts, batch)
         added = after.tail_bytes - before.tail_bytes
         core.cutting.wrote(shard, after, added=added, now=now)
-    effects += [Reply(member.request, Committed(ts)) for member in group.members]
+    if group.notifying:
+        effects += _notify(core, group.notifying)
+    effects += [Reply(m.request, Committed(_reported_ts(m, ts))) for m in group.members]
     for member in group.members:
         effects += _release_member(core, member, group.commit.batches)
     effects += serve_waiters(core, core.locks.group_landed())
     _forget_writes(core)
     return effects
+
+
+def _notify(core: CoreState, members: Sequence[Transaction]) -> list[Effect]:
+    """Let them listen and notify, in their order (B1, B2 of `notifications/queue.py`)."""
+    woken: list[ConnectionId] = []
+    for txn in members:
+        assert txn.notifying is not None, "B1: only what a commit has sent is applied"
+        woken += core.notifications.apply(txn.owner, txn.notifying)
+    return [WakeListeners(tuple(woken))] if woken else []
+
+
+def _reported_ts(member: GroupMember, ts: Timestamp) -> Timestamp:
+    """The timestamp of the group; of one that has written nothing, where it has read."""
+    if isinstance(member, PendingInsert) or member.txn.is_write():
+        return ts
+    snapshot = member.txn.snapshot
+    return ts if snapshot is None else snapshot.ts
 
 
 def _group_passed(core: CoreState, message: GroupPassed) -> list[Effect]:
@@ -262,7 +307,11 @@ def disconnected(core: CoreState, message: Disconnected, now: Timestamp) -> list
     effects: list[Effect] = []
     for txn in list(core.transactions.values()):
         if txn.owner == message.owner:
+            if txn.notifying is not None:
+                # It still commits, but nobody would hear (B5 of `notifications/queue.py`).
+                txn.notifying = replace(txn.notifying, actions=())
             effects += abort(core, txn.id, now)
+    core.notifications.forget(message.owner)
     return effects + release_session_locks(core, message.owner)
 
 
@@ -289,8 +338,16 @@ def _release(
     core.holds.release(txn.id)
     core.leases.release(txn.id)
     core.snapshots.forget(txn.id)
+    _forget_notifications(core, txn)
     served = core.locks.release_transaction(txn.owner, txn.id)
     return [*orphaned_staged_files(txn, committed or {}), *serve_waiters(core, served)]
+
+
+def _forget_notifications(core: CoreState, txn: Transaction) -> None:
+    """They were applied, or will not be: the room that was reserved is free (B4)."""
+    if txn.notifying is not None:
+        core.notifications.release(txn.notifying.nbytes)
+        txn.notifying = None
 
 
 def _go_on(core: CoreState, now: Timestamp) -> list[Effect]:

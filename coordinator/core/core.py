@@ -75,12 +75,14 @@ from coordinator.core.messages import (
     TableId,
     TakeInlineRows,
     TakeLease,
+    TakeNotifications,
     TakeSnapshot,
     Tick,
     TransactionId,
     Vacuum,
     WriteRows,
 )
+from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.observation import (
     ObservedTimeline,
     TimestampExplained,
@@ -109,9 +111,12 @@ class Core:
         schema_of: Callable[[Table], pa.Schema],
         now: Timestamp,
         waits: WaitGraph | None = None,
+        notifications: NotificationQueue | None = None,
     ) -> None:
         waits = WaitGraph() if waits is None else waits
-        self._state = CoreState(recovered, settings, schema_of, now, waits)
+        if notifications is None:
+            notifications = NotificationQueue(settings.notification_bytes_max)
+        self._state = CoreState(recovered, settings, schema_of, now, waits, notifications)
 
     @property
     def validation(self) -> ValidationCounts:
@@ -133,6 +138,11 @@ class Core:
     def open_transactions(self) -> int:
         """How many there are, those that commit among them; for observation."""
         return len(self._state.transactions)
+
+    @property
+    def notifications(self) -> NotificationQueue:
+        """The queue of notifications; for observation."""
+        return self._state.notifications
 
     @property
     def inline_bytes(self) -> int:
@@ -246,6 +256,8 @@ class Core:
                 return commits.catalog_published(self._state, message, now) + self._advance(now)
             case TakeLease():
                 return commits.take_lease(self._state, message)
+            case TakeNotifications():
+                return [Reply(message.request, self._state.notifications.take(message.owner))]
             case (
                 AcquireLock() | LockRows() | CancelLock() | ReleaseLock() | ReleaseSessionLocks()
             ):  # fmt: skip
@@ -271,11 +283,14 @@ class Core:
                     self._state.cutting.ended()
                 return self._advance(now)
             case ShutDown():
-                self._state.stopping = message.request
-                self._state.maintenance.stop()
-                return self._advance(now)
+                return self._shut_down(message, now)
             case _:
                 assert_never(message)
+
+    def _shut_down(self, message: ShutDown, now: Timestamp) -> list[Effect]:
+        self._state.stopping = message.request
+        self._state.maintenance.stop()
+        return self._advance(now)
 
     # --- transactions ------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ def _choose_cut(core: CoreState) -> Timestamp | None:
         return read_ts if read_ts >= last else None
     # A shard that could not be flushed is tried again, also if nothing is written.
     cut = max(ceil_to(read_ts, core.unit), Timestamp(last + core.unit))
-    if core.groups.in_flight is not None or not core.oracle.ensure_at_least(cut):
+    if core.groups.pending_ts is not None or not core.oracle.ensure_at_least(cut):
         cut = floor_to(read_ts, core.unit)
     return cut if cut > last else None
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from coordinator.core.messages import CatalogChange, ReplyValue, RequestId
+from coordinator.core.messages import CatalogChange, ConnectionId, ReplyValue, RequestId
 from coordinator.core.transactions import StagedFiles
 from sql.catalog.catalog import Catalog
 from storage.commit import Commit
@@ -15,7 +15,7 @@ from storage.delta.compaction_plan import CompactionLimits
 from storage.delta.vacuum_plan import Vacuuming
 from storage.live_files import LiveFile
 from storage.shard import ShardState
-from storage.types import ShardId, Timestamp
+from storage.types import ShardId, Timestamp, Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,24 @@ class CommitGroup:
     """
 
     commit: Commit
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmGroup:
+    """Confirm that this coordinator leads, for a group that has nothing to make durable (G6 of
+    `group_commit.py`). Ends in GroupCommitted or GroupFailed.
+    """
+
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class WakeListeners:
+    """Tell sessions that there is something for them to hear. Ends here; who is idle takes it by
+    TakeNotifications.
+    """
+
+    owners: tuple[ConnectionId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +137,8 @@ Effect: TypeAlias = (
     | Reply
     | PersistCeiling
     | CommitGroup
+    | ConfirmGroup
+    | WakeListeners
     | FlushCut
     | Tidy
     | RemoveStaged

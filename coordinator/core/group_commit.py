@@ -11,12 +11,15 @@ INVARIANTS
   G4  a group that was not written may be written again at a later timestamp, after validation anew.
   G5  inserts that read nothing come after the other members: they conflict with nobody, and what
       they bring is validated as one commit.
+  G6  a transaction that only listens or notifies takes its place in the queue, but conflicts with
+      nobody. A group of nothing else takes no timestamp and no stash write: it has nothing that a
+      later start could find, and its listeners end with the process. That this coordinator still
+      leads is confirmed instead, so that whoever listens at a successor has missed nothing.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -27,22 +30,18 @@ from coordinator.core.catalog import (
     encode_changes,
 )
 from coordinator.core.fences import fenced_table_refusal
+from coordinator.core.group_members import GroupMember, PendingCommit, PendingInsert, changed_tables
 from coordinator.core.leases import WriteLeases
 from coordinator.core.locking.held_rows import as_deletes
-from coordinator.core.locking.lock_table import LockRequest, LockTable
-from coordinator.core.locking.modes import LockMode, RowTag, TableTag
+from coordinator.core.locking.lock_table import LockTable
+from coordinator.core.locking.modes import LockMode
 from coordinator.core.messages import (
     Blocked,
     CatalogChange,
-    ConnectionId,
     Insertion,
-    PutObject,
-    PutTable,
     Refused,
     RefusedReason,
-    RemoveTable,
     RequestId,
-    TransactionId,
 )
 from coordinator.core.not_null_check import not_null_refusal, table_not_null_refusal
 from coordinator.core.own_writes import deletes_of_others, merge_batches
@@ -63,123 +62,10 @@ from coordinator.core.validation import (
     fenced_writes_refusal,
 )
 from sql.catalog.catalog import Catalog, Table
-from sql.catalog.objects import IndexDefinition
 from storage.batch import RowIdentity, WriteBatch
 from storage.commit import Commit
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp, Token
-
-
-def changed_tables(changes: Iterable[CatalogChange]) -> dict[int, LockMode]:
-    """The tables that changes alter, drop or give an index, by oid, and the modes they need."""
-    found: dict[int, LockMode] = {}
-    for change in changes:
-        match change:
-            case PutTable(table=table) if table.version:
-                found[table.oid] = LockMode.ACCESS_EXCLUSIVE
-            case RemoveTable(table=table):
-                found[table.oid] = LockMode.ACCESS_EXCLUSIVE
-            case PutObject(object=IndexDefinition(table=oid)):
-                found.setdefault(oid, LockMode.SHARE)
-            case _:
-                pass
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class PendingCommit:
-    """A transaction that waits for its commit, the request to answer, its place in the line.
-
-    `single`: it is of one statement, and may be told to wait for a lock and begin again.
-    """
-
-    request: RequestId
-    txn: Transaction
-    ticket: int
-    single: bool = False
-
-    @property
-    def holder(self) -> TransactionId:
-        """Who may hold leases."""
-        return self.txn.id
-
-    def tables(self) -> Sequence[int]:
-        """The oids of the tables that it writes rows to."""
-        return self.txn.written_tables()
-
-    def lock_in_the_way(
-        self, locks: LockTable, shards: Mapping[ShardId, ShardState]
-    ) -> Blocked | None:
-        """A lock of another session on what it would change."""
-        if not self.single or not len(locks):
-            return None
-        session = self.txn.owner
-        wanted = dict.fromkeys(self.tables(), LockMode.ROW_EXCLUSIVE)
-        wanted.update(changed_tables(self.txn.changes))
-        for table in self.txn.tables.values():
-            # Alone, only TRUNCATE relies on a whole table at every level.
-            if self.txn.locks(ShardId(table.shard)):
-                wanted[table.oid] = LockMode.ACCESS_EXCLUSIVE
-        for oid, mode in wanted.items():
-            if locks.is_against(session, TableTag(oid), mode):
-                return Blocked(TableTag(oid), mode)
-        for tag, mode in self.locked_rows(locks, shards):
-            if locks.is_against(session, tag, mode):
-                return Blocked(tag, mode)
-        return None
-
-    def locked_rows(
-        self, locks: LockTable, shards: Mapping[ShardId, ShardState]
-    ) -> Iterator[tuple[RowTag, LockMode]]:
-        """The rows that it changes and that somebody has locked, and the mode that it needs."""
-        for shard, own in self.txn.writes.items():
-            if shard in locks.rows:
-                deletes = deletes_of_others(own.merged())
-                keeps = shard not in self.txn.changed_keys
-                mode = LockMode.ROW_NO_KEY_UPDATE if keeps else LockMode.ROW_UPDATE
-                for tag in locks.rows.among(shards[shard], deletes):
-                    yield tag, mode
-
-    def is_row_held(self, locks: LockTable, shards: Mapping[ShardId, ShardState]) -> bool:
-        """K2: whether another session holds a row that it changes and has not locked itself."""
-        return any(
-            locks.is_held_against(LockRequest(self.request, self.txn.owner, None, tag, mode))
-            for tag, mode in self.locked_rows(locks, shards)
-        )
-
-
-_NOBODY: Final = TransactionId(0)
-_NO_SESSION: Final = ConnectionId(-1)
-
-
-@dataclass(frozen=True, slots=True)
-class PendingInsert:
-    """An insert that is its whole transaction and reads nothing (G5)."""
-
-    request: RequestId
-    insertion: Insertion
-    ticket: int
-
-    @property
-    def holder(self) -> TransactionId:
-        """It never holds a lease."""
-        return _NOBODY
-
-    def tables(self) -> Sequence[int]:
-        """The oid of its table."""
-        return (self.insertion.table.oid,)
-
-    def lock_in_the_way(
-        self, locks: LockTable, _shards: Mapping[ShardId, ShardState]
-    ) -> Blocked | None:
-        """A lock of another session on its table; its own session has none."""
-        tag = TableTag(self.insertion.table.oid)
-        if not len(locks) or not locks.is_against(_NO_SESSION, tag, LockMode.ROW_EXCLUSIVE):
-            return None
-        return Blocked(tag, LockMode.ROW_EXCLUSIVE)
-
-
-GroupMember: TypeAlias = PendingCommit | PendingInsert
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +79,10 @@ class Group:
     changes: tuple[CatalogChange, ...]
     catalog: Catalog
     interim: Mapping[ShardId, Sequence[CommittedWrites]]
+    notifying: tuple[Transaction, ...]
+    """Those of the members that listen or notify, in their order."""
+    is_durable: bool
+    """Whether it goes through the txns shard, at a timestamp of its own (G6)."""
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -216,6 +106,7 @@ class _Gathering:
     batches: dict[ShardId, list[WriteBatch]]
     changes: list[CatalogChange]
     recent: RecentHistory
+    notifying: list[Transaction] = field(default_factory=list[Transaction])
     nbytes: int = 0
     inserts: list[PendingInsert] = field(default_factory=list[PendingInsert])
 
@@ -241,6 +132,12 @@ class GroupCommit:
     def in_flight(self) -> Group | None:
         """The group that is being made durable."""
         return self._in_flight
+
+    @property
+    def pending_ts(self) -> Timestamp | None:
+        """The timestamp that is being made durable (G6)."""
+        group = self._in_flight
+        return None if group is None or not group.is_durable else group.commit.ts
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -289,6 +186,7 @@ class GroupCommit:
             tuple(group.changes),
             group.catalog,
             recent.ahead.entries,
+            tuple(group.notifying),
         )
 
     def _lock_in_the_way(
@@ -354,8 +252,16 @@ class GatheredMembers:
     changes: tuple[CatalogChange, ...]
     catalog: Catalog
     interim: Mapping[ShardId, Sequence[CommittedWrites]]
+    notifying: tuple[Transaction, ...]
 
-    def at(self, ts: Timestamp, token: Token, registers: tuple[ShardId, ...]) -> Group:
+    @property
+    def is_durable(self) -> bool:
+        """Whether the group must go through the txns shard (G6)."""
+        return any(isinstance(m, PendingInsert) or m.txn.is_write() for m in self.members)
+
+    def at(
+        self, ts: Timestamp, token: Token, registers: tuple[ShardId, ...], *, is_durable: bool
+    ) -> Group:
         """The group, with its timestamp; `registers`: shards new to the txns shard."""
         commit = Commit(
             ts=ts,
@@ -364,11 +270,24 @@ class GatheredMembers:
             registers=registers,
             catalog=encode_changes(ts, self.changes),
         )
-        return Group(self.members, commit, self.changes, self.catalog, self.interim)
+        return Group(
+            self.members,
+            commit,
+            self.changes,
+            self.catalog,
+            self.interim,
+            self.notifying,
+            is_durable,
+        )
 
 
 def _admit(group: _Gathering, pending: PendingCommit) -> None:
     txn = pending.txn
+    if not txn.is_write():
+        # It has been serialized where it has read, as any transaction without writes (G6).
+        group.members.append(pending)
+        group.notifying.append(txn)
+        return
     shards = group.recent.shards
     catalog = group.catalog
     try:
@@ -393,6 +312,8 @@ def _admit(group: _Gathering, pending: PendingCommit) -> None:
     group.catalog = catalog
     group.members.append(pending)
     group.changes.extend(txn.changes)
+    if txn.notifying is not None:
+        group.notifying.append(txn)
     for shard, batch in writes.items():
         group.batches.setdefault(shard, []).append(batch)
         group.nbytes += batch.nbytes

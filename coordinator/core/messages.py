@@ -25,6 +25,7 @@ from coordinator.core.completions import (
     Vacuumed,
 )
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait, RowTag
+from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
@@ -417,6 +418,8 @@ class CommitTransaction:
 
     request: RequestId
     txn: TransactionId
+    notifying: NotificationChanges | None = None
+    """LISTEN, UNLISTEN and NOTIFY, if there were any."""
     single: bool = False
 
 
@@ -470,6 +473,14 @@ class CatalogPublished:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeNotifications:
+    """Reply TakenNotifications: what the session hears next; it is idle."""
+
+    request: RequestId
+    owner: ConnectionId
+
+
+@dataclass(frozen=True, slots=True)
 class NewTableId:
     """Reply TableId: an oid and a shard that were never used."""
 
@@ -520,7 +531,8 @@ Message: TypeAlias = (
     Begin | BeginStatement | TakeSnapshot | AdoptSnapshot | RecordLookUps | Savepoint
     | ReleaseSavepoint | RollbackTo | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished
     | WriteRows | ChangeCatalog | TakeLease | AcquireLock | LockRows | CancelLock | ReleaseLock
-    | ReleaseSessionLocks | RefreshSnapshot | CommitTransaction | InsertRows | AbortTransaction
+    | ReleaseSessionLocks | RefreshSnapshot | CommitTransaction | InsertRows | TakeNotifications
+    | AbortTransaction
     | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted | GroupPassed | GroupFailed
     | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum
     | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
@@ -640,5 +652,5 @@ class Refused:
 
 ReplyValue: TypeAlias = (
     Snapshot | InlineRows | Views | Leased | LockAnswered | Released | Blocked | Committed
-    | TableId | Maintained | Stopped | Refused
+    | TakenNotifications | TableId | Maintained | Stopped | Refused
 )  # fmt: skip

@@ -40,6 +40,10 @@ class CoreSettings:
     queue_max: int = 10_000
     """Transactions waiting to commit. At the limit a commit is refused with 53000."""
 
+    notification_bytes_max: int = 64 << 20
+    """Notifications that listening sessions have not taken. At the limit the commit of a NOTIFY is
+    refused with 54000. Larger: more memory while a session sits in a transaction."""
+
     compaction: CompactionLimits = field(default_factory=CompactionLimits)
     """Which files are rewritten by themselves."""
 

@@ -143,14 +143,13 @@ class Snapshots:
         """The newest timestamp that can be closed without waiting for a commit or a ceiling."""
         if self._manual:
             return self._oracle.read_ts()
-        group = self._groups.in_flight
-        newest = now if group is None else min(now, Timestamp(group.commit.ts - 1))
+        pending = self._groups.pending_ts
+        newest = now if pending is None else min(now, Timestamp(pending - 1))
         return min(newest, Timestamp(self._oracle.ceiling - 1))
 
     def _close(self, message: TakeSnapshot, txn: Transaction, ts: Timestamp) -> list[Reply]:
-        group = self._groups.in_flight
-        pending = group is not None and group.commit.ts <= ts
-        if pending or not self._oracle.ensure_at_least(ts):
+        pending = self._groups.pending_ts
+        if (pending is not None and pending <= ts) or not self._oracle.ensure_at_least(ts):
             if txn.staleness_us is not None and message.as_of is None:
                 return [Reply(message.request, too_stale())]
             return self._wait(message, txn)

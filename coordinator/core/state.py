@@ -14,6 +14,7 @@ from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.locking.wait_graph import WaitGraph
 from coordinator.core.maintenance import Maintenance
 from coordinator.core.messages import Refused, RefusedReason, RequestId, TransactionId
+from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import NIL, ReadHolds
 from coordinator.core.settings import CoreSettings
@@ -54,8 +55,10 @@ class CoreState:
         schema_of: Callable[[Table], pa.Schema],
         now: Timestamp,
         waits: WaitGraph,
+        notifications: NotificationQueue,
     ) -> None:
         self.settings = settings
+        self.notifications = notifications
         self.schema_of = schema_of
         self.epoch = recovered.epoch
         self.timeline = recovered.timeline

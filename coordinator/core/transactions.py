@@ -42,6 +42,7 @@ from coordinator.core.messages import (
     TransactionId,
     WriteRows,
 )
+from coordinator.core.notifications.changes import NotificationChanges
 from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
 from coordinator.core.recent_writes import RowTestBudget
@@ -121,6 +122,8 @@ class Transaction:
     """Up to when nobody else has changed a row that it has written, or given its key (A7)."""
     misfit: str | None = None
     """Why DDL did not fit its own snapshot (X6)."""
+    notifying: NotificationChanges | None = None
+    """LISTEN, UNLISTEN and NOTIFY of a transaction that commits; room is reserved for it."""
     changed_keys: set[ShardId] = field(default_factory=set[ShardId])
     """Where it has deleted rows, or given them another primary key."""
     rows_locked: int = 0
@@ -470,5 +473,5 @@ class Transaction:
         return [oid for oid, table in self.tables.items() if ShardId(table.shard) in self.writes]
 
     def is_write(self) -> bool:
-        """True if committing must go through the txns shard."""
+        """True if committing must go through the txns shard: it has something durable."""
         return bool(self.writes or self.changes) or self.advance_to is not None

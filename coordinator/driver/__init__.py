@@ -9,7 +9,7 @@
   timeline behind that interface.
 - `driver`: the loop itself; `leadership`: whether another coordinator has taken over.
 - `commit_effects`, `maintenance_effects`, `damage_check`: work on stash and files.
-- `sequences`: values of sequences, outside of transactions.
+- `sequences`: values of sequences, outside of transactions. `notifications`: wakes who listens.
 
 The core decides, the driver acts. The package knows no SQL: of `sql` it imports the catalog's
 records and errors, besides `core`, `failures`, `streams` and `storage`. `transaction`, `pgcatalog`

@@ -1,6 +1,7 @@
 """Run the effects that make state durable: timestamp ceilings, group commits and cuts.
 
     core ── PersistCeiling, CommitGroup, FlushCut, Tidy ──▶ stash, Delta ──▶ completion
+         ── ConfirmGroup ──▶ still leading? ──▶ completion
 
 INVARIANTS
   D5  a commit whose outcome is unknown is looked up by its token until the outcome is known; no
@@ -47,7 +48,7 @@ from storage.object_store import ObjectStore
 from storage.shard import Fence, ShardState, Version
 from storage.stash import Put, Stash
 from storage.txns import TimestampPassed, TxnsShard
-from storage.types import Epoch, ShardId, Timestamp
+from storage.types import Epoch, ShardId, Timestamp, Token
 
 log = logging.getLogger("meridian.driver")
 
@@ -106,12 +107,22 @@ class CommitEffects:
         except TimestampPassed as passed:
             return GroupPassed(commit.token, passed.upper)
         except Determinate as error:
-            return self._failed(commit, error)
+            return self._failed(commit.token, error)
         except Indeterminate as error:
             log.warning("outcome of commit %s unknown: %s", commit.token, error)
             return await self._resolve(commit, error)
         else:
             return GroupCommitted(commit.token)
+
+    async def confirm_group(self, token: Token) -> Message:
+        """Ends in GroupCommitted or GroupFailed. Raises Fenced."""
+        try:
+            await self.leading()
+        except Fenced:
+            raise
+        except StorageError as error:
+            return self._failed(token, error)
+        return GroupCommitted(token)
 
     async def _resolve(self, commit: Commit, cause: StorageError) -> Message:
         """Look the token up until the stash answers; no client gets an answer before (D2)."""
@@ -128,12 +139,12 @@ class CommitEffects:
                 # Now it is known: the commit did not happen and, on this stash, never will.
                 certain = Determinate(str(cause))
                 certain.__cause__ = cause
-                return self._failed(commit, certain)
+                return self._failed(commit.token, certain)
             return GroupCommitted(commit.token)
 
-    def _failed(self, commit: Commit, error: StorageError) -> Message:
+    def _failed(self, token: Token, error: StorageError) -> Message:
         failure = storage_failure(error)
-        return GroupFailed(commit.token, failure.sqlstate, failure.message)
+        return GroupFailed(token, failure.sqlstate, failure.message)
 
     async def flush_cut(self, effect: FlushCut) -> CutFlushed:
         """Flush every shard, some at a time."""

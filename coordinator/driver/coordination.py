@@ -25,8 +25,10 @@ from coordinator.core.messages import (
     Snapshot,
     TransactionId,
 )
+from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
+from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
@@ -299,11 +301,27 @@ class Coordination(Protocol):
         """Let a sequence stand at a value; `called`: it was handed out. Raises 22003."""
         ...
 
-    async def commit(self, txn: TransactionId, *, single: bool = False) -> Timestamp:
+    async def commit(
+        self,
+        txn: TransactionId,
+        notifying: NotificationChanges | None = None,
+        *,
+        single: bool = False,
+    ) -> Timestamp:
         """Validate, make durable, acknowledge. Raises RequestRefused; the transaction is over.
 
+        `notifying`: its LISTEN, UNLISTEN and NOTIFY. Raises 54000 if the queue has no room.
         `single`: it is of one statement that nobody has seen; raises LockBlocks, too.
         """
+        ...
+
+    @property
+    def notifications(self) -> SessionNotifications:
+        """Whom to wake when there is something to hear; the queue, for observation."""
+        ...
+
+    async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:
+        """What a session hears next; it must be idle."""
         ...
 
     def abort(self, txn: TransactionId) -> None:

@@ -30,16 +30,14 @@ from coordinator.core.completions import ShardDamaged
 from coordinator.core.core import Core
 from coordinator.core.effects import (
     CommitGroup,
+    ConfirmGroup,
     Effect,
     FlushCut,
-    ForgetShards,
     PersistCeiling,
     PublishCatalog,
-    RemoveStaged,
     Reply,
-    RewriteFiles,
     Tidy,
-    VacuumShard,
+    WakeListeners,
 )
 from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockTag, LockWait
 from coordinator.core.messages import (
@@ -88,6 +86,7 @@ from coordinator.core.messages import (
     TableId,
     TakeInlineRows,
     TakeLease,
+    TakeNotifications,
     TakeSnapshot,
     Tick,
     TransactionId,
@@ -95,6 +94,7 @@ from coordinator.core.messages import (
     Views,
     WriteRows,
 )
+from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.driver.advance_timeline import check_advance
@@ -102,7 +102,8 @@ from coordinator.driver.commit_effects import CommitEffects
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.damage_check import DamageCheck
 from coordinator.driver.leadership import Leadership
-from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking
+from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking, in_thread
+from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState, SequenceValues
 from coordinator.failures import admin_shutdown, storage_failure
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
@@ -124,16 +125,6 @@ TRANSACTION_NUMBER_BITS: Final = 40
 """Of a number, for the transactions of one start: 10^12; the rest is for 2^23 starts."""
 
 R = TypeVar("R", bound=ReplyValue)
-T = TypeVar("T")
-
-
-async def in_thread(work: Callable[[], T], /) -> T:
-    """Run a function in a thread of the loop's pool."""
-    return await asyncio.to_thread(work)
-
-
-def _nobody(_published: PublishCatalog) -> None:
-    """Who hears of DDL where there is one timeline."""
 
 
 class Driver:
@@ -151,8 +142,10 @@ class Driver:
         epoch: Epoch,
         *,
         run_blocking: RunBlocking = in_thread,
+        notifications: SessionNotifications | None = None,
     ) -> None:
         self._core = core
+        self.notifications = notifications or SessionNotifications(core.notifications)
         self._clock = clock
         self._inbox: deque[Message] = deque()
         self._handling = False
@@ -179,7 +172,7 @@ class Driver:
         )
         self._sequences = SequenceValues(stash, epoch)
         self._numbers = itertools.count((epoch << TRANSACTION_NUMBER_BITS) + 1)
-        self.on_catalog: Callable[[PublishCatalog], None] = _nobody
+        self.on_catalog: Callable[[PublishCatalog], None] = lambda _: None
 
     @property
     def core(self) -> Core:
@@ -255,14 +248,12 @@ class Driver:
                 self._spawn(self._flush_cut(effect))
             case Tidy():
                 self._spawn(self._committing.tidy(effect))
-            case RewriteFiles():
-                self._spawn(self._maintaining.rewrite(effect))
-            case ForgetShards():
-                self._spawn(self._maintaining.forget(effect))
-            case VacuumShard():
-                self._spawn(self._maintaining.vacuum(effect))
-            case RemoveStaged():
-                self._spawn(self._maintaining.remove_staged(effect))
+            case ConfirmGroup():
+                self._spawn(self._committing.confirm_group(effect.token))
+            case WakeListeners():
+                self.notifications.wake(effect.owners)
+            case _:
+                self._spawn(self._maintaining.run(effect))
 
     def _spawn(self, work: Coroutine[object, object, Message | None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"
@@ -577,12 +568,22 @@ class Driver:
         """See Coordination."""
         await self._sequences.set(sequence, value, called=called)
 
-    async def commit(self, txn: TransactionId, *, single: bool = False) -> Timestamp:
+    async def commit(
+        self,
+        txn: TransactionId,
+        notifying: NotificationChanges | None = None,
+        *,
+        single: bool = False,
+    ) -> Timestamp:
         """See Coordination."""
         reply = await self._request(
-            lambda request: CommitTransaction(request, txn, single), Committed
+            lambda request: CommitTransaction(request, txn, notifying, single), Committed
         )
         return reply.ts
+
+    async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:
+        """See Coordination."""
+        return await self._request(lambda r: TakeNotifications(r, owner), TakenNotifications)
 
     def abort(self, txn: TransactionId) -> None:
         """See Coordination."""
@@ -590,6 +591,7 @@ class Driver:
 
     def disconnected(self, owner: ConnectionId) -> None:
         """See Coordination."""
+        self.notifications.detach(owner)
         self._handle(Disconnected(owner))
 
     def new_transaction_number(self) -> int:

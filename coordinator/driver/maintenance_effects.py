@@ -13,11 +13,12 @@ INVARIANTS
 Part of the driver (`driver.py`), which runs these as tasks.
 """
 
+import asyncio
 import logging
 import struct
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar, assert_never
 
 from coordinator.core.catalog import COLLECTION, compact_history
 from coordinator.core.completions import FilesRewritten, Forgotten, Vacuumed
@@ -78,6 +79,14 @@ class RunBlocking(Protocol):
         ...
 
 
+async def in_thread(work: Callable[[], T], /) -> T:
+    """Run a function in a thread of the loop's pool."""
+    return await asyncio.to_thread(work)
+
+
+MaintenanceEffect: TypeAlias = RewriteFiles | VacuumShard | ForgetShards | RemoveStaged
+
+
 @dataclass(slots=True)
 class MaintenanceEffects:
     """See the module. `leading` raises if another coordinator has taken over; `damaged` is called
@@ -92,6 +101,21 @@ class MaintenanceEffects:
     damaged: Callable[[ShardId], None]
     keeps_catalog: bool
     _checksums: Checksums = field(default_factory=Checksums)
+
+    async def run(self, effect: MaintenanceEffect) -> FilesRewritten | Vacuumed | Forgotten | None:
+        """Run an effect; its completion, if it has one."""
+        match effect:
+            case RewriteFiles():
+                return await self.rewrite(effect)
+            case VacuumShard():
+                return await self.vacuum(effect)
+            case ForgetShards():
+                return await self.forget(effect)
+            case RemoveStaged():
+                await self.remove_staged(effect)
+                return None
+            case _:
+                assert_never(effect)
 
     async def after_flush(self, versions: Mapping[ShardId, Version]) -> None:
         """Checkpoints and checksums of new versions: without them readers only replay more."""

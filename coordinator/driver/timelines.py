@@ -36,6 +36,7 @@ from coordinator.core.messages import (
     Snapshot,
     TransactionId,
 )
+from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.snapshots import too_stale
@@ -92,6 +93,7 @@ class Timelines:
         self._parts: dict[TransactionId, TimelinePart] = {}
         # What keeps the timestamps of read holds readable that a transaction is about to create.
         self._holders: dict[TransactionId, list[tuple[Driver, TransactionId]]] = {}
+        self.notifications = system.notifications
         system.on_catalog = self._published
 
     @property
@@ -441,14 +443,24 @@ class Timelines:
         assert insertion.table.timeline == SYSTEM, "L1: the caller has looked"
         return await self._system.insert(insertion)
 
-    async def commit(self, txn: TransactionId, *, single: bool = False) -> Timestamp:
+    async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:
+        """See Coordination."""
+        return await self._system.take_notifications(owner)
+
+    async def commit(
+        self,
+        txn: TransactionId,
+        notifying: NotificationChanges | None = None,
+        *,
+        single: bool = False,
+    ) -> Timestamp:
         """See Coordination."""
         origin, part = self._begun.get(txn), self._forgotten(txn)
         try:
             if part is None:
-                ts = await self._system.commit(txn, single=single)
+                ts = await self._system.commit(txn, notifying, single=single)
             else:
-                ts = await part.driver.commit(part.txn, single=single)
+                ts = await part.driver.commit(part.txn, notifying, single=single)
         except LockBlocks:
             # The transaction is open still, to wait.
             assert origin is not None, "who commits has begun"

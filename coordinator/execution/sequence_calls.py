@@ -26,18 +26,16 @@ from coordinator.execution.dml.transient_relations import (
 from coordinator.execution.session_functions import (
     call_session_function,
     evaluate_arguments,
-    transaction_number,
+    notify,
+    session_value,
 )
 from coordinator.pgwire.arrow_types import normalize_column, to_array, to_values
 from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
 from sql.binder.bind import bind_with_context
-from sql.binder.expressions.acting_calls import ADVISORY_LOCK_FUNCTIONS
+from sql.binder.expressions.acting_calls import ACTING_FUNCTIONS, NOTIFY_FUNCTION
 from sql.binder.expressions.row_calls import ROW_CALL_RESULTS
-from sql.binder.expressions.session_calls import (
-    TRANSACTION_NUMBER_FUNCTIONS,
-    computes_more_than_calls,
-)
+from sql.binder.expressions.session_calls import SESSION_VALUES, computes_more_than_calls
 from sql.binder.resolve.reg_literals import reg_literal
 from sql.binder.stored.sequence_values import REGCLASS, SEQUENCE_FUNCTIONS, sequence_of_oid
 from sql.catalog.catalog import NameDependency
@@ -75,14 +73,14 @@ async def evaluate_runtime_parameters(
 
 
 async def _value(caller: "_Caller", supplied: RuntimeParameter, *, writes: bool) -> Value:
-    if supplied.kind in TRANSACTION_NUMBER_FUNCTIONS:
-        return transaction_number(caller.execution, supplied.kind, writes=writes)
+    if supplied.kind in SESSION_VALUES:
+        return session_value(caller.execution, supplied.kind, writes=writes)
     args: Sequence[Value]
-    if supplied.kind in ADVISORY_LOCK_FUNCTIONS:
+    if supplied.kind in ACTING_FUNCTIONS:
         args = ()
         if supplied.args:
             args = evaluate_arguments(caller.execution, supplied.args, supplied.kind)
-        return await call_advisory_lock(caller.execution, supplied.kind, args)
+        return await _act(caller.execution, supplied.kind, args)
     if supplied.kind not in SEQUENCE_FUNCTIONS:
         return await call_session_function(caller.execution, supplied)
     args = (None,)
@@ -92,6 +90,13 @@ async def _value(caller: "_Caller", supplied: RuntimeParameter, *, writes: bool)
 
 
 # --- one call ----------------------------------------------------------------------------------
+
+
+async def _act(execution: Execution, name: str, args: Sequence[Value]) -> Value:
+    """Make a call of one of ACTING_FUNCTIONS."""
+    if name == NOTIFY_FUNCTION:
+        return notify(execution, *args)
+    return await call_advisory_lock(execution, name, args)
 
 
 class _Caller:
@@ -222,8 +227,8 @@ class _Rows:
         if call.guard is not None and self._value(call.guard, row) is not True:
             return None
         args = [self._value(arg, row) for arg in call.args]
-        if call.name in ADVISORY_LOCK_FUNCTIONS:
-            return await call_advisory_lock(self._caller.execution, call.name, args)
+        if call.name in ACTING_FUNCTIONS:
+            return await _act(self._caller.execution, call.name, args)
         return await self._caller.answer(call.name, call.sequence, args)
 
     def _value(self, expr: Expr, row: Mapping[ColumnId, Value]) -> Value:

@@ -1,4 +1,4 @@
-"""Evaluate functions that act on the session: set_config, txid_current, pg_sleep and others.
+"""Evaluate functions that act on the session: set_config, txid_current, pg_notify and others.
 
 The binder's side is `sql/binder/expressions/session_calls.py`.
 """
@@ -34,6 +34,23 @@ def transaction_number(execution: Execution, kind: str, *, writes: bool) -> int 
     if transaction.number is None:
         transaction.number = execution.services.coordination.new_transaction_number()
     return transaction.number
+
+
+def session_value(execution: Execution, kind: str, *, writes: bool) -> Value:
+    """The value of one of `SESSION_VALUES`."""
+    match kind:
+        case "pg_notification_queue_usage":
+            return execution.services.coordination.notifications.queue.usage
+        case "pg_listening_channels":
+            return execution.transaction.listening_channels
+        case _:
+            return transaction_number(execution, kind, writes=writes)
+
+
+def notify(execution: Execution, channel: Value, payload: Value) -> str:
+    """pg_notify(). It shows nothing: void. NULL is the empty text."""
+    execution.transaction.notifications.notify(str(channel or ""), str(payload or ""))
+    return ""
 
 
 async def call_session_function(execution: Execution, call: RuntimeParameter) -> Value:

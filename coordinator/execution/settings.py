@@ -1,4 +1,4 @@
-"""Execute SET, RESET, SHOW and transaction control: statements about the session itself."""
+"""Execute SET, RESET, SHOW, LISTEN and transaction control: statements about the session itself."""
 
 from typing import TypeAlias
 
@@ -13,11 +13,15 @@ from sql.binder.resolve.role_names import session_roles
 from sql.errors import SqlError
 from sql.statements.bound import OutputColumn
 from sql.statements.session import (
+    Listen,
+    NotificationStatement,
+    Notify,
     ResetVariable,
     SetVariable,
     ShowVariable,
     TransactionControl,
     TransactionVerb,
+    Unlisten,
 )
 from sql.types.sql_type import TEXT
 from storage.types import Timestamp
@@ -70,6 +74,19 @@ async def execute_set(execution: Execution, statement: SetVariable | ResetVariab
         case ResetVariable():
             await apply_setting(execution, statement.name, None, local=False)
             return Done("RESET")
+
+
+def execute_notification(execution: Execution, statement: NotificationStatement, tag: str) -> Done:
+    """LISTEN, UNLISTEN, NOTIFY: they take effect when the transaction commits."""
+    pending = execution.transaction.notifications
+    match statement:
+        case Listen(channel=channel):
+            pending.listen(channel)
+        case Unlisten(channel=channel):
+            pending.unlisten(channel)
+        case Notify(channel=channel, payload=payload):
+            pending.notify(channel, payload)
+    return Done(tag)
 
 
 async def apply_setting(execution: Execution, name: str, value: str | None, *, local: bool) -> None:

@@ -41,6 +41,7 @@ from coordinator.pgwire.messages import (
     NegotiateProtocolVersion,
     NoData,
     NoticeResponse,
+    NotificationResponse,
     ParameterDescription,
     ParameterStatus,
     Parse,
@@ -253,6 +254,7 @@ _DECODERS: Final[Mapping[bytes, Callable[[Reader], BackendMessage]]] = {
     b"C": lambda reader: CommandComplete(reader.text()),
     b"E": lambda reader: ErrorResponse(_decode_report(reader)),
     b"N": lambda reader: NoticeResponse(_decode_report(reader)),
+    b"A": lambda reader: NotificationResponse(reader.uint32(), reader.text(), reader.text()),
     b"G": lambda reader: CopyInResponse(*_decode_copy_formats(reader)),
     b"H": lambda reader: CopyOutResponse(*_decode_copy_formats(reader)),
 }

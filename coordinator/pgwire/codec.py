@@ -47,6 +47,7 @@ from coordinator.pgwire.messages import (
     NegotiateProtocolVersion,
     NoData,
     NoticeResponse,
+    NotificationResponse,
     ParameterDescription,
     ParameterStatus,
     Parse,
@@ -354,6 +355,8 @@ def _encode_with_content(message: BackendMessage) -> bytes | memoryview:
             return frame(b"E", _encode_report(fields))
         case NoticeResponse(fields=fields):
             return frame(b"N", _encode_report(fields))
+        case NotificationResponse(pid=pid, channel=channel, payload=payload):
+            return frame(b"A", _UINT32.pack(pid) + _text(channel) + _text(payload))
         case ParameterStatus(name=name, value=value):
             return frame(b"S", _text(name) + _text(value))
         case BackendKeyData(pid=pid, secret=secret):

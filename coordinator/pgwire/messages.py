@@ -304,6 +304,15 @@ class NoticeResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class NotificationResponse:
+    """What somebody has sent by NOTIFY; `pid`: of the sender."""
+
+    pid: int
+    channel: str
+    payload: str
+
+
+@dataclass(frozen=True, slots=True)
 class ParseComplete:
     """Answers Parse."""
 
@@ -362,7 +371,7 @@ class CopyFrames:
 BackendMessage: TypeAlias = (
     EncryptionRefused | NegotiateProtocolVersion | AuthenticationOk | ParameterStatus
     | BackendKeyData | ReadyForQuery | RowDescription | DataRows | CommandComplete
-    | EmptyQueryResponse
+    | EmptyQueryResponse | NotificationResponse
     | ErrorResponse | NoticeResponse | ParseComplete | BindComplete | CloseComplete | NoData
     | ParameterDescription | PortalSuspended | CopyInResponse | CopyOutResponse
     | CopyData | CopyFrames | CopyDone

@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
         self._read_ahead += len(data)
         if self._read_ahead > self._server.settings.receive_bytes_max and not self._paused:
             self._pause(paused=True)
-        self._wake()
+        self.wake()
 
     def eof_received(self) -> bool:
         """The client will send nothing more."""
@@ -109,14 +109,9 @@ class Connection(asyncio.Protocol):
     def _lost(self) -> None:
         if not self._gone:
             self._gone = True
-            self._wake()
+            self.wake()
             if self._session is not None:
                 self._session.interrupt(SqlError("08006", "connection to client lost"))
-
-    def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
 
     def _pause(self, *, paused: bool) -> None:
         self._paused = paused
@@ -167,7 +162,7 @@ class Connection(asyncio.Protocol):
         """See Client."""
         message = self._wire.take()
         while message is None:
-            await self._more()
+            await self.more()
             message = self._wire.take()
         return message
 
@@ -175,12 +170,12 @@ class Connection(asyncio.Protocol):
         """See Client."""
         message = self._wire.peek()
         while message is None:
-            await self._more()
+            await self.more()
             message = self._wire.peek()
         return message
 
-    async def _more(self) -> None:
-        """Wait for bytes: everything that has come was taken, except for a part of a message."""
+    async def more(self) -> None:
+        """See Client. Everything that has come was taken, except for a part of a message."""
         if self._wire.is_closed:
             raise EOFError("the protocol has ended the connection")
         if self._gone:
@@ -191,6 +186,12 @@ class Connection(asyncio.Protocol):
             self._pause(paused=False)
         self._waiter = asyncio.get_running_loop().create_future()
         await self._waiter
+
+    def wake(self) -> None:
+        """See Client. Whoever waits looks again, whatever has woken it."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     # --- the server's handle --------------------------------------------------------------------
 
@@ -284,6 +285,7 @@ class Connection(asyncio.Protocol):
         temporary = f"{TEMPORARY_SCHEMA_PREFIX}{pid}_{services.clock.now():x}"
         identity = Identity(database, pid, self._server.started_at, self._ports(), temporary)
         self._session = Session(services, self, transaction, variables, identity)
+        services.coordination.notifications.attach(owner, self._session.notified)
         self._server.enter(pid, secret, self)
         try:
             await self._session.run()

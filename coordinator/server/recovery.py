@@ -24,18 +24,21 @@ from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_change
 from coordinator.core.core import Core
 from coordinator.core.locking.wait_graph import WaitGraph
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
+from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import RecoveredState
 from coordinator.driver.commit_effects import ORACLE, SYSTEM
-from coordinator.driver.driver import Driver, in_thread
+from coordinator.driver.driver import Driver
 from coordinator.driver.dropped_timelines import DroppedTimelines, dropped_timelines
 from coordinator.driver.maintenance_effects import (
     NEXT_OID,
     OIDS,
     RunBlocking,
     decode_catalog_compaction,
+    in_thread,
 )
+from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.timelines import Timelines
 from coordinator.server.load_shards import ShardLoader, ShardToLoad
 from sql.catalog.acl import FIRST_OID
@@ -124,6 +127,7 @@ class TimelineComponents:
     settings: CoreSettings
     schema_of: SchemaOf
     epoch: Epoch
+    notifications: SessionNotifications
     run_blocking: RunBlocking = in_thread
     waits: WaitGraph = field(default_factory=WaitGraph)
     """Who waits for whose locks, over all timelines."""
@@ -141,7 +145,11 @@ async def recover_timelines(
     """Take over and build the drivers of all timelines. Raises Corrupt (U5)."""
     await _check_belongs_together(stash, store)
     epoch = await stash.fence()
-    ground = TimelineComponents(stash, store, clock, settings, schema_of, epoch, run_blocking)
+    # Whoever listened to the process before is gone with it.
+    notifications = SessionNotifications(NotificationQueue(settings.notification_bytes_max))
+    ground = TimelineComponents(
+        stash, store, clock, settings, schema_of, epoch, notifications, run_blocking
+    )
     async with _leading(stash, epoch):
         history = decode_changes(await stash.scan(COLLECTION))
         system = await _recover_timeline(ground, SYSTEM_TIMELINE, history)
@@ -228,7 +236,20 @@ async def _recover_timeline(
         registered=frozenset(found.shards),
         dropped=dropped,
     )
-    core = Core(recovered, ground.settings, ground.schema_of, now, ground.waits)
+    return _driver(ground, recovered, txns, now)
+
+
+def _driver(
+    ground: TimelineComponents, recovered: RecoveredState, txns: TxnsShard, now: Timestamp
+) -> Driver:
+    core = Core(
+        recovered,
+        ground.settings,
+        ground.schema_of,
+        now,
+        ground.waits,
+        ground.notifications.queue,
+    )
     return Driver(
         core,
         ground.clock,
@@ -237,6 +258,7 @@ async def _recover_timeline(
         ground.store,
         ground.epoch,
         run_blocking=ground.run_blocking,
+        notifications=ground.notifications,
     )
 
 

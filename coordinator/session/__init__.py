@@ -4,7 +4,8 @@
                              │               └▶ `execution` ─▶ Done, Rows
                              └▶ portals, prepared statements, cursors ─▶ result_encoder ─▶ client
 
-- The loop, errors and interrupts: `session`. The commands: `commands`, `requests`.
+- The loop, errors and interrupts: `session`; its connection: `client`. The commands: `commands`,
+  `requests`.
 - Names of a session: `prepared_statements`, `portal`, `portals`, `cursors`.
 - Running: `statement_runner`, `statement_binder`, `bind_parameters`, `as_of`.
 - Results: `result_columns`, `result_encoder`.

@@ -13,14 +13,13 @@ Not here: the loop, errors and interrupts (`session/session.py`), running statem
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from pglast import ast
 
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
 from coordinator.pgwire.messages import (
-    BackendMessage,
     Bind,
     BindComplete,
     Close,
@@ -29,7 +28,6 @@ from coordinator.pgwire.messages import (
     Describe,
     EmptyQueryResponse,
     Execute,
-    FrontendMessage,
     NoData,
     ParameterDescription,
     Parse,
@@ -46,6 +44,7 @@ from coordinator.session.bind_parameters import (
     declared_types,
     decode_parameters,
 )
+from coordinator.session.client import Client
 from coordinator.session.cursors import Cursor
 from coordinator.session.portal import Portal, PortalCursor, PreparedStatement, command_tag
 from coordinator.session.portals import Portals
@@ -71,34 +70,6 @@ from sql.types.sql_type import SqlType, Value
 _NOTHING: Final = Statement("", None, 0)
 _UNDEFINED: Final = PreparedStatement(_NOTHING, (), (), None)
 """Of a portal whose values are wrong: it describes and executes as nothing."""
-
-
-class Client(Protocol):
-    """The other end, as messages."""
-
-    def send(self, message: BackendMessage) -> None:
-        """Queue a message."""
-        ...
-
-    async def flush(self) -> None:
-        """Write what is queued; waits while the client does not read."""
-        ...
-
-    async def relieve(self) -> None:
-        """Like flush, if much is queued; otherwise nothing."""
-        ...
-
-    def take(self) -> FrontendMessage | None:
-        """The next message if it has come."""
-        ...
-
-    async def receive(self) -> FrontendMessage:
-        """The next message. Raises EOFError when there will be none."""
-        ...
-
-    async def peek(self) -> FrontendMessage:
-        """The message that `receive` will return."""
-        ...
 
 
 class Commands:
@@ -141,7 +112,7 @@ class Commands:
         self._runner.check_allowed(statement)
         # Only what may run takes the place of the unnamed portal.
         await self.portals.close("")
-        alone = alone and not self._transaction.in_block and self._transaction.statements == 0
+        alone = alone and not self._transaction.has_begun
         prepared = PreparedStatement(statement, (), (), None)
         outcome = await self._outcome(prepared, (), alone=alone)
         if isinstance(outcome, Done):
@@ -196,6 +167,7 @@ class Commands:
                 self._variables.reset_all()
                 self._services.coordination.unlock_all(self._transaction.owner)
                 self._transaction.sequences.discard()
+                self._transaction.notifications.unlisten(None)
                 await self._runner.drop_temporary()
             case "temp" | "temporary":
                 await self._runner.drop_temporary()
@@ -212,7 +184,7 @@ class Commands:
                 if not await self.portals.close(discard.name or ""):
                     raise wrong.undefined_cursor(discard.name or "")
             case _:
-                pass  # plans, unlisten: nothing is kept of them
+                pass  # plans: nothing is kept of them
 
     def _deallocate_all(self) -> None:
         """The statements that have names go; only Parse and Query replace the one without."""
@@ -469,7 +441,7 @@ class Commands:
 
         A client that waits for an answer has sent Sync or Flush: looking ahead waits for nobody.
         """
-        if self._transaction.in_block or self._transaction.statements:
+        if self._transaction.has_begun:
             return False
         return isinstance(await self._client.peek(), Sync)
 

@@ -15,7 +15,7 @@ from sql.types.sql_type import SqlType
 # They mean the same under every catalog: binding them must not choose a timestamp.
 _WITHOUT_CATALOG: Final = (
     NoneType, ast.TransactionStmt, ast.VariableSetStmt, ast.VariableShowStmt, ast.DiscardStmt,
-    ast.DeallocateStmt, ast.ClosePortalStmt, ast.UnlistenStmt,
+    ast.DeallocateStmt, ast.ClosePortalStmt, ast.ListenStmt, ast.UnlistenStmt, ast.NotifyStmt,
 )  # fmt: skip
 
 # PostgreSQL takes a snapshot to prepare them and to bind their values (analyze_requires_snapshot).

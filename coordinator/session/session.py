@@ -9,6 +9,9 @@ INVARIANTS
   S3  interrupting a session never interrupts a commit (X4 of `transaction.py`); a late cancel
       hits no later statement.
   S4  an unforeseen failure answers XX000 and ends this session only.
+  S5  notifications are sent while no transaction is open, between messages: before ReadyForQuery,
+      or when the session waits for a message. In a pipeline a transaction is open from its first
+      message to Sync, unless COMMIT, ROLLBACK or an error has ended it (ProcessNotifyInterrupt).
 
 Not here: bytes (`connection.py`, `pgwire`), execution of the commands (`commands.py`).
 """
@@ -18,6 +21,7 @@ from collections.abc import Awaitable
 from typing import Final, assert_never
 
 from coordinator import session_errors as wrong
+from coordinator.core.messages import ConnectionId
 from coordinator.execution.context import Execution, Services
 from coordinator.failures import statement_failure
 from coordinator.pgwire.messages import (
@@ -34,6 +38,7 @@ from coordinator.pgwire.messages import (
     FunctionCall,
     GssEncRequest,
     Malformed,
+    NotificationResponse,
     ParameterStatus,
     Parse,
     PasswordMessage,
@@ -47,7 +52,8 @@ from coordinator.pgwire.messages import (
     error_response,
     notice_response,
 )
-from coordinator.session.commands import Client, Commands
+from coordinator.session.client import Client
+from coordinator.session.commands import Commands
 from coordinator.session.requests import Identity
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.transaction.transaction import SessionTransaction
@@ -85,6 +91,8 @@ class Session:
         identity: Identity,
     ) -> None:
         self._client = client
+        self._coordination = services.coordination
+        self._owner = ConnectionId(identity.pid)
         self._transaction = transaction
         self._variables = variables
         execution = Execution(services, transaction, variables, self._notice)
@@ -100,6 +108,8 @@ class Session:
         self._farewell: SqlError | None = None
         self._last_call: SqlError | None = None
         self._waiting = False
+        self._notified = False
+        self._in_pipeline = False
         self._statement_timer: asyncio.TimerHandle | None = None
         self._transaction_timer: asyncio.TimerHandle | None = None
 
@@ -129,13 +139,18 @@ class Session:
         elif self._task is not None and not self._transaction.committing:
             self._task.cancel()
 
+    def notified(self) -> None:
+        """There is something for the session to hear (B3 of `core/notifications/queue.py`)."""
+        self._notified = True
+        self._client.wake()
+
     # --- the loop -------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Serve until the client leaves or the session is ended."""
         self._task = asyncio.current_task()
         try:
-            self._ready()
+            await self._ready()
             await self._client.flush()
             while self._farewell is None:
                 message = self._client.take() or await self._next()
@@ -172,30 +187,53 @@ class Session:
         name = "idle_in_transaction_session_timeout" if in_block else "idle_session_timeout"
         limit = self._variables.milliseconds(name)
         if limit == 0:
-            return await self._client.receive()
+            return await self._received_or_notified()
         timer = asyncio.get_running_loop().call_later(
             limit / 1000, self.end, wrong.idle_too_long(in_transaction=in_block)
         )
         try:
-            return await self._client.receive()
+            return await self._received_or_notified()
         finally:
             timer.cancel()
+
+    async def _received_or_notified(self) -> FrontendMessage:
+        """The next message; while there is none, notifications are sent as they come (S5)."""
+        while True:
+            await self._send_notifications()
+            message = self._client.take()
+            if message is not None:
+                return message
+            await self._client.more()
+
+    async def _send_notifications(self) -> None:
+        """Send what the session has not heard, if no transaction is open (S5)."""
+        while self._notified and not self._in_pipeline and not self._transaction.in_block:
+            # Cleared before it asks: what comes meanwhile is not missed.
+            self._notified = False
+            try:
+                taken = await self._coordination.take_notifications(self._owner)
+            except SqlError:
+                return  # the server ends, and says so to every session
+            for sent in taken.sent:
+                said = sent.notification
+                self._client.send(NotificationResponse(sent.sender, said.channel, said.payload))
+            self._notified |= taken.more
+            await self._client.relieve()
 
     async def _handle(self, message: FrontendMessage) -> None:
         match message:
             case Bind() | Execute() | Describe() | Parse() | Close():
                 if not self._skipping:
+                    ends = self._transaction.ends
                     await self._guarded(self._commands.extended(message))
+                    begins = self._in_pipeline or not isinstance(message, Close)
+                    self._in_pipeline = begins and ends == self._transaction.ends
             case Query(text=text):
                 await self._guarded(self._commands.query(text))
-                self._skipping = False
-                self._ready()
-                await self._client.flush()
+                await self._end_of_batch()
             case Sync():
                 await self._guarded(self._commands.end_implicit())
-                self._skipping = False
-                self._ready()
-                await self._client.flush()
+                await self._end_of_batch()
             case Flush():
                 await self._client.flush()
             case CopyData() | CopyDone() | CopyFail():
@@ -204,9 +242,7 @@ class Session:
                 if is_simple or not self._skipping:
                     await self._guarded(_raise(error))
                 if is_simple:
-                    self._skipping = False
-                    self._ready()
-                    await self._client.flush()
+                    await self._end_of_batch()
             case FunctionCall():
                 raise AssertionError("the protocol answers function calls by itself")
             case (
@@ -220,6 +256,12 @@ class Session:
                 raise AssertionError("not a message of a running session")
             case _:
                 assert_never(message)
+
+    async def _end_of_batch(self) -> None:
+        """A simple query or a pipeline is over: say so."""
+        self._skipping = self._in_pipeline = False
+        await self._ready()
+        await self._client.flush()
 
     async def _guarded(self, work: Awaitable[None]) -> None:
         """Run a command; answer whatever it raises (S1); stop when interrupted (S3)."""
@@ -284,7 +326,7 @@ class Session:
     async def _failed(self, error: Exception) -> None:
         self._interruptible = False
         failure = statement_failure(error)
-        self._skipping = True
+        self._skipping, self._in_pipeline = True, False
         self._transaction.fail()
         ended = self._transaction.portals_since
         # Closing a portal ends work of an engine, which may fail too: the client hears first what
@@ -302,7 +344,8 @@ class Session:
             # `failures.py`).
             self._farewell = wrong.session_internal_error()
 
-    def _ready(self) -> None:
+    async def _ready(self) -> None:
+        await self._send_notifications()
         for name, value in self._variables.unreported():
             self._client.send(ParameterStatus(name, value))
         # Also before a farewell: a driver takes an error before it for the statement's own.

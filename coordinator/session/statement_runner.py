@@ -37,7 +37,12 @@ from coordinator.execution.modify import execute_compound, execute_modify, table
 from coordinator.execution.name_dependencies import names_to_rest_on
 from coordinator.execution.query import execute_query
 from coordinator.execution.sequence_calls import evaluate_runtime_parameters
-from coordinator.execution.settings import execute_control, execute_set, execute_show
+from coordinator.execution.settings import (
+    execute_control,
+    execute_notification,
+    execute_set,
+    execute_show,
+)
 from coordinator.execution.truncate import execute_truncate
 from coordinator.session.as_of import (
     as_of_has_parameters,
@@ -96,11 +101,14 @@ from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, Cr
 from sql.statements.locking import LockTables
 from sql.statements.session import (
     Discard,
+    Listen,
+    Notify,
     ResetVariable,
     SetConstraints,
     SetVariable,
     ShowVariable,
     TransactionControl,
+    Unlisten,
 )
 from sql.types.sql_type import SqlType, Value
 from storage.types import Timestamp
@@ -177,7 +185,7 @@ class StatementRunner:
     async def run(self, request: Request, execution: Execution, *, alone: bool) -> Outcome:
         """Run one statement; `alone`: it is its whole transaction, commit included (A1)."""
         if not needs_catalog(request.statement):
-            return await self._session_statement(request, execution)
+            return await self._session_statement(request, execution, alone=alone)
         if self._transaction.failed:
             raise failed_transaction()
         execution.alone = alone
@@ -201,13 +209,18 @@ class StatementRunner:
             else:
                 return outcome
 
-    async def _session_statement(self, request: Request, execution: Execution) -> Outcome:
+    async def _session_statement(
+        self, request: Request, execution: Execution, *, alone: bool
+    ) -> Outcome:
         prepared = self._binder.bind(request.statement, _NO_CATALOG, request.declared)
         if self._transaction.failed and not can_end_failed_block(prepared.bound):
             raise failed_transaction()
         if request.statement.as_of is not None:
             return await self._begin_as_of(request, execution, prepared.bound)
-        return await self._execute(prepared, execution, None, alone=False)
+        outcome = await self._execute(prepared, execution, None, alone=False)
+        if alone and isinstance(prepared.bound, Listen | Unlisten | Notify):
+            await self._transaction.commit()
+        return outcome
 
     async def _begin_as_of(
         self, request: Request, execution: Execution, bound: BoundStatement
@@ -450,6 +463,8 @@ class StatementRunner:
                 return execute_show(execution, show)
             case Explain() as explain:
                 return await execute_explain(execution, explain, as_of=as_of)
+            case Listen() | Unlisten() | Notify() as notification:
+                return execute_notification(execution, notification, prepared.tag)
             case Discard() | EmptyStatement():
                 return Done(prepared.tag)
             case _:

@@ -4,7 +4,8 @@
 
 It maps PostgreSQL's transactions (implicit ones, failed blocks, SAVEPOINT, modes) to those of the
 coordinator. `transaction` is the state machine; it uses `savepoints`, `deferral` (pending checks of
-deferred constraints) and `new_tables` (for COPY .. (FREEZE)).
+deferred constraints), `notifications` (LISTEN and NOTIFY until the commit) and `new_tables` (for
+COPY .. (FREEZE)).
 
 The package imports `variables`, `driver` and layers below. `execution`, `session` and `server`
 import it; `pgcatalog` beside it does not.

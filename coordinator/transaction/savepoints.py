@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.transaction.deferral import DeferralMark
+from coordinator.transaction.notifications import NotificationsMark
 from coordinator.variables.variables import VariablesMark
 from sql.errors import SqlError
 
@@ -19,6 +20,7 @@ class Savepoint:
     serial: int
     variables: VariablesMark
     deferral: DeferralMark
+    notifications: NotificationsMark
     changed_catalog: bool
     wrote: bool
 

@@ -16,6 +16,8 @@ INVARIANTS
       may be of a timeline without a clock. Where there is only `system` it is refused at once.
   X7  deferred constraints are checked before the commit, in the transaction; a failure ends it.
   X5  a savepoint from before the coordinator's transaction is its beginning, number 0.
+  X8  a transaction that listens or notifies commits in the coordinator, also if it has done nothing
+      else: what it sends has a place in the order of the commits.
 """
 
 import asyncio
@@ -39,6 +41,7 @@ from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import read_only_transaction
 from coordinator.transaction.deferral import Deferral
 from coordinator.transaction.new_tables import NewTables
+from coordinator.transaction.notifications import NOTHING_PENDING, PendingNotifications
 from coordinator.transaction.savepoints import Savepoint, savepoint_index
 from coordinator.variables.isolation import parse_snapshot_id, snapshot_id, unknown_snapshot
 from coordinator.variables.transaction_modes import check_mode
@@ -81,6 +84,7 @@ class SessionTransaction:
         self.sequences = SessionSequences()
         self.deferral = Deferral()
         self.fresh = NewTables(self._savepoints)
+        self.notifications = PendingNotifications(coordination.notifications.queue.bytes_max)
         self.settle: Callable[[], Awaitable[None]] | None = None
         """Looks at deferred constraints (X7)."""
         self.number: int | None = None  # what txid_current() answers, once somebody asks
@@ -100,6 +104,8 @@ class SessionTransaction:
         self._refreshes = False
         self._ticket = 0
         """The statement's place in the line for locks, kept while it begins again."""
+        self._notified = NOTHING_PENDING
+        """What was pending before the statement, which may begin again."""
 
     # --- state ----------------------------------------------------------------------------------
 
@@ -121,6 +127,11 @@ class SessionTransaction:
         return not self._in_block and not self.grouped
 
     @property
+    def has_begun(self) -> bool:
+        """Whether a statement has come before, so that the next one is not the whole of it."""
+        return self._in_block or self.statements > 0 or bool(self.notifications)
+
+    @property
     def locks_rows(self) -> bool:
         """Whether its statements lock the rows that they change: there are more than one."""
         return self._in_block or self.grouped
@@ -128,12 +139,18 @@ class SessionTransaction:
     @property
     def is_open(self) -> bool:
         """Whether anything would be lost if the session ended now."""
-        return self._in_block or self._id is not None or self.committing
+        begun = self._in_block or self._id is not None or self.committing
+        return begun or bool(self.notifications)
 
     @property
     def failed(self) -> bool:
         """Waiting for ROLLBACK."""
         return self._failed
+
+    @property
+    def listening_channels(self) -> tuple[str, ...]:
+        """What the session listens to; LISTEN of an open transaction does not count yet."""
+        return self._coordination.notifications.queue.channels(self._owner)
 
     @property
     def id(self) -> TransactionId:
@@ -203,8 +220,10 @@ class SessionTransaction:
         if self._as_of is None and self._variables.level[0] is Isolation.READ_COMMITTED:
             self._snapshot = self._line = None
         self._refreshes, self.waited = self.waited and self._as_of is None, False
-        if not again:
-            self._ticket = 0
+        if again:
+            self.notifications.rewind(self._notified)
+        else:
+            self._ticket, self._notified = 0, self.notifications.mark()
 
     async def snapshot(self) -> Snapshot:
         """The transaction's timestamp and catalog, its own DDL included."""
@@ -407,6 +426,7 @@ class SessionTransaction:
                 self.serial,
                 self._variables.mark(),
                 self.deferral.mark(),
+                self.notifications.mark(),
                 self._changed_catalog,
                 self.wrote,
             )
@@ -442,6 +462,7 @@ class SessionTransaction:
             self._coordination.rollback_to(self._id, savepoint.number)
         self._variables.rewind(savepoint.variables)
         self.deferral.rewind(savepoint.deferral)
+        self.notifications.rewind(savepoint.notifications)
         self._changed_catalog = savepoint.changed_catalog
         self.wrote = savepoint.wrote
         if self._as_of is None:
@@ -468,15 +489,18 @@ class SessionTransaction:
         if self._failed:
             self.rollback()
             return False
-        if self._as_of is not None or (not self._in_block and not self.wrote):
+        notifying = self.notifications.changes()
+        reads = self._as_of is not None or (not self._in_block and not self.wrote)
+        if reads and notifying is None:
             # A query alone, at one timestamp: there is nothing to validate.
             self._drop()
         await self._settle()
-        txn, self._id = self._id, None
+        txn = self._id if notifying is None else self.id  # X8
+        self._id = None
         try:
             if txn is not None:
                 self.committing = True
-                await self._coordination.commit(txn, single=single)
+                await self._coordination.commit(txn, notifying, single=single)
         except LockBlocks:
             self._id = txn
             raise
@@ -638,6 +662,7 @@ class SessionTransaction:
         self._not_of_system = None
         self._changed_catalog = False
         self.deferral.forget()
+        self.notifications.forget()
         self.fresh.clear()
         self.wrote = False
         self.inline_bytes = 0

@@ -65,6 +65,7 @@ from sql.binder.session.meridian_statements import (
 )
 from sql.binder.session.settings import (
     discard_statement,
+    notification_statement,
     set_variable,
     show_variable,
     transaction_statement,
@@ -120,12 +121,15 @@ from sql.statements.literals import ResolvedLiterals
 from sql.statements.locking import LockTables
 from sql.statements.session import (
     Discard,
+    Listen,
+    Notify,
     ResetVariable,
     SetConstraints,
     SetVariable,
     ShowVariable,
     TransactionControl,
     TransactionVerb,
+    Unlisten,
 )
 from sql.types.sql_type import SqlType
 
@@ -358,7 +362,9 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.DiscardStmt: lambda _, node: discard_statement(node),
     ast.DeallocateStmt: lambda _, node: discard_statement(node),
     ast.ClosePortalStmt: lambda _, node: discard_statement(node),
-    ast.UnlistenStmt: lambda _, node: discard_statement(node),
+    ast.ListenStmt: lambda _, node: notification_statement(node),
+    ast.UnlistenStmt: lambda _, node: notification_statement(node),
+    ast.NotifyStmt: lambda _, node: notification_statement(node),
     ast.AlterTableStmt: alter_table,
     ast.RenameStmt: rename,
     ast.AlterObjectSchemaStmt: set_schema,
@@ -403,6 +409,9 @@ _TAGS: Final[dict[type, str]] = {
     ShowVariable: "SHOW",
     ResetVariable: "RESET",
     CreateSequence: "CREATE SEQUENCE",
+    Listen: "LISTEN",
+    Unlisten: "UNLISTEN",
+    Notify: "NOTIFY",
     Explain: "EXPLAIN",
     ExplainTimestamp: "EXPLAIN",
     CreateTimeline: "CREATE TIMELINE",
@@ -416,7 +425,6 @@ _DISCARD_TAGS: Final = {
     "deallocate all": "DEALLOCATE ALL",
     "close": "CLOSE CURSOR",
     "close all": "CLOSE CURSOR ALL",
-    "unlisten": "UNLISTEN",
 }
 _VERB_TAGS: Final = {
     TransactionVerb.BEGIN: "BEGIN",

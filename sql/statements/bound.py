@@ -47,6 +47,7 @@ from sql.statements.locking import LockingQuery, LockTables
 from sql.statements.runtime_parameters import RowDefault, RuntimeParameter
 from sql.statements.session import (
     Discard,
+    NotificationStatement,
     ResetVariable,
     SetConstraints,
     SetVariable,
@@ -456,7 +457,7 @@ BoundStatement: TypeAlias = (
     | AlterTable | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
     | ExplainTimestamp | MaintenanceStatement | CreateTableAs | Truncate | LockTables
     | TransactionControl | SetConstraints | SetVariable | ShowVariable | ResetVariable | Discard
-    | Explain | EmptyStatement
+    | NotificationStatement | Explain | EmptyStatement
 )  # fmt: skip
 
 

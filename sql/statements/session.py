@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from sql.errors import SqlError
 
@@ -78,8 +79,33 @@ class Discard:
     """DISCARD and its relatives, in lower case.
 
     `all`, `plans`, `temp`, `sequences`; `deallocate all`, `close all`; with `name`: `deallocate`,
-    `close`, `unlisten` (there without a name for UNLISTEN *).
+    `close`.
     """
 
     what: str
     name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """LISTEN."""
+
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unlisten:
+    """UNLISTEN; `channel` None: UNLISTEN *."""
+
+    channel: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """NOTIFY; a missing payload is the empty one."""
+
+    channel: str
+    payload: str
+
+
+NotificationStatement: TypeAlias = Listen | Unlisten | Notify

@@ -32,6 +32,7 @@ from coordinator.pgwire.messages import (
     Flush,
     FrontendMessage,
     NoticeResponse,
+    NotificationResponse,
     ParameterDescription,
     ParameterStatus,
     Parse,
@@ -114,6 +115,8 @@ def show(message: BackendMessage) -> str:
             return "ParameterDescription " + " ".join(TYPE_NAMES_BY_OID[oid] for oid in oids)
         case ParameterStatus(name=name, value=value):
             return f"ParameterStatus {name}={value}"
+        case NotificationResponse(pid=pid, channel=channel, payload=payload):
+            return f"NotificationResponse {pid} {channel} {payload}".rstrip()
         case ErrorResponse(fields=fields) | NoticeResponse(fields=fields):
             said = dict(fields)
             # Timestamps of the wall clock: another story every time.

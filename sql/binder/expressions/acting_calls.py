@@ -1,4 +1,4 @@
-"""Bind functions that act on the session for each row: those of advisory locks.
+"""Bind functions that act on the session for each row: of advisory locks, and pg_notify().
 
 In a target list the call is made for each row (`row_calls.py`). In a query without FROM, VALUES and
 the like it is a runtime parameter, computed before the statement runs. Anywhere else it is refused:
@@ -36,7 +36,9 @@ ADVISORY_LOCK_FUNCTIONS: Final = frozenset(
     }
 )
 
-ACTING_FUNCTIONS: Final = ADVISORY_LOCK_FUNCTIONS
+NOTIFY_FUNCTION: Final = "pg_notify"
+
+ACTING_FUNCTIONS: Final = ADVISORY_LOCK_FUNCTIONS | {NOTIFY_FUNCTION}
 """Functions that act for each row; a strict one of NULL does nothing."""
 
 ROW_CALL_FUNCTIONS: Final = ACTING_FUNCTIONS | SEQUENCE_FUNCTIONS

@@ -35,11 +35,11 @@ from sql.binder.expressions.pattern_folding import fold_pattern
 from sql.binder.expressions.row_aggregates import aggregate_lookup_name, bind_aggregate_argument
 from sql.binder.expressions.sequence_calls import sequence_call
 from sql.binder.expressions.session_calls import (
+    SESSION_VALUES,
     SIDE_EFFECT_FUNCTIONS,
-    TRANSACTION_NUMBER_FUNCTIONS,
     changes_settings,
     session_call_parameter,
-    transaction_number_call,
+    session_value_parameter,
 )
 from sql.binder.expressions.set_returning import set_call
 from sql.binder.expressions.sort_keys import argument_sort_key, expression_sort_key
@@ -128,10 +128,10 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
         binding.uses_now = binding.uses_now or name in _CLOCK
         binding.uses_session = True
         return _SESSION[name](binding.context)
-    if name in TRANSACTION_NUMBER_FUNCTIONS and not node.args:
-        return transaction_number_call(binding, name, scope, offset_to_position(place))
     if returns_set(name):
         return set_call(binding, scope, node)
+    if name in SESSION_VALUES and not node.args:
+        return session_value_parameter(binding, name, scope, offset_to_position(place))
     row = json_of_row(binding, scope, node, name)
     if row is not None:
         return row

@@ -22,7 +22,7 @@ from sql.plan.nodes import Call, Const, Expr, IsTest, Param, Plan, Project, Valu
 from sql.plan.traverse import child_expressions, column_ids
 from sql.statements.bound import BoundQuery, BoundStatement, Explain
 from sql.statements.runtime_parameters import RuntimeParameter
-from sql.types.sql_type import INT8, SqlType
+from sql.types.sql_type import FLOAT8, INT8, SqlType
 
 SIDE_EFFECT_FUNCTIONS: Final = frozenset(
     {"pg_sleep", "pg_sleep_for", "pg_sleep_until", "set_config"}
@@ -31,6 +31,13 @@ SIDE_EFFECT_FUNCTIONS: Final = frozenset(
 
 TRANSACTION_NUMBER_FUNCTIONS: Final = frozenset({"txid_current", "txid_current_if_assigned"})
 """Functions that return the transaction's number, which is assigned on first demand."""
+
+SESSION_VALUES: Final = {
+    **dict.fromkeys(sorted(TRANSACTION_NUMBER_FUNCTIONS), INT8),
+    "pg_notification_queue_usage": FLOAT8,
+    "pg_listening_channels": SqlType("_text"),
+}
+"""Functions without arguments that have one value for the whole statement; of a set, an array."""
 _RULES: Final = frozenset(
     {
         "check constraints",
@@ -55,8 +62,8 @@ def session_call_parameter(
     return Param(RUNTIME_PARAMETER_BASE + len(binding.supplied), type_)
 
 
-def transaction_number_call(binding: Binding, name: str, scope: Scope, place: int | None) -> Param:
-    """`txid_current()` or `txid_current_if_assigned()`: one value for the whole statement."""
+def session_value_parameter(binding: Binding, name: str, scope: Scope, place: int | None) -> Param:
+    """A call of one of `SESSION_VALUES`."""
     if scope.clause in _RULES:
         raise not_supported(f"{name}() in {scope.clause}", place)
     binding.uses_session = True
@@ -64,7 +71,7 @@ def transaction_number_call(binding: Binding, name: str, scope: Scope, place: in
     if name not in known:
         binding.supplied.append(RuntimeParameter(name))
         known.append(name)
-    return Param(RUNTIME_PARAMETER_BASE + known.index(name) + 1, INT8)
+    return Param(RUNTIME_PARAMETER_BASE + known.index(name) + 1, SESSION_VALUES[name])
 
 
 def changes_settings(binding: Binding) -> bool:

@@ -32,17 +32,20 @@ from sql.binder.expressions.record_functions import (
     field_of_record,
     rows_of_record,
 )
+from sql.binder.expressions.session_calls import session_value_parameter
 from sql.binder.resolve.coercion import EXPLICIT, coerce, coerce_implicitly, zone_arguments
 from sql.binder.resolve.function_choice import (
     ARRAY_FUNCTION_OF_SET,
+    SESSION_SETS,
     TWO_COLUMN_SETS,
     find_function,
+    function_signature,
     refuse_named_arguments,
     returns_set,
 )
 from sql.binder.resolve.sql_functions import inline_sql_function
 from sql.binder.state import Binding, FromItem, Scope
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, not_supported, undefined_function
 from sql.functions.table import function_by_id
 from sql.parser.syntax import (
     Node,
@@ -144,6 +147,11 @@ def _bound(binding: Binding, scope: Scope, node: Node) -> SetCall:
 def _bound_over(binding: Binding, scope: Scope, node: Node, nodes: list[Node]) -> SetCall:
     name, place = node.funcname[-1].sval, node.location
     exprs = [binding.expression(scope, arg) for arg in nodes]
+    if name in SESSION_SETS:
+        position = offset_to_position(place)
+        if exprs:
+            raise undefined_function(function_signature(name, exprs), position)
+        return unnest_array(session_value_parameter(binding, name, scope, position))
     if name in ARRAY_FUNCTION_OF_SET:
         return _elements(binding, name, exprs, nodes, place)
     if name == "generate_subscripts" and len(exprs) == 2 and is_vector(binding, exprs[0]):

@@ -115,10 +115,15 @@ ARRAY_FUNCTION_OF_SET: Final = {
 }
 """Sets that are the elements of an array, which some function of the table gives."""
 
+SESSION_SETS: Final = frozenset({"pg_listening_channels"})
+"""Sets that are the elements of an array, which the session gives."""
+
 
 def returns_set(name: str) -> bool:
     """Whether functions of this name return sets."""
     rows = functions(name)
     if name in ARRAY_FUNCTION_OF_SET:
         return bool(functions(ARRAY_FUNCTION_OF_SET[name]))
-    return name in TWO_COLUMN_SETS or (bool(rows) and rows[0].kind is FunctionKind.SET)
+    return name in TWO_COLUMN_SETS | SESSION_SETS or (
+        bool(rows) and rows[0].kind is FunctionKind.SET
+    )

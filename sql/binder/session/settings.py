@@ -1,4 +1,4 @@
-"""Session statements: BEGIN, COMMIT, SAVEPOINT, SET, RESET, SHOW, DISCARD and the like."""
+"""Session statements: BEGIN, COMMIT, SAVEPOINT, SET, RESET, SHOW, DISCARD, LISTEN and the like."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +13,15 @@ from sql.parser.syntax import Node, is_a, offset_to_position
 from sql.parser.type_names import resolve_type_name
 from sql.statements.session import (
     Discard,
+    Listen,
+    NotificationStatement,
+    Notify,
     ResetVariable,
     SetVariable,
     ShowVariable,
     TransactionControl,
     TransactionVerb,
+    Unlisten,
 )
 from sql.types.styled_output import styled_text
 from sql.types.text_input import apply_typmod, parse_text
@@ -152,7 +156,7 @@ def show_variable(node: Node) -> ShowVariable:
 
 
 def discard_statement(node: Node) -> Discard:
-    """DISCARD, DEALLOCATE, CLOSE ALL, UNLISTEN."""
+    """DISCARD, DEALLOCATE, CLOSE ALL."""
     statement: Node = node
     match statement:
         case ast.DiscardStmt():
@@ -167,9 +171,19 @@ def discard_statement(node: Node) -> Discard:
             if node.name is None:
                 return Discard("deallocate all")
             return Discard("deallocate", node.name)
-        case ast.ClosePortalStmt():
+        case _:
             if node.portalname is None:
                 return Discard("close all")
             return Discard("close", node.portalname)
+
+
+def notification_statement(node: Node) -> NotificationStatement:
+    """LISTEN, UNLISTEN, NOTIFY."""
+    statement: Node = node
+    match statement:
+        case ast.ListenStmt():
+            return Listen(node.conditionname)
+        case ast.UnlistenStmt():
+            return Unlisten(node.conditionname)
         case _:
-            return Discard("unlisten", node.conditionname)
+            return Notify(node.conditionname, node.payload or "")

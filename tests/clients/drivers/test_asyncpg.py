@@ -136,3 +136,31 @@ def test_a_cancelled_query_leaves_a_usable_connection(dsn: str) -> None:
         assert await connection.fetchval("select 1") == 1
 
     run(dsn, story)
+
+
+def test_listeners_of_a_pool(dsn: str) -> None:
+    async def main() -> None:
+        heard: asyncio.Queue[tuple[int, str, object]] = asyncio.Queue()
+
+        def hear(_: object, pid: int, channel: str, payload: object) -> None:
+            heard.put_nowait((pid, channel, payload))
+
+        async with asyncpg.create_pool(dsn, min_size=2, max_size=2) as pool:
+            async with pool.acquire() as listening, pool.acquire() as telling:
+                await listening.add_listener("asyncpg_jobs", hear)
+                pid = telling.get_server_pid()
+                async with telling.transaction():
+                    await telling.execute("notify asyncpg_jobs, '1'")
+                    await telling.execute("select pg_notify('asyncpg_jobs', $1)", "2")
+                for payload in ("1", "2"):
+                    told = await asyncio.wait_for(heard.get(), 20)
+                    assert told == (pid, "asyncpg_jobs", payload)
+                await listening.remove_listener("asyncpg_jobs", hear)
+                channels = "select count(*) from pg_listening_channels()"
+                assert await listening.fetchval(channels) == 0
+                await listening.execute("listen asyncpg_jobs")
+            # What the pool takes back listens no more: its reset has UNLISTEN *.
+            for _ in range(2):
+                assert await pool.fetchval(channels) == 0
+
+    asyncio.run(main())

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from tests.clients.drivers.jdbc import fetch_driver, java_sql
@@ -124,3 +125,18 @@ def test_the_level_is_read_and_set_back(jvm: Any, connection: Any) -> None:
     connection.setAutoCommit(False)
     assert in_force() == STRICT
     connection.rollback()
+
+
+def test_notifications_are_polled(connection: Any, jvm: Any, dsn: str) -> None:
+    connection.createStatement().execute("listen jdbc_jobs")
+    with psycopg.connect(dsn, autocommit=True) as other:
+        other.execute("begin; notify jdbc_jobs, 'one'; notify jdbc_jobs, 'one'; commit")
+        other.execute("select pg_notify('jdbc_jobs', 'two')")
+        heard: list[tuple[int, str, str]] = []
+        while len(heard) < 2:
+            heard += [
+                (told.getPID(), told.getName(), told.getParameter())
+                for told in connection.getNotifications(20_000) or ()
+            ]
+        pid = other.info.backend_pid
+        assert heard == [(pid, "jdbc_jobs", "one"), (pid, "jdbc_jobs", "two")]

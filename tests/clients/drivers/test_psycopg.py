@@ -277,3 +277,33 @@ def test_unknown_settings_at_startup_are_fatal(dsn: str) -> None:
         psycopg.connect(dsn, options="-c nonsense=1")
     with psycopg.connect(dsn, options="-c TimeZone=Asia/Tokyo") as connection:
         assert connection.execute("show timezone").fetchone() == ("Asia/Tokyo",)
+
+
+def test_notifications_reach_who_listens(connection: psycopg.Connection, dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as other:
+        other.execute("listen psycopg_jobs")
+        with connection.transaction():
+            connection.execute("notify psycopg_jobs, 'first'")
+            connection.execute("select pg_notify(%s, %s)", ("psycopg_jobs", "zweite ä"))
+            connection.execute("notify psycopg_jobs, 'first'")
+        with pytest.raises(ZeroDivisionError):
+            _notify_and_fail(connection)
+        connection.execute("notify psycopg_jobs")
+        heard = list(other.notifies(timeout=20, stop_after=3))
+        assert [(n.channel, n.payload, n.pid) for n in heard] == [
+            ("psycopg_jobs", payload, connection.info.backend_pid)
+            for payload in ("first", "zweite ä", "")
+        ]
+        # In a pipeline they come at its end.
+        told: list[str] = []
+        other.add_notify_handler(lambda notification: told.append(notification.payload))
+        with other.pipeline():
+            other.execute("select pg_notify('psycopg_jobs', 'own')")
+            other.execute("select 1")
+        assert told == ["own"]
+
+
+def _notify_and_fail(connection: psycopg.Connection) -> None:
+    with connection.transaction():
+        connection.execute("notify psycopg_jobs, 'rolled back'")
+        raise ZeroDivisionError

@@ -63,12 +63,14 @@ class Player:
 
     def __init__(self, dsn: str) -> None:
         self._dsn = psycopg.conninfo.make_conninfo(dsn, user="postgres", dbname="postgres")
+        self._heard: list[object] = []
         self._connection = self._connected()
 
     def _connected(self) -> "psycopg.Connection[tuple[object, ...]]":
         connection = psycopg.connect(self._dsn, autocommit=True, prepare_threshold=None)
         for line in SETUP:
             connection.execute(line.encode())
+        connection.add_notify_handler(lambda n: self._heard.append((n.channel, n.payload)))
         return connection
 
     def close(self) -> None:
@@ -76,7 +78,8 @@ class Player:
         self._connection.close()
 
     def play(self, script: Sequence[str]) -> list[object]:
-        """The answers to a script that leaves nothing behind."""
+        """The answers to a script that leaves nothing behind, and then what was heard."""
+        self._heard.clear()
         if self._connection.closed:
             self._connection = self._connected()
         self._answer("BEGIN")
@@ -86,7 +89,7 @@ class Player:
         else:
             self._answer("ROLLBACK")
             self._answer("DEALLOCATE ALL")
-        return answers
+        return answers + self._heard
 
     def _answer(self, line: str) -> object:
         statement, _, data = line.partition(" << ")

@@ -88,4 +88,5 @@ def draw_settings(rng: random.Random) -> CoreSettings:
             defaults.compaction, files_min=rng.choice((2, 3, 8)), deleted_share=rng.random()
         ),
         vacuum_age_us=rng.choice((50_000, 600_000_000)),
+        notification_bytes_max=4_000,
     )

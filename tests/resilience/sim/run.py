@@ -29,6 +29,7 @@ from tests.resilience.sim.lines import Lines
 from tests.resilience.sim.loop import run
 from tests.resilience.sim.memory import Memory
 from tests.resilience.sim.nemesis import Nemesis
+from tests.resilience.sim.notifications import Notifications
 from tests.resilience.sim.odds import CALM, WEATHER
 from tests.resilience.sim.references import Keys, References
 from tests.resilience.sim.rows import by_timeline, timeline_of
@@ -57,6 +58,7 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "keys": Keys,
     "alterations": Alterations,
     "user types": UserTypes,
+    "notifications": Notifications,
     "uses": Uses,
 }
 

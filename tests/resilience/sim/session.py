@@ -30,6 +30,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.predicates import ReadPredicate
 from coordinator.driver.coordination import RequestRefused
+from coordinator.transaction.notifications import PendingNotifications
 from sql.catalog.catalog import SYSTEM_TIMELINE, NameDependency, ReadHold, Table
 from sql.catalog.catalog import Key as TableKey
 from storage.batch import DataFile, ShardView
@@ -93,6 +94,8 @@ class Session:
         self.world = world
         self.random = world.random
         self.asked_to_commit = False
+        self.server = server
+        self.owner = owner
         self._clock = server.clock
         self._driver = server.driver
         self._memory = memory
@@ -112,6 +115,7 @@ class Session:
         self._insert: tuple[Table, Sequence[Content]] | None = None
         self._names: tuple[NameDependency, ...] = ()
         self._snapshot: Snapshot | None = None
+        self._pending = PendingNotifications(self._driver.notifications.queue.bytes_max)
         self._txn = self._driver.begin(
             self._owner, isolation=self._isolation, staleness_us=self._staleness_us
         )
@@ -137,10 +141,11 @@ class Session:
         return Result(told, ts if ordered else None)
 
     async def _commit(self) -> Timestamp:
-        bare = self._steps == 1 and self._timeline == SYSTEM_TIMELINE.name
+        pending = self._pending.changes()
+        bare = self._steps == 1 and self._timeline == SYSTEM_TIMELINE.name and pending is None
         if bare and self._insert is not None and self.random.random() < 0.5:
             return await self._insert_alone(*self._insert)
-        return await self._driver.commit(self._txn)
+        return await self._driver.commit(self._txn, pending)
 
     async def _insert_alone(self, table: Table, content: Sequence[Content]) -> Timestamp:
         """As a session does with an INSERT that it has bound before (H5)."""
@@ -177,6 +182,11 @@ class Session:
         """The transaction's timestamp and the catalog at it, with its own DDL."""
         assert self._snapshot is not None, "X1: a session looks first"
         return self._snapshot
+
+    @property
+    def memory(self) -> Memory:
+        """What all sessions of the run were told."""
+        return self._memory
 
     async def look(self) -> None:
         """Take the snapshot, or see it with own DDL; at read committed take another one (H3)."""
@@ -270,6 +280,7 @@ class Session:
         self._staged.append(file)
         place = f"{self.table(name).shard}/{file.name}"
         self._written.add(name)
+        self._used.add(name)
         self.world.store.write_unsynced(place, encoded.content)
         await asyncio.sleep(self.random.random() * 0.01)
         await self.world.store.sync([place])
@@ -303,6 +314,16 @@ class Session:
         self._driver.savepoint(self._txn, number)
         await look
         self._driver.rollback_to(self._txn, number)
+
+    def notify(self, channel: str, value: int) -> None:
+        """NOTIFY."""
+        self._pending.notify(channel, str(value))
+
+    def notify_and_regret(self, channel: str, value: int) -> None:
+        """NOTIFY behind a savepoint, and ROLLBACK TO it."""
+        mark = self._pending.mark()
+        self.notify(channel, value)
+        self._pending.rewind(mark)
 
     async def define(self, *changes: CatalogChange) -> None:
         """DDL."""

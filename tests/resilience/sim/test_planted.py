@@ -31,6 +31,14 @@ from storage.shard import ShardState
 from storage.txns import TxnsShard
 from storage.types import Timestamp
 from tests.resilience.sim.faults import TwoStepStore
+from tests.resilience.sim.notification_plants import (
+    duplicates_not_folded,
+    notifications_of_the_deposed,
+    only_one_session_woken,
+    sent_before_durable,
+    sent_in_the_order_of_requests,
+    undone_notifications_sent,
+)
 from tests.resilience.sim.run import simulate
 
 SEEDS_MAX = 120
@@ -130,7 +138,7 @@ async def look_up(committing: CommitEffects, commit: Any) -> None:
 def unknown_outcome_taken_for_failure(patch: pytest.MonkeyPatch) -> None:
     async def give_up(self: CommitEffects, commit: Any, cause: Any) -> Message:
         await look_up(self, commit)
-        return self._failed(commit, cause)
+        return self._failed(commit.token, cause)
 
     patch.setattr(CommitEffects, "_resolve", give_up)
 
@@ -277,8 +285,8 @@ def reads_at_what_is_not_durable(patch: pytest.MonkeyPatch) -> None:
 
 def stale_read_waits(patch: pytest.MonkeyPatch) -> None:
     def patient(self: Snapshots, message: Any, txn: Any, ts: Timestamp) -> Any:
-        group = self._groups.in_flight
-        if group is not None or not self._oracle.ensure_at_least(ts):
+        pending = self._groups.pending_ts
+        if pending is not None or not self._oracle.ensure_at_least(ts):
             return self._wait(message, txn)
         return [self._given(message, txn, ts)]
 
@@ -402,6 +410,13 @@ PLANTS = (
     Planted(counting_timeline_follows_the_clock, "lines", "calm"),
     Planted(counting_timeline_begins_anew, "lines", "crashes"),
     Planted(epoch_not_checked, "lines", "successions"),
+    Planted(sent_before_durable, "notifications", "calm"),
+    Planted(sent_before_durable, "notifications", "crashes"),
+    Planted(sent_in_the_order_of_requests, "notifications", "calm"),
+    Planted(duplicates_not_folded, "notifications", "calm"),
+    Planted(undone_notifications_sent, "notifications", "calm"),
+    Planted(only_one_session_woken, "notifications", "calm"),
+    Planted(notifications_of_the_deposed, "notifications", "successions"),
 )
 
 

@@ -64,6 +64,7 @@ class Tally:
     maintained: int = 0
     inserted_alone: int = 0
     stale: int = 0
+    heard: int = 0
 
 
 class World:

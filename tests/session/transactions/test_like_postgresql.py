@@ -6,7 +6,6 @@ and notices with SQLSTATE and text, parameters, and the transaction's status, in
 """
 
 import random
-from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from coordinator.pgwire.messages import (
     RowDescription,
     Sync,
 )
-from tests.support.servers import meridian, postgres
 from tests.support.wire import WireClient, parse_line, show
 
 DIRECTORY = Path(__file__).parent / "testdata"
@@ -107,18 +105,6 @@ def shown(answer: BackendMessage) -> str:
         for key in (" D=", " H=", " W="):
             line = line.split(key)[0]
     return line
-
-
-@pytest.fixture(scope="module")
-def real() -> Iterator[str]:
-    with postgres() as dsn:
-        yield dsn
-
-
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with meridian(tmp_path_factory.mktemp("ours"), ["--spark-master", "reference"]) as server:
-        yield server.dsn
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

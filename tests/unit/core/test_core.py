@@ -20,6 +20,7 @@ from coordinator.core.completions import (
 from coordinator.core.core import Core
 from coordinator.core.effects import (
     CommitGroup,
+    ConfirmGroup,
     Effect,
     FlushCut,
     PersistCeiling,
@@ -27,6 +28,7 @@ from coordinator.core.effects import (
     RemoveStaged,
     Reply,
     Tidy,
+    WakeListeners,
 )
 from coordinator.core.messages import (
     AbortTransaction,
@@ -53,10 +55,17 @@ from coordinator.core.messages import (
     Stopped,
     TableId,
     TakeLease,
+    TakeNotifications,
     TakeSnapshot,
     Tick,
     TransactionId,
     Views,
+)
+from coordinator.core.notifications.changes import (
+    ListenAction,
+    Notification,
+    NotificationChanges,
+    TakenNotifications,
 )
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import RecoveredState
@@ -76,6 +85,7 @@ SETTINGS = CoreSettings(
     cut_age_us=3_000,
     cut_commits_max=4,
     queue_max=3,
+    notification_bytes_max=1_000,
 )
 
 
@@ -116,6 +126,9 @@ class Story:
                 return Tick()
             case "disconnect":
                 return Disconnected(ConnectionId(int(names[0])))
+            case "take":
+                request = self.request(f"take {names[0]}")
+                return TakeNotifications(request, ConnectionId(int(names[0])))
             case "shutdown":
                 return ShutDown(self.request("shutdown"))
             case "ceiling":
@@ -194,7 +207,7 @@ class Story:
             case "insert":
                 return inserted(request, tables[0], arguments)
             case "commit":
-                return CommitTransaction(request, txn)
+                return CommitTransaction(request, txn, notifying(arguments))
             case "abort":
                 return AbortTransaction(txn)
         raise AssertionError(f"unknown command {command}")
@@ -234,6 +247,10 @@ class Story:
                 ]
                 ddl = [f"catalog x{len(commit.catalog)}"] if commit.catalog else []
                 return f"commit group {commit.token} @{commit.ts} {' '.join(writes + ddl)}"
+            case ConfirmGroup(token=token):
+                return f"confirm group {token}"
+            case WakeListeners(owners=owners):
+                return f"wake {','.join(map(str, owners))}"
             case FlushCut(cut=cut, states=states):
                 names = ",".join(state.shard.removeprefix("shard_") for state in states)
                 return f"flush {names} @{cut}"
@@ -255,6 +272,12 @@ class Story:
                 return f"committed @{ts}"
             case Refused(reason=reason, sqlstate=sqlstate, message=message, detail=detail):
                 return f"refused ({reason}) {sqlstate} {message}. {detail or ''}".rstrip()
+            case TakenNotifications(sent=sent, more=more):
+                heard = [
+                    f"{each.sender}:{each.notification.channel}:{each.notification.payload}"
+                    for each in sent
+                ]
+                return " ".join([*heard, "and more"] if more else heard or ["nothing"])
             case TableId(oid=oid, shard=shard):
                 return f"table {oid} {shard}"
             case Leased():
@@ -262,6 +285,21 @@ class Story:
             case Stopped():
                 return "stopped"
         raise AssertionError(f"unknown reply {value}")
+
+
+def notifying(arguments: dict[str, str]) -> NotificationChanges | None:
+    """`listen=a,-b,-*`: LISTEN a, UNLISTEN b, UNLISTEN *. `notify=a:1,b:2`: channels, payloads."""
+    actions = [
+        ListenAction(None if word == "-*" else word.removeprefix("-"), listens=word[0] != "-")
+        for word in arguments.get("listen", "").split(",")
+        if word
+    ]
+    sent = [
+        Notification(*said.split(":")) for said in arguments.get("notify", "").split(",") if said
+    ]
+    if not actions and not sent:
+        return None
+    return NotificationChanges(tuple(actions), tuple(sent), sum(each.nbytes for each in sent))
 
 
 def shown(table: pa.Table | None) -> str:

@@ -86,7 +86,7 @@ select specific_schema, specific_name, ordinal_position, parameter_mode, is_resu
 select r.routine_name, p.ordinal_position, p.data_type from information_schema.routines r left join information_schema.parameters p on r.specific_name = p.specific_name where r.routine_schema not in ('pg_catalog', 'information_schema') order by 1, 2
 select format_type(2281, null), format_type(2276, -1), format_type(18, null), format_type(1034, null)
 # meridian
-select 'pg_notify'::regproc
-select 'pg_notify(text, text)'::regprocedure
+select 'pg_stat_reset'::regproc
+select 'pg_stat_reset_shared(text)'::regprocedure
 select 'lower(anyrange)'::regprocedure
 select count(*) from pg_proc where proname = 'to_tsvector'

@@ -1,0 +1,140 @@
+"""What waits in the queue of commits: transactions, and inserts that are their whole transaction.
+
+Each says which tables it writes, and which lock of another session is in its way. The queue is in
+`group_commit.py`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from coordinator.core.locking.lock_table import LockRequest, LockTable
+from coordinator.core.locking.modes import LockMode, RowTag, TableTag
+from coordinator.core.messages import (
+    Blocked,
+    CatalogChange,
+    ConnectionId,
+    Insertion,
+    PutObject,
+    PutTable,
+    RemoveTable,
+    RequestId,
+    TransactionId,
+)
+from coordinator.core.own_writes import deletes_of_others
+from coordinator.core.transactions import Transaction
+from sql.catalog.objects import IndexDefinition
+from storage.shard import ShardState
+from storage.types import ShardId
+
+
+def changed_tables(changes: Iterable[CatalogChange]) -> dict[int, LockMode]:
+    """The tables that changes alter, drop or give an index, by oid, and the modes they need."""
+    found: dict[int, LockMode] = {}
+    for change in changes:
+        match change:
+            case PutTable(table=table) if table.version:
+                found[table.oid] = LockMode.ACCESS_EXCLUSIVE
+            case RemoveTable(table=table):
+                found[table.oid] = LockMode.ACCESS_EXCLUSIVE
+            case PutObject(object=IndexDefinition(table=oid)):
+                found.setdefault(oid, LockMode.SHARE)
+            case _:
+                pass
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCommit:
+    """A transaction that waits for its commit, the request to answer, its place in the line.
+
+    `single`: it is of one statement, and may be told to wait for a lock and begin again.
+    """
+
+    request: RequestId
+    txn: Transaction
+    ticket: int
+    single: bool = False
+
+    @property
+    def holder(self) -> TransactionId:
+        """Who may hold leases."""
+        return self.txn.id
+
+    def tables(self) -> Sequence[int]:
+        """The oids of the tables that it writes rows to."""
+        return self.txn.written_tables()
+
+    def lock_in_the_way(
+        self, locks: LockTable, shards: Mapping[ShardId, ShardState]
+    ) -> Blocked | None:
+        """A lock of another session on what it would change."""
+        if not self.single or not len(locks):
+            return None
+        session = self.txn.owner
+        wanted = dict.fromkeys(self.tables(), LockMode.ROW_EXCLUSIVE)
+        wanted.update(changed_tables(self.txn.changes))
+        for table in self.txn.tables.values():
+            # Alone, only TRUNCATE relies on a whole table at every level.
+            if self.txn.locks(ShardId(table.shard)):
+                wanted[table.oid] = LockMode.ACCESS_EXCLUSIVE
+        for oid, mode in wanted.items():
+            if locks.is_against(session, TableTag(oid), mode):
+                return Blocked(TableTag(oid), mode)
+        for tag, mode in self.locked_rows(locks, shards):
+            if locks.is_against(session, tag, mode):
+                return Blocked(tag, mode)
+        return None
+
+    def locked_rows(
+        self, locks: LockTable, shards: Mapping[ShardId, ShardState]
+    ) -> Iterator[tuple[RowTag, LockMode]]:
+        """The rows that it changes and that somebody has locked, and the mode that it needs."""
+        for shard, own in self.txn.writes.items():
+            if shard in locks.rows:
+                deletes = deletes_of_others(own.merged())
+                keeps = shard not in self.txn.changed_keys
+                mode = LockMode.ROW_NO_KEY_UPDATE if keeps else LockMode.ROW_UPDATE
+                for tag in locks.rows.among(shards[shard], deletes):
+                    yield tag, mode
+
+    def is_row_held(self, locks: LockTable, shards: Mapping[ShardId, ShardState]) -> bool:
+        """K2: whether another session holds a row that it changes and has not locked itself."""
+        return any(
+            locks.is_held_against(LockRequest(self.request, self.txn.owner, None, tag, mode))
+            for tag, mode in self.locked_rows(locks, shards)
+        )
+
+
+_NOBODY: Final = TransactionId(0)
+_NO_SESSION: Final = ConnectionId(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingInsert:
+    """An insert that is its whole transaction and reads nothing (G5)."""
+
+    request: RequestId
+    insertion: Insertion
+    ticket: int
+
+    @property
+    def holder(self) -> TransactionId:
+        """It never holds a lease."""
+        return _NOBODY
+
+    def tables(self) -> Sequence[int]:
+        """The oid of its table."""
+        return (self.insertion.table.oid,)
+
+    def lock_in_the_way(
+        self, locks: LockTable, _shards: Mapping[ShardId, ShardState]
+    ) -> Blocked | None:
+        """A lock of another session on its table; its own session has none."""
+        tag = TableTag(self.insertion.table.oid)
+        if not len(locks) or not locks.is_against(_NO_SESSION, tag, LockMode.ROW_EXCLUSIVE):
+            return None
+        return Blocked(tag, LockMode.ROW_EXCLUSIVE)
+
+
+GroupMember: TypeAlias = PendingCommit | PendingInsert
