@@ -100,8 +100,10 @@ class PendingCommit:
 
     def is_row_held(self, locks: LockTable, shards: Mapping[ShardId, ShardState]) -> bool:
         """K2: whether another session holds a row that it changes and has not locked itself."""
+        owner, changes = self.txn.owner, LockMode.ROW_NO_KEY_UPDATE | LockMode.ROW_UPDATE
         return any(
-            locks.is_held_against(LockRequest(self.request, self.txn.owner, None, tag, mode))
+            not locks.holds(owner, tag) & changes
+            and locks.is_held_against(LockRequest(self.request, owner, None, tag, mode))
             for tag, mode in self.locked_rows(locks, shards)
         )
 

@@ -3,6 +3,7 @@
     python -m tests.postgres.locking --seconds 60 --seed 1
     python -m tests.postgres.locking --only advisory          one subject of `schedules.py`
     python -m tests.postgres.locking --only rows --replay 17  one schedule, told whole
+    python -m tests.postgres.locking --without 'FOR (KEY )?SHARE'   no such statements
     python -m tests.postgres.locking --engine local           with DuckDB
     python -m tests.postgres.locking --cuts                   rows go into files at once
 
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1, help="of the first schedule")
     parser.add_argument("--only", choices=SUBJECTS, help="default: all")
+    parser.add_argument("--without", help="a regular expression")
     parser.add_argument("--replay", type=int, help="only this schedule of a subject")
     parser.add_argument("--engine", default="reference", choices=("reference", "local"))
     parser.add_argument("--cuts", action="store_true")
@@ -47,26 +49,27 @@ def main() -> None:
         contextlib.closing(Lockstep(theirs, ours)) as both,
     ):
         if arguments.replay is not None:
-            played = both.draw(arguments.replay, subjects[0])
+            played = both.draw(arguments.replay, subjects[0], arguments.without)
             print(played.shown())
             sys.exit(played.differs)
-        sys.exit(_run(both, subjects, arguments.seed, arguments.seconds))
+        sys.exit(_run(both, subjects, arguments))
 
 
-def _run(both: Lockstep, subjects: list[str], first: int, seconds: int) -> int:
+def _run(both: Lockstep, subjects: list[str], arguments: argparse.Namespace) -> int:
+    first: int = arguments.seed
     counts: Counter[str] = Counter()
-    end = time.monotonic() + seconds
+    end = time.monotonic() + arguments.seconds
     for seed in itertools.count(first):
         for subject in subjects:
             if time.monotonic() > end:
                 print(f"seeds {first} to {seed}:", dict(counts))
                 return counts["different"] > 0
-            counts[_verdict(both, seed, subject)] += 1
+            counts[_verdict(both, seed, subject, arguments.without)] += 1
     return 0
 
 
-def _verdict(both: Lockstep, seed: int, subject: str) -> str:
-    played = both.draw(seed, subject)
+def _verdict(both: Lockstep, seed: int, subject: str, without: str | None) -> str:
+    played = both.draw(seed, subject, without)
     if not played.differs:
         return "equal"
     replay = f"--only {subject} --replay {seed}"

@@ -16,6 +16,13 @@ INVARIANTS
       - rows that newly match after a wait are seen: conditions are about keys that never change and
         about `v`, which only grows out of them;
       - keys, names and foreign keys do not wait: new keys are given once, nothing is dropped;
+      - a single statement that changes nothing waits for no table lock: beside table locks each
+        UPDATE finds its row, and a table is truncated that has rows;
+      - a single statement that waits for a row holds no table lock meanwhile: beside table locks,
+        rows that are changed so are locked by nobody;
+      - FOR KEY SHARE that has waited shows the row as PostgreSQL's statement has found it, and
+        waits for who has changed a row twice, also with SKIP LOCKED: it shows the key only, and
+        has no wait policy. In a table without a key it protects nothing: it is not asked for;
       - above READ COMMITTED a statement that has waited may go on where PostgreSQL says 40001, and
         snapshots may be newer: where a block is above READ COMMITTED, whatever changes rows in that
         schedule is rolled back;
@@ -28,6 +35,7 @@ INVARIANTS
 """
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -40,11 +48,13 @@ from tests.postgres.locking.sessions import Action, Step
 SUBJECTS: Final = ("advisory", "rows", "tables", "mixed")
 
 SETUP: Final = (
-    "DROP TABLE IF EXISTS t, u",
+    "DROP TABLE IF EXISTS t, u, w",
     "CREATE TABLE t (id int PRIMARY KEY, v int)",
     "CREATE TABLE u (id int, v int)",
+    "CREATE TABLE w (id int, v int)",
     "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)",
     "INSERT INTO u VALUES (1, 0), (2, 0), (3, 0)",
+    "INSERT INTO w VALUES (1, 0)",
 )
 EACH: Final = ("SET default_transaction_isolation = 'read committed'",)
 
@@ -103,9 +113,10 @@ class _Block:
 
 
 class Schedule:
-    """See the module."""
+    """See the module. `without`: no statement has this regular expression in it."""
 
-    def __init__(self, seed: int, subject: str) -> None:
+    def __init__(self, seed: int, subject: str, without: str | None = None) -> None:
+        self._without = None if without is None else re.compile(without)
         self._random = random.Random(f"{subject} {seed}")
         self._subject = subject
         self._names = "abcd"[: self._random.choice((2, 3, 3, 4, 4))]
@@ -114,6 +125,7 @@ class Schedule:
         self.steps = self._random.randint(12, 45)
         self._commits = subject == "tables" or self._random.random() < 0.7
         """Whether changes are ever committed; then all is READ COMMITTED (R4)."""
+        self._truncated = False
         self._shares = self._random.random() < 0.5
         self._makers = self._of_subject()
 
@@ -134,10 +146,13 @@ class Schedule:
             if self._may(drawn, pending):
                 block = self._blocks[name]
                 block.last, block.changed = drawn, block.changed or drawn.changes
+                self._truncated = self._truncated or drawn.text.startswith("TRUNCATE")
                 return Step(name, Action.SAY, drawn.text)
 
     def _may(self, drawn: Drawn, pending: Sequence[Drawn]) -> bool:
         """R3, R4."""
+        if self._without is not None and self._without.search(drawn.text):
+            return False
         rows = {Kind.ROW, Kind.ROWS}
         waiting = {other.kind for other in pending}
         if self._commits and drawn.row and any(other.row == drawn.row for other in pending):
@@ -168,12 +183,20 @@ class Schedule:
         elif chance < 0.3:
             return self._in_block(block)
         drawn = self._statement()
-        while status == TransactionStatus.IDLE and not self._may_be_alone(drawn):
+        while not self._has_its_place(drawn, alone=status == TransactionStatus.IDLE):
             drawn = self._statement()
         return drawn
 
-    def _may_be_alone(self, drawn: Drawn) -> bool:
-        return not drawn.text.startswith("LOCK") and (self._commits or not drawn.changes)
+    def _has_its_place(self, drawn: Drawn, *, alone: bool) -> bool:
+        """Whether it may be said in a block, or alone (R4)."""
+        words = drawn.text.split()
+        if self._subject == "tables" and words[0] == "UPDATE":
+            return (words[1] == "u") == alone
+        if not alone:
+            return True
+        if words[0] == "TRUNCATE":
+            return not self._truncated
+        return words[0] != "LOCK" and (self._commits or not drawn.changes)
 
     def _begin(self) -> str:
         if self._commits and self._subject != "advisory":
@@ -258,8 +281,10 @@ class Schedule:
         """Whether it fits some mode of another holder, for whom somebody may wait (R4)."""
         return self._shares and mode != "UPDATE"
 
-    def _wait(self) -> str:
-        return self._random.choice(("", "", "", " NOWAIT", " SKIP LOCKED"))
+    def _shown_and_wait(self, mode: str) -> tuple[str, str]:
+        if mode == "KEY SHARE":
+            return "id", ""
+        return "id, v", self._random.choice(("", "", "", " NOWAIT", " SKIP LOCKED"))
 
     def _table(self) -> str:
         return self._random.choice("ttu")
@@ -268,15 +293,20 @@ class Schedule:
         return self._table(), self._random.choice((1, 1, 2, 3))
 
     def _select_row(self) -> Drawn:
-        (table, key), mode, wait = self._row(), self._mode(), self._wait()
-        text = f"SELECT id, v FROM {table} WHERE id = {key} FOR {mode}{wait}"
+        (table, key), mode = self._row(), self._mode()
+        if self._subject == "tables" or mode == "KEY SHARE":
+            table = "t"
+        shown, wait = self._shown_and_wait(mode)
+        text = f"SELECT {shown} FROM {table} WHERE id = {key} FOR {mode}{wait}"
         # NOWAIT does not wait for a row; for a table it does.
         kind = Kind.NOTHING if wait and self._subject != "tables" else Kind.ROW
         return Drawn(text, kind, f"{table} {key}", shares=self._is_shared(mode))
 
     def _select_rows(self) -> Drawn:
-        mode, wait = self._mode(), self._wait()
-        text = f"SELECT id, v FROM {self._table()} WHERE id <= 3 ORDER BY id FOR {mode}{wait}"
+        mode = self._mode()
+        table = "t" if mode == "KEY SHARE" else self._table()
+        shown, wait = self._shown_and_wait(mode)
+        text = f"SELECT {shown} FROM {table} WHERE id <= 3 ORDER BY id FOR {mode}{wait}"
         return Drawn(text, Kind.NOTHING if wait else Kind.ROWS, shares=self._is_shared(mode))
 
     def _job(self) -> Drawn:
@@ -293,6 +323,8 @@ class Schedule:
 
     def _update(self) -> Drawn:
         (table, key), condition = self._row(), self._random.choice(("", "", " AND v < 2"))
+        if self._subject == "tables":
+            table, condition = self._random.choice("tu"), ""
         text = f"UPDATE {table} SET v = v + 1 WHERE id = {key}{condition} RETURNING id, v"
         shares = self._is_shared("NO KEY UPDATE")
         return Drawn(text, Kind.ROW, f"{table} {key}", changes=True, shares=shares)
@@ -303,12 +335,13 @@ class Schedule:
         return Drawn(text, Kind.ROW, f"{table} {key}", changes=True)
 
     def _insert(self) -> Drawn:
-        text = f"INSERT INTO {self._table()} VALUES ({next(self._numbers)}, 0)"
+        table = self._random.choice("tuw" if self._subject == "tables" else "tu")
+        text = f"INSERT INTO {table} VALUES ({next(self._numbers)}, 0)"
         return Drawn(text, Kind.TABLE, changes=True)
 
     def _lock_table(self) -> Drawn:
         mode, wait = self._random.choice(_TABLE_MODES), self._random.choice(("", "", " NOWAIT"))
-        text = f"LOCK TABLE {self._table()} IN {mode} MODE{wait}"
+        text = f"LOCK TABLE {self._random.choice('ttuw')} IN {mode} MODE{wait}"
         return Drawn(text, Kind.NOTHING if wait else Kind.TABLE)
 
     def _define(self) -> Drawn:
@@ -316,7 +349,7 @@ class Schedule:
         definitions = (
             f"ALTER TABLE {table} ADD COLUMN c{number} int",
             f"CREATE INDEX i{number} ON {table} (v)",
-            f"TRUNCATE {table}",
+            "TRUNCATE w",
         )
         return Drawn(self._random.choice(definitions), Kind.TABLE, changes=True)
 
