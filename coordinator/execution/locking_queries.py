@@ -26,6 +26,7 @@ from coordinator.execution.dml.transient_relations import (
     transient_table,
     transient_view,
 )
+from coordinator.execution.keyed_access import plan_keyed_access
 from coordinator.pgwire.arrow_types import normalize_column, to_values
 from coordinator.pgwire.kernels import Column
 from coordinator.session_errors import read_only_transaction
@@ -150,6 +151,9 @@ async def _rows(execution: Execution, part: LockingQuery, made: Inputs) -> pa.Ta
         if rows.policy is LockPolicy.SKIP
     }
     views = await execution.views(part.tables, plan=part.plan, skipped=skipped)
+    access = None if made else await plan_keyed_access(execution, part.plan, part.tables, views)
+    if access is not None:
+        return pa.Table.from_batches([await access.answer(execution, views)])
     batches: list[pa.RecordBatch] = []
     size = 0
     running = run_over_transient(execution, part.plan, {**views, **made})

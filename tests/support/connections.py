@@ -53,6 +53,23 @@ async def pair(first: Connection, second: Connection, level: str = "serializable
         await connection.execute("select count(*) from nothing")
 
 
+Waiting = asyncio.Task[psycopg.AsyncCursor[tuple[Any, ...]]]
+
+
+async def blocked(
+    stack: Stack, connection: Connection, text: str, parameters: Sequence[Any] | None = None
+) -> Waiting:
+    """A statement that waits for the lock of another session; awaited, it gives its answer."""
+    pid = connection.info.backend_pid
+    waiting = asyncio.create_task(connection.execute(text.encode(), parameters))  # noqa: TID251
+    while not any(
+        lock.session == pid and not lock.granted for lock in stack.driver.core.observe().locks
+    ):
+        assert not waiting.done(), f"{text}: it has not waited, {waiting}"
+        await asyncio.sleep(0)
+    return waiting
+
+
 class GatedStash(MemoryStash):
     """Writes nothing while its gate is closed."""
 

@@ -3,7 +3,8 @@
 import psycopg
 import pytest
 
-from tests.support.stack import WITHOUT_LOCKS, serving
+from tests.support.connections import blocked, connected, on_a_loop
+from tests.support.stack import WITHOUT_LOCKS, running, serving
 
 LEVELS = ("serializable", "repeatable read", "read committed")
 SETUP = (
@@ -53,6 +54,50 @@ def test_what_is_made_has_what_it_is_made_over(story: str) -> None:
             with pytest.raises(psycopg.errors.SerializationFailure):
                 other.execute("commit")
             assert one.execute("select relname from pg_class where relname = 'w'").fetchall() == []
+
+
+WAITING = {
+    "an index over a column that goes": (
+        "alter table t drop column z cascade",
+        "create index i on t (z)",
+        "42703",
+    ),
+    "a column that comes twice": (
+        "alter table t add c int",
+        "alter table t add c text",
+        "42701",
+    ),
+    "a column of a table that goes": ("drop table u", "alter table u add c int", "42P01"),
+    "a key that refers to a table that goes": (
+        "drop table t cascade",
+        "alter table u add foreign key (n) references t",
+        "42P01",
+    ),
+    "another column": ("alter table t add c int", "alter table t add d int", ""),
+}
+"""What is done first, what waits for it, and what that hears then, at every level."""
+
+
+@pytest.mark.parametrize("story", WAITING)
+@on_a_loop
+async def test_who_waits_goes_by_the_definition_that_it_then_finds(story: str) -> None:
+    first, second, sqlstate = WAITING[story]
+    async with running() as stack, connected(stack, 2) as (one, other):
+        for level in LEVELS:
+            await one.execute("drop schema public cascade; create schema public")
+            for text in SETUP:
+                await one.execute(text.encode())
+            for connection in (one, other):
+                await connection.execute(f"begin isolation level {level}".encode())
+            await one.execute(first.encode())
+            waiting = await blocked(stack, other, second)
+            await one.execute("commit")
+            if sqlstate:
+                with pytest.raises(psycopg.errors.lookup(sqlstate)):
+                    await waiting
+            else:
+                await waiting
+            await other.execute("commit")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from coordinator.driver.timelines import Timelines
 from sql.catalog.catalog import Column, Table
 from sql.statements.bound import Modify
-from tests.support.connections import all_rows, connected, on_a_loop, pair
-from tests.support.stack import Stack, running
+from tests.support.connections import all_rows, blocked, connected, on_a_loop, pair
+from tests.support.stack import WITHOUT_LOCKS, Stack, running
 
 INSERT = "insert into t values (%s, %s)"
 
@@ -88,7 +88,7 @@ async def test_what_fails_fails_as_it_always_does() -> None:
 
 @on_a_loop
 async def test_a_definition_that_changes_is_bound_again() -> None:
-    async with running() as stack, connected(stack, 2) as (one, other):
+    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, other):
         await one.execute("create table t (a int, b text)")
         for _ in range(2):
             await one.execute(INSERT, (1, "old"))
@@ -104,6 +104,22 @@ async def test_a_definition_that_changes_is_bound_again() -> None:
             (1, "old"), (1, "old"), (2, "old"),
         ]  # fmt: skip
         assert await all_rows(one, "select * from t") == [(3_000_000_000, "new")]
+
+
+@on_a_loop
+async def test_who_waits_for_a_definition_is_bound_again() -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await one.execute("create table t (a int, b text)")
+        for _ in range(2):
+            await one.execute(INSERT, (1, "old"))
+        await other.execute("begin")
+        await other.execute("alter table t rename to gone")
+        await other.execute("create table t (a int, b text, c text default 'new')")
+        waiting = await blocked(stack, one, INSERT, (2, "old"))
+        await other.execute("commit")
+        await waiting
+        assert await all_rows(one, "select * from gone") == [(1, "old"), (1, "old")]
+        assert await all_rows(one, "select * from t") == [(2, "old", "new")]
 
 
 @on_a_loop
