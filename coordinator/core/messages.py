@@ -360,7 +360,8 @@ class LockRows:
     first that was not free; or Refused, as for AcquireLock.
 
     `implicit`: the statement changes the rows; beyond a number of them they are not locked, and
-    validation alone decides.
+    validation alone decides. `limit`: take the first rows that are free and unchanged, so many;
+    the answer has their places, and is not granted if there are fewer.
     """
 
     request: RequestId
@@ -370,6 +371,7 @@ class LockRows:
     wait: LockWait = LockWait.UNTIL_GRANTED
     ticket: int = 0
     implicit: bool = False
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -580,6 +582,7 @@ class LockAnswered:
     granted: bool
     ticket: int
     again: bool = False
+    taken: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,11 +240,13 @@ class Coordination(Protocol):
         wait: LockWait = LockWait.UNTIL_GRANTED,
         ticket: int = 0,
         implicit: bool = False,
+        limit: int | None = None,
     ) -> LockAnswered:
         """Hold rows of one table until the transaction ends, in the order of their keys: all, or up
         to the first that was not free; then, or if one of them has changed, the answer is `again`.
 
-        `implicit`: because the statement changes them. Raises 40P01, 40001.
+        `implicit`: because the statement changes them. `limit`: only the first that are free, so
+        many; it is not granted if there are fewer. Raises 40P01, 40001.
         """
         ...
 

@@ -488,10 +488,11 @@ class Driver:
         wait: LockWait = LockWait.UNTIL_GRANTED,
         ticket: int = 0,
         implicit: bool = False,
+        limit: int | None = None,
     ) -> LockAnswered:
         """See Coordination."""
         return await self._locked(
-            lambda request: LockRows(request, txn, rows, mode, wait, ticket, implicit)
+            lambda request: LockRows(request, txn, rows, mode, wait, ticket, implicit, limit)
         )
 
     async def _locked(

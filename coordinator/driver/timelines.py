@@ -405,10 +405,13 @@ class Timelines:
         wait: LockWait = LockWait.UNTIL_GRANTED,
         ticket: int = 0,
         implicit: bool = False,
+        limit: int | None = None,
     ) -> LockAnswered:
         """See Coordination."""
         driver, own = self._place(txn, [rows.table])
-        return await driver.lock_rows(own, rows, mode, wait=wait, ticket=ticket, implicit=implicit)
+        return await driver.lock_rows(
+            own, rows, mode, wait=wait, ticket=ticket, implicit=implicit, limit=limit
+        )
 
     def begin_statement(self, txn: TransactionId) -> None:
         """See Coordination."""

@@ -93,7 +93,7 @@ def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Inser
     if not isinstance(modify, Modify) or modify.kind is not ModifyKind.INSERT:
         return None
     table, source = modify.table, modify.source
-    if modify.tables or modify.returning is not None:
+    if modify.tables or modify.locking or modify.returning is not None:
         return None
     if table.keys or table.checks or table.foreign_keys or table.on_commit:
         return None

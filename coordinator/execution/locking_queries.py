@@ -35,7 +35,7 @@ from sql.errors import SqlError
 from sql.plan.known_rows import ROWS_MAX, KnownColumns, with_known_rows
 from sql.plan.nodes import Const, Plan, RelationId, output_columns
 from sql.statements.bound import Modify
-from sql.statements.locking import LockedRows, LockingQuery, LockPolicy, RowLockStrength
+from sql.statements.locking import CANDIDATES, LockedRows, LockingQuery, LockPolicy, RowLockStrength
 from storage.batch import ShardView
 from storage.types import Source
 
@@ -116,9 +116,31 @@ async def _lock_table(execution: Execution, rows: LockedRows) -> None:
 async def _locked_rows(execution: Execution, part: LockingQuery, made: Inputs) -> pa.Table:
     while True:
         rows = await _rows(execution, part, made)
+        if part.limit is not None:
+            chosen = await _free_rows(execution, part, rows, part.limit)
+            if chosen is None:
+                continue
+            columns = [column.combine_chunks() for column in chosen.columns[: part.shown]]
+            return transient_table(columns)
         if all([await _lock(execution, one, part, rows) for one in part.rows]):
             columns = [column.combine_chunks() for column in rows.columns[: part.shown]]
             return transient_table(columns)
+
+
+async def _free_rows(
+    execution: Execution, part: LockingQuery, rows: pa.Table, limit: int
+) -> pa.Table | None:
+    """The first rows that were free, and are locked now; None: look again, there may be more."""
+    (locked,) = part.rows
+    if is_temporary_schema(locked.table.schema):
+        return rows.slice(0, limit)
+    wanted = _to_lock(locked, part, rows)
+    answer = await execution.transaction.lock_rows(
+        wanted, _MODES[locked.strength], wait=LockWait.NO, limit=limit
+    )
+    if not answer.granted and rows.num_rows == limit + CANDIDATES:
+        return None
+    return rows.take(pa.array(answer.taken, pa.int64()))
 
 
 async def _rows(execution: Execution, part: LockingQuery, made: Inputs) -> pa.Table:

@@ -579,11 +579,20 @@ class SessionTransaction:
         *,
         wait: LockWait = LockWait.UNTIL_GRANTED,
         implicit: bool = False,
+        limit: int | None = None,
     ) -> LockAnswered:
-        """The same for rows of a table; `implicit`: the statement changes them."""
+        """The same for rows of a table; `implicit`: the statement changes them. `limit`: only the
+        first that are free, so many.
+        """
         async with self._lock_timeout():
             answer = await self._coordination.lock_rows(
-                self.id, rows, mode, wait=wait, ticket=self._ticket, implicit=implicit
+                self.id,
+                rows,
+                mode,
+                wait=wait,
+                ticket=self._ticket,
+                implicit=implicit,
+                limit=limit,
             )
         return self._locked(answer)
 

@@ -2,9 +2,14 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from sql.catalog.catalog import Table
 from sql.plan.nodes import Plan, RelationId
+
+CANDIDATES: Final = 16
+"""Rows beyond LIMIT that SKIP LOCKED may choose from. Larger: more rows are computed. Smaller: more
+workers at one queue begin again, since they have all found the same row."""
 
 
 class RowLockStrength(IntEnum):
@@ -40,7 +45,8 @@ class LockedRows:
 @dataclass(frozen=True, slots=True)
 class LockingQuery:
     """SELECT FOR UPDATE and its kin: it runs before the rest of its statement, which reads the
-    first `shown` of its columns as `relation`. `tables`: those that it reads.
+    first `shown` of its columns as `relation`. `tables`: those that it reads. `limit`: of SKIP
+    LOCKED; the plan yields some rows more, to choose free ones from.
     """
 
     relation: RelationId
@@ -48,6 +54,7 @@ class LockingQuery:
     shown: int
     rows: tuple[LockedRows, ...]
     tables: tuple[Table, ...] = ()
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from coordinator.core.transactions import Transaction
 from coordinator.core.validation import concurrent_update_refusal
 from storage.batch import Deletes, RowIdentity
 from storage.shard import ShardState
-from storage.types import OWN, ShardId
+from storage.types import OWN, ShardId, Source
 
 EXPLICIT_FACTOR: Final = 10
 """Rows that FOR UPDATE and its kin may lock, for each that a statement locks by changing it."""
@@ -132,6 +132,8 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     """Take rows in their order, up to the first that is not free."""
     txn = core.transactions[message.txn]
     ticket = message.ticket or core.locks.graph.ticket()
+    if message.limit is not None:
+        return [Reply(message.request, _take_free_rows(core, txn, message, ticket, message.limit))]
     wanted = _rows_to_take(core, txn, message)
     if not wanted:
         return [Reply(message.request, LockAnswered(True, ticket))]
@@ -139,7 +141,8 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
         return [Reply(message.request, _too_many_rows())]
     shard = ShardId(message.rows.table.shard)
     state = core.shards[shard]
-    deletes = as_deletes(identity for identity, _ in wanted if identity[0] != OWN)
+    own = _own_sources(txn, shard)
+    deletes = as_deletes(identity for identity, _ in wanted if identity[0] not in own)
     in_flight = _deletes_in_flight(core, state, deletes)
     for identity, tag in wanted:
         if in_flight and is_row_among(state, identity, in_flight):
@@ -154,7 +157,7 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
             savepoint,
             ticket,
         )
-        if identity[0] != OWN:
+        if identity[0] not in own:
             core.locks.rows.add(shard, identity, tag)
         answer = core.locks.acquire(asked, message.wait)
         if answer.verdict is not LockVerdict.GRANTED:
@@ -168,6 +171,51 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
         txn.locks_rows = True
         core.locks.asked_for(txn.owner, txn.id, [tag for _, tag in wanted])
     return [Reply(message.request, LockAnswered(True, ticket))]
+
+
+def _take_free_rows(
+    core: CoreState, txn: Transaction, message: LockRows, ticket: int, limit: int
+) -> LockAnswered | Refused:
+    """SKIP LOCKED: the first rows that are free. One that has changed since it was shown was locked
+    by whoever changed it; it is passed over, unless there are too few without it.
+    """
+    rows = message.rows
+    shard = ShardId(rows.table.shard)
+    state = core.shards.get(shard)
+    if state is None or not core.settings.locks:
+        return LockAnswered(True, ticket, taken=tuple(range(min(limit, len(rows.sources)))))
+    pairs = list(zip(rows.sources, rows.indexes, strict=True))
+    own = _own_sources(txn, shard)
+    others = as_deletes(identity for identity in pairs if identity[0] not in own)
+    in_flight = _deletes_in_flight(core, state, others)
+    taken: list[tuple[int, RowTag]] = []
+    changed = False
+    for place, (identity, tag) in enumerate(zip(pairs, rows.tags(), strict=True)):
+        if len(taken) == limit:
+            break
+        if identity[0] in own:
+            taken.append((place, tag))
+        elif in_flight and is_row_among(state, identity, in_flight):
+            continue
+        elif core.groups.writes.any_gone(state, as_deletes([identity])):
+            changed = True
+        elif _try_row(core, txn, message, tag):
+            core.locks.rows.add(shard, identity, tag)
+            taken.append((place, tag))
+    if len(taken) < limit and changed:
+        return _moved(core, txn, ticket, has_news=True)
+    txn.locks_rows = True
+    core.locks.asked_for(
+        txn.owner, txn.id, [tag for place, tag in taken if pairs[place][0] not in own]
+    )
+    places = tuple(place for place, _ in taken)
+    return LockAnswered(len(taken) == limit, ticket, taken=places)
+
+
+def _try_row(core: CoreState, txn: Transaction, message: LockRows, tag: RowTag) -> bool:
+    savepoint = txn.innermost_savepoint
+    asked = LockRequest(message.request, txn.owner, txn.id, tag, message.mode, savepoint)
+    return core.locks.acquire(asked, LockWait.NO).verdict is LockVerdict.GRANTED
 
 
 def _too_many_rows() -> Refused:
@@ -195,14 +243,21 @@ def _rows_to_take(
         return []
     pairs = zip(zip(rows.sources, rows.indexes, strict=True), rows.tags(), strict=True)
     # A row that it has replaced has its key still; one that it has made is nobody else's business.
+    own = _own_sources(txn, ShardId(rows.table.shard))
     wanted = {
         tag: identity
         for identity, tag in pairs
-        if identity[0] != OWN or (rows.keys is not None and core.locks.holds(txn.owner, tag))
+        if identity[0] not in own or (rows.keys is not None and core.locks.holds(txn.owner, tag))
     }
     if message.implicit and txn.rows_locked + len(wanted) > core.settings.row_locks_max:
         return []
     return [(wanted[tag], tag) for tag in sorted(wanted, key=_by_key)]
+
+
+def _own_sources(txn: Transaction, shard: ShardId) -> frozenset[Source]:
+    """Where rows are that only the transaction sees."""
+    staged = (Source(name) for at, name in txn.staged_files() if at == shard)
+    return frozenset([OWN, *staged])
 
 
 def _by_key(tag: RowTag) -> str:

@@ -24,6 +24,7 @@ from sql.errors import not_supported
 from sql.parser.syntax import Node
 from sql.plan.nodes import (
     ColumnId,
+    Const,
     CteScan,
     Filter,
     Join,
@@ -55,7 +56,7 @@ from sql.statements.bound import (
     Modify,
     ModifyingWith,
 )
-from sql.statements.locking import LockedRows, LockingQuery, LockPolicy, RowLockStrength
+from sql.statements.locking import CANDIDATES, LockedRows, LockingQuery, LockPolicy, RowLockStrength
 from sql.types.sql_type import INT8, TEXT
 
 
@@ -213,12 +214,28 @@ def locking_part(
         keys = tuple(range(place + 2, place + len(columns)))
         rows.append(LockedRows(wanted.table, wanted.strength, wanted.policy, place, keys))
         place += len(columns)
-    binding.locking.append(LockingQuery(relation, prune_columns(plan), shown, tuple(rows)))
+    plan, limit = _with_more_rows(plan, rows)
+    part = LockingQuery(relation, prune_columns(plan), shown, tuple(rows), limit=limit)
+    binding.locking.append(part)
     made = tuple([binding.new_column(column.name, column.type) for column in result.columns])
     for column, before in zip(made, result.columns, strict=True):
         binding.follow(column.id, before.id)
     scan = Scan(relation, "locked rows", made, tuple(range(len(made))))
     return replace(result, plan=scan, columns=made, unknown={})
+
+
+def _with_more_rows(plan: Plan, rows: Sequence[LockedRows]) -> tuple[Plan, int | None]:
+    """SKIP LOCKED of one table with a constant LIMIT: the plan with a higher one, and the LIMIT."""
+    if len(rows) != 1 or rows[0].policy is not LockPolicy.SKIP:
+        return plan, None
+    match plan:
+        case Project():
+            below, limit = _with_more_rows(plan.input, rows)
+            return (plan, None) if limit is None else (replace(plan, input=below), limit)
+        case Limit(limit=Const(value=int() as limit) as const, offset=None, ties=False):
+            return replace(plan, limit=replace(const, value=limit + CANDIDATES)), limit
+        case _:
+            return plan, None
 
 
 def _with_hidden(binding: Binding, plan: Plan, count: int) -> Plan:

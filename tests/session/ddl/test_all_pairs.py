@@ -1,10 +1,11 @@
-"""Any two concurrent definitions leave a consistent catalog.
+"""Any two concurrent definitions leave a consistent catalog, with locks and without.
 
     prepared ─▶ other: begin, its definition ── one: its definition ── other: commit
-                                                                          ▼
+                                                   │ waits, perhaps       ▼
                                               done, or begun again: no reference leads nowhere
 
-Nothing is asked of which of them is refused; nobody's session ends, and no answer is XX000.
+Nothing is asked of which of them is refused; nobody's session ends, and no answer is XX000. Without
+locks nobody waits, and validation alone decides.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import copy
 import itertools
 import random
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -23,9 +25,10 @@ from storage.memory import MemoryObjectStore, MemoryStash
 from tests.session.ddl import conflicting_pairs as resting_pairs
 from tests.session.ddl.definition_clients import BROKEN
 from tests.session.ddl.definition_pairs import DEFINITIONS, FOUND, SETUP
-from tests.support.stack import serving
+from tests.support.stack import WITHOUT_LOCKS, serving
 
 Prepared = tuple[MemoryStash, MemoryObjectStore]
+Connection = psycopg.Connection[tuple[object, ...]]
 LEVELS = ("read committed", "serializable")
 RESTING = [*itertools.product(resting_pairs.RESTING, resting_pairs.CHANGES)]
 SAMPLE = 60
@@ -54,6 +57,8 @@ def _prepared(texts: Sequence[str]) -> Prepared:
 def test_what_did_not_fit_once(prepared: Prepared, pair: tuple[str, str], level: str) -> None:
     _play(prepared, pair, level)
     _play(prepared, pair[::-1], level)
+    _play_with_locks(prepared, pair, level)
+    _play_with_locks(prepared, pair[::-1], level)
 
 
 def test_some_pairs(prepared: Prepared) -> None:
@@ -62,12 +67,21 @@ def test_some_pairs(prepared: Prepared) -> None:
         _play(prepared, rng.sample(DEFINITIONS, 2), rng.choice(LEVELS))
 
 
+def test_some_pairs_of_which_one_waits(prepared: Prepared) -> None:
+    rng = random.Random(SAMPLE)
+    pairs = [rng.sample(DEFINITIONS, 2) for _ in range(SAMPLE)]
+    waited = [_play_with_locks(prepared, pair, rng.choice(LEVELS)) for pair in pairs]
+    assert any(waited)
+    assert not all(waited)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("first", DEFINITIONS)
 def test_all_pairs(prepared: Prepared, first: str, level: str) -> None:
     for pair in itertools.product([first], DEFINITIONS):
         _play(prepared, pair, level)
+        _play_with_locks(prepared, pair, level)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -75,6 +89,8 @@ def test_all_pairs(prepared: Prepared, first: str, level: str) -> None:
 def test_what_had_no_meaning_once(resting: Prepared, pair: tuple[str, str], level: str) -> None:
     _play(resting, pair, level)
     _play(resting, pair[::-1], level)
+    _play_with_locks(resting, pair, level)
+    _play_with_locks(resting, pair[::-1], level)
 
 
 def test_some_that_rest_on_something(resting: Prepared) -> None:
@@ -97,6 +113,8 @@ def test_all_that_rest_on_something(resting: Prepared, first: str, level: str) -
     for change in resting_pairs.CHANGES:
         _play(resting, (first, change), level)
         _play(resting, (change, first), level)
+        _play_with_locks(resting, (first, change), level)
+        _play_with_locks(resting, (change, first), level)
 
 
 def test_each_alone(prepared: Prepared) -> None:
@@ -113,7 +131,7 @@ def _play(prepared: Prepared, pair: Sequence[str], level: str) -> Sequence[str]:
     stash, store = copy.deepcopy(prepared)
     first, second = pair
     with (
-        serving(stash=stash, store=store) as dsn,
+        serving(stash=stash, store=store, core=WITHOUT_LOCKS) as dsn,
         psycopg.connect(dsn, autocommit=True) as one,
         psycopg.connect(dsn, autocommit=True) as other,
     ):
@@ -129,11 +147,42 @@ def _play(prepared: Prepared, pair: Sequence[str], level: str) -> Sequence[str]:
     return answers
 
 
+def _play_with_locks(prepared: Prepared, pair: Sequence[str], level: str) -> bool:
+    """The same; the first waits for the second, where locks say so. Whether it has waited."""
+    stash, store = copy.deepcopy(prepared)
+    first, second = pair
+    with (
+        ThreadPoolExecutor(1) as thread,
+        serving(stash=stash, store=store) as dsn,
+        psycopg.connect(dsn, autocommit=True) as one,
+        psycopg.connect(dsn, autocommit=True) as other,
+        psycopg.connect(dsn, autocommit=True) as looking,
+    ):
+        begun = [f"begin isolation level {level}", second.removeprefix("begin; ")]
+        answers = [_refused(other, begun)]
+        running = thread.submit(_refused, one, [first, *_end(first)])
+        waits = False
+        while not waits and not running.done():
+            waits = _is_blocked(looking, one)
+        answers += [_refused(other, ["commit"]), running.result()]
+        assert not {*answers} & {*BROKEN}, (pair, level, answers)
+        assert [one.closed, other.closed] == [False, False], (pair, level)
+    _look(stash, pair)
+    return waits
+
+
+def _is_blocked(looking: Connection, session: Connection) -> bool:
+    pid = session.info.backend_pid
+    found = looking.execute("select cardinality(pg_blocking_pids(%s))", (pid,)).fetchone()
+    assert found is not None
+    return found[0] != 0
+
+
 def _end(text: str) -> Sequence[str]:
     return ["commit"] if text.startswith("begin") else []
 
 
-def _refused(connection: "psycopg.Connection[tuple[object, ...]]", texts: Sequence[str]) -> str:
+def _refused(connection: Connection, texts: Sequence[str]) -> str:
     """The SQLSTATE that one of them was refused with, or nothing."""
     try:
         for text in texts:

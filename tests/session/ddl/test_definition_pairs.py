@@ -1,9 +1,9 @@
-"""Two blocks with definitions that do not wait for each other: what both leave fits together."""
+"""Two blocks with definitions: what both leave fits together, also if nobody waits."""
 
 import psycopg
 import pytest
 
-from tests.support.stack import serving
+from tests.support.stack import WITHOUT_LOCKS, serving
 
 LEVELS = ("serializable", "repeatable read", "read committed")
 SETUP = (
@@ -38,7 +38,11 @@ def _connect(dsn: str) -> "psycopg.Connection[tuple[object, ...]]":
 
 @pytest.mark.parametrize("story", NEVER_BOTH)
 def test_what_is_made_has_what_it_is_made_over(story: str) -> None:
-    with serving() as dsn, _connect(dsn) as one, _connect(dsn) as other:
+    with (
+        serving(core=WITHOUT_LOCKS) as dsn,
+        _connect(dsn) as one,
+        _connect(dsn) as other,
+    ):
         for level in LEVELS:
             one.execute("drop schema public cascade; create schema public")
             for text in SETUP:

@@ -19,7 +19,7 @@ from coordinator.pgwire.messages import (
     Target,
 )
 from storage.memory import MemoryObjectStore, MemoryStash
-from tests.support.stack import running, serving
+from tests.support.stack import WITHOUT_LOCKS, running, serving
 from tests.support.wire import WireClient, show
 
 _SCRIPT = (
@@ -154,7 +154,7 @@ def test_a_table_is_not_made_of_an_enum_that_changes_meanwhile() -> None:
 
 def test_a_row_is_not_written_by_a_definition_that_is_no_more() -> None:
     with (
-        serving() as dsn,
+        serving(core=WITHOUT_LOCKS) as dsn,
         psycopg.connect(dsn) as one,
         psycopg.connect(dsn, autocommit=True) as other,
     ):
@@ -171,7 +171,7 @@ def test_a_row_is_not_written_by_a_definition_that_is_no_more() -> None:
 def test_a_domain_holds_after_a_restart_and_for_whoever_writes_meanwhile() -> None:
     stash, store = MemoryStash(), MemoryObjectStore()
     with (
-        serving(stash=stash, store=store) as dsn,
+        serving(stash=stash, store=store, core=WITHOUT_LOCKS) as dsn,
         psycopg.connect(dsn) as one,
         psycopg.connect(dsn, autocommit=True) as other,
     ):

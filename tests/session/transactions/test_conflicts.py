@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import psycopg
 import pytest
 
-from coordinator.core.settings import CoreSettings
 from coordinator.core.validation import ValidationCounts
 from storage.memory import MemoryStash
 from tests.support.connections import (
@@ -34,7 +34,7 @@ async def prepared(
     count: int, *, flushed: bool = False, stash: MemoryStash | None = None
 ) -> AsyncIterator[tuple[Stack, list[Connection]]]:
     """A server with some rows, and connections to it; `flushed`: every commit is cut at once."""
-    core = CoreSettings(cut_commits_max=1) if flushed else None
+    core = replace(WITHOUT_LOCKS, cut_commits_max=1) if flushed else WITHOUT_LOCKS
     async with running(core=core, stash=stash) as stack, connected(stack, count) as connections:
         rows = ", ".join(f"({i}, 0, 'x{i}')" for i in range(1, CLIENTS + 1))
         for text in (
