@@ -65,24 +65,29 @@ STEPS = st.tuples(OWNERS, st.lists(ACTIONS, max_size=3), st.lists(SAID, max_size
 @settings(max_examples=150)
 @given(st.lists(STEPS | OWNERS | OWNERS.map(lambda owner: (owner,)), max_size=40))
 def test_everybody_hears_what_the_model_says(steps: list[object]) -> None:
-    queue, model = NotificationQueue(ROOM), Model()
+    queue, model, behind = NotificationQueue(ROOM), Model(), set[ConnectionId]()
     for step in steps:
         match step:
             case (owner, actions, said):
                 changes = NotificationChanges(tuple(actions), tuple(said))
-                idle = {each for each in model.channels if not model.waiting.get(each)}
                 woken = queue.apply(owner, changes)
                 model.apply(owner, changes)
-                for listener in idle:
-                    # Who had nothing to hear is woken if there is something now.
-                    assert bool(model.waiting.get(listener)) == (listener in woken)
+                if not model.channels[owner]:
+                    behind.discard(owner)
+                spoken = {each.channel for each in said}
+                reached = {each for each, known in model.channels.items() if spoken & {*known}}
+                # Who was woken before and has not come is not woken again.
+                assert sorted(woken) == sorted(reached - behind)
+                behind |= reached
             case (owner,):
                 queue.forget(owner)
+                behind.discard(owner)
                 model.channels.pop(owner, None)
                 model.waiting.pop(owner, None)
             case owner:
                 assert isinstance(owner, int)
                 found = taken(queue, ConnectionId(owner))
+                behind.discard(ConnectionId(owner))
                 assert found == model.waiting.pop(ConnectionId(owner), [])
         for owner, channels in model.channels.items():
             assert queue.channels(owner) == tuple(channels)
