@@ -26,6 +26,7 @@ from sql.plan.nodes import (
     ColumnId,
     Const,
     CteScan,
+    Expr,
     Filter,
     Join,
     Limit,
@@ -34,6 +35,8 @@ from sql.plan.nodes import (
     Project,
     RelationId,
     Scan,
+    SetOp,
+    SetOpKind,
     Sort,
     With,
     output_columns,
@@ -83,11 +86,11 @@ class WantedLocks:
                 table = by_shard.get(scan.relation)
                 if table is None:
                     continue
-                known = self.scans.get(id(scan))
-                if known is not None:
-                    strength = max(strength, known.strength)
-                    policy = max(policy, known.policy)
-                self.scans[id(scan)] = _Wanted(table, strength, policy)
+                wanted = _Wanted(table, strength, policy)
+                known = self.scans.get(id(scan), wanted)
+                self.scans[id(scan)] = _Wanted(
+                    table, max(strength, known.strength), max(policy, known.policy)
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,8 @@ class _Adding:
         wanted = self._wanted.get(id(plan))
         if isinstance(plan, Scan):
             return plan if wanted is None else self._identified(plan, wanted)
+        if isinstance(plan, SetOp) and plan.kind is SetOpKind.UNION and plan.all:
+            return self._united(plan)
         before = len(self.found)
         made = rewrite_inputs(plan, self.plan)
         if len(self.found) == before:
@@ -183,6 +188,48 @@ class _Adding:
         keys = [scan.columns[scan.ordinals.index(ordinal)] for ordinal in columns]
         self.found.append((wanted, (*identity, *keys)))
         return scan
+
+    def _united(self, plan: SetOp) -> Plan:
+        """UNION ALL: a row has those of its own side, and NULL for those of the other one."""
+        before = len(self.found)
+        left = self.plan(plan.left)
+        middle = len(self.found)
+        right = self.plan(plan.right)
+        found = self.found[before:]
+        if not found:
+            return plan
+        places = range(len(found))
+        sides = [
+            self._side(made, output_columns(side), found, own)
+            for made, side, own in (
+                (left, plan.left, places[: middle - before]),
+                (right, plan.right, places[middle - before :]),
+            )
+        ]
+        new = self._binding.new_column
+        self.found[before:] = [
+            (wanted, tuple([new(column.name, column.type) for column in columns]))
+            for wanted, columns in found
+        ]
+        hidden = [column for _, columns in self.found[before:] for column in columns]
+        return replace(plan, left=sides[0], right=sides[1], columns=(*plan.columns, *hidden))
+
+    def _side(
+        self,
+        plan: Plan,
+        shown: Sequence[PlanColumn],
+        found: Sequence[tuple[_Wanted, Sequence[PlanColumn]]],
+        own: range,
+    ) -> Project:
+        exprs: list[Expr] = [column_reference(column) for column in shown]
+        for place, (_, columns) in enumerate(found):
+            exprs += [
+                column_reference(column) if place in own else Const(None, column.type)
+                for column in columns
+            ]
+        columns = [*shown, *(column for _, columns in found for column in columns)]
+        made = tuple([self._binding.new_column(column.name, column.type) for column in columns])
+        return Project(plan, made, tuple(exprs))
 
     def _handed_up(self, plan: Project, before: int) -> Project:
         columns, exprs = list(plan.columns), list(plan.exprs)

@@ -1,4 +1,4 @@
-# LOCK TABLE: nobody waits here; what another session sees of it is in tests/session/test_locking.py.
+# LOCK TABLE of one session; others wait in tests/postgres/locking.
 create table t (a int primary key)
 create table u (b int)
 create sequence s
