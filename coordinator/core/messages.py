@@ -284,10 +284,14 @@ class ReleaseSavepoint:
 
 @dataclass(frozen=True, slots=True)
 class RollbackTo:
-    """Undo writes and DDL since a savepoint, 0: all of them. What was read stays read. No reply."""
+    """Undo writes and DDL since a savepoint, 0: all of them. What was read stays read. No reply.
+
+    `keeps_locks`: a statement begins again, and keeps what it has locked.
+    """
 
     txn: TransactionId
     number: int
+    keeps_locks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

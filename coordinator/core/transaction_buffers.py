@@ -36,8 +36,8 @@ def change_buffers(core: CoreState, message: BufferMessage) -> list[Effect]:
             txn.release(number)
             core.locks.release_savepoint(txn.owner, txn.id, number, txn.innermost_savepoint)
             return []
-        case RollbackTo(number=number):
-            served = core.locks.rollback_to(txn.owner, txn.id, number)
+        case RollbackTo(number=number, keeps_locks=keeps_locks):
+            served = () if keeps_locks else core.locks.rollback_to(txn.owner, txn.id, number)
             return [*_removal(txn.rollback_to(number)), *serve_waiters(core, served)]
         case TakeInlineRows(request=request):
             return [Reply(request, InlineRows(txn.inline_rows()))]

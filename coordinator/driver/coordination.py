@@ -121,8 +121,10 @@ class Coordination(Protocol):
         """Forget a savepoint and those after it; its writes stay."""
         ...
 
-    def rollback_to(self, txn: TransactionId, number: int) -> None:
-        """Undo writes and DDL since a savepoint; 0: all of them. The read set stays."""
+    def rollback_to(self, txn: TransactionId, number: int, *, keeps_locks: bool = False) -> None:
+        """Undo writes and DDL since a savepoint; 0: all of them. The read set stays. What was
+        locked since is free, unless a statement begins again, and `keeps_locks`.
+        """
         ...
 
     async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:

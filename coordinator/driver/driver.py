@@ -374,9 +374,9 @@ class Driver:
         """See Coordination."""
         self._handle(ReleaseSavepoint(txn, number))
 
-    def rollback_to(self, txn: TransactionId, number: int) -> None:
+    def rollback_to(self, txn: TransactionId, number: int, *, keeps_locks: bool = False) -> None:
         """See Coordination."""
-        self._handle(RollbackTo(txn, number))
+        self._handle(RollbackTo(txn, number, keeps_locks))
 
     async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:
         """See Coordination."""

@@ -353,12 +353,12 @@ class Timelines:
         for driver, own in self._everywhere(txn):
             driver.release(own, number)
 
-    def rollback_to(self, txn: TransactionId, number: int) -> None:
+    def rollback_to(self, txn: TransactionId, number: int, *, keeps_locks: bool = False) -> None:
         """See Coordination."""
         open_ones = self._begun[txn].savepoints
         open_ones[:] = [known for known in open_ones if known <= number]
         for driver, own in self._everywhere(txn):
-            driver.rollback_to(own, number)
+            driver.rollback_to(own, number, keeps_locks=keeps_locks)
 
     async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:
         """See Coordination."""

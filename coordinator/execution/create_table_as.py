@@ -3,6 +3,7 @@
 from coordinator.execution.context import Done, Execution
 from coordinator.execution.ddl import execute_definition
 from coordinator.execution.dml.row_sink import RowSink
+from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.spill import write_rows
@@ -16,6 +17,8 @@ TAG = "CREATE TABLE AS"
 async def execute_create_as(execution: Execution, statement: CreateTableAs) -> Done:
     """Create the table and fill it, in the transaction."""
     created = statement.table
+    makes_rows = statement.with_data and not created.exists
+    locked = await run_locking_parts(execution, statement.locking if makes_rows else ())
     await execute_definition(execution, created, TAG)
     if created.exists:
         return Done(TAG)
@@ -25,7 +28,8 @@ async def execute_create_as(execution: Execution, statement: CreateTableAs) -> D
     sink = RowSink.of(execution, table)
     try:
         inputs = await execution.views(statement.tables, plan=statement.source)
-        batches = run_plan(execution, statement.source, inputs)
+        inputs = {**inputs, **locked.inputs}
+        batches = run_plan(execution, locked.plan(statement.source), inputs)
         async with closing_batches(
             evaluate_row_calls(execution, batches, statement.calls)
         ) as called:

@@ -3,6 +3,7 @@
 from coordinator.execution.explain import EXPLAIN_COLUMNS, explain_columns
 from coordinator.execution.settings import show_columns
 from coordinator.variables.variables import Variables
+from sql.errors import SqlError
 from sql.statements.bound import (
     BoundQuery,
     BoundStatement,
@@ -32,3 +33,15 @@ def result_columns(bound: BoundStatement, variables: Variables) -> tuple[OutputC
             return EXPLAIN_COLUMNS
         case _:
             return None
+
+
+def check_promised_columns(
+    promised: tuple[OutputColumn, ...] | None, bound: BoundStatement, variables: Variables
+) -> None:
+    """Raises 0A000 if a client was promised other columns than the statement has now."""
+    if promised is None:
+        return
+    columns = result_columns(bound, variables) or ()
+    found = [(column.name, column.type) for column in columns]
+    if [(column.name, column.type) for column in promised] != found:
+        raise SqlError("0A000", "cached plan must not change result type")

@@ -33,7 +33,7 @@ from coordinator.execution.explain import execute_explain
 from coordinator.execution.explain_timestamp import execute_explain_timestamp
 from coordinator.execution.lock_table import execute_lock, take_table_locks
 from coordinator.execution.maintenance import execute_maintenance
-from coordinator.execution.modify import execute_compound, execute_modify, tables_read_and_written
+from coordinator.execution.modify import execute_compound, execute_modify
 from coordinator.execution.name_dependencies import names_to_rest_on
 from coordinator.execution.query import execute_query
 from coordinator.execution.sequence_calls import evaluate_runtime_parameters
@@ -57,7 +57,8 @@ from coordinator.session.requests import (
     executed_statement,
     needs_catalog,
 )
-from coordinator.session.result_columns import result_columns
+from coordinator.session.result_columns import check_promised_columns
+from coordinator.session.retries import StatementNotices, contended_tables
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.session.temporary_tables import (
     discard_temporary,
@@ -67,7 +68,6 @@ from coordinator.session.temporary_tables import (
 from coordinator.session_errors import failed_transaction
 from coordinator.transaction.transaction import StatementRestart
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table
-from sql.catalog.foreign_keys import foreign_key_closure
 from sql.catalog.meridian_schema import is_server_state
 from sql.errors import SqlError
 from sql.parser.meridian_nodes import ExplainTimestampNode
@@ -132,6 +132,7 @@ class StatementRunner:
         self._copy = copy
         self._binder = StatementBinder(execution, identity)
         self.arguments = self._binder.arguments
+        self._notices = StatementNotices(execution.notice)
         self._transaction.settle = self._settle
 
     # --- binding --------------------------------------------------------------------------------
@@ -189,6 +190,8 @@ class StatementRunner:
         if self._transaction.failed:
             raise failed_transaction()
         execution.alone = alone
+        self._transaction.alone = alone
+        self._notices.begin()
         if alone:
             return await self._run_alone(request, execution)
         check_not_concurrently(request.statement)
@@ -205,9 +208,15 @@ class StatementRunner:
             try:
                 outcome, _ = await self._attempt(request, execution, alone=False, again=again)
             except StatementRestart:
+                self._begin_again()
                 again = True
             else:
+                self._transaction.keep_statement()
                 return outcome
+
+    def _begin_again(self) -> None:
+        self._transaction.undo_statement()
+        self._notices.begin_again()
 
     async def _session_statement(
         self, request: Request, execution: Execution, *, alone: bool
@@ -256,39 +265,32 @@ class StatementRunner:
                 await self._transaction.lease(leased)
             try:
                 outcome, bound = await self._attempt(request, execution, alone=True, again=again)
+                self._transaction.keep_statement()
                 if isinstance(executed_statement(bound), _Writing):
                     await self._transaction.commit(single=True)
                 return outcome
             except StatementRestart:
+                self._begin_again()
                 leased, again = (), True
             except LockBlocks as blocks:
                 # Waiting is no attempt; who waits holds no lease.
                 leased, again = (), True
+                self._notices.begin_again()
                 await self._transaction.wait_for(blocks)
             except RequestRefused as refused:
                 again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
                 if not again or attempts == self._services.limits.attempts_max:
                     raise
                 attempts += 1
+                self._notices.begin_again()
                 leased = await self._contended(request)
                 self._transaction.restart()
 
     async def _contended(self, request: Request) -> tuple[Table, ...]:
         """The tables of the statement as it is bound now (A2)."""
         snapshot = await self._transaction.present()
-        match executed_statement(
-            self._binder.bind(request.statement, snapshot.catalog, request.declared).bound
-        ):
-            case Modify() | ModifyingWith() | Truncate() as bound:
-                tables = (
-                    bound.tables if isinstance(bound, Truncate) else tables_read_and_written(bound)
-                )
-                touched = [table for table in dict.fromkeys(tables) if not is_server_state(table)]
-                return foreign_key_closure(snapshot.catalog, touched)
-            case AlterTable() as alter:
-                return tuple(change.before for change in alter.tables)
-            case _:
-                return ()
+        bound = self._binder.bind(request.statement, snapshot.catalog, request.declared).bound
+        return contended_tables(executed_statement(bound), snapshot.catalog)
 
     async def _attempt(
         self, request: Request, execution: Execution, *, alone: bool, again: bool = False
@@ -314,14 +316,17 @@ class StatementRunner:
             prepared = self._binder.bind(
                 request.statement, snapshot.catalog, request.declared, ts=ts
             )
-        self._check_promise(request, prepared.bound)
+        check_promised_columns(request.expected, prepared.bound, self._variables)
         execution.bind_context = partial(self._binder.context, snapshot.catalog, ts=snapshot.ts)
         if prepared.supplied or prepared.filled or execution.filled:
             await evaluate_runtime_parameters(execution, prepared)
         if as_of is None:
             self._rest_on_names(prepared, execution, alone=alone)
+        has_elements = isinstance(prepared.bound, CreateSchema) and bool(prepared.bound.elements)
+        if has_elements:
+            self._transaction.mark_statement()
         outcome = await self._execute(prepared, execution, as_of, alone=alone)
-        if isinstance(prepared.bound, CreateSchema) and prepared.bound.elements:
+        if isinstance(prepared.bound, CreateSchema) and has_elements:
             await self._make_elements(request.statement, prepared.bound)
         return outcome, prepared.bound
 
@@ -332,7 +337,7 @@ class StatementRunner:
             for place, node in enumerate(made.elements):
                 # A text of its own, for the plan cache.
                 element = replace(statement, text=f"{statement.text}\n-- {place}", node=node)
-                await self._attempt(Request(element), self.execution(()), alone=False)
+                await self._attempt(Request(element), self.execution(()), alone=False, again=True)
         finally:
             self._binder.path_first = ()
 
@@ -405,15 +410,6 @@ class StatementRunner:
             ),
         )
 
-    def _check_promise(self, request: Request, bound: BoundStatement) -> None:
-        if request.expected is None:
-            return
-        promised = [(column.name, column.type) for column in request.expected]
-        columns = result_columns(bound, self._variables) or ()
-        found = [(column.name, column.type) for column in columns]
-        if promised != found:
-            raise SqlError("0A000", "cached plan must not change result type")
-
     async def _execute(
         self,
         prepared: ParameterizedStatement,
@@ -423,6 +419,10 @@ class StatementRunner:
         alone: bool,
     ) -> Outcome:
         if not alone:
+            await take_table_locks(execution, prepared.planned)
+        elif isinstance(prepared.planned, CopyIn):
+            # Its rows come but once: it cannot begin again when it commits.
+            self._transaction.begin_reads()
             await take_table_locks(execution, prepared.planned)
         match prepared.planned:
             case BoundQuery() as query:
@@ -493,6 +493,6 @@ class StatementRunner:
             template.services,
             template.transaction,
             template.variables,
-            template.notice,
+            self._notices.say,
             parameters,
         )

@@ -18,6 +18,8 @@ INVARIANTS
   X5  a savepoint from before the coordinator's transaction is its beginning, number 0.
   X8  a transaction that listens or notifies commits in the coordinator, also if it has done nothing
       else: what it sends has a place in the order of the commits.
+  X9  a statement that begins again leaves nothing behind but its locks. Most have written nothing
+      when they meet one; others go back to a savepoint of their own.
 """
 
 import asyncio
@@ -99,11 +101,15 @@ class SessionTransaction:
         self.wrote = False
         self.inline_bytes = 0
         self.committing = False
+        self.alone = False
+        """The statement that runs is its whole transaction."""
         self.waited = False
         """A statement has got a lock: the next one reads what those before it have left."""
         self._refreshes = False
         self._ticket = 0
         """The statement's place in the line for locks, kept while it begins again."""
+        self._undo: Savepoint | None = None
+        """To where a statement goes back that has written and begins again (X9)."""
         self._notified = NOTHING_PENDING
         """What was pending before the statement, which may begin again."""
 
@@ -134,7 +140,7 @@ class SessionTransaction:
     @property
     def locks_rows(self) -> bool:
         """Whether its statements lock the rows that they change: there are more than one."""
-        return self._in_block or self.grouped
+        return not self.alone
 
     @property
     def is_open(self) -> bool:
@@ -398,6 +404,7 @@ class SessionTransaction:
     def fail(self) -> None:
         """A statement failed: the block waits for its end, an implicit transaction is over (X3)."""
         self.grouped = False  # nothing more of its string, or of its pipeline
+        self._undo = None
         if not self._in_block:
             self._drop()
             self._end(committed=False)
@@ -414,23 +421,42 @@ class SessionTransaction:
     def savepoint(self, name: str) -> None:
         """SAVEPOINT."""
         self._require_block("SAVEPOINT")
+        self._savepoints.append(self._mark(name))
+
+    def _mark(self, name: str) -> Savepoint:
         self.serial += 1
         number = 0
         if self._id is not None:
             number = self.serial
             self._coordination.savepoint(self._id, number)
-        self._savepoints.append(
-            Savepoint(
-                name,
-                number,
-                self.serial,
-                self._variables.mark(),
-                self.deferral.mark(),
-                self.notifications.mark(),
-                self._changed_catalog,
-                self.wrote,
-            )
+        return Savepoint(
+            name,
+            number,
+            self.serial,
+            self._variables.mark(),
+            self.deferral.mark(),
+            self.notifications.mark(),
+            self._changed_catalog,
+            self.wrote,
         )
+
+    def mark_statement(self) -> None:
+        """The statement is about to write, and may meet a lock behind that (X9)."""
+        assert self._id is not None, "X9: a statement that writes has a snapshot"
+        if self._undo is None:
+            self._undo = self._mark("")
+
+    def undo_statement(self) -> None:
+        """The statement begins again: what it has written is undone, but its locks stay (X9)."""
+        if self._undo is not None:
+            self._undo_to(self._undo, keeps_locks=True)
+            self.keep_statement()
+
+    def keep_statement(self) -> None:
+        """The statement is done, and stays unless its block is undone (X9)."""
+        undo, self._undo = self._undo, None
+        if undo is not None and self._id is not None:
+            self._coordination.release(self._id, undo.number)
 
     def release(self, name: str) -> None:
         """RELEASE: savepoints from it on are forgotten; their work stays, but not READ ONLY."""
@@ -457,9 +483,10 @@ class SessionTransaction:
         if not self._in_block:
             raise wrong.only_in_block(command)
 
-    def _undo_to(self, savepoint: Savepoint) -> None:
+    def _undo_to(self, savepoint: Savepoint, *, keeps_locks: bool = False) -> None:
         if self._id is not None:
-            self._coordination.rollback_to(self._id, savepoint.number)
+            number = savepoint.number
+            self._coordination.rollback_to(self._id, number, keeps_locks=keeps_locks)
         self._variables.rewind(savepoint.variables)
         self.deferral.rewind(savepoint.deferral)
         self.notifications.rewind(savepoint.notifications)
@@ -653,7 +680,7 @@ class SessionTransaction:
             self._variables.rolled_back()
 
     def _forget(self) -> None:
-        self._snapshot = None
+        self._snapshot = self._undo = None
         self._chosen = False
         self._line = None
         self.waited = self._refreshes = False

@@ -6,6 +6,8 @@ INVARIANTS
       does not check for that.
   J2  rows that an action writes obey the child's own constraints and keys; actions of tables that
       refer to the child follow in turn (`dml/foreign_keys.py`).
+  J3  a block holds the rows that an action changes, like those that its statements change (W5 of
+      `changed_rows.py`); but the statement has written by then, and is undone if it begins again.
 """
 
 import asyncio
@@ -19,7 +21,9 @@ from pyroaring import BitMap64
 from compute.access.located_rows import fetch_located_rows
 from compute.access.row_keys import RowKey, row_keys
 from compute.arrow import batch_schema
+from coordinator.core.locking.modes import LockMode, TableTag
 from coordinator.execution.context import Execution
+from coordinator.execution.dml.changed_rows import ChangedRows
 from coordinator.execution.dml.row_sink import RowSink, stored_schema
 from coordinator.execution.dml.unique_keys import ReplacedRows, check_keys_free
 from coordinator.execution.dml.updated_keys import UpdatedKeys, UpdatedKeysCollector
@@ -78,6 +82,9 @@ class ReferringRows:
 async def cascade_delete(execution: Execution, referring: ReferringRows) -> ActionResult:
     """ON DELETE CASCADE."""
     deletes = referring.deletes
+    if execution.transaction.locks_rows:
+        rows = await referring.rows(execution)
+        await _lock(execution, referring, dict(enumerate(_columns(rows))), None)
     buffer_rows(execution, referring.child, WriteBatch(deletes=deletes))
     return ActionResult(None, deletes)
 
@@ -145,8 +152,35 @@ async def _replaced(
     )
     moved = UpdatedKeysCollector(execution, child, assigned)
     moved.keep(old, new.columns)
-    buffer_rows(execution, child, await sink.finish(deletes))
+    keeps_keys = await _lock(execution, referring, old, new.columns)
+    buffer_rows(execution, child, await sink.finish(deletes), keeps_keys=keeps_keys)
     return ActionResult(sink.keyed, deletes, moved.moved, assigned)
+
+
+async def _lock(
+    execution: Execution,
+    referring: ReferringRows,
+    before: dict[int, Column],
+    after: Sequence[Column] | None,
+) -> bool:
+    """Hold the rows before they change (J3); whether they come again with their keys. Raises
+    StatementRestart, 40001, 40P01, 55P03.
+    """
+    child, transaction = referring.child, execution.transaction
+    changed = ChangedRows(execution, child)
+    sources = [source for source, _ in referring.places]
+    changed.keep(sources, [row for _, row in referring.places], before, after)
+    wanted = changed.to_lock()
+    if wanted:
+        tag = TableTag(child.oid)
+        await transaction.lock(tag, LockMode.ROW_EXCLUSIVE, timeline=child.timeline)
+    for rows, mode in wanted:
+        await transaction.lock_rows(rows, mode, implicit=True)
+    return changed.keeps_keys
+
+
+def _columns(rows: pa.Table) -> list[Column]:
+    return [column.combine_chunks() for column in rows.columns]
 
 
 async def _defaults(execution: Execution, child: Table, columns: Sequence[int]) -> Sequence[Column]:

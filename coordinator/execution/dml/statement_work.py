@@ -31,6 +31,7 @@ from coordinator.execution.dml.updated_keys import UpdatedKeys
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.spill import buffer_rows, spill_if_large
 from sql.catalog.catalog import Key, Table
+from sql.catalog.foreign_keys import referencing_keys
 from sql.catalog.meridian_schema import is_server_state
 from sql.plan.nodes import Plan, RelationId
 from storage.batch import Deletes, ShardView, WriteBatch
@@ -202,6 +203,8 @@ class StatementEffects:
         """
         for rows, mode in self._to_lock:
             await self._execution.transaction.lock_rows(rows, mode, implicit=True)
+        if self._may_act_on_children():
+            self._execution.transaction.mark_statement()
         # Moving rows into files gives them other names: not before the last part is written.
         for done in self._written:
             buffer_rows(
@@ -211,6 +214,18 @@ class StatementEffects:
             self._execution, [change for done in self._written for change in done.changes]
         )
         await spill_if_large(self._execution)
+
+    def _may_act_on_children(self) -> bool:
+        """Whether referential actions may lock rows when the statement has written."""
+        if not self._execution.transaction.locks_rows:
+            return False
+        catalog = self._execution.catalog()
+        lost = (done.table.oid for done in self._written if any(done.batch.deletes.values()))
+        return any(
+            not {foreign.on_delete, foreign.on_update} <= {"no action", "restrict"}
+            for oid in lost
+            for _, foreign in referencing_keys(catalog, oid)
+        )
 
     async def discard(self) -> None:
         """Forget everything (U2)."""

@@ -1,0 +1,59 @@
+"""What a statement that begins again needs: the tables to lease, the notices that were sent.
+
+INVARIANTS
+  B1  a client hears a notice as often as the try says it that says it most often: what an earlier
+      try has said already is not sent again.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeAlias
+
+from coordinator.execution.modify import tables_read_and_written
+from coordinator.pgwire.messages import Severity
+from sql.catalog.catalog import Catalog, Table
+from sql.catalog.foreign_keys import foreign_key_closure
+from sql.catalog.meridian_schema import is_server_state
+from sql.errors import SqlError
+from sql.statements.bound import AlterTable, BoundStatement, Modify, ModifyingWith, Truncate
+
+SendNotice: TypeAlias = Callable[[SqlError, Severity], None]
+
+
+def contended_tables(bound: BoundStatement | None, catalog: Catalog) -> tuple[Table, ...]:
+    """The tables that others may write to while a statement runs (A2 of `statement_runner.py`)."""
+    match bound:
+        case Modify() | ModifyingWith() | Truncate():
+            read = bound.tables if isinstance(bound, Truncate) else tables_read_and_written(bound)
+            touched = [table for table in dict.fromkeys(read) if not is_server_state(table)]
+            return foreign_key_closure(catalog, touched)
+        case AlterTable():
+            return tuple([change.before for change in bound.tables])
+        case _:
+            return ()
+
+
+class StatementNotices:
+    """The notices of one statement after the other (B1)."""
+
+    def __init__(self, send: SendNotice) -> None:
+        self._send = send
+        self._said: Counter[tuple[str, str]] = Counter()
+        self._to_repeat: Counter[tuple[str, str]] = Counter()
+
+    def begin(self) -> None:
+        """Another statement."""
+        self._said, self._to_repeat = Counter(), Counter()
+
+    def begin_again(self) -> None:
+        """The same one, from the start."""
+        self._to_repeat = self._said.copy()
+
+    def say(self, notice: SqlError, severity: Severity) -> None:
+        """Send it, unless an earlier try has."""
+        key = notice.sqlstate, notice.message
+        if self._to_repeat[key]:
+            self._to_repeat[key] -= 1
+            return
+        self._said[key] += 1
+        self._send(notice, severity)
