@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.core.settings import CoreSettings
 from storage.memory import MemoryObjectStore, MemoryStash
-from tests.support.stack import serving
+from tests.support.stack import WITHOUT_LOCKS, serving
 
 LEVELS = ("read committed", "repeatable read", "serializable")
 SESSIONS = 4
@@ -64,7 +64,11 @@ def _commits(connection: "psycopg.Connection[tuple[object, ...]]") -> bool:
 def test_no_order_of_two_commits_breaks_a_deferred_constraint(
     level: str, race: tuple[list[str], list[str]]
 ) -> None:
-    with serving() as dsn, _connect(dsn, level) as one, _connect(dsn, level) as two:
+    with (
+        serving(core=WITHOUT_LOCKS) as dsn,
+        _connect(dsn, level) as one,
+        _connect(dsn, level) as two,
+    ):
         for text in _TABLES:
             one.execute(text.encode())
         for first in (0, 1):
