@@ -199,7 +199,8 @@ class Session:
     async def _received_or_notified(self) -> FrontendMessage:
         """The next message; while there is none, notifications are sent as they come (S5)."""
         while True:
-            await self._send_notifications()
+            if self._notified:
+                await self._send_notifications()
             message = self._client.take()
             if message is not None:
                 return message
@@ -345,7 +346,8 @@ class Session:
             self._farewell = wrong.session_internal_error()
 
     async def _ready(self) -> None:
-        await self._send_notifications()
+        if self._notified:
+            await self._send_notifications()
         for name, value in self._variables.unreported():
             self._client.send(ParameterStatus(name, value))
         # Also before a farewell: a driver takes an error before it for the statement's own.

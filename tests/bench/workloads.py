@@ -14,6 +14,7 @@ from tests.bench.keyed import bulk, keyed
 from tests.bench.pgbench import percentile, run_script
 from tests.bench.sizes import Figures, Size
 from tests.bench.transactions import counters, side_by_side, tpc_b, two_tables
+from tests.bench.waiting import waiting
 
 INSERT = r"""
 \set id random(1, 1000000000)
@@ -158,6 +159,7 @@ WORKLOADS: Mapping[str, Callable[[str, Size], Figures]] = {
     "counters": counters,
     "tpcb": tpc_b,
     "mixed": side_by_side,
+    "waiting": waiting,
     "keyed": keyed,
     "bulk": bulk,
 }

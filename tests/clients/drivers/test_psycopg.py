@@ -212,10 +212,11 @@ def test_write_conflict_is_a_serialization_failure(dsn: str) -> None:
     with psycopg.connect(dsn) as first, psycopg.connect(dsn, autocommit=True) as second:
         second.execute("create table contended (a int4)")
         second.execute("insert into contended values (1)")
-        first.execute("update contended set a = a + 1")
+        assert first.execute("select a from contended").fetchone() == (1,)
         second.execute("update contended set a = a + 10")
         with pytest.raises(errors.SerializationFailure):
-            first.commit()
+            first.execute("update contended set a = a + 1")
+        first.rollback()
         assert second.execute("select a from contended").fetchone() == (11,)
 
 

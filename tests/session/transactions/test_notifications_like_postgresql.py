@@ -38,7 +38,7 @@ MESSAGES = frozenset(
 SETUP = ("DROP TABLE IF EXISTS t, u", "CREATE TABLE t (a int)", "INSERT INTO t VALUES (1), (2)")
 POSTGRES = {"user": "postgres", "database": "postgres"}
 SCRIPTS_MIN = 40
-RANDOM_SCRIPTS = 25
+RANDOM_SCRIPTS = 15
 RANDOM_STEPS = 30
 
 
