@@ -26,7 +26,7 @@ from sql.types.sql_type import DATE, INT8, TEXT, TIMESTAMP, UUID, Value, numeric
 from storage.batch import DataFile
 from storage.delta.statistics import table_statistics
 from storage.known_rows import KnownRows
-from storage.types import Source, Timestamp
+from storage.types import Source
 from tests.unit.sql.described import context
 
 COLUMNS = (
@@ -184,7 +184,7 @@ def new_keys(first: int, count: int) -> NewKeys:
 
 
 def test_look_ups_of_one_constraint_are_one_predicate_and_bounded() -> None:
-    look_ups = KeyLookUps(Timestamp(1))
+    look_ups = KeyLookUps()
     for number in range(500):
         look_ups.add(new_keys(number, 1).predicate())
     assert look_ups.predicates is not None
@@ -202,7 +202,7 @@ def test_a_bulk_of_keys_is_looked_up_by_column() -> None:
     assert bulk.points is None
     assert bulk.matches(KnownRows.of(rows({"id": 49_999})))
     assert not bulk.matches(KnownRows.of(rows({"id": 50_000})))
-    look_ups = KeyLookUps(Timestamp(1))
+    look_ups = KeyLookUps()
     for _ in range(BULKS_MAX + 1):
         look_ups.add(bulk)
     assert look_ups.predicates is None

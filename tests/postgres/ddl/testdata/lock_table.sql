@@ -42,17 +42,17 @@ lock table t in row exclusive mode
 insert into t values (3)
 commit
 select * from t order by a
+begin isolation level repeatable read
+lock table t
+rollback
+begin isolation level read committed
+lock table t in share update exclusive mode
+rollback
 # meridian
 begin
 lock table v
 rollback
 begin
 lock table pg_class
-rollback
-begin isolation level repeatable read
-lock table t
-rollback
-begin isolation level read committed
-lock table t in share update exclusive mode
 rollback
 lock nope

@@ -39,8 +39,9 @@ select count(*) from locking
 create view bad as select count(*) from t for update
 create view bad as select id from t for update of o
 create view bad as select id from t union select id from o for update
-# meridian
-select * from over_plain p order by id for update of p
 insert into o select * from locking
 create table copy_of as select * from locking
+select * from copy_of order by id
+# meridian
+select * from over_plain p order by id for update of p
 create materialized view m as select id from t for update
