@@ -1,0 +1,229 @@
+"""Whatever a statement is, if it has to wait it begins again, and is done once.
+
+    one: begin, a change ── other: a statement waits ── one: commit ── other: is done
+
+Who waits for whom is compared with PostgreSQL in `tests/postgres/locking`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from psycopg import errors
+
+from tests.session.transactions.test_isolation import value
+from tests.support.connections import Connection, all_rows, blocked, connected, on_a_loop
+from tests.support.stack import running
+
+LEVELS = ("serializable", "repeatable read", "read committed")
+SETUP = (
+    "create table p (id int primary key, v int)",
+    "insert into p values (1, 10), (2, 20), (3, 30)",
+    "create table c (id int primary key, p int references p on delete cascade on update cascade,"
+    " n int)",
+    "create table d (id int primary key, p int default 2 references p on delete set default"
+    " on update set null, n int)",
+    "insert into c values (1, 1, 0)",
+    "insert into d values (3, 3, 0)",
+    "create table log (v int)",
+)
+CHANGE = "update p set v = v + 100 where id = 1"
+Rows = Sequence[tuple[Any, ...]]
+
+ANSWERS: dict[str, Rows | None] = {
+    "update p set v = v + 1 where id = 1 returning v": [(111,)],
+    "insert into p values (1, 0), (9, 9) on conflict (id) do update set v = p.v + 1 returning *": [
+        (1, 111),
+        (9, 9),
+    ],
+    "merge into p using (values (1, 5), (8, 8)) s(id, v) on p.id = s.id when matched then update"
+    " set v = p.v + s.v when not matched then insert values (s.id, s.v) returning p.*": [
+        (1, 115),
+        (8, 8),
+    ],
+    "with x as (update p set v = v + 1 where id = 1 returning v),"
+    " y as (insert into log select v from x returning v) select * from y": [(111,)],
+    "insert into log select v from p where id = 1 for update returning v": [(110,)],
+    "create table n as select v from p where id = 1 for update; select v from n": [(110,)],
+    "explain (analyze, costs off) delete from p where id = 1; select count(*) from p": [(2,)],
+    "truncate p cascade; select count(*) from p": [(0,)],
+    "delete from p using c where p.id = c.p; select count(*) from c": [(0,)],
+    "alter table p alter v type bigint; select v from p where id = 1": [(110,)],
+    "create unique index i on p (v); select v from p where id = 1": [(110,)],
+}
+"""Statements that wait for CHANGE, and the rows that the last of a string gives."""
+
+
+async def setup(connection: Connection) -> None:
+    for text in SETUP:
+        await connection.execute(text.encode())
+
+
+async def begin(connection: Connection, *texts: str, level: str = "serializable") -> None:
+    for text in (f"begin isolation level {level}", *texts):
+        await connection.execute(text.encode())
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("text", ANSWERS)
+@on_a_loop
+async def test_a_statement_that_waits_is_done_once(text: str, level: str) -> None:
+    """Alone (or as a string), and in a block."""
+    async with running() as stack, connected(stack, 2) as (one, other):
+        for in_block in (False, True):
+            await one.execute("drop table if exists d, c, p, log, n")
+            await setup(one)
+            await other.execute(f"set default_transaction_isolation = '{level}'".encode())
+            first, *rest = text.split("; ")
+            await begin(one, CHANGE)
+            if in_block:
+                await other.execute("begin")
+            waiting = await blocked(stack, other, first)
+            await one.execute("commit")
+            cursor = await waiting
+            found = await all_rows(other, rest[0]) if rest else await cursor.fetchall()
+            assert sorted(found) == ANSWERS[text]
+            if in_block:
+                await other.execute("commit")
+
+
+@on_a_loop
+async def test_notices_are_sent_once() -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        told: list[str | None] = []
+        other.add_notice_handler(lambda notice: told.append(notice.message_primary))
+        await setup(one)
+        await begin(one, CHANGE)
+        waiting = await blocked(stack, other, "drop table if exists nothing, nothing, p cascade")
+        await one.execute("commit")
+        await waiting
+        skipped = 'table "nothing" does not exist, skipping'
+        assert told == [skipped, skipped, "drop cascades to 2 other objects"]
+
+
+@on_a_loop
+async def test_a_prepared_statement() -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await setup(one)
+        for number in range(8):  # the driver prepares it at some time
+            await begin(one, CHANGE)
+            update = "update p set v = v + %s where id = %s returning v"
+            waiting = await blocked(stack, other, update, (1, 1))
+            await one.execute("commit")
+            assert await (await waiting).fetchall() == [(10 + 101 * (number + 1),)]
+
+
+@pytest.mark.parametrize("first", [CHANGE, "select v from p where id = 1 for update"])
+@on_a_loop
+async def test_a_string_and_a_pipeline_are_blocks_from_their_first_statement_on(
+    first: str,
+) -> None:
+    async with running() as stack, connected(stack, 3) as (one, other, third):
+        await setup(one)
+        await begin(one, "update p set v = 0 where id = 2")
+        waiting = await blocked(stack, other, f"{first}; update p set v = 21 where id = 2")
+        behind = await blocked(stack, third, "update p set v = v + 1 where id = 1")
+        await one.execute("commit")
+        await waiting
+        await behind
+        await begin(one, "update p set v = 0 where id = 2")
+
+        async def in_a_pipeline() -> None:
+            async with other.pipeline():
+                await other.execute(first.encode(), prepare=True)
+                await other.execute("update p set v = v + 1 where id = 2", prepare=True)
+
+        running_ = stack.group.create_task(in_a_pipeline())
+        behind = await blocked(stack, third, "update p set v = v + 1 where id = 1")
+        await one.execute("commit")
+        await running_
+        await behind
+        assert await value(one, "select v from p where id = 2") == 1
+
+
+@pytest.mark.parametrize("in_block", [False, True])
+@on_a_loop
+async def test_copy_from_waits_for_its_table_before_its_rows_come(in_block: bool) -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await setup(one)
+        await begin(one, "lock table log in share mode")
+        assert await value(one, "select count(*) from log") == 0
+        if in_block:
+            await other.execute("begin")
+
+        async def load() -> None:
+            async with other.cursor() as cursor, cursor.copy("copy log from stdin") as copy:
+                await copy.write(b"7\n8\n")
+
+        loading = stack.group.create_task(load())
+        while not any(not lock.granted for lock in stack.driver.core.observe().locks):
+            await one.execute("select 1")
+        assert await value(one, "select count(*) from log") == 0
+        await one.execute("alter table log add w int default 5")
+        await one.execute("alter table log drop w")
+        await one.execute("commit")
+        await loading
+        if in_block:
+            await other.execute("commit")
+        assert await all_rows(one, "select v from log order by v") == [(7,), (8,)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("change", "text", "left"),
+    [
+        ("update c set n = 5", "delete from p where id = 1", []),
+        ("update c set n = 5", "update p set id = 11 where id = 1", [(1, 11, 5)]),
+        ("update d set n = 5", "delete from p where id = 3", [(3, 2, 5)]),
+        ("update d set n = 5", "update p set id = 13 where id = 3", [(3, None, 5)]),
+        ("select n from d for update", "delete from p where id = 3", [(3, 2, 1)]),
+    ],
+)
+@on_a_loop
+async def test_rows_that_referential_actions_change(
+    change: str, text: str, left: Rows, level: str
+) -> None:
+    """They wait for the rows, and others wait for theirs."""
+    async with running() as stack, connected(stack, 3) as (one, other, third):
+        await setup(one)
+        table = "c" if " c " in change else "d"
+        await begin(one, change)
+        await begin(other, "insert into log values (1)", "savepoint s", level=level)
+        waiting = await blocked(stack, other, text)
+        await one.execute("commit")
+        await waiting
+        behind = await blocked(stack, third, f"update {table} set n = n + 1 returning n")
+        await other.execute("rollback to s")
+        assert await (await behind).fetchall() == [(6 if "update" in change[:6] else 1,)]
+        await third.execute(change.encode())
+        await other.execute(text.encode())
+        await other.execute("commit")
+        assert await all_rows(one, f"select * from {table}") == left
+        assert await value(one, "select count(*) from log") == 1
+
+
+@pytest.mark.parametrize("in_block", [False, True])
+@on_a_loop
+async def test_create_schema_begins_again_with_its_elements(in_block: bool) -> None:
+    made = (
+        "create schema s create table a (id int) create table b (p int references public.p)"
+        " create view w as select 1 as x"
+    )
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await setup(one)
+        await begin(one, CHANGE)
+        if in_block:
+            await begin(other, "create table before (id int)", "savepoint x")
+        waiting = await blocked(stack, other, made)
+        await one.execute("commit")
+        await waiting
+        if in_block:
+            await other.execute("rollback to x")
+            await other.execute(made.encode())
+            await other.execute("insert into s.b values (1), (null)")
+            await other.execute("commit")
+            assert await value(one, "select count(*) from before") == 0
+        named = "select relname from pg_class where relnamespace = 's'::regnamespace order by 1"
+        assert await all_rows(one, named) == [("a",), ("b",), ("w",)]
+        with pytest.raises(errors.ForeignKeyViolation):
+            await one.execute("insert into s.b values (77)")
