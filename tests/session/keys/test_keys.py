@@ -15,7 +15,7 @@ from coordinator.core.settings import CoreSettings
 from coordinator.execution.context import ExecutionLimits
 from tests.session.transactions.test_conflicts import CLIENTS
 from tests.support.connections import GatedStash, all_rows, connected, cut, on_a_loop
-from tests.support.stack import WITHOUT_LOCKS, running
+from tests.support.stack import running
 
 FRESH = "create table k (id bigint primary key, a int, b text, unique (a, b))"
 
@@ -123,7 +123,7 @@ async def test_statements(story: str, place: str) -> None:
 
 @on_a_loop
 async def test_nulls_not_distinct() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
+    async with running() as stack, connected(stack, 1) as (connection,):
         await connection.execute("create table n (a int, b int, unique nulls not distinct (a, b))")
         await connection.execute("insert into n values (1, null), (null, null), (null, 1)")
         with pytest.raises(psycopg.errors.UniqueViolation) as failure:
@@ -151,7 +151,7 @@ COPIES = (
 @pytest.mark.parametrize(("options", "data", "key", "line"), COPIES)
 @on_a_loop
 async def test_copy_names_the_first_violation(options: str, data: str, key: str, line: int) -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
+    async with running() as stack, connected(stack, 1) as (connection,):
         await connection.execute("create table c (id int primary key, t text unique)")
         await connection.execute("insert into c values (5, 'five')")
         with pytest.raises(psycopg.errors.UniqueViolation) as failure:
@@ -163,7 +163,7 @@ async def test_copy_names_the_first_violation(options: str, data: str, key: str,
 
 @on_a_loop
 async def test_copy() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
+    async with running() as stack, connected(stack, 1) as (connection,):
         await connection.execute(FRESH)
         await connection.execute("insert into k values (5)")
         for data, taken in (("1\n2\n1\n", 1), ("6\n5\n", 5)):
@@ -202,7 +202,7 @@ async def test_many_rows_at_once() -> None:
 
 @on_a_loop
 async def test_of_many_who_insert_a_key_one_succeeds() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, CLIENTS) as connections:
+    async with running() as stack, connected(stack, CLIENTS) as connections:
         await connections[0].execute(FRESH)
         answers = await asyncio.gather(
             *(c.execute(f"insert into k values ({n % 8})") for n, c in enumerate(connections)),
@@ -224,7 +224,7 @@ LEVELS = ("serializable", "repeatable read", "read committed")
 @on_a_loop
 async def test_two_blocks(level: str, way: str) -> None:
     """Both find the key free; the second to commit is told that it exists, at every level."""
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (first, second):
+    async with running() as stack, connected(stack, 2) as (first, second):
         await first.execute(FRESH)
         await first.execute("insert into k values (1), (2)")
         for number, connection in enumerate((first, second), 1):
@@ -247,7 +247,7 @@ async def test_two_blocks(level: str, way: str) -> None:
 
 @on_a_loop
 async def test_read_committed_looks_since_the_first_statement() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (first, second):
+    async with running() as stack, connected(stack, 2) as (first, second):
         await first.execute(FRESH)
         await first.execute("begin isolation level read committed")
         await first.execute("insert into k values (5)")
@@ -258,7 +258,7 @@ async def test_read_committed_looks_since_the_first_statement() -> None:
 
 @on_a_loop
 async def test_a_key_that_came_and_went_is_no_duplicate() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (first, second):
+    async with running() as stack, connected(stack, 2) as (first, second):
         await first.execute(FRESH)
         await first.execute("begin")
         await first.execute("insert into k values (5)")
@@ -270,7 +270,7 @@ async def test_a_key_that_came_and_went_is_no_duplicate() -> None:
 
 @on_a_loop
 async def test_a_savepoint_takes_a_key_back() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (first, second):
+    async with running() as stack, connected(stack, 2) as (first, second):
         await first.execute(FRESH)
         await first.execute("begin")
         await first.execute("insert into k values (1)")
@@ -288,7 +288,7 @@ async def test_a_savepoint_takes_a_key_back() -> None:
 @on_a_loop
 async def test_a_key_that_was_taken_back_is_of_no_concern(level: str, undo: str) -> None:
     """These levels do not validate what was seen: only the keys that are given count."""
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (first, second):
+    async with running() as stack, connected(stack, 2) as (first, second):
         await first.execute(FRESH)
         await first.execute(f"begin isolation level {level}")
         await first.execute("insert into k values (1)")
@@ -305,7 +305,7 @@ async def test_a_key_that_was_taken_back_is_of_no_concern(level: str, undo: str)
 @on_a_loop
 async def test_a_key_that_was_seen_free_is_a_read(undo: str) -> None:
     """Each has seen that the other's key is free, and has then written its own: no order fits."""
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (first, second):
+    async with running() as stack, connected(stack, 2) as (first, second):
         for table in ("ka", "kb"):
             await first.execute(f"create table {table} (id int primary key)")
         for connection, seen, written in ((first, "ka", "kb"), (second, "kb", "ka")):
@@ -350,7 +350,7 @@ async def test_one_group() -> None:
 
 @on_a_loop
 async def test_delete_and_insert_of_one_key_in_a_block() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
+    async with running() as stack, connected(stack, 1) as (connection,):
         await connection.execute(FRESH)
         await connection.execute("insert into k values (1)")
         await connection.execute("begin")

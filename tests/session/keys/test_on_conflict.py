@@ -16,7 +16,7 @@ ROUNDS = 6
 
 @on_a_loop
 async def test_counting_loses_nothing() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, CLIENTS) as clients:
+    async with running() as stack, connected(stack, CLIENTS) as clients:
         await clients[0].execute(FRESH)
 
         async def count(client: Connection) -> None:
@@ -31,7 +31,7 @@ async def test_counting_loses_nothing() -> None:
 
 @on_a_loop
 async def test_one_of_many_inserts() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, CLIENTS) as clients:
+    async with running() as stack, connected(stack, CLIENTS) as clients:
         await clients[0].execute(FRESH)
         once = "insert into k values (%s, 1) on conflict do nothing"
         for key in range(ROUNDS):
@@ -44,7 +44,7 @@ async def test_one_of_many_inserts() -> None:
 @on_a_loop
 async def test_who_comes_second_is_told_to_retry(level: str) -> None:
     """Not that there is a duplicate: with ON CONFLICT that is never the statement's error."""
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, other):
+    async with running() as stack, connected(stack, 2) as (one, other):
         await one.execute(FRESH)
         await one.execute(f"set default_transaction_isolation = '{level}'".encode())
         for statement in (COUNT_UP, "insert into k values (%s, 5) on conflict (id) do nothing"):
@@ -59,7 +59,7 @@ async def test_who_comes_second_is_told_to_retry(level: str) -> None:
 
 @on_a_loop
 async def test_a_row_that_kept_another_from_being_inserted() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, other):
+    async with running() as stack, connected(stack, 2) as (one, other):
         await one.execute(FRESH)
         await one.execute("create table told (what text)")
         await one.execute("insert into k values (1, 1)")
@@ -81,7 +81,7 @@ async def test_a_row_that_kept_another_from_being_inserted() -> None:
 
 @on_a_loop
 async def test_merge_that_inserts_what_another_has_inserted() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, other):
+    async with running() as stack, connected(stack, 2) as (one, other):
         await one.execute(FRESH)
         merge = (
             "merge into k using (values (7)) v(id) on k.id = v.id"

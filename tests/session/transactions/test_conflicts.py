@@ -8,6 +8,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
+from coordinator.core.settings import CoreSettings
 from coordinator.core.validation import ValidationCounts
 from storage.memory import MemoryStash
 from tests.support.connections import (
@@ -31,10 +32,14 @@ def conflicts(counts: ValidationCounts) -> int:
 
 @contextlib.asynccontextmanager
 async def prepared(
-    count: int, *, flushed: bool = False, stash: MemoryStash | None = None
+    count: int, *, flushed: bool = False, stash: MemoryStash | None = None, locks: bool = True
 ) -> AsyncIterator[tuple[Stack, list[Connection]]]:
-    """A server with some rows, and connections to it; `flushed`: every commit is cut at once."""
-    core = replace(WITHOUT_LOCKS, cut_commits_max=1) if flushed else WITHOUT_LOCKS
+    """A server with some rows, and connections to it; `flushed`: every commit is cut at once.
+
+    `locks`: whether anybody waits; else validation decides alone.
+    """
+    core = CoreSettings() if locks else WITHOUT_LOCKS
+    core = replace(core, cut_commits_max=1) if flushed else core
     async with running(core=core, stash=stash) as stack, connected(stack, count) as connections:
         rows = ", ".join(f"({i}, 0, 'x{i}')" for i in range(1, CLIENTS + 1))
         for text in (
@@ -98,7 +103,7 @@ async def test_statements_that_cascade_all_finish() -> None:
         "update parent set n = (select count(*) from child)",
         "update child set n = (select sum(n) from parent)",
     )
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 12) as connections:
+    async with running() as stack, connected(stack, 12) as connections:
         for text in (
             "create table parent (id int primary key, n int)",
             "create table child (parent int references parent on delete cascade, n int)",
@@ -253,7 +258,7 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[str, ...], bool]] = {
 async def test_two_blocks(story: str, *, flushed: bool) -> None:
     """Both take their snapshots, both run, the first one commits, then the second."""
     one, other, both_commit = STORIES[story]
-    async with prepared(2, flushed=flushed) as (stack, (first, second)):
+    async with prepared(2, flushed=flushed, locks=False) as (stack, (first, second)):
         await pair(first, second)
         for connection, texts in ((first, one), (second, other)):
             for text in texts:
@@ -274,7 +279,7 @@ async def test_one_group_gives_the_same_verdict(story: str) -> None:
     """As above, but both are in one group: they wait while a commit is under way."""
     one, other, both_commit = STORIES[story]
     stash = GatedStash()
-    async with prepared(4, stash=stash) as (stack, (first, second, third, asking)):
+    async with prepared(4, stash=stash, locks=False) as (stack, (first, second, third, asking)):
         await pair(first, second)
         for connection, texts in ((first, one), (second, other)):
             for text in texts:
@@ -310,7 +315,7 @@ LEVELS = ("repeatable read", "read committed", "serializable")
 async def test_of_two_who_replace_a_row_the_first_wins(
     level: str, second_text: str, *, flushed: bool
 ) -> None:
-    async with prepared(2, flushed=flushed) as (stack, (first, second)):
+    async with prepared(2, flushed=flushed, locks=False) as (stack, (first, second)):
         await pair(first, second, level)
         await first.execute("update t set n = 1 where id = 1")
         await second.execute(second_text)
@@ -354,7 +359,7 @@ async def test_explain_verbose_says_what_is_read() -> None:
 @on_a_loop
 async def test_rows_are_known_after_their_files_were_rewritten(level: str, *, same: bool) -> None:
     """Both blocks name rows of files that are gone when they commit."""
-    async with prepared(3, flushed=True) as (stack, (first, second, third)):
+    async with prepared(3, flushed=True, locks=False) as (stack, (first, second, third)):
         await third.execute("insert into t values (101, 0, 'x')")
         await cut(stack, third)
         await third.execute("delete from t where id = 64")

@@ -33,7 +33,7 @@ async def refused(connection: Connection, text: str, error: type[psycopg.Error])
 
 @on_a_loop
 async def test_read_committed_sees_what_others_commit_between_statements() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (reader, other):
+    async with running() as stack, connected(stack, 2) as (reader, other):
         await setup(other)
         await reader.execute("begin isolation level read committed")
         assert await value(reader, "select count(*) from t") == 2
@@ -45,7 +45,7 @@ async def test_read_committed_sees_what_others_commit_between_statements() -> No
 
 @on_a_loop
 async def test_repeatable_read_does_not() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (reader, other):
+    async with running() as stack, connected(stack, 2) as (reader, other):
         await setup(other)
         await reader.execute("begin isolation level repeatable read")
         assert await value(reader, "select count(*) from t") == 2
@@ -59,7 +59,7 @@ async def test_repeatable_read_does_not() -> None:
 
 @on_a_loop
 async def test_the_strongest_does_not_commit_then() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (reader, other):
+    async with running() as stack, connected(stack, 2) as (reader, other):
         await setup(other)
         await reader.execute("begin isolation level serializable")
         assert await value(reader, "select count(*) from t") == 2
@@ -70,7 +70,7 @@ async def test_the_strongest_does_not_commit_then() -> None:
 
 @on_a_loop
 async def test_read_committed_has_its_own_ddl_on_top() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (writer, other):
+    async with running() as stack, connected(stack, 2) as (writer, other):
         await setup(other)
         await writer.execute("begin isolation level read committed")
         await writer.execute("create table u (b int)")
@@ -132,7 +132,7 @@ async def test_read_committed_goes_on_from_a_savepoint_before_its_change() -> No
 
 @on_a_loop
 async def test_read_committed_sees_others_change_what_it_has_not_changed() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (writer, other):
+    async with running() as stack, connected(stack, 2) as (writer, other):
         await setup(other)
         await writer.execute("begin isolation level read committed")
         await writer.execute("update t set a = a + 10 where a = 1")
@@ -146,7 +146,7 @@ async def test_read_committed_sees_others_change_what_it_has_not_changed() -> No
 
 @on_a_loop
 async def test_read_committed_never_shows_a_key_twice() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (writer, other):
+    async with running() as stack, connected(stack, 2) as (writer, other):
         await other.execute("create table k (a int primary key, b int)")
         await writer.execute("begin isolation level read committed")
         await writer.execute("insert into k values (1, 1)")
@@ -158,7 +158,7 @@ async def test_read_committed_never_shows_a_key_twice() -> None:
 
 @on_a_loop
 async def test_bounded_staleness_reads_and_does_not_write() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
+    async with running() as stack, connected(stack, 1) as (connection,):
         await setup(connection)
         await connection.execute("begin")
         await connection.execute("set consistency = 'bounded staleness 10s'")
@@ -201,7 +201,7 @@ async def test_bounded_staleness_does_not_wait_for_a_commit_on_its_way() -> None
 
 @on_a_loop
 async def test_a_snapshot_is_shared_while_its_owner_lives() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 3) as (first, second, other):
+    async with running() as stack, connected(stack, 3) as (first, second, other):
         await setup(other)
         await first.execute("begin isolation level repeatable read read only")
         name = await value(first, "select pg_export_snapshot()")
@@ -270,7 +270,7 @@ async def test_a_snapshot_is_imported_by_who_still_leads() -> None:
 
 @on_a_loop
 async def test_a_snapshot_comes_before_any_query() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (first, second):
+    async with running() as stack, connected(stack, 2) as (first, second):
         await setup(first)
         await first.execute("begin isolation level repeatable read")
         name = await value(first, "select pg_export_snapshot()")
@@ -288,7 +288,7 @@ async def test_a_snapshot_comes_before_any_query() -> None:
 
 @on_a_loop
 async def test_a_whole_transaction_in_the_past() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (reader, other):
+    async with running() as stack, connected(stack, 2) as (reader, other):
         await setup(other)
         then = await value(other, "select meridian_now()")
         await other.execute("insert into t values (3)")
@@ -309,7 +309,7 @@ async def test_a_whole_transaction_in_the_past() -> None:
 
 @on_a_loop
 async def test_at_least_then() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
+    async with running() as stack, connected(stack, 1) as (connection,):
         await setup(connection)
         then = await value(connection, "select meridian_now()")
         await connection.execute("insert into t values (3)")
@@ -322,7 +322,7 @@ async def test_at_least_then() -> None:
 
 @on_a_loop
 async def test_a_level_may_be_named_with_the_past() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
+    async with running() as stack, connected(stack, 1) as (connection,):
         await setup(connection)
         then = await value(connection, "select meridian_now()")
         await connection.execute("insert into t values (3)")
@@ -342,7 +342,7 @@ async def test_a_level_may_be_named_with_the_past() -> None:
 
 @on_a_loop
 async def test_too_long_ago_begins_nothing() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
+    async with running() as stack, connected(stack, 1) as (connection,):
         await refused(connection, "begin as of 1", errors.SnapshotTooOld)
         assert connection.pgconn.transaction_status == 0
         await refused(connection, "begin read write as of 1", errors.ReadOnlySqlTransaction)
@@ -355,7 +355,7 @@ async def test_too_long_ago_begins_nothing() -> None:
 
 @on_a_loop
 async def test_now_is_where_a_statement_reads() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (connection, other):
+    async with running() as stack, connected(stack, 2) as (connection, other):
         await setup(other)
         await connection.execute("begin isolation level read committed")
         first = await value(connection, "select meridian_now()")
@@ -375,7 +375,7 @@ async def test_now_is_where_a_statement_reads() -> None:
 
 @on_a_loop
 async def test_copy_out_of_the_past() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 1) as (connection,):
+    async with running() as stack, connected(stack, 1) as (connection,):
         await setup(connection)
         then = await value(connection, "select meridian_now()")
         await connection.execute("delete from t where a = 1")

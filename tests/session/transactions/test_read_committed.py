@@ -61,7 +61,7 @@ async def _set_up(one: Connection) -> None:
 async def test_news_that_a_later_statement_has_seen_are_no_conflict(
     first: str, other: str, then: tuple[str, ...], query: str, rows: list[tuple[int, ...]]
 ) -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, two):
+    async with running() as stack, connected(stack, 2) as (one, two):
         await _set_up(two)
         await one.execute("begin isolation level read committed")
         await one.execute(first.encode())
@@ -74,7 +74,7 @@ async def test_news_that_a_later_statement_has_seen_are_no_conflict(
 
 @on_a_loop
 async def test_a_key_that_another_has_given_first_is_refused() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, two):
+    async with running() as stack, connected(stack, 2) as (one, two):
         await _set_up(two)
         await one.execute("begin isolation level read committed")
         await one.execute("insert into t values (5, 0)")
@@ -85,7 +85,7 @@ async def test_a_key_that_another_has_given_first_is_refused() -> None:
 
 @on_a_loop
 async def test_a_parent_that_went_after_an_early_statement_is_refused() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, two):
+    async with running() as stack, connected(stack, 2) as (one, two):
         await _set_up(two)
         await two.execute("insert into p values (101)")
         await one.execute("begin isolation level read committed")

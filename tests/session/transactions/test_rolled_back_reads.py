@@ -26,7 +26,7 @@ UNDONE: tuple[tuple[LiteralString, LiteralString], ...] = (
 async def test_what_foreign_keys_looked_for_may_be_taken_back(
     undone: LiteralString, other: LiteralString, level: LiteralString
 ) -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, two):
+    async with running() as stack, connected(stack, 2) as (one, two):
         await one.execute("create table parent (a int primary key)")
         await one.execute("create table child (a int references parent)")
         await one.execute("create table elsewhere (x int)")
@@ -63,7 +63,7 @@ async def test_truncate_leaves_no_orphans(truncate: LiteralString, level: Litera
 
 @on_a_loop
 async def test_an_alteration_that_is_taken_back_conflicts_with_nobody() -> None:
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, two):
+    async with running() as stack, connected(stack, 2) as (one, two):
         await one.execute("create table t (a int)")
         await one.execute("create table elsewhere (x int)")
         await one.execute("begin")
@@ -86,7 +86,7 @@ CASTS: tuple[LiteralString, ...] = (
 @on_a_loop
 async def test_casts_that_change_values_or_fail_are_computed(condition: LiteralString) -> None:
     """A query and a change of the same rows agree, also in their failure; a phantom is met."""
-    async with running(core=WITHOUT_LOCKS) as stack, connected(stack, 2) as (one, two):
+    async with running() as stack, connected(stack, 2) as (one, two):
         await one.execute("create table t (i int, i8 int8, o oid, n text)")
         await one.execute("create table elsewhere (x int)")
         begin = "begin isolation level serializable"
