@@ -79,7 +79,7 @@ async def run_locking_parts(execution: Execution, parts: Sequence[LockingQuery])
     transaction = execution.transaction
     if transaction.read_only:
         raise read_only_transaction(_WORDS[max(rows.strength for p in parts for rows in p.rows)])
-    if not transaction.locks_rows:
+    if execution.alone:
         # A statement that is its whole transaction takes locks, too, and may begin again.
         transaction.begin_reads()
     for part in parts:

@@ -190,7 +190,6 @@ class StatementRunner:
         if self._transaction.failed:
             raise failed_transaction()
         execution.alone = alone
-        self._transaction.alone = alone
         self._notices.begin()
         if alone:
             return await self._run_alone(request, execution)

@@ -101,8 +101,6 @@ class SessionTransaction:
         self.wrote = False
         self.inline_bytes = 0
         self.committing = False
-        self.alone = False
-        """The statement that runs is its whole transaction."""
         self.waited = False
         """A statement has got a lock: the next one reads what those before it have left."""
         self._refreshes = False
@@ -136,11 +134,6 @@ class SessionTransaction:
     def has_begun(self) -> bool:
         """Whether a statement has come before, so that the next one is not the whole of it."""
         return self._in_block or self.statements > 0 or bool(self.notifications)
-
-    @property
-    def locks_rows(self) -> bool:
-        """Whether its statements lock the rows that they change: there are more than one."""
-        return not self.alone
 
     @property
     def is_open(self) -> bool:

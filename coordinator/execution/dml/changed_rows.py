@@ -32,7 +32,7 @@ class ChangedRows:
 
     def __init__(self, execution: Execution, table: Table) -> None:
         self._table = table
-        self._locks = execution.transaction.locks_rows and not is_temporary_schema(table.schema)
+        self._locks = not execution.alone and not is_temporary_schema(table.schema)
         self._keyed = sorted({ordinal for key in table.keys for ordinal in key.columns})
         primary = next((key for key in table.keys if key.primary), None)
         self._primary = None if primary is None else primary.columns

@@ -82,7 +82,7 @@ class ReferringRows:
 async def cascade_delete(execution: Execution, referring: ReferringRows) -> ActionResult:
     """ON DELETE CASCADE."""
     deletes = referring.deletes
-    if execution.transaction.locks_rows:
+    if not execution.alone:
         rows = await referring.rows(execution)
         await _lock(execution, referring, dict(enumerate(_columns(rows))), None)
     buffer_rows(execution, referring.child, WriteBatch(deletes=deletes))

@@ -217,7 +217,7 @@ class StatementEffects:
 
     def _may_act_on_children(self) -> bool:
         """Whether referential actions may lock rows when the statement has written."""
-        if not self._execution.transaction.locks_rows:
+        if self._execution.alone:
             return False
         catalog = self._execution.catalog()
         lost = (done.table.oid for done in self._written if any(done.batch.deletes.values()))
