@@ -43,7 +43,8 @@ class StatementNotices:
 
     def begin(self) -> None:
         """Another statement."""
-        self._said, self._to_repeat = Counter(), Counter()
+        self._said.clear()
+        self._to_repeat.clear()
 
     def begin_again(self) -> None:
         """The same one, from the start."""

@@ -148,7 +148,7 @@ def report_on(name: str, account: Account, workload: Workload) -> Report:
     report = Report(
         name=name,
         transactions=len(transactions),
-        conflicts=account.states["40001"],
+        conflicts=account.states["40001"] + account.states["40P01"],
         unknown=sum(t.status is Kind.INFO for t in transactions),
         looked_back=account.compared,
         states=account.states,
