@@ -180,6 +180,8 @@ def _take_free_rows(
     by whoever changed it; it is passed over, unless there are too few without it.
     """
     rows = message.rows
+    if min(limit, len(rows.sources)) > core.settings.row_locks_max * EXPLICIT_FACTOR:
+        return _too_many_rows()
     shard = ShardId(rows.table.shard)
     state = core.shards.get(shard)
     if state is None or not core.settings.locks:
@@ -194,7 +196,10 @@ def _take_free_rows(
         if len(taken) == limit:
             break
         if identity[0] in own:
-            taken.append((place, tag))
+            # A row that it has replaced has its key still, which others may hold FOR KEY SHARE.
+            is_replaced = rows.keys is not None and bool(core.locks.holds(txn.owner, tag))
+            if not is_replaced or _try_row(core, txn, message, tag):
+                taken.append((place, tag))
         elif in_flight and is_row_among(state, identity, in_flight):
             continue
         elif core.groups.writes.any_gone(state, as_deletes([identity])):
