@@ -30,6 +30,8 @@ INVARIANTS
         FOR KEY SHARE): modes that share a row are asked for while nobody waits for a row;
       - PostgreSQL's waiters for rows of a released savepoint wait until the whole transaction ends:
         savepoints outside of a released one are not rolled back to;
+      - several rows are locked in the order of their keys, or of their places in a table without a
+        key: queries ask in the order of the key;
       - no portals; a victim of a deadlock is whoever closes the circle, as long as waits begin one
         by one (R3).
 """
@@ -304,9 +306,8 @@ class Schedule:
 
     def _select_rows(self) -> Drawn:
         mode = self._mode()
-        table = "t" if mode == "KEY SHARE" else self._table()
         shown, wait = self._shown_and_wait(mode)
-        text = f"SELECT {shown} FROM {table} WHERE id <= 3 ORDER BY id FOR {mode}{wait}"
+        text = f"SELECT {shown} FROM t WHERE id <= 3 ORDER BY id FOR {mode}{wait}"
         return Drawn(text, Kind.NOTHING if wait else Kind.ROWS, shares=self._is_shared(mode))
 
     def _job(self) -> Drawn:
