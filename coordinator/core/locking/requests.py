@@ -3,7 +3,7 @@
 Functions over the core's state; the invariants are those of the package (K1 to K5).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias, assert_never
 
 from pyroaring import BitMap64
@@ -33,6 +33,7 @@ from coordinator.core.messages import (
     ReleaseLock,
     ReleaseSessionLocks,
     RequestId,
+    RowsToLock,
 )
 from coordinator.core.own_writes import merge_deletes
 from coordinator.core.refresh import refresh
@@ -192,7 +193,7 @@ def _take_free_rows(
     in_flight = _deletes_in_flight(core, state, others)
     taken: list[tuple[int, RowTag]] = []
     changed = False
-    for place, (identity, tag) in enumerate(zip(pairs, rows.tags(), strict=True)):
+    for place, (identity, tag) in enumerate(zip(pairs, _tags(core, state, rows), strict=True)):
         if len(taken) == limit:
             break
         if identity[0] in own:
@@ -246,7 +247,8 @@ def _rows_to_take(
     rows = message.rows
     if not core.settings.locks or ShardId(rows.table.shard) not in core.shards:
         return []
-    pairs = zip(zip(rows.sources, rows.indexes, strict=True), rows.tags(), strict=True)
+    state = core.shards[ShardId(rows.table.shard)]
+    pairs = zip(zip(rows.sources, rows.indexes, strict=True), _tags(core, state, rows), strict=True)
     # A row that it has replaced has its key still; one that it has made is nobody else's business.
     own = _own_sources(txn, ShardId(rows.table.shard))
     wanted = {
@@ -257,6 +259,18 @@ def _rows_to_take(
     if message.implicit and txn.rows_locked + len(wanted) > core.settings.row_locks_max:
         return []
     return [(wanted[tag], tag) for tag in sorted(wanted, key=_by_key)]
+
+
+def _tags(core: CoreState, state: ShardState, rows: RowsToLock) -> Sequence[RowTag]:
+    """What locks them, row by row. Without a key a row keeps the tag by which it was locked first,
+    though cuts and compactions rename it (H2 of `held_rows.py`).
+    """
+    tags = rows.tags()
+    if rows.keys is not None or state.shard not in core.locks.rows:
+        return tags
+    identities = zip(rows.sources, rows.indexes, strict=True)
+    known = [core.locks.rows.tag_of(state, identity) for identity in identities]
+    return [found or tag for found, tag in zip(known, tags, strict=True)]
 
 
 def _own_sources(txn: Transaction, shard: ShardId) -> frozenset[Source]:
