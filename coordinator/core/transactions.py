@@ -7,7 +7,8 @@ INVARIANTS
       table; when it commits, own rows deleted by itself are taken out, the rest keep their order.
   X3  a transaction ends exactly once; what it held is released then.
   X4  after RollbackTo its writes and DDL are those of the savepoint; its timestamp and what it has
-      read stay. Savepoint 0 is its beginning and always there.
+      read stay, but for the tables that it has locked since: they may change again, as far as its
+      level lets them. Savepoint 0 is its beginning and always there.
   X5  a staged file is named by its writes, or handed out once to be removed.
   X6  one whose DDL did not fit its own snapshot (K2 of `coordinator/core/catalog.py`) commits
       nothing, unless that is rolled back: the binder and the core disagree then, and nobody else
@@ -75,6 +76,7 @@ class _Mark:
     advance_to: Timestamp | None = None
     altered: frozenset[ShardId] = frozenset()
     misfit: str | None = None
+    locked: frozenset[ShardId] = frozenset()
 
 
 _START: Final = _Mark({}, 0, {})
@@ -332,6 +334,7 @@ class Transaction:
             self.advance_to,
             frozenset(self.altered),
             self.misfit,
+            frozenset(shard for shard, _ in self.locked),
         )
 
     @property
@@ -357,6 +360,8 @@ class Transaction:
         self._undo_changes(mark)
         self.advance_to, self.misfit = mark.advance_to, mark.misfit
         self.altered = {shard: ts for shard, ts in self.altered.items() if shard in mark.altered}
+        # Whole tables are given back with their locks (A9).
+        self.locked = {at: reads for at, reads in self.locked.items() if at[0] in mark.locked}
         self._savepoints = {n: kept for n, kept in self._savepoints.items() if n <= number}
         after = set(self.staged_files())
         return tuple(file for file in before if file not in after)

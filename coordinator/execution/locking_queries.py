@@ -2,7 +2,8 @@
 
     part ─▶ views ─▶ rows ─▶ their locks ─┬─ held ─▶ an input of the rest of the statement
                       ▲                   ├─ one was not free, or has changed ─▶ begins again
-                      └── SKIP LOCKED: one was taken meanwhile
+                      │                   └─ SKIP LOCKED: those that were free
+                      └── SKIP LOCKED, LIMIT: too few of them
 
 INVARIANTS
   R1  rows reach the rest of the statement only when the transaction holds them, unchanged since the
@@ -123,9 +124,26 @@ async def _locked_rows(execution: Execution, part: LockingQuery, made: Inputs) -
                 continue
             columns = [column.combine_chunks() for column in chosen.columns[: part.shown]]
             return transient_table(columns)
-        if all([await _lock(execution, one, part, rows) for one in part.rows]):
-            columns = [column.combine_chunks() for column in rows.columns[: part.shown]]
-            return transient_table(columns)
+        for one in part.rows:
+            if one.policy is LockPolicy.SKIP:
+                rows = await _unlocked(execution, one, part, rows)
+            else:
+                await _lock(execution, one, part, rows)
+        columns = [column.combine_chunks() for column in rows.columns[: part.shown]]
+        return transient_table(columns)
+
+
+async def _unlocked(
+    execution: Execution, locked: LockedRows, part: LockingQuery, rows: pa.Table
+) -> pa.Table:
+    """SKIP LOCKED without LIMIT: those that nobody holds, and that are locked now."""
+    if is_temporary_schema(locked.table.schema):
+        return rows
+    wanted = _to_lock(locked, part, rows)
+    answer = await execution.transaction.lock_rows(
+        wanted, _MODES[locked.strength], wait=LockWait.NO, limit=rows.num_rows
+    )
+    return rows.take(pa.array(answer.taken, pa.int64()))
 
 
 async def _free_rows(
@@ -173,23 +191,22 @@ async def _rows(execution: Execution, part: LockingQuery, made: Inputs) -> pa.Ta
 
 async def _lock(
     execution: Execution, locked: LockedRows, part: LockingQuery, rows: pa.Table
-) -> bool:
-    """False: with SKIP LOCKED, another session has taken one of the rows meanwhile."""
+) -> None:
+    """Hold all rows. Raises 55P03 with NOWAIT."""
     if is_temporary_schema(locked.table.schema):
-        return True
+        return
     wanted = _to_lock(locked, part, rows)
     if not wanted.sources:
-        return True
+        return
     waits = locked.policy is LockPolicy.WAIT
     answer = await execution.transaction.lock_rows(
         wanted,
         _MODES[locked.strength],
         wait=LockWait.UNTIL_GRANTED if waits else LockWait.NO,
     )
-    if not answer.granted and locked.policy is LockPolicy.ERROR:
+    if not answer.granted:
         name = locked.table.name
         raise SqlError("55P03", f'could not obtain lock on row in relation "{name}"')
-    return answer.granted
 
 
 def _to_lock(locked: LockedRows, part: LockingQuery, rows: pa.Table) -> RowsToLock:

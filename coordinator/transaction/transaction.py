@@ -578,6 +578,7 @@ class SessionTransaction:
         """Take a lock; not granted: it is not free, and not to be waited for. Raises 40001, 40P01,
         55P03; and StatementRestart if what it protects has changed since the statement began.
         """
+        is_advisory = isinstance(tag, AdvisoryTag)
         async with self._lock_timeout():
             answer = await self._coordination.lock(
                 self.id,
@@ -585,11 +586,13 @@ class SessionTransaction:
                 mode,
                 wait=wait,
                 by_session=by_session,
-                ticket=self._ticket,
+                # The statement goes on after it, and stands at the end of the next line.
+                ticket=0 if is_advisory else self._ticket,
                 timeline=timeline,
             )
-        if isinstance(tag, AdvisoryTag):
+        if is_advisory:
             self.waited = self.waited or (answer.granted and self._in_block)
+            return answer
         return self._locked(answer)
 
     async def lock_rows(

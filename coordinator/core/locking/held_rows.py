@@ -28,6 +28,32 @@ class _ShardRows:
     names: Deletes | None = None
     """The same rows as they are called now, found when somebody asks."""
     versions: object = None
+    tags: dict[RowIdentity, RowTag] = field(default_factory=dict[RowIdentity, RowTag])
+    """Their tags by these names, but for those in `unnamed`."""
+    name_of: dict[RowTag, RowIdentity] = field(default_factory=dict[RowTag, RowIdentity])
+    unnamed: dict[RowTag, RowIdentity] = field(default_factory=dict[RowTag, RowIdentity])
+    named_versions: object = None
+
+    def name_all(self, state: ShardState) -> None:
+        """Find the names of now of those that have none, and after a cut of all."""
+        if self.named_versions is not state.versions:
+            self.tags, self.name_of, self.named_versions = {}, {}, state.versions
+            self.unnamed = {
+                tag: (source, index)
+                for source, rows in self.rows.items()
+                for index, tag in rows.items()
+            }
+        for tag, identity in self.unnamed.items():
+            if (name := name_now(state, identity)) is not None:
+                self.tags[name], self.name_of[tag] = tag, name
+        self.unnamed = {}
+
+    def unname(self, tag: RowTag) -> None:
+        """It is locked no more."""
+        self.unnamed.pop(tag, None)
+        name = self.name_of.pop(tag, None)
+        if name is not None and self.tags.get(name) == tag:
+            del self.tags[name]
 
 
 class HeldRows:
@@ -43,6 +69,7 @@ class HeldRows:
         self._places[tag] = shard, identity
         known = self._shards.setdefault(shard, _ShardRows())
         known.rows.setdefault(identity[0], {})[identity[1]] = tag
+        known.unnamed[tag] = identity
         known.names = None
 
     def __contains__(self, shard: ShardId) -> bool:
@@ -67,12 +94,22 @@ class HeldRows:
         shard, (source, index) = place
         known = self._shards[shard]
         known.names = None
+        known.unname(tag)
         rows = known.rows[source]
         del rows[index]
         if not rows:
             del known.rows[source]
             if not known.rows:
                 del self._shards[shard]
+
+    def tag_of(self, state: ShardState, identity: RowIdentity) -> RowTag | None:
+        """The tag by which a row is locked, whatever name it had when it was locked (H2)."""
+        known = self._shards.get(state.shard)
+        if known is None:
+            return None
+        known.name_all(state)
+        name = name_now(state, identity)
+        return None if name is None else known.tags.get(name)
 
     def among(self, state: ShardState, deletes: Deletes) -> Iterator[RowTag]:
         """The tags of locked rows among these, which are named as any view shows them (H2)."""
@@ -89,6 +126,13 @@ class HeldRows:
             for index, tag in list(rows.items()):
                 if meet(state.surviving({source: BitMap64([index])}), wanted):
                     yield tag
+
+
+def name_now(state: ShardState, identity: RowIdentity) -> RowIdentity | None:
+    """What a row is called now that some view has shown; None: it is gone."""
+    source, index = identity
+    found = state.surviving({source: BitMap64([index])})
+    return next(((name, rows[0]) for name, rows in found.items() if rows), None)
 
 
 def meet(some: Deletes, others: Deletes) -> bool:

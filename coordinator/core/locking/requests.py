@@ -3,7 +3,7 @@
 Functions over the core's state; the invariants are those of the package (K1 to K5).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias, assert_never
 
 from pyroaring import BitMap64
@@ -33,6 +33,7 @@ from coordinator.core.messages import (
     ReleaseLock,
     ReleaseSessionLocks,
     RequestId,
+    RowsToLock,
 )
 from coordinator.core.own_writes import merge_deletes
 from coordinator.core.refresh import refresh
@@ -180,6 +181,8 @@ def _take_free_rows(
     by whoever changed it; it is passed over, unless there are too few without it.
     """
     rows = message.rows
+    if min(limit, len(rows.sources)) > core.settings.row_locks_max * EXPLICIT_FACTOR:
+        return _too_many_rows()
     shard = ShardId(rows.table.shard)
     state = core.shards.get(shard)
     if state is None or not core.settings.locks:
@@ -190,11 +193,14 @@ def _take_free_rows(
     in_flight = _deletes_in_flight(core, state, others)
     taken: list[tuple[int, RowTag]] = []
     changed = False
-    for place, (identity, tag) in enumerate(zip(pairs, rows.tags(), strict=True)):
+    for place, (identity, tag) in enumerate(zip(pairs, _tags(core, state, rows), strict=True)):
         if len(taken) == limit:
             break
         if identity[0] in own:
-            taken.append((place, tag))
+            # A row that it has replaced has its key still, which others may hold FOR KEY SHARE.
+            is_replaced = rows.keys is not None and bool(core.locks.holds(txn.owner, tag))
+            if not is_replaced or _try_row(core, txn, message, tag):
+                taken.append((place, tag))
         elif in_flight and is_row_among(state, identity, in_flight):
             continue
         elif core.groups.writes.any_gone(state, as_deletes([identity])):
@@ -241,7 +247,8 @@ def _rows_to_take(
     rows = message.rows
     if not core.settings.locks or ShardId(rows.table.shard) not in core.shards:
         return []
-    pairs = zip(zip(rows.sources, rows.indexes, strict=True), rows.tags(), strict=True)
+    state = core.shards[ShardId(rows.table.shard)]
+    pairs = zip(zip(rows.sources, rows.indexes, strict=True), _tags(core, state, rows), strict=True)
     # A row that it has replaced has its key still; one that it has made is nobody else's business.
     own = _own_sources(txn, ShardId(rows.table.shard))
     wanted = {
@@ -252,6 +259,18 @@ def _rows_to_take(
     if message.implicit and txn.rows_locked + len(wanted) > core.settings.row_locks_max:
         return []
     return [(wanted[tag], tag) for tag in sorted(wanted, key=_by_key)]
+
+
+def _tags(core: CoreState, state: ShardState, rows: RowsToLock) -> Sequence[RowTag]:
+    """What locks them, row by row. Without a key a row keeps the tag by which it was locked first,
+    though cuts and compactions rename it (H2 of `held_rows.py`).
+    """
+    tags = rows.tags()
+    if rows.keys is not None or state.shard not in core.locks.rows:
+        return tags
+    identities = zip(rows.sources, rows.indexes, strict=True)
+    known = [core.locks.rows.tag_of(state, identity) for identity in identities]
+    return [found or tag for found, tag in zip(known, tags, strict=True)]
 
 
 def _own_sources(txn: Transaction, shard: ShardId) -> frozenset[Source]:

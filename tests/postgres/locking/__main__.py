@@ -74,7 +74,7 @@ def _verdict(both: Lockstep, seed: int, subject: str, without: str | None) -> st
         return "equal"
     replay = f"--only {subject} --replay {seed}"
     if not both.is_certain(played):
-        print(f"# {replay}: PostgreSQL answers otherwise now", flush=True)
+        print(f"# {replay}: it was this, and is not any more\n{played.shown()}", flush=True)
         return "not judged"
     print(f"# {replay}: different, made smaller now", flush=True)
     print(both.smallest(played).shown(), flush=True)

@@ -17,15 +17,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from tests.postgres.locking.connection import ANSWER_SECONDS_MAX
 from tests.postgres.locking.schedules import EACH, SETUP, Schedule
 from tests.postgres.locking.sessions import Action, Sessions, Step
 
 PLAYS_MAX: Final = 300
 """Of making one schedule smaller."""
 
-SHRINKING_SECONDS_MAX: Final = 10
-"""While it is made smaller, what takes so long counts as hanging; it was seen to hang before."""
+STEP_SECONDS_MAX: Final = 40
+"""What takes so long counts as hanging."""
+
+SHRINKING_SECONDS_MAX: Final = 5
+"""The same while a schedule is made smaller: something was seen to differ before."""
 
 FAILED: Final = "failed:"
 
@@ -74,7 +76,7 @@ class Lockstep:
 
     def __init__(self, theirs: str, ours: str) -> None:
         self._dsns = theirs, ours
-        self._seconds_max: float | None = None
+        self._seconds_max = STEP_SECONDS_MAX
         self._sessions: tuple[Sessions, Sessions] | None = None
 
     def close(self) -> None:
@@ -118,7 +120,7 @@ class Lockstep:
                     played = found
             when(f"{len(played.steps)} steps after {plays} plays")
             size = size // 2 if len(played.steps) == before else min(size, len(played.steps))
-        self._seconds_max = None
+        self._seconds_max = STEP_SECONDS_MAX
         return played
 
     def is_certain(self, played: Played) -> bool:
@@ -134,7 +136,7 @@ class Lockstep:
                 Sessions(ours, is_postgresql=False),
             )
         for sessions in self._sessions:
-            sessions.seconds_max = self._seconds_max or ANSWER_SECONDS_MAX
+            sessions.seconds_max = self._seconds_max
             sessions.begin(SETUP, EACH)
         return self._sessions
 

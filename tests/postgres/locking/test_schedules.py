@@ -6,14 +6,12 @@ from contextlib import closing
 import pytest
 
 from tests.postgres.locking.lockstep import Lockstep
+from tests.postgres.locking.schedules import SUBJECTS
 from tests.postgres.locking.sessions import POSTGRES_SETTINGS
 from tests.support.servers import postgres
 from tests.support.stack import WITHOUT_CUTS, serving
 
-SUBJECTS = ("advisory",)
-"""What Meridian can be asked today."""
-
-SEEDS = range(1, 9)
+SEEDS = range(1, 5)
 MORE_SEEDS = range(100, 400)
 
 
