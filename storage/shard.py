@@ -52,6 +52,8 @@ __all__ = [
     "Version",
 ]
 
+NOTHING: Final[Deletes] = {}
+
 TICKS_PER_MS: Final = 1_000
 """Microseconds, in the timeline of the wall clock."""
 
@@ -259,12 +261,19 @@ class ShardState:
         return replace(self, definitions=self.definitions[max(first, 0) :])
 
     def view(
-        self, as_of: Timestamp, own: WriteBatch | None = None, schema: pa.Schema | None = None
+        self,
+        as_of: Timestamp,
+        own: WriteBatch | None = None,
+        schema: pa.Schema | None = None,
+        hidden: Deletes = NOTHING,
     ) -> ShardView:
         """The shard at `as_of`, with a transaction's own writes on top (V1). `schema`: the reader's
-        (V6); None: the shard never had another one.
+        (V6); None: the shard never had another one. `hidden`: rows that are left out, if they are
+        in the view by this name.
         """
         schema = self.schema if schema is None else schema
+        if hidden:
+            return self._view(as_of, own, schema, hidden)
         if own is not None or not self._all_before(as_of):
             return self._view(as_of, own, schema)
         if not self._newest or self._newest[0].schema is not schema:
@@ -276,7 +285,13 @@ class ShardState:
         cut = self.cut
         return (cut is None or cut <= as_of) and (not self.tail or self.tail[-1].ts <= as_of)
 
-    def _view(self, as_of: Timestamp, own: WriteBatch | None, schema: pa.Schema) -> ShardView:
+    def _view(
+        self,
+        as_of: Timestamp,
+        own: WriteBatch | None,
+        schema: pa.Schema,
+        hidden: Deletes = NOTHING,
+    ) -> ShardView:
         following = bisect_right(self.versions, as_of, key=_version_cut)
         base = self.versions[following - 1] if following else None
         if base is None and self.versions:
@@ -291,6 +306,7 @@ class ShardState:
             # At read committed, rows that this transaction deleted may be gone with their file.
             deletes = self._resolve(own.deletes, following, ignore_gone=True)
             builder.add_own(replace(own, deletes=deletes))
+        builder.hide(hidden)
         return builder.view(self.shard, schema)
 
     def wrote_between(self, after: Timestamp, upto: Timestamp) -> bool:
@@ -316,6 +332,12 @@ class ShardState:
         resolved = self._resolve(deletes, len(self.versions), ignore_gone=True)
         gone = [name for name in resolved if is_file(name) and not self._has_file(name)]
         return {name: resolved[name] for name in resolved if name not in gone} if gone else resolved
+
+    def is_current(self, name: Source) -> bool:
+        """Whether rows of this name are called so now: they were not flushed or moved since."""
+        if is_file(name):
+            return self._has_file(name)
+        return self.cut is None or inline_ts(name) > self.cut
 
     def knows(self, names: Iterable[Source]) -> bool:
         """Whether it can tell where the rows of all these files are now (V5)."""

@@ -53,6 +53,14 @@ class ViewBuilder:
         present = self._inline.keys() | self._files.keys()
         self.delete({source: own.deletes[source] for source in own.deletes if source in present})
 
+    def hide(self, rows: Deletes) -> None:
+        """Leave out rows, those of them that are here."""
+        for source, hidden in rows.items():
+            inline, part = self._inline.get(source), self._files.get(source)
+            end = 0 if part is None else part.row_limit
+            end = end if inline is None else inline.rows.num_rows
+            self.delete({source: BitMap64([row for row in hidden if row < end])})
+
     def view(self, shard: ShardId, schema: pa.Schema) -> ShardView:
         """The finished view. Slices without a live row are left out."""
         for source, bitmaps in self._deletes.items():

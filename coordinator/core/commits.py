@@ -44,6 +44,7 @@ from coordinator.core.messages import (
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transaction_buffers import orphaned_staged_files
 from coordinator.core.transactions import Transaction
+from coordinator.core.validation import concurrent_update_refusal
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from storage.batch import WriteBatch
 from storage.shard import ShardState
@@ -58,6 +59,9 @@ def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[
     if txn.misfit is not None:
         words = f"a definition does not fit the transaction's own catalog: {txn.misfit}"
         return [refuse(message.request, "XX000", words), *end_transaction(core, txn, now)]
+    if txn.doomed:
+        lost = Reply(message.request, concurrent_update_refusal())
+        return [lost, *end_transaction(core, txn, now)]
     if message.notifying is not None:
         if not core.notifications.reserve(message.notifying.nbytes):
             return [_queue_full(message.request), *end_transaction(core, txn, now)]
@@ -106,6 +110,8 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
         effects += _release_member(core, pending)
     for pending, blocked in gathered.blocked:
         effects += _blocked(core, pending, blocked)
+    if core.groups.give_up_passed():
+        effects += serve_waiters(core, core.locks.group_landed())
     if gathered.refused or gathered.blocked:
         effects += _go_on(core, now)
     return effects + persist_ceiling(core, now)
@@ -224,7 +230,7 @@ def _group_passed(core: CoreState, message: GroupPassed) -> list[Effect]:
     """The group was not written: its members go again, at a later timestamp (G4)."""
     group = core.groups.landed(message.token)
     core.oracle.skip_to(message.upper)
-    core.groups.put_back(group.members, passed=True)
+    core.groups.pass_over(group)
     return []
 
 

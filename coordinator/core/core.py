@@ -53,6 +53,7 @@ from coordinator.core.messages import (
     ChangeCatalog,
     CommitTransaction,
     Disconnected,
+    DropLocks,
     InsertRows,
     Isolation,
     LockRows,
@@ -260,6 +261,7 @@ class Core:
                 return [Reply(message.request, self._state.notifications.take(message.owner))]
             case (
                 AcquireLock() | LockRows() | CancelLock() | ReleaseLock() | ReleaseSessionLocks()
+                | DropLocks()
             ):  # fmt: skip
                 return change_locks(self._state, message) + self._leased(now)
             case RefreshSnapshot():

@@ -74,6 +74,7 @@ def cut_flushed(core: CoreState, message: CutFlushed, now: Timestamp) -> list[Ef
     for shard, version in message.versions.items():
         state = core.shards[shard].flushed(version)
         core.shards[shard] = state
+        core.locks.rename_rows(state)
         if state.tail:
             # A cut may be ahead of the clock, and an age below zero would be due at once.
             since = min(message.cut, now)

@@ -124,7 +124,8 @@ class GroupCommit:
         self._in_flight: Group | None = None
         self._group_max = group_max
         self._bytes_max = bytes_max
-        self._passed: frozenset[RequestId] = frozenset()
+        self._passed: Group | None = None
+        self._again: frozenset[RequestId] = frozenset()
         self.writes = RecentWrites()
         self.counts = ValidationCounts()
 
@@ -138,6 +139,11 @@ class GroupCommit:
         """The timestamp that is being made durable (G6)."""
         group = self._in_flight
         return None if group is None or not group.is_durable else group.commit.ts
+
+    @property
+    def holding(self) -> Group | None:
+        """The group that holds what its members change: in flight, or about to be again (G4)."""
+        return self._in_flight or self._passed
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -193,9 +199,7 @@ class GroupCommit:
         self, pending: GroupMember, locks: LockTable, shards: Mapping[ShardId, ShardState]
     ) -> Blocked | None:
         # What was in flight goes first: nobody has been granted anything against it (G4).
-        if pending.request in self._passed:
-            return None
-        return pending.lock_in_the_way(locks, shards)
+        return None if pending.request in self._again else pending.lock_in_the_way(locks, shards)
 
     def _has_lost_rows(
         self, pending: PendingCommit, locks: LockTable, shards: Mapping[ShardId, ShardState]
@@ -204,10 +208,8 @@ class GroupCommit:
         if not pending.txn.locks_rows:
             return False
         found: dict[ShardId, list[RowIdentity]] = {}
-        for tag in locks.explicit_rows(pending.txn.owner, pending.txn.id):
-            place = locks.rows.place(tag)
-            if place is not None:
-                found.setdefault(place[0], []).append(place[1])
+        for shard, row in locks.shown_rows(pending.txn.owner, pending.txn.id):
+            found.setdefault(shard, []).append(row)
         return any(
             self.writes.any_gone(shards[shard], as_deletes(rows)) for shard, rows in found.items()
         )
@@ -220,17 +222,27 @@ class GroupCommit:
                 tables.update(pending.tables())
         return frozenset(tables)
 
-    def put_back(self, members: Sequence[GroupMember], *, passed: bool = False) -> None:
-        """To the front of the queue, in the same order (G4). `passed`: they were in flight."""
+    def put_back(self, members: Sequence[GroupMember]) -> None:
+        """To the front of the queue, in the same order."""
         self._queue.extendleft(reversed(members))
-        if passed:
-            self._passed = frozenset(member.request for member in members)
+
+    def pass_over(self, group: Group) -> None:
+        """A group was not written: it goes again, and holds what it changes meanwhile (G4)."""
+        self.put_back(group.members)
+        self._passed, self._again = group, frozenset(member.request for member in group.members)
 
     def launch(self, group: Group) -> None:
         """The group is on its way."""
         assert self._in_flight is None, "G1: one group at a time"
         self._in_flight = group
-        self._passed = frozenset()
+        self._passed, self._again = None, frozenset()
+
+    def give_up_passed(self) -> bool:
+        """Forget a group that was passed over if no member waits to go again; whether there was."""
+        if self._passed is None or any(m.request in self._again for m in self._queue):
+            return False
+        self._passed, self._again = None, frozenset()
+        return True
 
     def landed(self, token: Token) -> Group:
         """The group's fate is known; none is in flight now."""

@@ -103,7 +103,9 @@ class PendingCommit:
         owner, changes = self.txn.owner, LockMode.ROW_NO_KEY_UPDATE | LockMode.ROW_UPDATE
         return any(
             not locks.holds(owner, tag) & changes
-            and locks.is_held_against(LockRequest(self.request, owner, None, tag, mode))
+            and locks.is_held_against(
+                LockRequest(self.request, owner, None, tag, mode, single=self.single)
+            )
             for tag, mode in self.locked_rows(locks, shards)
         )
 

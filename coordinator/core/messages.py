@@ -355,7 +355,8 @@ class RowsToLock:
         oid = self.table.oid
         if self.keys is not None:
             return [RowTag(oid, key) for key in self.keys]
-        return [RowTag(oid, row) for row in zip(self.sources, self.indexes, strict=True)]
+        rows = zip(self.sources, self.indexes, strict=True)
+        return [RowTag(oid, row, by_identity=True) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,8 +381,8 @@ class LockRows:
 
 @dataclass(frozen=True, slots=True)
 class CancelLock:
-    """Nobody waits for the reply to AcquireLock any more: leave the line. A lock of the session
-    that was granted meanwhile is given back. No reply.
+    """Nobody waits for the reply to AcquireLock any more, or knows of it: leave the line. A lock of
+    the session that was granted meanwhile is given back. No reply.
     """
 
     wanted: AcquireLock | LockRows
@@ -402,6 +403,13 @@ class ReleaseSessionLocks:
     """Give back all locks that the session holds by itself. No reply."""
 
     owner: ConnectionId
+
+
+@dataclass(frozen=True, slots=True)
+class DropLocks:
+    """For the simulation alone, no session sends it: all row and table locks are lost, and their
+    sessions do not know (K6 of `locking`). No reply.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,11 +543,10 @@ Message: TypeAlias = (
     Begin | BeginStatement | TakeSnapshot | AdoptSnapshot | RecordLookUps | Savepoint
     | ReleaseSavepoint | RollbackTo | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished
     | WriteRows | ChangeCatalog | TakeLease | AcquireLock | LockRows | CancelLock | ReleaseLock
-    | ReleaseSessionLocks | RefreshSnapshot | CommitTransaction | InsertRows | TakeNotifications
-    | AbortTransaction
-    | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted | GroupPassed | GroupFailed
-    | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum
-    | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
+    | ReleaseSessionLocks | DropLocks | RefreshSnapshot | CommitTransaction | InsertRows
+    | TakeNotifications | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed
+    | GroupCommitted | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected
+    | ShutDown | Optimize | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
 )  # fmt: skip
 
 

@@ -42,6 +42,8 @@ def refresh_snapshot(core: CoreState, message: RefreshSnapshot) -> list[Effect]:
     """Move a transaction to the newest timestamp, if that may be."""
     txn = core.transactions[message.txn]
     assert txn.snapshot is not None, "X1: who refreshes has a snapshot"
+    # The statement that has got the lock is done: what it read was shown.
+    txn.settle_reads()
     refresh(core, txn)
     return [Reply(message.request, txn.snapshot)]
 

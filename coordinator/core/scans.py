@@ -4,19 +4,16 @@ Functions over the core's state; the invariants (R3, H2) are those of `core/core
 `read_holds.py`.
 """
 
-from dataclasses import replace
-
 from coordinator.core.effects import Effect, Reply
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.locking.requests import locked_by_others
 from coordinator.core.messages import AdoptSnapshot, Isolation, Refused, RefusedReason, Scan, Views
-from coordinator.core.own_writes import merge_deletes
 from coordinator.core.refresh import advance_look_ups
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import RecentHistory, WritesAhead, lost_write_refusal
 from sql.catalog.catalog import Table
-from storage.batch import Deletes, WriteBatch
+from storage.batch import Deletes
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 
@@ -53,24 +50,18 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
                 advance_look_ups(core, txn, shard)
             if table.oid in message.skipped:
                 txn.tables[table.oid] = table
+                txn.skips_locked = True
             else:
                 txn.read(table, predicate, locked=table.oid in message.locked)
         state = shard_of(core, txn, table)
         own = txn.own(shard) if current else None
+        hidden: Deletes = {}
         if table.oid in message.skipped:
-            own = _without(own, locked_by_others(core, txn, state, message.skipped[table.oid]))
+            hidden = locked_by_others(core, txn, state, message.skipped[table.oid])
         # Who has bound the table knows its fields; asked for only if there were ever others.
         schema = core.schema_of(table) if state.definitions or txn.changes else None
-        views.append(state.view(message.ts, own, schema))
+        views.append(state.view(message.ts, own, schema, hidden))
     return [Reply(message.request, Views(tuple(views)))]
-
-
-def _without(own: WriteBatch | None, hidden: Deletes) -> WriteBatch | None:
-    """A transaction's writes, as if it had deleted some rows more."""
-    if not any(hidden.values()):
-        return own
-    own = own or WriteBatch()
-    return replace(own, deletes=merge_deletes(own.deletes, hidden))
 
 
 def _recent(core: CoreState) -> RecentHistory:

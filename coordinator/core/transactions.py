@@ -132,6 +132,10 @@ class Transaction:
     """Rows that it has locked because it changes them."""
     locks_rows: bool = False
     """Whether it has asked for rows with FOR UPDATE or its kin."""
+    skips_locked: bool = False
+    """Whether a query has skipped rows of others: only its locks tell which rows it was given."""
+    doomed: bool = False
+    """It has lost a lock that was promised to it, and commits nothing (K6 of `locking`)."""
     pinned: bool = False
     """Somebody else was promised its timestamp, or it has somebody else's."""
     refresh_budget: RowTestBudget = field(default_factory=RowTestBudget)
@@ -425,6 +429,11 @@ class Transaction:
                     writes = {**mark.writes, shard: known.spilled(staged, rows)}
                     self._savepoints[number] = replace(mark, writes=writes)
             own.spilled(staged)
+
+    def staged_in(self, shard: ShardId) -> Sequence[DataFile]:
+        """The files of one shard that its writes name."""
+        own = self.writes.get(shard)
+        return () if own is None else own.staged
 
     def staged_files(self) -> StagedFiles:
         """The files that its writes name (X5)."""

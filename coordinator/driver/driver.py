@@ -108,6 +108,7 @@ from coordinator.driver.sequences import SequenceState, SequenceValues
 from coordinator.failures import admin_shutdown, storage_failure
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
+from sql.errors import SqlError
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.clock import Clock
 from storage.errors import StorageError
@@ -509,8 +510,10 @@ class Driver:
             locked = await self._request(ask, LockAnswered)
             if locked.again or confirmed:
                 await self._confirm_leadership()
-        except asyncio.CancelledError:
-            self._handle(CancelLock(asked[0]))
+        except (asyncio.CancelledError, SqlError):
+            # Nobody knows that he holds it: a lock of the session would stay.
+            if asked:
+                self._handle(CancelLock(asked[0]))
             raise
         return locked
 

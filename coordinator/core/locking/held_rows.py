@@ -1,16 +1,17 @@
 """Which rows of a shard are locked, by identity: what a commit changes is known by identity alone.
 
-    RowTag (a key) ─▶ identity of the row when it was locked ─▶ its name now, by the shard
+    RowTag ─▶ identity: how the row is called now ─▶ a cut or compaction calls it otherwise
     deletes of a commit ─▶ is one of these rows locked? ─▶ the tag
 
 INVARIANTS
-  H1  a row is in here as long as somebody holds its tag, or waits for it.
-  H2  rows are compared by the names that they have now: cuts and compactions rename them (V2, V5 of
-      `storage/shard.py`).
+  H1  a row that others can see is in here as long as somebody holds its tag, or waits for it. (Of a
+      single statement that waits for what was in its way only the tag is known.)
+  H2  rows have the names that they have now: cuts and compactions rename them (V2, V5 of
+      `storage/shard.py`), in the step in which they land. In a table without a primary key the name
+      is the tag, too.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 
 from pyroaring import BitMap64
 
@@ -20,70 +21,31 @@ from storage.shard import ShardState
 from storage.types import ShardId, Source
 
 
-@dataclass(slots=True)
-class _ShardRows:
-    """The locked rows of one shard, by the name that each had when it was locked."""
-
-    rows: dict[Source, dict[int, RowTag]] = field(default_factory=dict[Source, dict[int, RowTag]])
-    names: Deletes | None = None
-    """The same rows as they are called now, found when somebody asks."""
-    versions: object = None
-    tags: dict[RowIdentity, RowTag] = field(default_factory=dict[RowIdentity, RowTag])
-    """Their tags by these names, but for those in `unnamed`."""
-    name_of: dict[RowTag, RowIdentity] = field(default_factory=dict[RowTag, RowIdentity])
-    unnamed: dict[RowTag, RowIdentity] = field(default_factory=dict[RowTag, RowIdentity])
-    named_versions: object = None
-
-    def name_all(self, state: ShardState) -> None:
-        """Find the names of now of those that have none, and after a cut of all."""
-        if self.named_versions is not state.versions:
-            self.tags, self.name_of, self.named_versions = {}, {}, state.versions
-            self.unnamed = {
-                tag: (source, index)
-                for source, rows in self.rows.items()
-                for index, tag in rows.items()
-            }
-        for tag, identity in self.unnamed.items():
-            if (name := name_now(state, identity)) is not None:
-                self.tags[name], self.name_of[tag] = tag, name
-        self.unnamed = {}
-
-    def unname(self, tag: RowTag) -> None:
-        """It is locked no more."""
-        self.unnamed.pop(tag, None)
-        name = self.name_of.pop(tag, None)
-        if name is not None and self.tags.get(name) == tag:
-            del self.tags[name]
-
-
 class HeldRows:
     """See the module. One for the rows of a timeline."""
 
     def __init__(self) -> None:
-        self._shards: dict[ShardId, _ShardRows] = {}
+        self._shards: dict[ShardId, dict[Source, dict[int, RowTag]]] = {}
         self._places: dict[RowTag, tuple[ShardId, RowIdentity]] = {}
 
     def add(self, shard: ShardId, identity: RowIdentity, tag: RowTag) -> None:
-        """A row is locked."""
+        """A row is locked; it is called so now."""
         self.forget(tag)
         self._places[tag] = shard, identity
-        known = self._shards.setdefault(shard, _ShardRows())
-        known.rows.setdefault(identity[0], {})[identity[1]] = tag
-        known.unnamed[tag] = identity
-        known.names = None
+        known = self._shards.setdefault(shard, {})
+        known.setdefault(identity[0], {})[identity[1]] = tag
 
     def __contains__(self, shard: ShardId) -> bool:
         return shard in self._shards
 
     def rows_of(self, shard: ShardId) -> Iterator[tuple[RowIdentity, RowTag]]:
-        """The locked rows of a shard, as they were called when they were locked."""
-        known = self._shards.get(shard)
-        for source, rows in () if known is None else known.rows.items():
+        """The locked rows of a shard."""
+        for source, rows in self._shards.get(shard, {}).items():
             for index, tag in rows.items():
                 yield (source, index), tag
 
     def place(self, tag: RowTag) -> tuple[ShardId, RowIdentity] | None:
-        """The row of a tag, as it was called when it was locked."""
+        """The row of a tag."""
         return self._places.get(tag)
 
     def forget(self, tag: RowTag) -> None:
@@ -93,46 +55,59 @@ class HeldRows:
             return
         shard, (source, index) = place
         known = self._shards[shard]
-        known.names = None
-        known.unname(tag)
-        rows = known.rows[source]
-        del rows[index]
+        rows = known[source]
+        if rows.get(index) == tag:
+            del rows[index]
         if not rows:
-            del known.rows[source]
-            if not known.rows:
+            del known[source]
+            if not known:
                 del self._shards[shard]
 
-    def tag_of(self, state: ShardState, identity: RowIdentity) -> RowTag | None:
-        """The tag by which a row is locked, whatever name it had when it was locked (H2)."""
-        known = self._shards.get(state.shard)
-        if known is None:
-            return None
-        known.name_all(state)
-        name = name_now(state, identity)
-        return None if name is None else known.tags.get(name)
+    def rename(self, state: ShardState) -> dict[RowTag, RowTag]:
+        """A cut or a compaction has landed (H2); the tags that are other ones now."""
+        if state.shard not in self._shards:
+            return {}
+        retagged: dict[RowTag, RowTag] = {}
+        for identity, tag in list(self.rows_of(state.shard)):
+            if state.is_current(identity[0]):
+                continue
+            # What is gone with its file keeps its name: it is not found among live rows.
+            now = current_name(state, identity) or identity
+            after = RowTag(tag.table, now, by_identity=True) if tag.by_identity else tag
+            self.forget(tag)
+            self.add(state.shard, now, after)
+            if after != tag:
+                retagged[tag] = after
+        return retagged
 
     def among(self, state: ShardState, deletes: Deletes) -> Iterator[RowTag]:
         """The tags of locked rows among these, which are named as any view shows them (H2)."""
         known = self._shards.get(state.shard)
         if known is None:
             return
-        if known.names is None or known.versions is not state.versions:
-            named = {source: BitMap64(rows) for source, rows in known.rows.items()}
-            known.names, known.versions = state.surviving(named), state.versions
-        wanted = state.surviving(deletes)
-        if not meet(known.names, wanted):
-            return
-        for source, rows in known.rows.items():
-            for index, tag in list(rows.items()):
-                if meet(state.surviving({source: BitMap64([index])}), wanted):
-                    yield tag
+        for source, rows in state.surviving(deletes).items():
+            held = known.get(source)
+            if held is not None:
+                yield from [tag for index, tag in held.items() if index in rows]
 
 
-def name_now(state: ShardState, identity: RowIdentity) -> RowIdentity | None:
-    """What a row is called now that some view has shown; None: it is gone."""
+def current_name(state: ShardState, identity: RowIdentity) -> RowIdentity | None:
+    """How a row is called now that a view called so; None: it is gone with its file."""
     source, index = identity
+    if state.is_current(source):
+        return identity
     found = state.surviving({source: BitMap64([index])})
-    return next(((name, rows[0]) for name, rows in found.items() if rows), None)
+    return next(((name, at) for name, rows in found.items() for at in rows), None)
+
+
+def current_names(
+    state: ShardState, identities: Sequence[RowIdentity]
+) -> Sequence[RowIdentity | None]:
+    """The same for many."""
+    old = {source for source, _ in identities if not state.is_current(source)}
+    if not old:
+        return identities
+    return [current_name(state, row) if row[0] in old else row for row in identities]
 
 
 def meet(some: Deletes, others: Deletes) -> bool:
@@ -150,7 +125,7 @@ def as_deletes(rows: Iterable[RowIdentity]) -> Deletes:
     return found
 
 
-def is_row_among(state: ShardState, identity: RowIdentity, others: Deletes) -> bool:
-    """Whether a row, named as a view showed it, is among others that are named as now."""
+def is_among(identity: RowIdentity, others: Deletes) -> bool:
+    """Whether a row is among others; all are called as they are now."""
     source, index = identity
-    return meet(state.surviving({source: BitMap64([index])}), others)
+    return source in others and index in others[source]

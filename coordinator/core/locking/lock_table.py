@@ -12,8 +12,8 @@ INVARIANTS
   T2  a tag that nobody holds and nobody waits for takes no memory.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -21,6 +21,7 @@ from coordinator.core.locking.held_rows import HeldRows
 from coordinator.core.locking.modes import (
     MODE_CONFLICTS,
     ROW_MODES,
+    AdvisoryTag,
     LockMode,
     LockTag,
     LockWait,
@@ -28,6 +29,9 @@ from coordinator.core.locking.modes import (
 )
 from coordinator.core.locking.wait_graph import Edge, Wait, WaitGraph
 from coordinator.core.messages import ConnectionId, RequestId, TransactionId
+from storage.batch import RowIdentity
+from storage.shard import ShardState
+from storage.types import ShardId
 
 DISSOLVED_MAX: Final = 100
 """Waiters moved ahead to dissolve the circles of one request. Beyond, it counts as a deadlock."""
@@ -54,8 +58,8 @@ class LockRequest:
 
 @dataclass(slots=True)
 class HeldLock:
-    """A session holds a mode of a tag; it was taken `count` times. `explicit`: a row that FOR
-    UPDATE or its kin has shown.
+    """A session holds a mode of a tag; it was taken `count` times. `shown`: the row as FOR UPDATE
+    or its kin has shown it; None: they have not.
     """
 
     session: ConnectionId
@@ -64,7 +68,7 @@ class HeldLock:
     savepoint: int
     count: int = 1
     single: bool = False
-    explicit: bool = False
+    shown: RowIdentity | None = None
 
 
 GROUP: Final = ConnectionId(0)
@@ -210,6 +214,20 @@ class LockTable:
         """All of them; for observation."""
         return list(self._queues.values())
 
+    def rename_rows(self, state: ShardState) -> None:
+        """Rows of a shard are called otherwise: those that are known by their names, too (H2 of
+        `held_rows.py`).
+        """
+        for before, after in self.rows.rename(state).items():
+            queue = self._queues.pop(before)
+            self._queues[after] = queue
+            queue.tag = after
+            queue.waiting = [replace(waiter, tag=after) for waiter in queue.waiting]
+            for tags in self._by_session.values():
+                if before in tags:
+                    tags.remove(before)
+                    tags.add(after)
+
     def holds(self, session: ConnectionId, tag: LockTag) -> LockMode:
         """The modes of a tag that a session holds."""
         queue = self._queues.get(tag)
@@ -229,7 +247,7 @@ class LockTable:
             self._forget_empty(queue)
             return Answer(LockVerdict.NOT_AVAILABLE)
         queue.waiting.insert(place, wanted)
-        self.graph.begin(wanted.session, Wait(queue, wanted.mode))
+        self.graph.begin(wanted.session, Wait(queue, wanted.mode, wanted.single))
         return self._without_circles(queue, wanted)
 
     def _without_circles(self, queue: LockQueue, wanted: LockRequest) -> Answer:
@@ -297,29 +315,39 @@ class LockTable:
             return False
         return any(group or holder != GROUP for holder in queue.holders_against(wanted))
 
-    def is_held_in(self, tag: LockTag, mode: LockMode) -> bool:
-        """Whether somebody holds this very mode."""
+    def is_free(self, session: ConnectionId, tag: LockTag, mode: LockMode) -> bool:
+        """Whether a newcomer would be granted a tag at once."""
         queue = self._queues.get(tag)
-        return queue is not None and any(held.mode is mode for held in queue.held)
+        if queue is None:
+            return True
+        wanted = LockRequest(RequestId(0), session, None, tag, mode, ticket=self.graph.newest + 1)
+        return queue.fits(wanted, queue.waiting[: queue.entry_place(wanted)])
 
-    def asked_for(self, session: ConnectionId, txn: TransactionId, tags: Iterable[LockTag]) -> None:
+    def asked_for(
+        self, session: ConnectionId, txn: TransactionId, rows: Mapping[RowTag, RowIdentity]
+    ) -> None:
         """A statement has shown these rows: they must be as they were when it commits (A9)."""
-        for tag in tags:
+        for tag, identity in rows.items():
             for held in self._queues[tag].held:
                 if held.session == session and held.txn == txn:
-                    held.explicit = True
+                    held.shown = identity
 
-    def explicit_rows(self, session: ConnectionId, txn: TransactionId) -> Sequence[RowTag]:
-        """The rows that a transaction still holds because it asked for them (A9)."""
-        return [
-            tag
-            for tag in self._by_session.get(session, ())
-            if isinstance(tag, RowTag)
-            and any(
-                held.explicit and held.session == session and held.txn == txn
-                for held in self._queues[tag].held
-            )
-        ]
+    def shown_rows(
+        self, session: ConnectionId, txn: TransactionId
+    ) -> Iterator[tuple[ShardId, RowIdentity]]:
+        """The rows that a transaction still holds because it asked for them, as it has seen them;
+        those that it holds FOR KEY SHARE alone as they are now (A9).
+        """
+        for tag in self._by_session.get(session, ()):
+            place = self.rows.place(tag) if isinstance(tag, RowTag) else None
+            if place is None:
+                continue
+            held = [h for h in self._queues[tag].held if h.session == session and h.txn == txn]
+            shown = [h.shown for h in held if h.shown is not None]
+            if not shown:
+                continue
+            key_only = all(h.mode is LockMode.ROW_KEY_SHARE for h in held)
+            yield place[0], place[1] if key_only else shown[-1]
 
     def hold_for_group(self, tag: LockTag, mode: LockMode) -> None:
         """The group in flight holds a tag that somebody is about to ask for (K1)."""
@@ -358,17 +386,24 @@ class LockTable:
 
     def release_transaction(self, session: ConnectionId, txn: TransactionId) -> list[LockRequest]:
         """A transaction is over, and waits no more; those who are served by it."""
-        wait = self.graph.waits.get(session)
-        served: list[LockRequest] = []
-        if wait is not None and isinstance(wait.line, LockQueue):
-            waiter = wait.line.waiting[wait.line.place(session)]
-            if self._queues.get(wait.line.tag) is wait.line and waiter.txn == txn:
-                served = self._leave(wait.line, waiter)
+        served = self._give_up(session, txn)
         return served + self._release(session, lambda held: held.txn == txn)
 
+    def _give_up(self, session: ConnectionId, txn: TransactionId | None) -> list[LockRequest]:
+        """Leave the line in which a transaction of the session waits here; None: itself."""
+        wait = self.graph.waits.get(session)
+        if wait is None or not isinstance(wait.line, LockQueue):
+            return []
+        waiter = wait.line.waiting[wait.line.place(session)]
+        is_here = self._queues.get(wait.line.tag) is wait.line
+        return self._leave(wait.line, waiter) if is_here and waiter.txn == txn else []
+
     def release_session(self, session: ConnectionId) -> list[LockRequest]:
-        """Give back what the session holds by itself (pg_advisory_unlock_all, its end)."""
-        return self._release(session, lambda held: held.txn is None)
+        """Give back what the session holds by itself, or waits for (pg_advisory_unlock_all, its
+        end).
+        """
+        served = self._give_up(session, None)
+        return served + self._release(session, lambda held: held.txn is None)
 
     def rollback_to(
         self, session: ConnectionId, txn: TransactionId, savepoint: int
@@ -384,6 +419,25 @@ class LockTable:
             for held in self._queues[tag].held:
                 if held.session == session and held.txn == txn and held.savepoint >= savepoint:
                     held.savepoint = outer
+
+    def drop_rows_and_tables(self) -> tuple[list[tuple[LockTag, HeldLock]], list[LockRequest]]:
+        """For the simulation alone (K6): sessions lose all rows and tables that they hold; what was
+        lost, and those who are served by it. What the group in flight holds it keeps.
+        """
+        lost: list[tuple[LockTag, HeldLock]] = []
+        served: list[LockRequest] = []
+        for tag, queue in list(self._queues.items()):
+            if isinstance(tag, AdvisoryTag):
+                continue
+            lost += [(tag, held) for held in queue.held if held.session != GROUP]
+            queue.held = [held for held in queue.held if held.session == GROUP]
+            for session, tags in list(self._by_session.items()):
+                if session != GROUP:
+                    tags.discard(tag)
+                    if not tags:
+                        del self._by_session[session]
+            served += self._served(queue)
+        return lost, served
 
     def _release(
         self, session: ConnectionId, is_over: Callable[[HeldLock], bool]

@@ -114,6 +114,7 @@ class RowTag:
 
     table: int
     key: tuple[Hashable, ...]
+    by_identity: bool = False
 
     def describe(self) -> str:
         """For errors and logs; values of keys are not shown."""

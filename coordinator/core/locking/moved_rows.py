@@ -1,11 +1,12 @@
-"""Follow a row that a commit replaces while others hold it FOR KEY SHARE: its key stays locked.
+"""Follow a row that a commit replaces while it is held, or waited for: its key stays locked.
 
-INVARIANT  a row that is held FOR KEY SHARE is known by its newest identity, if the commit that
-replaced it says which row has its key; else it counts as gone (A9), which is safe.
+INVARIANT  a row with a primary key is known by its newest identity, if the commit that replaced it
+says which row has its key; else it counts as gone, and whoever holds it looks for it again.
+
+So a session that has waited for a row holds it as it is now, and single statements respect that.
 """
 
 from coordinator.core.locking.lock_table import LockTable
-from coordinator.core.locking.modes import LockMode
 from sql.catalog.catalog import Catalog
 from storage.batch import WriteBatch
 from storage.known_rows import KnownRows
@@ -19,15 +20,14 @@ def follow_replaced_rows(
     """A group has committed this batch at `ts`; `before`: the shard without it."""
     if before.shard not in locks.rows or not batch.deletes or batch.inserts is None:
         return
+    tags = {tag.key: tag for tag in locks.rows.among(before, batch.deletes) if not tag.by_identity}
+    table = catalog.by_oid(next(iter(tags.values())).table) if tags else None
+    key = None if table is None else next((k for k in table.keys if k.primary), None)
+    if key is None:
+        return
     rows = KnownRows.of(batch.inserts)
-    for tag in list(locks.rows.among(before, batch.deletes)):
-        if not locks.is_held_in(tag, LockMode.ROW_KEY_SHARE):
-            continue
-        table = catalog.by_oid(tag.table)
-        key = None if table is None else next((k for k in table.keys if k.primary), None)
-        if key is None:
-            continue
-        columns = [rows.values(ordinal) for ordinal in key.columns]
-        for index, values in enumerate(zip(*columns, strict=True)):
-            if values == tag.key:
-                locks.rows.add(before.shard, (inline_source(ts), index), tag)
+    columns = [rows.values(ordinal) for ordinal in key.columns]
+    for index, values in enumerate(zip(*columns, strict=True)):
+        tag = tags.get(values)
+        if tag is not None:
+            locks.rows.add(before.shard, (inline_source(ts), index), tag)

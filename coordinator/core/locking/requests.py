@@ -3,13 +3,14 @@
 Functions over the core's state; the invariants are those of the package (K1 to K5).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
 
 from pyroaring import BitMap64
 
 from coordinator.core.effects import Effect, Reply
-from coordinator.core.locking.held_rows import as_deletes, is_row_among, meet
+from coordinator.core.locking.held_rows import as_deletes, current_names, is_among
 from coordinator.core.locking.lock_table import Answer, LockRequest, LockVerdict
 from coordinator.core.locking.modes import (
     MODE_CONFLICTS,
@@ -24,6 +25,7 @@ from coordinator.core.messages import (
     AcquireLock,
     CancelLock,
     ConnectionId,
+    DropLocks,
     Isolation,
     LockAnswered,
     LockRows,
@@ -32,22 +34,22 @@ from coordinator.core.messages import (
     Released,
     ReleaseLock,
     ReleaseSessionLocks,
-    RequestId,
-    RowsToLock,
 )
 from coordinator.core.own_writes import merge_deletes
 from coordinator.core.refresh import refresh
 from coordinator.core.state import CoreState
-from coordinator.core.transactions import Transaction
+from coordinator.core.transactions import VALIDATING, Transaction
 from coordinator.core.validation import concurrent_update_refusal
 from storage.batch import Deletes, RowIdentity
 from storage.shard import ShardState
-from storage.types import OWN, ShardId, Source
+from storage.types import OWN, ShardId
 
 EXPLICIT_FACTOR: Final = 10
 """Rows that FOR UPDATE and its kin may lock, for each that a statement locks by changing it."""
 
-LockMessage: TypeAlias = AcquireLock | LockRows | CancelLock | ReleaseLock | ReleaseSessionLocks
+LockMessage: TypeAlias = (
+    AcquireLock | LockRows | CancelLock | ReleaseLock | ReleaseSessionLocks | DropLocks
+)
 
 
 def change_locks(core: CoreState, message: LockMessage) -> list[Effect]:
@@ -63,6 +65,8 @@ def change_locks(core: CoreState, message: LockMessage) -> list[Effect]:
             return release_lock(core, message)
         case ReleaseSessionLocks(owner=owner):
             return release_session_locks(core, owner)
+        case DropLocks():
+            return drop_locks(core)
         case _:
             assert_never(message)
 
@@ -121,7 +125,7 @@ def serve_waiters(core: CoreState, granted: Iterable[LockRequest]) -> list[Effec
 
 def hold_for_group(core: CoreState, tag: LockTag, mode: LockMode) -> None:
     """What the group in flight changes is held by it, once somebody asks for it (K1)."""
-    group = core.groups.in_flight
+    group = core.groups.holding
     if group is None or not isinstance(tag, TableTag):
         return
     held = group.table_mode(tag.table)
@@ -142,36 +146,49 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
         return [Reply(message.request, _too_many_rows())]
     shard = ShardId(message.rows.table.shard)
     state = core.shards[shard]
-    own = _own_sources(txn, shard)
-    deletes = as_deletes(identity for identity, _ in wanted if identity[0] not in own)
-    in_flight = _deletes_in_flight(core, state, deletes)
-    for identity, tag in wanted:
-        if in_flight and is_row_among(state, identity, in_flight):
-            core.locks.hold_for_group(tag, LockMode.ROW_UPDATE)
-        savepoint = txn.innermost_savepoint
+    seen = as_deletes(row.seen for row in wanted if not row.is_own)
+    is_any_gone = core.groups.writes.any_gone(state, seen)
+    in_flight = _deletes_in_flight(core, state)
+    for row in wanted:
         asked = LockRequest(
             message.request,
             txn.owner,
             txn.id,
-            tag,
+            row.tag,
             message.mode,
-            savepoint,
+            txn.innermost_savepoint,
             ticket,
         )
-        if identity[0] not in own:
-            core.locks.rows.add(shard, identity, tag)
+        stale = is_any_gone and _is_gone(core, state, row)
+        if not row.is_own:
+            if is_among(row.now, in_flight):
+                core.locks.hold_for_group(row.tag, LockMode.ROW_UPDATE)
+            # Somebody else may know it by the name that it has now.
+            if not stale or core.locks.rows.place(row.tag) is None:
+                core.locks.rows.add(shard, row.now, row.tag)
         answer = core.locks.acquire(asked, message.wait)
+        skipped = answer.verdict is LockVerdict.NOT_AVAILABLE and txn.skips_locked
+        if skipped and (stale or row.now != row.seen):
+            # No scan at its timestamp can leave the row out: it is another one there.
+            return [Reply(message.request, _moved(core, txn, ticket, has_news=True))]
         if answer.verdict is not LockVerdict.GRANTED:
             return _refused_row(core, asked, answer)
-    if core.groups.writes.any_gone(state, deletes):
+    if is_any_gone:
         return [Reply(message.request, _moved(core, txn, ticket, has_news=True))]
     if message.implicit:
         txn.rows_locked += len(wanted)
     else:
         # Those that only an earlier try has taken were shown to nobody (A9).
         txn.locks_rows = True
-        core.locks.asked_for(txn.owner, txn.id, [tag for _, tag in wanted])
+        shown = {row.tag: row.now for row in wanted if not row.is_own}
+        core.locks.asked_for(txn.owner, txn.id, shown)
     return [Reply(message.request, LockAnswered(True, ticket))]
+
+
+def _is_gone(core: CoreState, state: ShardState, row: "_WantedRow") -> bool:
+    if row.is_own:
+        return False
+    return core.groups.writes.any_gone(state, as_deletes([row.seen]))
 
 
 def _take_free_rows(
@@ -180,47 +197,46 @@ def _take_free_rows(
     """SKIP LOCKED: the first rows that are free. One that has changed since it was shown was locked
     by whoever changed it; it is passed over, unless there are too few without it.
     """
-    rows = message.rows
-    if min(limit, len(rows.sources)) > core.settings.row_locks_max * EXPLICIT_FACTOR:
+    most = core.settings.row_locks_max * EXPLICIT_FACTOR
+    if min(limit, len(message.rows.sources)) > most:
         return _too_many_rows()
-    shard = ShardId(rows.table.shard)
+    shard = ShardId(message.rows.table.shard)
     state = core.shards.get(shard)
     if state is None or not core.settings.locks:
-        return LockAnswered(True, ticket, taken=tuple(range(min(limit, len(rows.sources)))))
-    pairs = list(zip(rows.sources, rows.indexes, strict=True))
-    own = _own_sources(txn, shard)
-    others = as_deletes(identity for identity in pairs if identity[0] not in own)
-    in_flight = _deletes_in_flight(core, state, others)
-    taken: list[tuple[int, RowTag]] = []
+        places = tuple(range(min(limit, len(message.rows.sources))))
+        return LockAnswered(True, ticket, taken=places)
+    in_flight = _deletes_in_flight(core, state)
+    taken: dict[int, _WantedRow] = {}
     changed = False
-    for place, (identity, tag) in enumerate(zip(pairs, _tags(core, state, rows), strict=True)):
+    for place, row in enumerate(_seen_rows(txn, message, state)):
         if len(taken) == limit:
             break
-        if identity[0] in own:
+        if row.is_own:
             # A row that it has replaced has its key still, which others may hold FOR KEY SHARE.
-            is_replaced = rows.keys is not None and bool(core.locks.holds(txn.owner, tag))
-            if not is_replaced or _try_row(core, txn, message, tag):
-                taken.append((place, tag))
-        elif in_flight and is_row_among(state, identity, in_flight):
-            continue
-        elif core.groups.writes.any_gone(state, as_deletes([identity])):
+            is_replaced = not row.tag.by_identity and bool(core.locks.holds(txn.owner, row.tag))
+            if not is_replaced or _try_row(core, txn, message, ticket, row.tag):
+                taken[place] = row
+        elif _is_gone(core, state, row):
             changed = True
-        elif _try_row(core, txn, message, tag):
-            core.locks.rows.add(shard, identity, tag)
-            taken.append((place, tag))
+        elif not is_among(row.now, in_flight) and _try_row(core, txn, message, ticket, row.tag):
+            core.locks.rows.add(shard, row.now, row.tag)
+            taken[place] = row
+        else:
+            # No scan at its timestamp leaves out a row that has another name there.
+            changed = changed or row.now != row.seen
     if len(taken) < limit and changed:
         return _moved(core, txn, ticket, has_news=True)
     txn.locks_rows = True
-    core.locks.asked_for(
-        txn.owner, txn.id, [tag for place, tag in taken if pairs[place][0] not in own]
-    )
-    places = tuple(place for place, _ in taken)
-    return LockAnswered(len(taken) == limit, ticket, taken=places)
+    shown = {row.tag: row.now for row in taken.values() if not row.is_own}
+    core.locks.asked_for(txn.owner, txn.id, shown)
+    return LockAnswered(len(taken) == limit, ticket, taken=tuple(taken))
 
 
-def _try_row(core: CoreState, txn: Transaction, message: LockRows, tag: RowTag) -> bool:
+def _try_row(
+    core: CoreState, txn: Transaction, message: LockRows, ticket: int, tag: RowTag
+) -> bool:
     savepoint = txn.innermost_savepoint
-    asked = LockRequest(message.request, txn.owner, txn.id, tag, message.mode, savepoint)
+    asked = LockRequest(message.request, txn.owner, txn.id, tag, message.mode, savepoint, ticket)
     return core.locks.acquire(asked, LockWait.NO).verdict is LockVerdict.GRANTED
 
 
@@ -240,43 +256,45 @@ def _refused_row(core: CoreState, asked: LockRequest, answer: Answer) -> list[Ef
     return effects
 
 
-def _rows_to_take(
-    core: CoreState, txn: Transaction, message: LockRows
-) -> list[tuple[RowIdentity, RowTag]]:
-    """The rows that others can see, in the order of their keys; none that are beyond the number."""
+@dataclass(frozen=True, slots=True)
+class _WantedRow:
+    """A row to lock: as the transaction has seen it, and as it is called now."""
+
+    seen: RowIdentity
+    now: RowIdentity
+    tag: RowTag
+    is_own: bool
+
+
+def _seen_rows(txn: Transaction, message: LockRows, state: ShardState) -> list[_WantedRow]:
+    """All rows of a request, in its order."""
     rows = message.rows
-    if not core.settings.locks or ShardId(rows.table.shard) not in core.shards:
+    made = {OWN, *(file.name for file in txn.staged_in(state.shard))}
+    seen = list(zip(rows.sources, rows.indexes, strict=True))
+    others = [row for row in seen if row[0] not in made]
+    names = dict(zip(others, current_names(state, others), strict=True))
+    wanted: list[_WantedRow] = []
+    for identity, tag in zip(seen, rows.tags(), strict=True):
+        now = names.get(identity) or identity
+        named = replace(tag, key=now) if tag.by_identity else tag
+        wanted.append(_WantedRow(identity, now, named, is_own=identity[0] in made))
+    return wanted
+
+
+def _rows_to_take(core: CoreState, txn: Transaction, message: LockRows) -> list[_WantedRow]:
+    """The rows that others can see, in the order of their keys; none that are beyond the number."""
+    state = core.shards.get(ShardId(message.rows.table.shard))
+    if not core.settings.locks or state is None:
         return []
-    state = core.shards[ShardId(rows.table.shard)]
-    pairs = zip(zip(rows.sources, rows.indexes, strict=True), _tags(core, state, rows), strict=True)
     # A row that it has replaced has its key still; one that it has made is nobody else's business.
-    own = _own_sources(txn, ShardId(rows.table.shard))
     wanted = {
-        tag: identity
-        for identity, tag in pairs
-        if identity[0] not in own or (rows.keys is not None and core.locks.holds(txn.owner, tag))
+        row.tag: row
+        for row in _seen_rows(txn, message, state)
+        if not row.is_own or (not row.tag.by_identity and core.locks.holds(txn.owner, row.tag))
     }
     if message.implicit and txn.rows_locked + len(wanted) > core.settings.row_locks_max:
         return []
-    return [(wanted[tag], tag) for tag in sorted(wanted, key=_by_key)]
-
-
-def _tags(core: CoreState, state: ShardState, rows: RowsToLock) -> Sequence[RowTag]:
-    """What locks them, row by row. Without a key a row keeps the tag by which it was locked first,
-    though cuts and compactions rename it (H2 of `held_rows.py`).
-    """
-    tags = rows.tags()
-    if rows.keys is not None or state.shard not in core.locks.rows:
-        return tags
-    identities = zip(rows.sources, rows.indexes, strict=True)
-    known = [core.locks.rows.tag_of(state, identity) for identity in identities]
-    return [found or tag for found, tag in zip(known, tags, strict=True)]
-
-
-def _own_sources(txn: Transaction, shard: ShardId) -> frozenset[Source]:
-    """Where rows are that only the transaction sees."""
-    staged = (Source(name) for at, name in txn.staged_files() if at == shard)
-    return frozenset([OWN, *staged])
+    return [wanted[tag] for tag in sorted(wanted, key=_by_key)]
 
 
 def _by_key(tag: RowTag) -> str:
@@ -286,28 +304,19 @@ def _by_key(tag: RowTag) -> str:
 def locked_by_others(
     core: CoreState, txn: Transaction, state: ShardState, mode: LockMode
 ) -> Deletes:
-    """The rows of a shard that other sessions, or the group in flight, hold against a mode."""
+    """The rows of a shard that a transaction would have to wait for, also because others wait."""
     rows = core.locks.rows.rows_of(state.shard)
-    held = as_deletes(
-        identity
-        for identity, tag in rows
-        if core.locks.is_held_against(
-            LockRequest(RequestId(0), txn.owner, None, tag, mode), group=True
-        )
+    taken = as_deletes(
+        identity for identity, tag in rows if not core.locks.is_free(txn.owner, tag, mode)
     )
-    group = core.groups.in_flight
-    batch = None if group is None else group.commit.batches.get(state.shard)
-    return held if batch is None else merge_deletes(held, batch.deletes)
+    return merge_deletes(taken, _deletes_in_flight(core, state))
 
 
-def _deletes_in_flight(core: CoreState, state: ShardState, deletes: Deletes) -> Deletes:
-    """What the group in flight deletes of these rows' shard, if one of them is among it."""
-    group = core.groups.in_flight
+def _deletes_in_flight(core: CoreState, state: ShardState) -> Deletes:
+    """What the group in flight deletes of a shard, by the names that the rows have now."""
+    group = core.groups.holding
     batch = None if group is None else group.commit.batches.get(state.shard)
-    if batch is None or not batch.deletes:
-        return {}
-    wanted = state.surviving(deletes)
-    return batch.deletes if meet(wanted, batch.deletes) else {}
+    return {} if batch is None else state.surviving(batch.deletes)
 
 
 def _granted(core: CoreState, request: LockRequest, *, waited: bool) -> LockAnswered | Refused:
@@ -320,7 +329,12 @@ def _granted(core: CoreState, request: LockRequest, *, waited: bool) -> LockAnsw
         return done
     if not waited and not _has_news(core, txn, request):
         return done
-    return _moved(core, txn, request.ticket, has_news=_is_lost(core, txn, request))
+    moved = _moved(core, txn, request.ticket, has_news=_is_lost(core, txn, request))
+    if isinstance(request.tag, RowTag) and moved == done:
+        # At its own timestamp, to take the rows that come after this one.
+        txn.forget_reads()
+        return replace(done, again=True)
+    return moved
 
 
 def _moved(
@@ -392,3 +406,22 @@ def release_lock(core: CoreState, message: ReleaseLock) -> list[Effect]:
 def release_session_locks(core: CoreState, owner: ConnectionId) -> list[Effect]:
     """Give back all locks that the session holds by itself."""
     return serve_waiters(core, core.locks.release_session(owner))
+
+
+def drop_locks(core: CoreState) -> list[Effect]:
+    """For the simulation alone: all row and table locks are lost (K6).
+
+    Whoever has lost a lock that was promised, and that nothing but the lock would keep, commits
+    nothing any more. Implicit locks are promised to nobody, and serializable transactions have read
+    what they have locked, but for rows that SKIP LOCKED has chosen.
+    """
+    lost, served = core.locks.drop_rows_and_tables()
+    for tag, held in lost:
+        txn = None if held.txn is None else core.transactions.get(held.txn)
+        if txn is None:
+            continue
+        by_lock_only = txn.skips_locked or txn.isolation not in VALIDATING
+        strong = isinstance(tag, TableTag) and held.mode > LockMode.ROW_EXCLUSIVE
+        if by_lock_only and (held.shown is not None or strong):
+            txn.doomed = True
+    return serve_waiters(core, served)

@@ -45,10 +45,11 @@ class Line(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A session waits in a line for a mode."""
+    """A session waits in a line for a mode. `single`: as LockRequest of `lock_table.py`."""
 
     line: Line
     mode: LockMode
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,11 @@ class WaitGraph:
     def waits(self) -> Mapping[ConnectionId, Wait]:
         """All sessions that wait; for observation."""
         return self._waits
+
+    @property
+    def newest(self) -> int:
+        """The last ticket that was given."""
+        return self._tickets
 
     def ticket(self) -> int:
         """The next place in all lines."""
@@ -97,7 +103,7 @@ class WaitGraph:
     def find_circle(self, start: ConnectionId, *, hard_only: bool) -> Sequence[Edge] | None:
         """A circle of waiters through `start`, in the order of its edges."""
         came_by: dict[ConnectionId, Edge] = {}
-        expanded: dict[tuple[int, LockMode], int] = {}
+        expanded: dict[tuple[int, LockMode, bool], int] = {}
         pending = [start]
         while pending:
             session = pending.pop()
@@ -127,13 +133,13 @@ class WaitGraph:
 
 
 def _edges(
-    session: ConnectionId, wait: Wait, expanded: dict[tuple[int, LockMode], int]
+    session: ConnectionId, wait: Wait, expanded: dict[tuple[int, LockMode, bool], int]
 ) -> Iterator[Edge]:
-    """`expanded`: by line and mode, up to which place waiters ahead have been looked at."""
+    """`expanded`: by line and kind of wait, up to which place waiters ahead have been looked at."""
     for holder in wait.line.blocking_holders(session):
         yield Edge(session, holder, hard=True)
     # Those ahead of an earlier place are among those ahead of a later one.
-    key, place = (id(wait.line), wait.mode), wait.line.place(session)
+    key, place = (id(wait.line), wait.mode, wait.single), wait.line.place(session)
     if place > expanded.get(key, -1):
         expanded[key] = place
         for waiter in wait.line.blocking_waiters(session):

@@ -11,6 +11,7 @@ column that was filled: also a row that came while the table was altered.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from coordinator.core.messages import PutTable
 from sql.binder.stored.table_changes import with_added_column, without_column
@@ -63,8 +64,10 @@ class Alterations(Usual):
         return Plan(asked, body)
 
     def _look(self, session: Session, found: Sequence[Sequence[Row]]) -> None:
-        fields = {column.field for column in _added(session.table(TABLE))}
-        filled = {column.field for column in _added(session.table(TABLE)) if column.name[0] == "f"}
+        fields = {column.field for column in added_columns(session.table(TABLE))}
+        filled = {
+            column.field for column in added_columns(session.table(TABLE)) if column.name[0] == "f"
+        }
         for row in (row for rows in found for row in rows):
             missing = (self._fields[row.value] & fields | filled) - row.added
             why = f"{row} has no {sorted(missing)} of {sorted(fields)}"
@@ -84,17 +87,21 @@ class Alterations(Usual):
         add = self._add()
         column = Column(f"{'f' if fill else 'n'}{add.value}", INT8)
 
-        async def body(session: Session) -> tuple[Operation, ...]:
+        async def add_column(session: Session) -> Sequence[Sequence[Row]]:
             found = await session.rows(*KEYS)
             self._look(session, found)
             table = session.table(TABLE)
-            if len(_added(table)) < ADDED_MAX:
-                await session.define(PutTable(_next(with_added_column(table, column))))
-                await session.think()
-                for key, rows in zip(KEYS, found, strict=True):
-                    if fill and rows:
-                        contents = [(row.position, row.value) for row in rows]
-                        await session.insert(key, *contents, instead_of=rows)
+            if len(added_columns(table)) == ADDED_MAX:
+                return ()
+            await session.define(PutTable(next_version(with_added_column(table, column))))
+            return found if fill else ()
+
+        async def body(session: Session) -> tuple[Operation, ...]:
+            found = await session.statement(partial(add_column, session))
+            await session.think()
+            for rows in filter(None, found):
+                contents = [(row.position, row.value) for row in rows]
+                await session.insert(f"{TABLE}_{rows[0].key}", *contents, instead_of=rows)
             await self._write(session, add)
             return (add,)
 
@@ -103,11 +110,14 @@ class Alterations(Usual):
     def _drop_column(self) -> Plan:
         add = self._add()
 
-        async def body(session: Session) -> tuple[Operation, ...]:
+        async def drop(session: Session) -> None:
             table = session.table(TABLE)
-            if added := _added(table):
+            if added := added_columns(table):
                 gone = table.columns.index(session.random.choice(added))
-                await session.define(PutTable(_next(without_column(table, gone))))
+                await session.define(PutTable(next_version(without_column(table, gone))))
+
+        async def body(session: Session) -> tuple[Operation, ...]:
+            await session.statement(partial(drop, session))
             await session.think()
             await self._write(session, add)
             return (add,)
@@ -118,14 +128,19 @@ class Alterations(Usual):
         return Add(self._draw.random.choice(KEYS), self._draw.values.next())
 
     async def _write(self, session: Session, add: Add) -> None:
-        added = _added(session.table(TABLE))
-        self._fields[add.value] = frozenset(column.field for column in added)
-        await session.insert(add.key, (0, add.value))
+        async def work() -> None:
+            added = added_columns(session.table(TABLE))
+            self._fields[add.value] = frozenset(column.field for column in added)
+            await session.insert(add.key, (0, add.value))
+
+        await session.statement(work)
 
 
-def _added(table: Table) -> Sequence[Column]:
+def added_columns(table: Table) -> Sequence[Column]:
+    """Those beyond the three."""
     return table.columns[len(COLUMNS) :]
 
 
-def _next(table: Table) -> Table:
+def next_version(table: Table) -> Table:
+    """The same definition, as ALTER TABLE leaves it."""
     return replace(table, version=table.version + 1)

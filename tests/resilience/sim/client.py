@@ -14,13 +14,15 @@ from coordinator.core.messages import Isolation
 from sql.errors import SqlError
 from tests.resilience.history.events import Recorder
 from tests.resilience.sim.memory import Memory
+from tests.resilience.sim.odds import CALM
 from tests.resilience.sim.server import Server
-from tests.resilience.sim.session import Result, Session
+from tests.resilience.sim.session import Session
 from tests.resilience.sim.side_reads import STALENESS_US_MAX, Aside
+from tests.resilience.sim.transaction import Result
 from tests.resilience.sim.workload import Plan, Values, Workload
 from tests.resilience.sim.world import Gone, World
 
-DEFINITE = ("40001", "58030", "53100")
+DEFINITE = ("40001", "40P01", "55P03", "58030", "53100", "53200")
 """What the server may refuse with here; all of them say that it certainly did not happen."""
 
 UNKNOWN = ("57P01", "40003", "08007")
@@ -35,6 +37,8 @@ WEAK = (
 )
 
 PATIENCE_S = 1.5
+CALM_PATIENCE_S = 20.0
+"""Long enough for all lines to be served: whoever still waits then waits for ever."""
 
 
 @dataclass(slots=True)
@@ -63,7 +67,13 @@ class Client:
         """One transaction; False if its outcome is unknown."""
         owner = self.values.process()
         session = Session(
-            self.world, server, self.memory, owner, plan.isolation, timeline=plan.timeline
+            self.world,
+            server,
+            self.memory,
+            owner,
+            plan.isolation,
+            timeline=plan.timeline,
+            plain=plan.plain,
         )
         self.recorder.invoke(process, *plan.operations)
         try:
@@ -73,6 +83,8 @@ class Client:
             definite = (*DEFINITE, *plan.refusals)
             if error.sqlstate not in (*definite, *UNKNOWN):
                 self.world.failed(error)
+            elif plan.sure and self._has_no_excuse(error):
+                self.world.found("refused", f"{error.sqlstate} {error} for {plan.operations}")
             certain = error.sqlstate in definite or not session.asked_to_commit
         except Gone:
             if self.world.is_calm:
@@ -91,6 +103,12 @@ class Client:
         else:
             self.recorder.info(process)
         return certain
+
+    def _has_no_excuse(self, error: SqlError) -> bool:
+        """Whether a plan that takes its locks should have gone through at its first try."""
+        world = self.world
+        good = world.is_calm and world.is_precise and world.settings.locks
+        return good and error.sqlstate in ("40001", "40P01")
 
     async def aside(self, server: Server) -> None:
         """Time travel, stale reads or maintenance, beside the history."""
@@ -121,4 +139,4 @@ class Client:
         if self.world.odds.succession:
             # Who waits for a leader that is cut off does not see what the next one does.
             return rng.choice((0.04, 0.08, PATIENCE_S))
-        return PATIENCE_S
+        return CALM_PATIENCE_S if self.world.odds == CALM else PATIENCE_S

@@ -11,6 +11,7 @@ allowed, so nobody looks.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from coordinator.core.messages import Isolation
 from tests.resilience.history.events import Add, Key, Operation, Read, ReadSet, Write
@@ -71,8 +72,7 @@ class Levels(Counter):
                     await session.think()
                     await session.look()
                 if isinstance(statement, Write):
-                    (rows,) = await session.rows(statement.key)
-                    await self._replace(session, statement, rows)
+                    await session.statement(partial(self._update, session, statement))
                     written[statement.key] = statement.value
                 elif isinstance(statement, Add):
                     await session.insert(statement.key, (0, statement.value))
@@ -82,6 +82,10 @@ class Levels(Counter):
             return writes
 
         return Plan(writes, body, level)
+
+    async def _update(self, session: Session, write: Write) -> None:
+        (rows,) = await session.rows(write.key)
+        await self._replace(session, write, rows)
 
     def _look(
         self, session: Session, found: Sequence[Sequence[Row]], written: Mapping[Key, int]

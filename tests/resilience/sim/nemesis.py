@@ -7,6 +7,7 @@ INVARIANTS
 import asyncio
 from collections.abc import Callable, Coroutine
 
+from coordinator.core.messages import DropLocks
 from tests.resilience.sim.server import Server
 from tests.resilience.sim.world import World
 
@@ -30,6 +31,8 @@ class Nemesis:
                 await self._wait(world.stormy.trouble_ms * 2)
                 if self._random.random() < world.stormy.succession:
                     await self._succession()
+                elif self._random.random() < world.stormy.locks_lost:
+                    self._lose_locks()
                 else:
                     await self._any_of(self._full, self._slow_shard, self._clock, self._slow)
         finally:
@@ -76,6 +79,17 @@ class Nemesis:
             server.slowness = 12.0
             await self._wait(200)
             server.slowness = 1.0
+
+    def _lose_locks(self) -> None:
+        """Of all timelines, or of some (K6 of `coordinator/core/locking/__init__.py`)."""
+        server = self._victim()
+        if server is None or not server.is_up or server.process.halted:
+            return
+        self._world.note(f"all locks of server {server.number} are lost")
+        for driver in server.driver.lines:
+            if self._random.random() < 0.8:
+                driver.deliver(DropLocks())
+                self._world.tally.dropped += 1
 
     async def _clock(self) -> None:
         server = self._victim()

@@ -35,7 +35,8 @@ from tests.resilience.history.events import (
 )
 from tests.resilience.sim.listener import Heard, Listener
 from tests.resilience.sim.rows import number_of, table_of, timeline_of
-from tests.resilience.sim.session import STRICT, Session
+from tests.resilience.sim.session import Session
+from tests.resilience.sim.transaction import STRICT
 from tests.resilience.sim.workload import Draw, Plan, Usual, one_by_one, perform
 
 CHANNELS = ("a", "b", "c")

@@ -34,6 +34,8 @@ class Odds:
     """Mean time between troubles of the nemesis; 0: none."""
     succession: float = 0.0
     """Share of the troubles that bring another coordinator or stop one for a while."""
+    locks_lost: float = 0.0
+    """Share of the others that take all row and table locks from a coordinator's sessions."""
 
 
 CALM = Odds()
@@ -59,6 +61,7 @@ WEATHER = {
         client_gone=0.02,
         reply_lost=0.01,
         trouble_ms=100.0,
+        locks_lost=0.3,
     ),
     "successions": Odds(
         crash=0.002,
@@ -69,6 +72,18 @@ WEATHER = {
         client_gone=0.01,
         trouble_ms=40.0,
         succession=0.8,
+        locks_lost=0.2,
+    ),
+    "locks": Odds(
+        crash=0.001,
+        power=0.5,
+        lost_request=0.01,
+        late=0.5,
+        lost_reply=0.01,
+        client_gone=0.04,
+        reply_lost=0.01,
+        trouble_ms=12.0,
+        locks_lost=0.95,
     ),
 }
 """By name; `calm` is for the time before and after, and for planted bugs that need no fault."""
@@ -89,4 +104,6 @@ def draw_settings(rng: random.Random) -> CoreSettings:
         ),
         vacuum_age_us=rng.choice((50_000, 600_000_000)),
         notification_bytes_max=4_000,
+        locks=rng.random() < 0.85,
+        row_locks_max=rng.choice((3, 10_000, 10_000, 10_000)),
     )

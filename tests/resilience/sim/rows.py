@@ -20,6 +20,7 @@ from pyroaring import BitMap64
 from compute.arrow import table_schema
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table, Timeline
+from sql.catalog.catalog import Key as TableKey
 from sql.types.enums import is_enum
 from sql.types.sql_type import INT8
 from storage.batch import DataFile, ShardView, WriteBatch
@@ -92,6 +93,20 @@ def by_timeline(history: History) -> Mapping[str, History]:
 def number_of(key: Key) -> int:
     """The key as it stands in the rows."""
     return int(key.rpartition("_")[2])
+
+
+REGISTERS = "abcdejr"
+"""The first letters of tables that have one row for each key."""
+
+
+def primary_key(table: str) -> TableKey:
+    """Of a table, in runs in which tables have one."""
+    return TableKey(f"{table}_pkey", (0,) if table[0] in REGISTERS else (0, 2), primary=True)
+
+
+def row_key(table: str, row: Row) -> tuple[int, ...]:
+    """The primary key of a row, in runs in which tables have one."""
+    return (row.key,) if table[0] in REGISTERS else (row.key, row.value)
 
 
 def insertion(table: Table, rows: Sequence[Content], deleted: Iterable[Row] = ()) -> WriteBatch:

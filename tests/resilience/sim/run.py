@@ -22,15 +22,18 @@ from tests.resilience.sim.collections_and_registers import lists, mixed, registe
 from tests.resilience.sim.constraints import Bank, Phantom, Skew
 from tests.resilience.sim.counters import Counter, Hot
 from tests.resilience.sim.definitions import Definitions
+from tests.resilience.sim.guarded import Guarded
 from tests.resilience.sim.holds import Holds
 from tests.resilience.sim.inspection import inspect
 from tests.resilience.sim.levels import Levels
 from tests.resilience.sim.lines import Lines
 from tests.resilience.sim.loop import run
 from tests.resilience.sim.memory import Memory
+from tests.resilience.sim.migrations import Migrations
 from tests.resilience.sim.nemesis import Nemesis
 from tests.resilience.sim.notifications import Notifications
 from tests.resilience.sim.odds import CALM, WEATHER
+from tests.resilience.sim.queues import Queue
 from tests.resilience.sim.references import Keys, References
 from tests.resilience.sim.rows import by_timeline, timeline_of
 from tests.resilience.sim.server import Server, causes
@@ -60,9 +63,12 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "user types": UserTypes,
     "notifications": Notifications,
     "uses": Uses,
+    "queue": Queue,
+    "guarded": Guarded,
+    "migrations": Migrations,
 }
 
-STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions")
+STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions", "locks")
 
 END_S = 60.0
 """A run takes a second or two of virtual time; one that takes this long is stuck."""
@@ -213,7 +219,21 @@ class _Run:
             await client.aside(leader)
         await self._stop(await world.leader())
 
+    async def _see_everybody_off(self, leader: Server) -> None:
+        """In calm weather all sessions end, those whose clients have gone, too: then nobody holds
+        anything, and nobody waits (K3, T2 of `coordinator/core/locking`).
+        """
+        cores = [driver.core for driver in leader.driver.lines]
+        for _ in range(400):
+            left = [queue for core in cores for queue in core._state.locks.queues()]
+            if not left and not any(driver.waiting for driver in leader.driver.lines):
+                return
+            await asyncio.sleep(0.05)
+        waiting = [list(driver._waiting) for driver in leader.driver.lines]
+        self._world.found("left", f"{left} are held or waited for, {waiting} not answered")
+
     async def _stop(self, leader: Server) -> None:
+        await self._see_everybody_off(leader)
         self._world.end(leader)
         cores = [driver.core for driver in leader.driver.lines]
         self._world.since = {core.timeline.name: core.since for core in cores}

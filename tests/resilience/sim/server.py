@@ -5,14 +5,17 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from coordinator.core.settings import CoreSettings
+from coordinator.driver.driver import Driver
 from coordinator.driver.timelines import Timelines
 from coordinator.server.recovery import recover_timelines
+from sql.catalog.catalog import Catalog, Timeline
 from storage.errors import Corrupt, Determinate, Fatal, Fenced, StorageError
 from storage.object_store import ObjectStore
 from storage.shard import Fence
 from storage.stash import Stash
 from storage.types import Epoch, Timestamp
 from tests.resilience.sim.faults import FaultyStash
+from tests.resilience.sim.lock_watch import watch
 from tests.resilience.sim.process import Process
 from tests.resilience.sim.rows import schema_of
 
@@ -46,7 +49,14 @@ class WallClock:
 class Server:
     """See the module. `over` is done when the process has ended; `failure` is a bug it died of."""
 
-    def __init__(self, number: int, clock: WallClock, settings: CoreSettings) -> None:
+    def __init__(
+        self,
+        number: int,
+        clock: WallClock,
+        settings: CoreSettings,
+        found: Callable[[str, str], None],
+    ) -> None:
+        """`found` is told what must not be."""
         self.number = number
         self.process = Process(f"server {number}")
         self.clock = clock
@@ -55,6 +65,7 @@ class Server:
         self.cut_off = False
         self.slowness = 1.0
         self._settings = settings
+        self._found = found
         self._driver: Timelines | None = None
         self._stash: FaultyStash | None = None
 
@@ -101,8 +112,21 @@ class Server:
             stash, store, self.clock, self._settings, schema_of, run_blocking=on_the_spot
         )
         _refuse_fenced(driver)
+        self._watch(driver)
         self._driver = driver
         await driver.run()
+
+    def _watch(self, timelines: Timelines) -> None:
+        for driver in timelines.lines:
+            watch(driver.core, self._found)
+        open_line = timelines._open_line
+
+        async def opened(timeline: Timeline, catalog: Catalog) -> Driver:
+            driver = await open_line(timeline, catalog)
+            watch(driver.core, self._found)
+            return driver
+
+        timelines._open_line = opened
 
     def _ended(self, life: "asyncio.Task[None]") -> None:
         self.cause = None if life.cancelled() else life.exception()

@@ -15,6 +15,7 @@ type is the one that is defined. Two tables have columns of the same types.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from coordinator.core.messages import CatalogChange, PutObject, PutTable, RemoveObject
 from sql.binder.stored.table_changes import (
@@ -26,9 +27,9 @@ from sql.catalog.catalog import Catalog, Column, Table
 from sql.catalog.objects import TYPE_SPACE, DomainDefinition, EnumDefinition, UserType
 from sql.types.enums import enum_of, is_enum
 from sql.types.sql_type import INT8
-from tests.resilience.history.events import Add, Operation, ReadSet
+from tests.resilience.history.events import Add, Key, Operation, ReadSet
 from tests.resilience.sim.levels import LEVELS
-from tests.resilience.sim.rows import COLUMNS, Row, number_of, table_of
+from tests.resilience.sim.rows import COLUMNS, Row, table_of
 from tests.resilience.sim.session import Session
 from tests.resilience.sim.workload import Draw, Plan, Usual, told_of
 
@@ -80,18 +81,33 @@ class UserTypes(Usual):
         return Plan(asked, body)
 
     async def _write(self, session: Session, add: Add) -> None:
-        allowed = _allowed(session.table(table_of(add.key)))
-        await session.insert(add.key, (session.random.choice(sorted(allowed)), add.value))
+        async def work() -> None:
+            allowed = _allowed(session.table(table_of(add.key)))
+            await session.insert(add.key, (session.random.choice(sorted(allowed)), add.value))
+
+        await session.statement(work)
 
     async def _change(self, session: Session) -> None:
-        """DDL of one kind, if it leaves every table some position that it may hold."""
+        """DDL of one kind, and what it asks of the rows."""
+        forbidden = await session.statement(partial(self._define, session))
+        await session.think()
+        for key, rows in forbidden:
+            allowed = _allowed(session.table(table_of(key)))
+            position = session.random.choice(sorted(allowed))
+            contents = [(position, row.value) for row in rows]
+            await session.insert(key, *contents, instead_of=rows)
+
+    async def _define(self, session: Session) -> Sequence[tuple[Key, Sequence[Row]]]:
+        """DDL of one kind, if it leaves every table some position that it may hold; the rows that
+        it forbids.
+        """
         found = await session.rows(*KEYS)
         _look(session, found)
         catalog, name = session.snapshot.catalog, session.random.choice(NAMES)
         known = catalog.objects.get((TYPE_SPACE, "public", name))
         if known is None:
             await self._create(session, name)
-            return
+            return ()
         assert isinstance(known, DomainDefinition | EnumDefinition), "it was made as one"
         match session.random.randrange(6):
             case 0:
@@ -99,9 +115,10 @@ class UserTypes(Usual):
             case 1:
                 await self._add_column(session, known)
             case 2 | 3 if isinstance(known, DomainDefinition):
-                await _put(session, _forbidding(session, known), found)
+                return await _put(session, _forbidding(session, known), found)
             case _:
-                await _put(session, _permitting(session, known), found)
+                return await _put(session, _permitting(session, known), found)
+        return ()
 
     async def _create(self, session: Session, name: str) -> None:
         oid = (await session.new_table("any")).oid
@@ -151,23 +168,23 @@ async def _drop(session: Session, known: UserType) -> None:
     await session.define(*changes, RemoveObject(known))
 
 
-async def _put(session: Session, after: UserType, found: Sequence[Sequence[Row]]) -> None:
-    """The type and all of its columns; rows that it forbids hold something else from now on."""
+async def _put(
+    session: Session, after: UserType, found: Sequence[Sequence[Row]]
+) -> Sequence[tuple[Key, Sequence[Row]]]:
+    """The type and all of its columns; the rows that it forbids."""
     before: Mapping[str, Table] = {t.name: t for t in _tables(session.snapshot.catalog)}
     tables = {name: _with_type(table, after) for name, table in before.items()}
     if not all(_allowed(table) for table in tables.values()):
-        return
+        return ()
     changed = [_next(table) for name, table in tables.items() if table != before[name]]
     await session.define(PutObject(after), *map(PutTable, changed))
-    await session.think()
+    forbidden: list[tuple[Key, Sequence[Row]]] = []
     for key, rows in zip(KEYS, found, strict=True):
         allowed = _allowed(tables[table_of(key)])
         wrong = [row for row in rows if row.added and row.position not in allowed]
         if wrong:
-            position = session.random.choice(sorted(allowed))
-            contents = [(position, row.value) for row in wrong]
-            assert number_of(key) == wrong[0].key, "rows come with their keys"
-            await session.insert(key, *contents, instead_of=wrong)
+            forbidden.append((key, wrong))
+    return forbidden
 
 
 def _forbidding(session: Session, known: DomainDefinition) -> DomainDefinition:

@@ -63,6 +63,10 @@ class Plan:
     """A single statement: it starts again by itself, with a lease, and always finishes."""
     refusals: tuple[str, ...] = ()
     """SQLSTATEs that it may be refused with, and that others are not."""
+    plain: bool = False
+    """It takes the locks that its body says, and no others, and waits however long it takes."""
+    sure: bool = False
+    """Nothing of it is refused for a conflict in calm weather: its locks keep it from that."""
 
 
 class Workload(Protocol):

@@ -28,6 +28,7 @@ from storage.memory import MemoryObjectStore, MemoryStash
 from storage.types import Timestamp
 from tests.resilience.history.events import Finding
 from tests.resilience.sim.faults import FaultyObjectStore, FaultyStash, Late, TwoStepStore
+from tests.resilience.sim.grants import Holders
 from tests.resilience.sim.odds import CALM, Odds, draw_settings
 from tests.resilience.sim.rows import Reader
 from tests.resilience.sim.server import Server, WallClock, is_bug
@@ -65,6 +66,13 @@ class Tally:
     inserted_alone: int = 0
     stale: int = 0
     heard: int = 0
+    locked: int = 0
+    waited: int = 0
+    began_again: int = 0
+    blocked: int = 0
+    timed_out: int = 0
+    granted: int = 0
+    dropped: int = 0
 
 
 class World:
@@ -75,6 +83,8 @@ class World:
         self.settings = draw_settings(self.random)
         self.is_precise = self.random.random() < 0.7
         """Whether scans say what they depend on (precision locking)."""
+        self.is_keyed = self.random.random() < 0.6
+        """Whether rows are locked by a primary key, and not by their identity."""
         self.is_checked = self.random.random() < 0.4
         """Whether all files are read again at the end, as by `meridian check`."""
         self.odds = CALM
@@ -86,6 +96,7 @@ class World:
         self.findings: list[Finding] = []
         self.tally = Tally()
         self.servers: list[Server] = []
+        self.grants = Holders(lambda: self.stash.epoch, self.found)
         self.full = False
         self.slow_shard: int | None = None
         self._clocks = [WallClock(), WallClock()]
@@ -111,7 +122,7 @@ class World:
         number = len(self.servers)
         # One machine, unless coordinators succeed each other: then every other one is elsewhere.
         clock = self._clocks[number % 2 if self.stormy.succession else 0]
-        server = Server(number, clock, self.settings)
+        server = Server(number, clock, self.settings, self.found)
         self.servers.append(server)
         fault = partial(self._fault, server)
         stash = FaultyStash(self.stash, fault)
