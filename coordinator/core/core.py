@@ -281,13 +281,16 @@ class Core:
             case ShardDamaged(shard=shard):
                 return cuts.shard_damaged(self._state, shard) + self._advance(now)
             case Tidied() | Tick():
-                if isinstance(message, Tidied):
-                    self._state.cutting.ended()
-                return self._advance(now)
+                return self._time_passes(message, now)
             case ShutDown():
                 return self._shut_down(message, now)
             case _:
                 assert_never(message)
+
+    def _time_passes(self, message: Tidied | Tick, now: Timestamp) -> list[Effect]:
+        if isinstance(message, Tidied):
+            self._state.cutting.ended()
+        return self._advance(now)
 
     def _shut_down(self, message: ShutDown, now: Timestamp) -> list[Effect]:
         self._state.stopping = message.request
