@@ -7,7 +7,8 @@
 INVARIANTS
   N1  at every level rows are committed only if the definitions that they were computed by are
       current: whatever writes rests on all its uses. The levels that validate what was read do the
-      same for what queries have used.
+      same for what queries have used. (Tables are A2's: one that was only read counts at these
+      levels alone.)
   N2  reads of the catalog conflict with nobody: a look-up is left out, unless the session has set
       `validate_catalog_reads` and reads are validated at all.
 """

@@ -18,9 +18,9 @@ from compute.reference.tagged_errors import decode_error, encode_error
 from compute.reference.windows import WINDOWS
 from compute.spark import python_functions as outside_functions
 from compute.spark.python_functions import ArrowFunction
+from sql.binder.expressions.acting_calls import ROW_CALL_FUNCTIONS
 from sql.binder.expressions.record_functions import RECORD_FUNCTIONS
 from sql.binder.expressions.session_calls import SIDE_EFFECT_FUNCTIONS
-from sql.binder.stored.sequence_values import SEQUENCE_FUNCTIONS
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.spark.dialect import emit
 from sql.emit.state import WorkerFunction
@@ -188,7 +188,7 @@ def test_the_evaluator_has_every_row() -> None:
         and row.id not in implementations()
         # What is bound as something else is never called.
         and row.rewrite is None
-        and row.name not in SIDE_EFFECT_FUNCTIONS | SEQUENCE_FUNCTIONS
+        and row.name not in SIDE_EFFECT_FUNCTIONS | ROW_CALL_FUNCTIONS
     ]
     assert not missing
 
@@ -247,7 +247,7 @@ def test_the_page_says_what_is_computed_outside() -> None:
         if (
             row.spark is not None
             or row.rewrite is not None
-            or row.name in SIDE_EFFECT_FUNCTIONS | SEQUENCE_FUNCTIONS
+            or row.name in SIDE_EFFECT_FUNCTIONS | ROW_CALL_FUNCTIONS
         ):
             continue
         if row.name in RECORD_FUNCTIONS:
