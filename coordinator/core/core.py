@@ -60,6 +60,7 @@ from coordinator.core.messages import (
     Message,
     NewTableId,
     Optimize,
+    PinSnapshot,
     RecordLookUps,
     RefreshSnapshot,
     Refused,
@@ -241,8 +242,8 @@ class Core:
                 return commits.abort(self._state, message.txn, now)
             case GroupCommitted() | GroupPassed() | GroupFailed():
                 return commits.group_ended(self._state, message, now) + self._advance(now)
-            case AdoptSnapshot():
-                return reading.adopt_snapshot(self._state, message)
+            case AdoptSnapshot() | PinSnapshot():
+                return reading.share_snapshot(self._state, message)
             case BeginStatement():
                 self._state.transactions[message.txn].begin_statement()
                 return []

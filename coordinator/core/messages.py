@@ -205,6 +205,13 @@ class AdoptSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class PinSnapshot:
+    """The transaction's timestamp was told to its client: it moves no more. No reply."""
+
+    txn: TransactionId
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """Reply Views of the tables' shards at `ts`, which TakeSnapshot gave this transaction.
 
@@ -540,7 +547,7 @@ class ShutDown:
 
 
 Message: TypeAlias = (
-    Begin | BeginStatement | TakeSnapshot | AdoptSnapshot | RecordLookUps | Savepoint
+    Begin | BeginStatement | TakeSnapshot | AdoptSnapshot | PinSnapshot | RecordLookUps | Savepoint
     | ReleaseSavepoint | RollbackTo | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished
     | WriteRows | ChangeCatalog | TakeLease | AcquireLock | LockRows | CancelLock | ReleaseLock
     | ReleaseSessionLocks | DropLocks | RefreshSnapshot | CommitTransaction | InsertRows

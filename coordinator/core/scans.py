@@ -7,7 +7,15 @@ Functions over the core's state; the invariants (R3, H2) are those of `core/core
 from coordinator.core.effects import Effect, Reply
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.locking.requests import locked_by_others
-from coordinator.core.messages import AdoptSnapshot, Isolation, Refused, RefusedReason, Scan, Views
+from coordinator.core.messages import (
+    AdoptSnapshot,
+    Isolation,
+    PinSnapshot,
+    Refused,
+    RefusedReason,
+    Scan,
+    Views,
+)
 from coordinator.core.refresh import advance_look_ups
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transactions import Transaction
@@ -18,8 +26,15 @@ from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 
 
-def adopt_snapshot(core: CoreState, message: AdoptSnapshot) -> list[Effect]:
-    """Read where another transaction does."""
+def share_snapshot(core: CoreState, message: AdoptSnapshot | PinSnapshot) -> list[Effect]:
+    """Somebody else knows the transaction's timestamp, or has chosen it: it moves no more."""
+    if isinstance(message, AdoptSnapshot):
+        return _adopt_snapshot(core, message)
+    core.transactions[message.txn].pinned = True
+    return []
+
+
+def _adopt_snapshot(core: CoreState, message: AdoptSnapshot) -> list[Effect]:
     txn = core.transactions[message.txn]
     exporter = core.transactions.get(message.exporter)
     assert txn.snapshot is None, "X1: a snapshot is adopted before any is taken"

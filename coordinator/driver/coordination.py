@@ -258,6 +258,10 @@ class Coordination(Protocol):
         """
         ...
 
+    def pin_snapshot(self, txn: TransactionId) -> None:
+        """The client has been told the transaction's timestamp: it moves no more."""
+        ...
+
     async def unlock(self, owner: ConnectionId, tag: LockTag, mode: LockMode) -> bool:
         """Give back a lock that the session holds by itself, once; whether it had it."""
         ...

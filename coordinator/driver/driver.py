@@ -66,6 +66,7 @@ from coordinator.core.messages import (
     Message,
     NewTableId,
     Optimize,
+    PinSnapshot,
     RecordLookUps,
     RefreshSnapshot,
     Refused,
@@ -366,6 +367,10 @@ class Driver:
     def begin_statement(self, txn: TransactionId) -> None:
         """See Coordination."""
         self._handle(BeginStatement(txn))
+
+    def pin_snapshot(self, txn: TransactionId) -> None:
+        """See Coordination."""
+        self._handle(PinSnapshot(txn))
 
     def savepoint(self, txn: TransactionId, number: int) -> None:
         """See Coordination."""

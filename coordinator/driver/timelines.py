@@ -418,6 +418,11 @@ class Timelines:
         for driver, own in self._everywhere(txn):
             driver.begin_statement(own)
 
+    def pin_snapshot(self, txn: TransactionId) -> None:
+        """See Coordination."""
+        for driver, own in self._everywhere(txn):
+            driver.pin_snapshot(own)
+
     async def unlock(self, owner: ConnectionId, tag: LockTag, mode: LockMode) -> bool:
         """See Coordination."""
         return await self._system.unlock(owner, tag, mode)

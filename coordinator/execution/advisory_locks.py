@@ -3,8 +3,8 @@
     pg_try_advisory_xact_lock_shared(1, 2) ─▶ tag (1, 2), shared, of the transaction, no wait
 
 INVARIANTS
-  V1  a call that a statement has made is not made again if the statement starts again by itself: it
-      gets the answer of the first try. What the last try does not call any more is undone.
+  V1  a statement that begins again by itself makes no call twice that outlives its transaction (B1
+      and B2 of `coordinator/transaction/lock_calls.py`).
 
 The functions are those of PostgreSQL's `lockfuncs.c`.
 """
@@ -15,6 +15,7 @@ from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockWait
 from coordinator.core.messages import ConnectionId
 from coordinator.execution.context import Execution
 from coordinator.pgwire.messages import Severity
+from coordinator.transaction.lock_calls import LockCall
 from sql.errors import SqlError
 from sql.types.sql_type import Value
 
@@ -29,16 +30,34 @@ async def call_advisory_lock(execution: Execution, name: str, args: Sequence[Val
     tag = _tag(args)
     shared = name.endswith("_shared")
     mode = LockMode.ADVISORY_SHARED if shared else LockMode.ADVISORY_EXCLUSIVE
-    if name.startswith("pg_advisory_unlock"):
-        return await _unlock(execution, execution.transaction.owner, tag, mode)
     tries = name.startswith("pg_try")
-    answer = await execution.transaction.lock(
-        tag,
-        mode,
-        wait=LockWait.NO if tries else LockWait.UNTIL_GRANTED,
-        by_session="_xact_" not in name,
-    )
-    return answer.granted if tries else ""
+    if "_xact_" in name:
+        granted = await _lock(execution, tag, mode, tries=tries, by_session=False)
+        return granted if tries else ""
+    calls, call = execution.transaction.lock_calls, LockCall(name, tag, mode)
+    done = calls.answered(call)
+    if done is None:
+        if name.startswith("pg_advisory_unlock"):
+            done = await _unlock(execution, execution.transaction.owner, tag, mode)
+        else:
+            done = await _lock(execution, tag, mode, tries=tries, by_session=True)
+        calls.made(call, done=done)
+    return "" if name.startswith("pg_advisory_lock") else done
+
+
+async def give_back_left(execution: Execution) -> None:
+    """The statement is done: give back what only an earlier try of it has taken (V1)."""
+    for call in execution.transaction.lock_calls.left():
+        owner = execution.transaction.owner
+        await execution.services.coordination.unlock(owner, call.tag, call.mode)
+
+
+async def _lock(
+    execution: Execution, tag: AdvisoryTag, mode: LockMode, *, tries: bool, by_session: bool
+) -> bool:
+    wait = LockWait.NO if tries else LockWait.UNTIL_GRANTED
+    answer = await execution.transaction.lock(tag, mode, wait=wait, by_session=by_session)
+    return answer.granted
 
 
 def _tag(args: Sequence[Value]) -> AdvisoryTag:

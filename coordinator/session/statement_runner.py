@@ -23,6 +23,7 @@ from pglast import ast
 
 from coordinator.core.messages import ConnectionId, RefusedReason, Snapshot
 from coordinator.driver.coordination import LockBlocks, RequestRefused
+from coordinator.execution.advisory_locks import give_back_left
 from coordinator.execution.blind_insert import run_blind_insert
 from coordinator.execution.context import Done, Execution, Outcome
 from coordinator.execution.copy import CopyStream, execute_copy_in, execute_copy_out
@@ -211,6 +212,7 @@ class StatementRunner:
                 again = True
             else:
                 self._transaction.keep_statement()
+                await give_back_left(execution)
                 return outcome
 
     def _begin_again(self) -> None:
@@ -267,6 +269,7 @@ class StatementRunner:
                 self._transaction.keep_statement()
                 if isinstance(executed_statement(bound), _Writing):
                     await self._transaction.commit(single=True)
+                await give_back_left(execution)
                 return outcome
             except StatementRestart:
                 self._begin_again()
@@ -319,14 +322,18 @@ class StatementRunner:
         execution.bind_context = partial(self._binder.context, snapshot.catalog, ts=snapshot.ts)
         if prepared.supplied or prepared.filled or execution.filled:
             await evaluate_runtime_parameters(execution, prepared)
-        if as_of is None:
-            self._rest_on_names(prepared, execution, alone=alone)
+        if as_of is None and not (alone and isinstance(prepared.bound, BoundQuery)):
+            # A lone query commits nothing.
+            writes = isinstance(executed_statement(prepared.bound), _Writing | CopyIn)
+            execution.rest_on(names_to_rest_on(execution, prepared, writes=writes))
         has_elements = isinstance(prepared.bound, CreateSchema) and bool(prepared.bound.elements)
         if has_elements:
             self._transaction.mark_statement()
         outcome = await self._execute(prepared, execution, as_of, alone=alone)
         if isinstance(prepared.bound, CreateSchema) and has_elements:
             await self._make_elements(request.statement, prepared.bound)
+        if prepared.tells_timestamp:
+            self._transaction.pin_snapshot()
         return outcome, prepared.bound
 
     async def _make_elements(self, statement: Statement, made: CreateSchema) -> None:
@@ -340,15 +347,6 @@ class StatementRunner:
         finally:
             self._binder.path_first = ()
 
-    @staticmethod
-    def _rest_on_names(
-        prepared: ParameterizedStatement, execution: Execution, *, alone: bool
-    ) -> None:
-        """Let the transaction rest on names of the statement; a lone query commits nothing."""
-        if not (alone and isinstance(prepared.bound, BoundQuery)):
-            writes = isinstance(executed_statement(prepared.bound), _Writing | CopyIn)
-            execution.rest_on(names_to_rest_on(execution, prepared, writes=writes))
-
     async def _explain_timestamp(
         self, request: Request, execution: Execution
     ) -> tuple[Outcome, BoundStatement]:
@@ -360,6 +358,7 @@ class StatementRunner:
         prepared = self._binder.bind(request.statement, snapshot.catalog, request.declared)
         assert isinstance(prepared.bound, ExplainTimestamp), "the grammar tells it apart"
         rows = execute_explain_timestamp(execution, prepared.bound, as_of=as_of)
+        self._transaction.pin_snapshot()
         return rows, prepared.bound
 
     async def _past(self, request: Request, execution: Execution, present: Snapshot) -> Snapshot:

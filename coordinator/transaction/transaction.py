@@ -42,6 +42,7 @@ from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import read_only_transaction
 from coordinator.transaction.deferral import Deferral
+from coordinator.transaction.lock_calls import LockCalls
 from coordinator.transaction.new_tables import NewTables
 from coordinator.transaction.notifications import NOTHING_PENDING, PendingNotifications
 from coordinator.transaction.savepoints import Savepoint, savepoint_index
@@ -87,6 +88,7 @@ class SessionTransaction:
         self.deferral = Deferral()
         self.fresh = NewTables(self._savepoints)
         self.notifications = PendingNotifications(coordination.notifications.queue.bytes_max)
+        self.lock_calls = LockCalls()
         self.settle: Callable[[], Awaitable[None]] | None = None
         """Looks at deferred constraints (X7)."""
         self.number: int | None = None  # what txid_current() answers, once somebody asks
@@ -212,6 +214,11 @@ class SessionTransaction:
         """A statement of a block reads from here on; until the next one it may begin again."""
         self._coordination.begin_statement(self.id)
 
+    def pin_snapshot(self) -> None:
+        """A statement tells where the transaction reads: no lock moves that any more."""
+        if self._id is not None:
+            self._coordination.pin_snapshot(self._id)
+
     def begin_statement(self, *, again: bool = False) -> None:
         """At read committed a statement reads at a timestamp of its own; at other levels, one after
         a lock at the newest, if what was read before is still true there.
@@ -221,7 +228,9 @@ class SessionTransaction:
         self._refreshes, self.waited = self.waited and self._as_of is None, False
         if again:
             self.notifications.rewind(self._notified)
+            self.lock_calls.begin_again()
         else:
+            self.lock_calls.begin()
             self._ticket, self._notified = 0, self.notifications.mark()
 
     async def snapshot(self) -> Snapshot:

@@ -196,6 +196,7 @@ def _prepared(
         _tag(bound),
         binding.uses_now or binding.read_clock,
         binding.uses_session,
+        binding.tells_timestamp,
         frozenset(binding.look_ups | binding.uses),
         frozenset(binding.uses),
         number_runtime_parameters(tuple(binding.supplied), len(types)),

@@ -115,6 +115,7 @@ class Binding:
     next_id: int = 0
     uses_now: bool = False
     uses_session: bool = False
+    tells_timestamp: bool = False
     tables: dict[tuple[str, str], Table] = field(default_factory=dict[tuple[str, str], Table])
     origins: dict[ColumnId, tuple[int, int]] = field(
         default_factory=dict[ColumnId, tuple[int, int]]

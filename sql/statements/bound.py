@@ -473,6 +473,8 @@ class ParameterizedStatement:
     """The transaction's start is a constant in it: bind again in another transaction."""
     rebind: bool = False
     """It names sessions' state (user, settings, pid): bind again when that changes."""
+    tells_timestamp: bool = False
+    """It answers the transaction's timestamp, which must not move then."""
     look_ups: frozenset[NameDependency] = frozenset()
     uses: frozenset[NameDependency] = frozenset()
     """Its name dependencies besides its tables, and the uses (Q3 of `catalog_lookup.py`)."""

@@ -126,6 +126,7 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
         return acting_call(binding, scope, node)
     if not node.args and name in _SESSION:
         binding.uses_now = binding.uses_now or name in _CLOCK
+        binding.tells_timestamp = binding.tells_timestamp or name in _TIMESTAMP
         binding.uses_session = True
         return _SESSION[name](binding.context)
     if returns_set(name):
@@ -223,6 +224,7 @@ def _statement_now(context: BindContext) -> Const:
 
 
 _CLOCK: Final = frozenset({"now", "transaction_timestamp", "statement_timestamp"})
+_TIMESTAMP: Final = frozenset({"meridian_now", "pg_export_snapshot"})
 
 
 def _exported(context: BindContext) -> Expr:

@@ -227,3 +227,43 @@ async def test_create_schema_begins_again_with_its_elements(in_block: bool) -> N
         assert await all_rows(one, named) == [("a",), ("b",), ("w",)]
         with pytest.raises(errors.ForeignKeyViolation):
             await one.execute("insert into s.b values (77)")
+
+
+TAKES_LOCKS = (
+    "insert into p select id, case when pg_try_advisory_lock(case when v < 100 then 8 else id + 5"
+    " end) then 1 end from p where id < 3 on conflict (id) do update set v = p.v + 1"
+)
+
+
+@pytest.mark.parametrize("in_block", [False, True])
+@on_a_loop
+async def test_locks_of_the_session_are_taken_once(in_block: bool) -> None:
+    """Lock 8 is taken in both tries for one row; for the other one in the first try alone."""
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await setup(one)
+        await begin(one, CHANGE)
+        if in_block:
+            await other.execute("begin")
+        waiting = await blocked(stack, other, TAKES_LOCKS)
+        held = "select objid from pg_locks where locktype = 'advisory' order by 1"
+        assert await all_rows(one, held) == [(8,)]
+        await one.execute("commit")
+        await waiting
+        if in_block:
+            await other.execute("commit")
+        given_back = "select pg_advisory_unlock(8), pg_advisory_unlock(8), pg_advisory_unlock(6)"
+        assert await all_rows(other, given_back) == [(True, False, True)]
+
+
+@on_a_loop
+async def test_a_lock_that_was_given_back_is_given_back_once() -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await setup(one)
+        await begin(one, CHANGE)
+        await other.execute("select pg_advisory_lock(7)")
+        released = "case when pg_advisory_unlock(7) then 1 else 0 end"
+        conflict = "on conflict (id) do update set v = p.v + excluded.v"
+        waiting = await blocked(stack, other, f"insert into p select 1, {released} {conflict}")
+        await one.execute("commit")
+        await waiting
+        assert await value(other, "select v from p where id = 1") == 111
