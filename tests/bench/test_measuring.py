@@ -53,5 +53,5 @@ def test_workload(name: str, peer: str, tmp_path: Path) -> None:
     )
     figures = WORKLOADS[name](peer, size)
     assert figures
-    assert all(value > 0 for value in figures.values())
+    assert all(value > 0 or name.endswith("refused") for name, value in figures.items())
     assert report.save(tmp_path, {"figures": figures}).name == "0000.json"

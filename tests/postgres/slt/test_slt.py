@@ -8,6 +8,9 @@
     CommandComplete SELECT 1
     ReadyForQuery I
 
+    run waits           the statement waits for a lock of another client: it answers nothing yet
+    answer              what it answers at last
+
 INVARIANTS
   L1  one file is one database, new and empty, and means the same on the reference engine, on
       the local one and on Spark; rows that may come in any order are sorted by the statement.
@@ -15,6 +18,7 @@ INVARIANTS
 """
 
 import contextlib
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -53,6 +57,12 @@ def _spark(directory: Path) -> Generator[str]:
         yield server.dsn
 
 
+def _until_somebody_waits(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        while not connection.execute("select from pg_locks where not granted").fetchall():
+            time.sleep(0.01)
+
+
 Serving = Callable[[Path], contextlib.AbstractContextManager[str]]
 SERVERS = [
     pytest.param(_reference, id="reference"),
@@ -71,7 +81,11 @@ def test_file(server: Serving, path: Path, tmp_path: Path) -> None:
             who = command.options.get("conn", "")
             if who not in clients:
                 clients[who] = WireClient(dsn)
-            clients[who].send(Query(command.body))
+            if command.name == "run":
+                clients[who].send(Query(command.body))
+            if "waits" in command.words:
+                _until_somebody_waits(dsn)
+                return ""
             return "\n".join(map(show, clients[who].answers(1)))
 
         try:
