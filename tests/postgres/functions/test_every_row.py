@@ -19,6 +19,7 @@ import sql.binder.expressions.calls
 import sql.binder.expressions.set_returning
 import sql.binder.resolve.coercion
 import sql.binder.resolve.function_choice
+from sql.binder.expressions.acting_calls import ACTING_FUNCTIONS
 from sql.binder.resolve.overloads import OverloadChoice
 from sql.binder.state import Binding
 from sql.errors import SqlError
@@ -33,10 +34,10 @@ from tests.support.stack import serving
 
 CASES_MIN = 3
 # The binder answers these itself, and nobody chooses their rows; see `tests/postgres/ddl`
-# (sequences) and `tests/postgres/queries` (`volatile_calls`, `sequences_in_queries`,
-# `small_functions`).
+# (sequences), `tests/postgres/queries` (`volatile_calls`, `sequences_in_queries`,
+# `small_functions`) and `tests/postgres/locking` (those that act).
 ELSEWHERE = (
-    "clock_timestamp", "currval", "lastval", "meridian_clock", "nextval", "pg_get_serial_sequence",
+    *ACTING_FUNCTIONS, "clock_timestamp", "currval", "lastval", "meridian_clock", "nextval", "pg_get_serial_sequence",
     "setval", "timeofday",
 )  # fmt: skip
 _Chooser = Callable[..., OverloadChoice | None]
