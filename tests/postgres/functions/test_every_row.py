@@ -37,8 +37,8 @@ CASES_MIN = 3
 # (sequences), `tests/postgres/queries` (`volatile_calls`, `sequences_in_queries`,
 # `small_functions`) and `tests/postgres/locking` (those that act).
 ELSEWHERE = (
-    *ACTING_FUNCTIONS, "clock_timestamp", "currval", "lastval", "meridian_clock", "nextval", "pg_get_serial_sequence",
-    "setval", "timeofday",
+    *ACTING_FUNCTIONS, "clock_timestamp", "currval", "lastval", "meridian_clock", "nextval",
+    "pg_get_serial_sequence", "setval", "timeofday",
 )  # fmt: skip
 _Chooser = Callable[..., OverloadChoice | None]
 
