@@ -22,6 +22,7 @@ from compute.reference.functions import (
     enums,
     floats,
     generate_series,
+    hashes,
     intervals,
     json,
     json_builders,
@@ -47,9 +48,9 @@ from compute.reference.functions import (
 from compute.reference.registry import FUNCTIONS, Maker
 
 REGISTERING: Final = (
-    arrays, bytea, comparisons, date_trunc, datetime, enums, floats, generate_series, intervals,
-    json, json_builders, json_modification, json_records, json_sets, jsonpath, mathematics,
-    number_format, numbers, powers, procedures, reg_types, regexp, sql_json, strings,
+    arrays, bytea, comparisons, date_trunc, datetime, enums, floats, generate_series, hashes,
+    intervals, json, json_builders, json_modification, json_records, json_sets, jsonpath,
+    mathematics, number_format, numbers, powers, procedures, reg_types, regexp, sql_json, strings,
     styled_text, system, text, time, to_number,
 )  # fmt: skip
 """The modules that register functions."""
