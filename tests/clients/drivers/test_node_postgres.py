@@ -1,4 +1,4 @@
-"""node-postgres: LISTEN and NOTIFY by its events, parameters, errors."""
+"""node-postgres: levels, LISTEN and NOTIFY by its events, parameters, errors."""
 
 import json
 import shutil
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.drivers.levels import EXPLAIN, STRICT, named_level
 from tests.clients.drivers.node import fetch_driver, run_program
 
 LISTENS = """
@@ -57,3 +58,35 @@ def test_notifications_are_events(node: Path, dsn: str) -> None:
     told = json.loads(run_program(node, LISTENS, dsn))
     payloads = [[told["pid"], "node_jobs", payload] for payload in ("1", "2", "last")]
     assert told == {"pid": told["pid"], "heard": payloads, "refused": "22023"}
+
+
+LEVELS = """
+const { Client } = require('pg')
+async function main(connectionString, explain) {
+  const client = new Client({ connectionString })
+  await client.connect()
+  const one = async text => Object.values((await client.query(text)).rows[0])[0]
+  const shown = await one('SHOW transaction_isolation')
+  const levels = []
+  for (const level of [shown, 'read committed', shown]) {
+    await client.query(`SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL ${level}`)
+    levels.push([await one('SHOW transaction_isolation'),
+      (await client.query(explain)).rows.map(row => Object.values(row)[0])])
+  }
+  await client.query(`BEGIN ISOLATION LEVEL ${shown}`)
+  const lines = (await client.query(explain)).rows.map(row => Object.values(row)[0])
+  await client.query('COMMIT')
+  await client.end()
+  console.log(JSON.stringify({ shown, levels, lines }))
+}
+main(...process.argv.slice(1))
+"""
+
+
+def test_a_level_that_is_read_and_set_back_is_strict(node: Path, dsn: str) -> None:
+    told = json.loads(run_program(node, LEVELS, dsn, EXPLAIN))
+    assert told["shown"] == "serializable"
+    shown = [(name, named_level(lines)) for name, lines in told["levels"]]
+    strict = ("serializable", STRICT)
+    assert shown == [strict, ("read committed", "read committed"), strict]
+    assert named_level(told["lines"]) == STRICT
