@@ -238,15 +238,20 @@ class Core:
                 return commits.commit(self._state, message, now)
             case Scan():
                 return reading.scan(self._state, message)
+            case BeginStatement():
+                self._state.transactions[message.txn].begin_statement()
+                return []
             case AbortTransaction():
                 return commits.abort(self._state, message.txn, now)
             case GroupCommitted() | GroupPassed() | GroupFailed():
                 return commits.group_ended(self._state, message, now) + self._advance(now)
+            case (
+                AcquireLock() | LockRows() | CancelLock() | ReleaseLock() | ReleaseSessionLocks()
+                | DropLocks()
+            ):  # fmt: skip
+                return change_locks(self._state, message) + self._leased(now)
             case AdoptSnapshot() | PinSnapshot():
                 return reading.share_snapshot(self._state, message)
-            case BeginStatement():
-                self._state.transactions[message.txn].begin_statement()
-                return []
             case Savepoint() | ReleaseSavepoint() | RollbackTo() | TakeInlineRows() | Spilled():
                 return change_buffers(self._state, message)
             case ChangeCatalog():
@@ -260,11 +265,6 @@ class Core:
                 return commits.take_lease(self._state, message)
             case TakeNotifications():
                 return [Reply(message.request, self._state.notifications.take(message.owner))]
-            case (
-                AcquireLock() | LockRows() | CancelLock() | ReleaseLock() | ReleaseSessionLocks()
-                | DropLocks()
-            ):  # fmt: skip
-                return change_locks(self._state, message) + self._leased(now)
             case RefreshSnapshot():
                 return refresh_snapshot(self._state, message)
             case NewTableId():

@@ -23,8 +23,8 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from coordinator import session_errors as wrong
 from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockTag, LockWait
@@ -55,6 +55,8 @@ from sql.errors import SqlError
 from sql.statements.session import TransactionControl
 from storage.clock import Clock
 from storage.types import Timestamp
+
+Answer = TypeVar("Answer")
 
 
 class StatementRestart(Exception):
@@ -572,8 +574,7 @@ class SessionTransaction:
 
     async def lease(self, tables: tuple[Table, ...]) -> None:
         """Wait until nobody else may commit writes to these tables. Raises 55P03."""
-        async with self._lock_timeout():
-            await self._coordination.lease(self.id, tables)
+        await self._in_lock_time(self._coordination.lease(self.id, tables))
 
     async def lock(
         self,
@@ -588,8 +589,8 @@ class SessionTransaction:
         55P03; and StatementRestart if what it protects has changed since the statement began.
         """
         is_advisory = isinstance(tag, AdvisoryTag)
-        async with self._lock_timeout():
-            answer = await self._coordination.lock(
+        answer = await self._in_lock_time(
+            self._coordination.lock(
                 self.id,
                 tag,
                 mode,
@@ -599,6 +600,7 @@ class SessionTransaction:
                 ticket=0 if is_advisory else self._ticket,
                 timeline=timeline,
             )
+        )
         if is_advisory:
             self.waited = self.waited or (answer.granted and self._in_block)
             return answer
@@ -616,8 +618,8 @@ class SessionTransaction:
         """The same for rows of a table; `implicit`: the statement changes them. `limit`: only the
         first that are free, so many.
         """
-        async with self._lock_timeout():
-            answer = await self._coordination.lock_rows(
+        answer = await self._in_lock_time(
+            self._coordination.lock_rows(
                 self.id,
                 rows,
                 mode,
@@ -626,6 +628,7 @@ class SessionTransaction:
                 implicit=implicit,
                 limit=limit,
             )
+        )
         return self._locked(answer)
 
     def _locked(self, answer: LockAnswered) -> LockAnswered:
@@ -642,8 +645,8 @@ class SessionTransaction:
         """
         self._forget()
         self._now = 0
-        async with self._lock_timeout():
-            answer = await self._coordination.lock(
+        answer = await self._in_lock_time(
+            self._coordination.lock(
                 self.id,
                 blocks.tag,
                 blocks.mode,
@@ -651,14 +654,17 @@ class SessionTransaction:
                 single=True,
                 timeline=blocks.timeline,
             )
+        )
         self._ticket = answer.ticket
 
-    @asynccontextmanager
-    async def _lock_timeout(self) -> AsyncGenerator[None]:
+    async def _in_lock_time(self, asked: Awaitable[Answer]) -> Answer:
+        """What is asked for, within `lock_timeout`. Raises 55P03."""
         limit = self._variables.milliseconds("lock_timeout")
+        if limit == 0:
+            return await asked
         try:
-            async with asyncio.timeout(limit / 1000 if limit else None):
-                yield
+            async with asyncio.timeout(limit / 1000):
+                return await asked
         except TimeoutError:
             raise wrong.lock_too_long() from None
 
