@@ -91,9 +91,13 @@ class KeyLookUps:
     INVARIANT  P4  look-ups of one constraint are one predicate, however many statements they are.
     """
 
-    __slots__ = ("_bulk", "_by_constraint", "_count", "_whole")
+    __slots__ = ("_bulk", "_by_constraint", "_count", "_whole", "moved_back")
 
     def __init__(self) -> None:
+        self.moved_back = False
+        """Whether some were looked up later than they count from: what was there then is not what
+        they have found.
+        """
         self._by_constraint: dict[str, tuple[KeyLookUp, set[tuple[Hashable, ...]]]] = {}
         self._bulk: list[KeyLookUp] = []
         self._count = 0
@@ -127,6 +131,7 @@ class KeyLookUps:
             self._add_keys(look_up, keys)
         self._bulk += other._bulk
         self._whole = self._whole or other._whole
+        self.moved_back = self.moved_back or other.moved_back
         self._bound()
 
     @property

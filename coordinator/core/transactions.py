@@ -236,6 +236,7 @@ class Transaction:
         """Validate the look-ups of `before` from `ts` on."""
         after = before[0], ts
         if (keys := self.key_look_ups.pop(before, None)) is not None:
+            keys.moved_back = keys.moved_back or ts < before[1]
             self.key_look_ups.setdefault(after, KeyLookUps()).merge(keys)
         if (reads := self.required.pop(before, None)) is not None:
             self.required.setdefault(after, ReadSet()).merge(reads)

@@ -25,7 +25,8 @@ INVARIANTS
   A7  a transaction that reads at several timestamps (read committed) meets nobody else's version of
       a row that it has changed, nor another row with its key: it fails at the statement.
   A8  at every level a key that the transaction gives to a row, and that it found free, is still
-      free. At a serializable level so is a key that it found free and did not take: it has seen it.
+      free. At a serializable level so is a key that it found free and did not take, and one that it
+      found taken is as it was: it has seen it. Read committed takes no notice of these.
   A9  at every level a row that FOR UPDATE or its kin has shown, and that is still locked, is there
       unchanged (`group_commit.py`). What LOCK TABLE and TRUNCATE rely on is validated like the
       reads of A1.
@@ -35,7 +36,7 @@ INVARIANTS
       transaction saw its rows, after it had locked the table.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyroaring import BitMap64
@@ -43,7 +44,7 @@ from pyroaring import BitMap64
 from coordinator.core.fences import fence_refusal
 from coordinator.core.messages import Isolation, Refused, RefusedReason
 from coordinator.core.own_writes import deletes_of_others, final_batch
-from coordinator.core.predicates import KeyLookUp, ReadPredicate
+from coordinator.core.predicates import KeyLookUp, KeyLookUps, ReadPredicate
 from coordinator.core.recent_writes import (
     TESTED_ROWS_MAX,
     CommittedWrites,
@@ -115,6 +116,12 @@ class RecentHistory:
         if predicates is None or (changed and log is None):
             return Verdict.UNSURE
         return _look(predicates, after, log, self.ahead.log(shard), budget)
+
+    def entries(self, shard: ShardId, after: Timestamp) -> Sequence[CommittedWrites]:
+        """What was written after `after`, in order, as far as it is known."""
+        log = self.writes.log(shard)
+        since = () if log is None else log.since(after)
+        return [*since, *self.ahead.entries.get(shard, ())]
 
     def refused(
         self, txn: Transaction, shard: ShardId, verdict: Verdict, after: Timestamp
@@ -327,7 +334,7 @@ def key_conflict_refusal(
                 if taken is not None:
                     recent.counts.by_key += 1
                     return duplicate_key_refusal(_table(txn, shard), look_up.constraint, taken)
-            given = None if validating else _given(look_ups.predicates, own)
+            given = None if validating else _given(look_ups, own, recent.entries(shard, since))
             if given is not None:
                 verdict = recent.look(shard, given, since, budget)
         if verdict is not Verdict.CLEAR:
@@ -335,22 +342,46 @@ def key_conflict_refusal(
     return None
 
 
-def _given(look_ups: Iterable[KeyLookUp] | None, own: WriteBatch) -> list[KeyLookUp] | None:
-    """The look-ups of those keys only that the rows to commit have; None: that is not known."""
-    if look_ups is None or own.staged or own.inserts is None:
+def _given(
+    look_ups: KeyLookUps, own: WriteBatch, entries: Sequence[CommittedWrites]
+) -> list[KeyLookUp] | None:
+    """The look-ups of those keys only that the rows to commit have, and that were found free; None:
+    that is not known. `entries`: what was committed since they were looked up.
+    """
+    if own.inserts is None and not own.staged:
+        return []
+    if look_ups.predicates is None or own.staged or own.inserts is None:
         return None
     rows = KnownRows.of(own.inserts)
     given: list[KeyLookUp] = []
-    for look_up in look_ups:
+    for look_up in look_ups.predicates:
         points = look_up.points
-        if look_up.decides:
-            given.append(look_up)
-            continue
         if points is None or rows.count > TESTED_ROWS_MAX:
             return None
-        if keys := set(_keys_among(points, rows)):
+        keys = set(_keys_among(points, rows))
+        if not look_ups.moved_back:
+            keys -= _taken_before(points, keys, entries)
+        if keys:
             given.append(look_up.merged(keys))
     return given
+
+
+def _taken_before(
+    points: Points, keys: Collection[tuple[Hashable, ...]], entries: Iterable[CommittedWrites]
+) -> set[tuple[Hashable, ...]]:
+    """Those of the keys that were not free before these commits: the first of them that has to do
+    with the key took a row with it away. An INSERT found such a key taken, and made no row of it.
+    """
+    taken: set[tuple[Hashable, ...]] = set()
+    untouched = set(keys)
+    for entry in entries:
+        if entry.coarse or any(rows.count > TESTED_ROWS_MAX for rows in entry.rows):
+            break  # What it has to do with the keys is not known.
+        went = {key for rows in entry.went for key in _keys_among(points, rows)}
+        came = {key for rows in entry.came for key in _keys_among(points, rows)}
+        taken |= untouched & went
+        untouched -= went | came
+    return taken
 
 
 def _taken(

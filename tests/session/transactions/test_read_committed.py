@@ -7,6 +7,7 @@ that were made under an older definition of their table.
 import pytest
 from psycopg import errors
 
+from coordinator.core.refresh import SINCES_MAX
 from tests.support.connections import Connection, all_rows, connected, on_a_loop
 from tests.support.stack import WITHOUT_LOCKS, running
 
@@ -121,3 +122,24 @@ async def test_rows_written_under_an_older_definition_do_not_commit(
             await one.execute("select count(*) from t")
         await one.execute("rollback")
         assert await all_rows(two, "select * from t") == []
+
+
+@on_a_loop
+async def test_a_key_found_free_late_is_not_given_twice() -> None:
+    """So many look-ups at different times that they are kept together: a key was taken at the first
+    of these times, free when it was given, and others give it, too.
+    """
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await one.execute("create table t (id int primary key, v int)")
+        await one.execute("insert into t values (1, 0), (2, 0)")
+        await one.execute("begin isolation level read committed")
+        with pytest.raises((errors.UniqueViolation, errors.SerializationFailure)):
+            for number in range(SINCES_MAX + 4):
+                await one.execute("insert into t values (1, 0) on conflict do nothing")
+                await other.execute("update t set v = v + 1 where id = 1")
+                if number == 2:
+                    await other.execute("delete from t where id = 2")
+                if number == SINCES_MAX // 2:
+                    await one.execute("insert into t values (2, 7)")
+            await other.execute("insert into t values (2, 8)")
+            await one.execute("commit")
