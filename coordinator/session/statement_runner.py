@@ -418,8 +418,9 @@ class StatementRunner:
     ) -> Outcome:
         if not alone:
             await take_table_locks(execution, prepared.planned)
-        elif isinstance(prepared.planned, CopyIn):
-            # Its rows come but once: it cannot begin again when it commits.
+        elif isinstance(prepared.planned, CopyIn | Truncate):
+            # Rows that are copied come but once, and who truncates an empty table writes nothing:
+            # they cannot wait when they commit.
             self._transaction.begin_reads()
             await take_table_locks(execution, prepared.planned)
         match prepared.planned:

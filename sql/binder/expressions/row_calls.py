@@ -105,11 +105,11 @@ def _divided(binding: Binding, bound: S) -> S:
 
 
 def _split(binding: Binding, plan: Plan) -> tuple[Plan, RowCalls | None]:
-    if not _acts_in(plan):
+    if not acts_in(plan):
         return plan, None
     splitting = _Splitting(binding)
     made, found = splitting.plan(plan)
-    if _acts_in(made):
+    if acts_in(made):
         raise not_supported("a function that acts for each row here")
     columns = output_columns(plan)
     called = [call.column for call in splitting.calls]
@@ -264,11 +264,12 @@ def _acts(expr: Expr) -> bool:
     return any(map(_acts, child_expressions(expr)))
 
 
-def _acts_in(plan: Plan) -> bool:
-    return any(map(_acts_deep, plan_expressions(plan))) or any(map(_acts_in, inputs(plan)))
+def acts_in(plan: Plan) -> bool:
+    """Whether it calls something that acts, also in a subquery."""
+    return any(map(_acts_deep, plan_expressions(plan))) or any(map(acts_in, inputs(plan)))
 
 
 def _acts_deep(expr: Expr) -> bool:
-    if isinstance(expr, Subquery) and _acts_in(expr.plan):
+    if isinstance(expr, Subquery) and acts_in(expr.plan):
         return True
     return _acts(expr) or any(map(_acts_deep, child_expressions(expr)))

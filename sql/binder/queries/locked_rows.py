@@ -16,10 +16,12 @@ INVARIANTS
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sql.binder.expressions.row_calls import acts_in
 from sql.binder.queries.target_list import TargetEntry
 from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.state import Binding, FromItem, SelectResult
 from sql.catalog.catalog import Table
+from sql.catalog.meridian_schema import is_server_state
 from sql.errors import not_supported
 from sql.parser.syntax import Node
 from sql.plan.nodes import (
@@ -84,8 +86,8 @@ class WantedLocks:
             ids = {id_ for _, expr in item.columns for id_ in column_ids(expr)}
             for scan in _scans_of(plan, ids):
                 table = by_shard.get(scan.relation)
-                if table is None:
-                    continue
+                if table is None or is_server_state(table):
+                    continue  # rows that nobody can change
                 wanted = _Wanted(table, strength, policy)
                 known = self.scans.get(id(scan), wanted)
                 self.scans[id(scan)] = _Wanted(
@@ -253,6 +255,8 @@ def locking_part(
     plan = _with_hidden(binding, result.plan, sum(len(columns) for _, columns in locking.found))
     if free_columns(plan):
         raise not_supported("FOR UPDATE in a subquery that refers to an outer query")
+    if acts_in(plan):
+        raise not_supported("a function that acts for each row of a query FOR UPDATE")
     _check_self_contained(plan)
     relation = RelationId(f"locking {len(binding.locking) + 1}")
     place = shown

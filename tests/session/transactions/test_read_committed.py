@@ -132,8 +132,9 @@ async def test_a_key_found_free_late_is_not_given_twice() -> None:
     async with running() as stack, connected(stack, 2) as (one, other):
         await one.execute("create table t (id int primary key, v int)")
         await one.execute("insert into t values (1, 0), (2, 0)")
-        await one.execute("begin isolation level read committed")
-        with pytest.raises((errors.UniqueViolation, errors.SerializationFailure)):
+
+        async def both_give_it() -> None:
+            await one.execute("begin isolation level read committed")
             for number in range(SINCES_MAX + 4):
                 await one.execute("insert into t values (1, 0) on conflict do nothing")
                 await other.execute("update t set v = v + 1 where id = 1")
@@ -143,3 +144,6 @@ async def test_a_key_found_free_late_is_not_given_twice() -> None:
                     await one.execute("insert into t values (2, 7)")
             await other.execute("insert into t values (2, 8)")
             await one.execute("commit")
+
+        with pytest.raises((errors.UniqueViolation, errors.SerializationFailure)):
+            await both_give_it()
