@@ -12,7 +12,7 @@ INVARIANTS
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,17 @@ Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 Bound: TypeAlias = int | Decimal | str
 Interval: TypeAlias = tuple[Bound | None, Bound | None]
 """Least and greatest value, both within; None: no bound."""
+
+
+NAN: Final = ("NaN",)
+"""NaN is equal to itself in PostgreSQL, and not in Python."""
+
+
+def equal_key(values: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    """The values of a key, equal to those of another one exactly when PostgreSQL says so."""
+    if all(value == value for value in values):  # noqa: PLR0124, as only NaN is not
+        return values
+    return tuple([value if value == value else NAN for value in values])  # noqa: PLR0124
 
 
 @dataclass(frozen=True, slots=True, eq=False)

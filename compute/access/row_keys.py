@@ -1,19 +1,15 @@
 """Keys of rows as Python tuples that are equal exactly when PostgreSQL says so."""
 
 from collections.abc import Hashable, Sequence
-from math import isnan
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from compute.access.key_predicates import comparable_column
 from sql.catalog.catalog import Key
-from storage.known_rows import KnownRows
+from storage.known_rows import KnownRows, equal_key
 
 RowKey: TypeAlias = tuple[Hashable, ...]
-
-_NAN: Final = ("NaN",)
-"""NaN is equal to itself in PostgreSQL, and not in Python."""
 
 
 def row_keys(key: Key, rows: pa.Table) -> Sequence[RowKey | None]:
@@ -22,12 +18,8 @@ def row_keys(key: Key, rows: pa.Table) -> Sequence[RowKey | None]:
     """
     columns = [comparable_column(column) for column in rows.columns]
     known = KnownRows.of(pa.table(columns, names=[f"k{place}" for place in range(len(columns))]))
-    parts = [_canonical(known.values(place)) for place in range(len(columns))]
-    keys: list[RowKey] = list(zip(*parts, strict=True))
+    parts = [known.values(place) for place in range(len(columns))]
+    keys: list[RowKey] = [equal_key(values) for values in zip(*parts, strict=True)]
     if not key.nulls_distinct or not any(column.null_count for column in columns):
         return keys
     return [None if None in values else values for values in keys]
-
-
-def _canonical(values: Sequence[Hashable]) -> Sequence[Hashable]:
-    return [_NAN if isinstance(value, float) and isnan(value) else value for value in values]

@@ -32,7 +32,7 @@ from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeli
 from sql.catalog.objects import CatalogObject, Comment, Subject
 from sql.catalog.roles import Role
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
-from storage.known_rows import OldRows
+from storage.known_rows import OldRows, equal_key
 from storage.types import ShardId, Source, Timestamp
 
 RequestId = NewType("RequestId", int)
@@ -361,7 +361,7 @@ class RowsToLock:
         """What locks them, row by row."""
         oid = self.table.oid
         if self.keys is not None:
-            return [RowTag(oid, key) for key in self.keys]
+            return [RowTag(oid, equal_key(key)) for key in self.keys]
         rows = zip(self.sources, self.indexes, strict=True)
         return [RowTag(oid, row, by_identity=True) for row in rows]
 

@@ -9,7 +9,7 @@ So a session that has waited for a row holds it as it is now, and single stateme
 from coordinator.core.locking.lock_table import LockTable
 from sql.catalog.catalog import Catalog
 from storage.batch import WriteBatch
-from storage.known_rows import KnownRows
+from storage.known_rows import KnownRows, equal_key
 from storage.shard import ShardState
 from storage.types import Timestamp, inline_source
 
@@ -28,6 +28,6 @@ def follow_replaced_rows(
     rows = KnownRows.of(batch.inserts)
     columns = [rows.values(ordinal) for ordinal in key.columns]
     for index, values in enumerate(zip(*columns, strict=True)):
-        tag = tags.get(values)
+        tag = tags.get(equal_key(values))
         if tag is not None:
             locks.rows.add(before.shard, (inline_source(ts), index), tag)
