@@ -117,7 +117,10 @@ class Session:
 
     def interrupt(self, error: SqlError) -> None:
         """End the statement that runs, if any, with this error (S3)."""
-        if not self._interruptible or self._transaction.committing or self._interrupt is not None:
+        if not self._interruptible or self._interrupt is not None:
+            return
+        if self._transaction.committing:
+            self._transaction.interrupted = self._transaction.interrupted or error
             return
         assert self._task is not None, "S3: what is interruptible runs"
         self._interrupt = error

@@ -283,6 +283,7 @@ class StatementRunner:
                 again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
                 if not again or attempts == self._services.limits.attempts_max:
                     raise
+                self._transaction.heed_interrupt()
                 attempts += 1
                 self._notices.begin_again()
                 leased = await self._contended(request)

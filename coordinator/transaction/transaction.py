@@ -11,7 +11,8 @@ INVARIANTS
   X2  every transaction that was begun ends in `commit` or `abort`, once; variables follow it.
   X3  a failed transaction reads and writes nothing more. Without a savepoint it is aborted at once;
       with one, everything after the innermost savepoint is undone at once.
-  X4  a commit is not interrupted: `committing` is true as long as one is in flight.
+  X4  a commit is not interrupted: `committing` is true as long as one is in flight. Who has tried
+      meanwhile is heard if the statement must wait or begin again.
   X6  BEGIN .. AS OF counts in the timeline of the first table that the transaction names: a number
       may be of a timeline without a clock. Where there is only `system` it is refused at once.
   X7  deferred constraints are checked before the commit, in the transaction; a failure ends it.
@@ -105,6 +106,8 @@ class SessionTransaction:
         self.wrote = False
         self.inline_bytes = 0
         self.committing = False
+        self.interrupted: SqlError | None = None
+        """What would have ended the statement while it was committing (X4)."""
         self.waited = False
         """A statement has got a lock: the next one reads what those before it have left."""
         self._refreshes = False
@@ -504,7 +507,7 @@ class SessionTransaction:
     async def insert(self, insertion: Insertion) -> None:
         """Run this insert as the whole transaction and commit it. Raises RequestRefused."""
         assert not self.is_open, "X1: nothing has begun that would have to end"
-        self.committing = True
+        self.committing, self.interrupted = True, None
         try:
             await self._coordination.insert(insertion)
         finally:
@@ -527,7 +530,7 @@ class SessionTransaction:
             self._drop()
         await self._settle()
         txn = self._id if notifying is None else self.id  # X8
-        self._id = None
+        self._id = self.interrupted = None
         try:
             if txn is not None:
                 self.committing = True
@@ -639,10 +642,16 @@ class SessionTransaction:
             raise StatementRestart
         return answer
 
+    def heed_interrupt(self) -> None:
+        """Raises what wanted to end the statement while it was committing (X4)."""
+        if self.interrupted is not None:
+            raise self.interrupted
+
     async def wait_for(self, blocks: LockBlocks) -> None:
         """A single statement waits for what was in the way of its commit, and holds it when it
-        begins again. Raises 40P01, 55P03.
+        begins again. Raises 40P01, 55P03, and what has interrupted it.
         """
+        self.heed_interrupt()
         self._forget()
         self._now = 0
         answer = await self._in_lock_time(

@@ -5,6 +5,7 @@
 Who waits for whom is compared with PostgreSQL in `tests/postgres/locking`.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,15 @@ import pytest
 from psycopg import errors
 
 from tests.session.transactions.test_isolation import value
-from tests.support.connections import Connection, all_rows, blocked, connected, on_a_loop
+from tests.support.connections import (
+    Connection,
+    GatedStash,
+    all_rows,
+    blocked,
+    connected,
+    on_a_loop,
+    waiting,
+)
 from tests.support.stack import running
 
 LEVELS = ("serializable", "repeatable read", "read committed")
@@ -267,3 +276,46 @@ async def test_a_lock_that_was_given_back_is_given_back_once() -> None:
         await one.execute("commit")
         await waiting
         assert await value(other, "select v from p where id = 1") == 111
+
+
+@pytest.mark.parametrize(
+    "text", ["update p set v = v + 1 where id = 1", "insert into log values (9)"]
+)
+@pytest.mark.parametrize("how", ["cancel", "timeout", "lost"])
+@on_a_loop
+async def test_who_is_interrupted_behind_a_group_does_not_wait_for_a_lock(
+    how: str, text: str
+) -> None:
+    """The statement is in the commit queue; when its turn comes, a lock is in the way."""
+    stash = GatedStash()
+    async with running(stash=stash) as stack, connected(stack, 3) as (one, other, third):
+        await setup(one)
+        await other.execute(text.encode())  # known from now on: an INSERT goes the short way
+        if how == "timeout":
+            await other.execute("set statement_timeout = '50ms'")
+        await begin(one, CHANGE, "lock table log in exclusive mode")
+        stash.gate.clear()
+
+        async def refused() -> None:
+            with pytest.raises((errors.QueryCanceled, errors.OperationalError)):
+                await other.execute(text.encode())
+
+        in_flight = stack.group.create_task(third.execute("insert into d values (5, 2)"))
+        await waiting(stack, one, 1)
+        asked = stack.group.create_task(refused())
+        await waiting(stack, one, 2)
+        if how == "cancel":
+            await other.cancel_safe()
+        elif how == "lost":
+            other.pgconn.finish()
+        await asyncio.sleep(0.1)  # until the server has noticed
+        stash.gate.set()
+        await asked
+        await in_flight
+        assert await value(one, "select count(*) from pg_locks where not granted") == 0
+        before = await value(one, "select count(*) from log"), await value(one, SEEN)
+        await one.execute("commit")
+        assert (await value(third, "select count(*) from log"), await value(third, SEEN)) == before
+
+
+SEEN = "select v from p where id = 1"
