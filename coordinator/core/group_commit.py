@@ -88,10 +88,15 @@ class Group:
         """The oids of the tables that the group writes rows to."""
         return frozenset(oid for member in self.members for oid in member.tables())
 
-    def table_mode(self, oid: int) -> LockMode | None:
-        """The mode in which the group holds a table while it is in flight; None: it does not."""
-        mode = changed_tables(self.changes).get(oid)
-        return mode or (LockMode.ROW_EXCLUSIVE if oid in self.tables() else None)
+    def table_modes(self, oid: int) -> Sequence[LockMode]:
+        """The modes in which the group holds a table while it is in flight."""
+        altered = changed_tables(self.changes).get(oid)
+        modes = [] if altered is None else [altered]
+        if any(oid in member.truncated() for member in self.members):
+            modes.append(LockMode.ACCESS_EXCLUSIVE)
+        elif oid in self.tables():
+            modes.append(LockMode.ROW_EXCLUSIVE)
+        return modes
 
 
 @dataclass(slots=True)

@@ -74,10 +74,7 @@ class PendingCommit:
         session = self.txn.owner
         wanted = dict.fromkeys(self.tables(), LockMode.ROW_EXCLUSIVE)
         wanted.update(changed_tables(self.txn.changes))
-        for table in self.txn.tables.values():
-            # Alone, only TRUNCATE relies on a whole table at every level.
-            if self.txn.locks(ShardId(table.shard)):
-                wanted[table.oid] = LockMode.ACCESS_EXCLUSIVE
+        wanted.update(dict.fromkeys(self.truncated(), LockMode.ACCESS_EXCLUSIVE))
         for oid, mode in wanted.items():
             if locks.is_against(session, TableTag(oid), mode):
                 return Blocked(TableTag(oid), mode)
@@ -85,6 +82,13 @@ class PendingCommit:
             if locks.is_against(session, tag, mode):
                 return Blocked(tag, mode)
         return None
+
+    def truncated(self) -> frozenset[int]:
+        """The oids of the tables of which it relies on every row at every level: TRUNCATE does,
+        and in a block LOCK TABLE, which holds its table anyway.
+        """
+        tables = self.txn.tables.values()
+        return frozenset(t.oid for t in tables if self.txn.locks(ShardId(t.shard)))
 
     def locked_rows(
         self, locks: LockTable, shards: Mapping[ShardId, ShardState]
@@ -130,6 +134,10 @@ class PendingInsert:
     def tables(self) -> Sequence[int]:
         """The oid of its table."""
         return (self.insertion.table.oid,)
+
+    def truncated(self) -> frozenset[int]:
+        """It relies on no row."""
+        return frozenset()
 
     def lock_in_the_way(
         self, locks: LockTable, _shards: Mapping[ShardId, ShardState]

@@ -23,7 +23,7 @@ from coordinator.core.own_writes import final_batch
 from coordinator.core.recent_writes import Verdict
 from coordinator.core.stale_definitions import stale_name_refusal, stale_tables_refusal
 from coordinator.core.state import CoreState
-from coordinator.core.transactions import Since, Transaction
+from coordinator.core.transactions import VALIDATING, Since, Transaction
 from coordinator.core.validation import (
     RecentHistory,
     ValidationCounts,
@@ -89,7 +89,8 @@ def _all_unchanged(core: CoreState, txn: Transaction, ts: Timestamp) -> bool:
     verdict = (
         stale_tables_refusal(txn, catalog, every=True)
         or stale_name_refusal(txn.look_ups, catalog)
-        or changed_reads_refusal(txn, recent)
+        # Levels that validate their reads have them looked at among their conflicts.
+        or (None if txn.isolation in VALIDATING else changed_reads_refusal(txn, recent))
         or conflict_refusal(txn, writes, recent)
     )
     return verdict is None

@@ -453,6 +453,7 @@ class Transaction:
         self.reads, self.key_look_ups, self.required, self.locked = {}, {}, {}, {}
         self.tables, self.writes, self.replaced, self.altered = {}, {}, {}, {}
         self.look_ups, self.unharmed, self.changes = set(), {}, []
+        self.changed_keys, self.locks_rows, self.skips_locked = set(), False, False
         self.timestamps, self._old_bytes = set(), 0
         self.advance_to = self.misfit = None
         self.committing = False

@@ -17,7 +17,7 @@ from typing import Final
 from coordinator.core.locking.modes import LockMode, LockWait, TableTag
 from coordinator.execution.context import Done, Execution
 from coordinator.session_errors import only_in_block
-from sql.catalog.catalog import Table
+from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.catalog.meridian_schema import is_server_state
 from sql.catalog.objects import IndexDefinition
 from sql.catalog.temporary import is_temporary_schema
@@ -39,6 +39,8 @@ from sql.statements.ddl import ChangeObjects, CreateObject
 from sql.statements.locking import LockTables
 
 _ACCESS_SHARE: Final = 1
+_OF_ROWS: Final = (Modify, CopyIn, ModifyingWith, LockTables, Truncate, Explain)
+"""Statements that read or write rows of the tables that they lock."""
 
 
 async def execute_lock(execution: Execution, statement: LockTables, tag: str) -> Done:
@@ -62,6 +64,8 @@ async def take_table_locks(execution: Execution, bound: BoundStatement) -> None:
     for table, mode in dict.fromkeys(_table_locks(execution, bound)):
         if is_temporary_schema(table.schema) or is_server_state(table):
             continue  # nobody else sees it
+        if table.timeline != SYSTEM_TIMELINE.name and not isinstance(bound, _OF_ROWS):
+            continue  # its definition is of `system`: who alters it does not join its timeline
         answer = await execution.transaction.lock(
             TableTag(table.oid), mode, wait=wait, timeline=table.timeline
         )

@@ -35,11 +35,17 @@ from coordinator.streams import closing_batches
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError
 from sql.plan.known_rows import ROWS_MAX, KnownColumns, with_known_rows
-from sql.plan.nodes import Const, Plan, RelationId, output_columns
+from sql.plan.nodes import Const, Limit, Plan, RelationId, output_columns
+from sql.plan.traverse import plan_nodes
 from sql.statements.bound import Modify
 from sql.statements.locking import CANDIDATES, LockedRows, LockingQuery, LockPolicy, RowLockStrength
 from storage.batch import ShardView
 from storage.types import Source
+
+TRIES_MAX: Final = 100
+"""Scans of one SKIP LOCKED query with a LIMIT whose rows others take before it does. Fewer: it is
+short of its LIMIT more often when very many workers take rows from one end.
+"""
 
 _MODES: Final[Mapping[RowLockStrength, LockMode]] = {
     RowLockStrength.KEY_SHARE: LockMode.ROW_KEY_SHARE,
@@ -116,7 +122,9 @@ async def _lock_table(execution: Execution, rows: LockedRows) -> None:
 
 
 async def _locked_rows(execution: Execution, part: LockingQuery, made: Inputs) -> pa.Table:
+    tries = 0
     while True:
+        tries += 1
         rows = await _rows(execution, part, made)
         if part.limit is not None:
             chosen = await _free_rows(execution, part, rows, part.limit)
@@ -124,13 +132,20 @@ async def _locked_rows(execution: Execution, part: LockingQuery, made: Inputs) -
                 continue
             columns = [column.combine_chunks() for column in chosen.columns[: part.shown]]
             return transient_table(columns)
+        count = rows.num_rows
         for one in part.rows:
             if one.policy is LockPolicy.SKIP:
                 rows = await _unlocked(execution, one, part, rows)
             else:
                 await _lock(execution, one, part, rows)
+        if rows.num_rows < count and tries < TRIES_MAX and _is_limited(part.plan):
+            continue  # There may be others in the place of those that were taken meanwhile.
         columns = [column.combine_chunks() for column in rows.columns[: part.shown]]
         return transient_table(columns)
+
+
+def _is_limited(plan: Plan) -> bool:
+    return any(isinstance(node, Limit) for node in plan_nodes(plan))
 
 
 async def _unlocked(

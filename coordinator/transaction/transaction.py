@@ -605,7 +605,7 @@ class SessionTransaction:
             )
         )
         if is_advisory:
-            self.waited = self.waited or (answer.granted and self._in_block)
+            self.waited = self.waited or answer.granted
             return answer
         return self._locked(answer)
 

@@ -14,11 +14,16 @@ none. If all row and table locks were dropped, no answer at the serializable lev
 
 INVARIANTS
   K1  two sessions never hold conflicting modes of one tag; the group in flight counts as a holder.
+  K2  no commit changes a row, or writes to a table, that another session holds against it. (A row
+      that was replaced and flushed to a file before its key was locked is known by its old name
+      until the statement has begun again.)
   K3  a request that waits is granted, refused, timed out or cancelled: every release serves its
       lines in the same step.
   K4  no circle of waiters outlives the step that would close it.
   K5  first come, first served by ticket; exceptions are sessions that hold the tag already, FOR KEY
       SHARE beside its holders, and waiters that move ahead to dissolve a circle.
+  K6  at the serializable levels no answer is wrong if all row and table locks are lost at any
+      moment; below, who has lost one that he was promised cannot commit.
 
 The package is part of the pure core; its design follows PostgreSQL's lmgr (README and
 `deadlock.c`).

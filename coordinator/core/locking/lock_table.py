@@ -205,7 +205,7 @@ class LockTable:
         self.graph = graph
         self.rows = HeldRows()
         self._queues: dict[LockTag, LockQueue] = {}
-        self._by_session: dict[ConnectionId, set[LockTag]] = {}
+        self._by_session: dict[ConnectionId, dict[LockTag, None]] = {}
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -225,8 +225,8 @@ class LockTable:
             queue.waiting = [replace(waiter, tag=after) for waiter in queue.waiting]
             for tags in self._by_session.values():
                 if before in tags:
-                    tags.remove(before)
-                    tags.add(after)
+                    del tags[before]
+                    tags[after] = None
 
     def holds(self, session: ConnectionId, tag: LockTag) -> LockMode:
         """The modes of a tag that a session holds."""
@@ -241,7 +241,7 @@ class LockTable:
         place = queue.entry_place(wanted)
         if queue.fits(wanted, queue.waiting[:place]):
             queue.hold(wanted)
-            self._by_session.setdefault(wanted.session, set()).add(wanted.tag)
+            self._by_session.setdefault(wanted.session, {})[wanted.tag] = None
             return Answer(LockVerdict.GRANTED)
         if wait is LockWait.NO:
             self._forget_empty(queue)
@@ -356,7 +356,7 @@ class LockTable:
             queue = self._queues[tag] = LockQueue(tag)
         if not queue.modes_of(GROUP) & mode:
             queue.held.append(HeldLock(GROUP, _GROUP_TXN, mode, 0, single=False))
-            self._by_session.setdefault(GROUP, set()).add(tag)
+            self._by_session.setdefault(GROUP, {})[tag] = None
 
     def group_landed(self) -> list[LockRequest]:
         """Nothing is in flight any more; those who are served by it."""
@@ -433,7 +433,7 @@ class LockTable:
             queue.held = [held for held in queue.held if held.session == GROUP]
             for session, tags in list(self._by_session.items()):
                 if session != GROUP:
-                    tags.discard(tag)
+                    tags.pop(tag, None)
                     if not tags:
                         del self._by_session[session]
             served += self._served(queue)
@@ -443,7 +443,7 @@ class LockTable:
         self, session: ConnectionId, is_over: Callable[[HeldLock], bool]
     ) -> list[LockRequest]:
         tags = self._by_session.get(session)
-        return self._drop(session, sorted(tags, key=repr), is_over) if tags else []
+        return self._drop(session, list(tags), is_over) if tags else []
 
     def _drop(
         self, session: ConnectionId, tags: Sequence[LockTag], is_over: Callable[[HeldLock], bool]
@@ -457,7 +457,7 @@ class LockTable:
                 continue
             queue.held = kept
             if all(held.session != session for held in kept):
-                self._by_session[session].discard(tag)
+                self._by_session[session].pop(tag, None)
             served += self._served(queue)
         if not self._by_session.get(session, True):
             del self._by_session[session]
@@ -468,7 +468,7 @@ class LockTable:
         granted = queue.serve()
         for request in granted:
             self.graph.end(request.session)
-            self._by_session.setdefault(request.session, set()).add(queue.tag)
+            self._by_session.setdefault(request.session, {})[queue.tag] = None
         self._forget_empty(queue)
         return granted
 

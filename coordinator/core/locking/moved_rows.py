@@ -3,13 +3,18 @@
 INVARIANT  a row with a primary key is known by its newest identity, if the commit that replaced it
 says which row has its key; else it counts as gone, and whoever holds it looks for it again.
 
+Who locks a key whose row has been replaced since he saw it holds the newest row, too, as long as it
+is in the tail.
+
 So a session that has waited for a row holds it as it is now, and single statements respect that.
 """
 
 from coordinator.core.locking.lock_table import LockTable
-from sql.catalog.catalog import Catalog
-from storage.batch import WriteBatch
+from coordinator.core.locking.modes import RowTag
+from sql.catalog.catalog import Catalog, Table
+from storage.batch import RowIdentity, WriteBatch
 from storage.known_rows import KnownRows, equal_key
+from storage.row_schema import has_schema
 from storage.shard import ShardState
 from storage.types import Timestamp, inline_source
 
@@ -31,3 +36,19 @@ def follow_replaced_rows(
         tag = tags.get(equal_key(values))
         if tag is not None:
             locks.rows.add(before.shard, (inline_source(ts), index), tag)
+
+
+def newest_name(state: ShardState, table: Table, tag: RowTag) -> RowIdentity | None:
+    """What the row of a key is called that has been replaced; None: it is gone, or in a file."""
+    key = next((key for key in table.keys if key.primary), None)
+    if tag.by_identity or key is None:
+        return None
+    for commit in reversed(state.tail):
+        if commit.inline is None or not has_schema(commit.inline.rows.schema, state.schema):
+            continue
+        rows = KnownRows.of(commit.inline.rows)
+        columns = [rows.values(ordinal) for ordinal in key.columns]
+        for index, values in enumerate(zip(*columns, strict=True)):
+            if equal_key(values) == tag.key:
+                return commit.inline.source, index
+    return None

@@ -3,7 +3,7 @@
 Functions over the core's state; the invariants are those of the package (K1 to K5).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
 
@@ -21,6 +21,7 @@ from coordinator.core.locking.modes import (
     RowTag,
     TableTag,
 )
+from coordinator.core.locking.moved_rows import newest_name
 from coordinator.core.messages import (
     AcquireLock,
     CancelLock,
@@ -81,7 +82,7 @@ def acquire_lock(core: CoreState, message: AcquireLock) -> list[Effect]:
         None if message.by_session else txn.id,
         message.tag,
         message.mode,
-        txn.innermost_savepoint,
+        0 if message.by_session else txn.innermost_savepoint,
         ticket,
         message.single,
     )
@@ -128,9 +129,9 @@ def hold_for_group(core: CoreState, tag: LockTag, mode: LockMode) -> None:
     group = core.groups.holding
     if group is None or not isinstance(tag, TableTag):
         return
-    held = group.table_mode(tag.table)
-    if held is not None and held & MODE_CONFLICTS[mode]:
-        core.locks.hold_for_group(tag, held)
+    for held in group.table_modes(tag.table):
+        if held & MODE_CONFLICTS[mode]:
+            core.locks.hold_for_group(tag, held)
 
 
 def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
@@ -149,7 +150,9 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     seen = as_deletes(row.seen for row in wanted if not row.is_own)
     is_any_gone = core.groups.writes.any_gone(state, seen)
     in_flight = _deletes_in_flight(core, state)
+    taken = 0
     for row in wanted:
+        taken += not core.locks.holds(txn.owner, row.tag)
         asked = LockRequest(
             message.request,
             txn.owner,
@@ -163,9 +166,10 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
         if not row.is_own:
             if is_among(row.now, in_flight):
                 core.locks.hold_for_group(row.tag, LockMode.ROW_UPDATE)
+            name = row.now if not stale else newest_name(state, message.rows.table, row.tag)
             # Somebody else may know it by the name that it has now.
-            if not stale or core.locks.rows.place(row.tag) is None:
-                core.locks.rows.add(shard, row.now, row.tag)
+            if name is not None or core.locks.rows.place(row.tag) is None:
+                core.locks.rows.add(shard, name or row.now, row.tag)
         answer = core.locks.acquire(asked, message.wait)
         skipped = answer.verdict is LockVerdict.NOT_AVAILABLE and txn.skips_locked
         if skipped and (stale or row.now != row.seen):
@@ -176,7 +180,7 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     if is_any_gone:
         return [Reply(message.request, _moved(core, txn, ticket, has_news=True))]
     if message.implicit:
-        txn.rows_locked += len(wanted)
+        txn.rows_locked += taken
     else:
         # Those that only an earlier try has taken were shown to nobody (A9).
         txn.locks_rows = True
@@ -292,13 +296,19 @@ def _rows_to_take(core: CoreState, txn: Transaction, message: LockRows) -> list[
         for row in _seen_rows(txn, message, state)
         if not row.is_own or (not row.tag.by_identity and core.locks.holds(txn.owner, row.tag))
     }
-    if message.implicit and txn.rows_locked + len(wanted) > core.settings.row_locks_max:
+    more = sum(not core.locks.holds(txn.owner, tag) for tag in wanted)
+    if message.implicit and txn.rows_locked + more > core.settings.row_locks_max:
         return []
-    return [wanted[tag] for tag in sorted(wanted, key=_by_key)]
+    return [wanted[tag] for tag in _in_order(wanted)]
 
 
-def _by_key(tag: RowTag) -> str:
-    return repr(tag.key)
+def _in_order(tags: Iterable[RowTag]) -> Sequence[RowTag]:
+    """The same for all sessions, so that who locks several rows seldom meets another one."""
+    found = list(tags)
+    try:
+        return sorted(found, key=lambda tag: tag.key)
+    except TypeError:  # a key with NaN
+        return sorted(found, key=lambda tag: repr(tag.key))
 
 
 def locked_by_others(

@@ -347,3 +347,15 @@ async def test_a_snapshot_of_another_timeline_is_exported() -> None:
         assert caught.value.sqlstate == "25000"
         await second.execute("rollback")
         await first.execute("commit")
+
+
+def test_a_block_changes_definitions_of_tables_elsewhere() -> None:
+    def story(ask: Ask) -> None:
+        made(ask)
+        for text in ("ALTER TABLE e ADD COLUMN b int", "CREATE INDEX i ON w (a)", "DROP TABLE w"):
+            ask("BEGIN")
+            ask(text)  # type: ignore[arg-type]
+            ask("COMMIT")
+        assert ask("SELECT * FROM e ORDER BY a") == [(1, None), (2, None), (3, None)]
+
+    in_server(story)

@@ -6,12 +6,14 @@ Who waits for whom is compared with PostgreSQL in `tests/postgres/locking`.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from psycopg import errors
 
+from coordinator.execution import locking_queries
 from tests.session.transactions.test_isolation import value
 from tests.support.connections import (
     Connection,
@@ -319,3 +321,78 @@ async def test_who_is_interrupted_behind_a_group_does_not_wait_for_a_lock(
 
 
 SEEN = "select v from p where id = 1"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@on_a_loop
+async def test_who_holds_a_row_that_had_changed_is_not_overtaken(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the scan of FOR UPDATE and its lock somebody else changes the row, in every try: the
+    first time he may, and then the block holds the row that he has made.
+    """
+    async with running() as stack, connected(stack, 4) as (one, other, third, looking):
+        await setup(one)
+        found, tries = locking_queries._rows, 0
+        update = "update p set v = v + 1 where id = 1"
+
+        async def changed(*args: Any) -> Any:
+            nonlocal tries
+            tries += 1
+            rows = await found(*args)
+            client = (other, third)[tries - 1]
+            task = stack.group.create_task(client.execute(update.encode()))
+            while not task.done() and not any(
+                not lock.granted for lock in stack.driver.core.observe().locks
+            ):
+                await looking.execute("select 1")
+            return rows
+
+        monkeypatch.setattr(locking_queries, "_rows", changed)
+        await begin(one, level=level)
+        assert await value(one, "select v from p where id = 1 for update") == 11
+        assert tries == 2
+        await one.execute("commit")
+        assert await value(one, "select v from p where id = 1") in (11, 12)
+
+
+@on_a_loop
+async def test_advisory_locks_in_a_string_show_what_the_holder_left() -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await setup(one)
+        await begin(one, "select pg_advisory_xact_lock(1)", CHANGE)
+        text = "select v from p where id = 3; select pg_advisory_xact_lock(1); " + SEEN
+        waiting_for = await blocked(stack, other, text)
+        await one.execute("commit")
+        cursor = await waiting_for
+        rows = [await cursor.fetchall()]
+        while cursor.nextset():
+            rows.append(await cursor.fetchall())
+        assert rows[-1] == [(110,)]
+
+
+@on_a_loop
+async def test_a_limit_that_is_a_parameter_skips_to_free_rows() -> None:
+    """Both have looked before one of them locks."""
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await setup(one)
+        await begin(one)
+        await begin(other)
+        text = "select id from p order by id limit %s for update skip locked"
+        found = locking_queries._rows
+        met = asyncio.Barrier(2)
+
+        async def together(*args: Any) -> Any:
+            rows = await found(*args)
+            if met.n_waiting < 2 and met.parties and not met.broken:
+                async with asyncio.timeout(1):
+                    with contextlib.suppress(asyncio.BrokenBarrierError):
+                        await met.wait()
+                        await met.abort()
+            return rows
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(locking_queries, "_rows", together)
+            tasks = [stack.group.create_task(c.execute(text, (1,))) for c in (one, other)]
+            rows = [await (await task).fetchall() for task in tasks]
+        assert sorted(rows) == [[(1,)], [(2,)]]
