@@ -57,7 +57,7 @@ from sql.statements.session import TransactionControl
 from storage.clock import Clock
 from storage.types import Timestamp
 
-Answer = TypeVar("Answer")
+_Asked = TypeVar("_Asked")
 
 
 class StatementRestart(Exception):
@@ -666,7 +666,7 @@ class SessionTransaction:
         )
         self._ticket = answer.ticket
 
-    async def _in_lock_time(self, asked: Awaitable[Answer]) -> Answer:
+    async def _in_lock_time(self, asked: Awaitable[_Asked]) -> _Asked:
         """What is asked for, within `lock_timeout`. Raises 55P03."""
         limit = self._variables.milliseconds("lock_timeout")
         if limit == 0:
