@@ -20,6 +20,7 @@ from coordinator.pgcatalog.definitions import (
     referenced_key,
     supported_view_events,
     text_with_present_names,
+    user_tables,
     view_text,
     views_as_tables,
 )
@@ -49,7 +50,7 @@ def yes_or_no(condition: bool, /) -> str:
 def _relations(context: BindContext) -> Iterator[Table]:
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
-    yield from context.catalog.tables.values()
+    yield from user_tables(context.catalog)
     yield from views_as_tables(context)
 
 
@@ -266,7 +267,7 @@ def _fields(type_: SqlType) -> dict[str, Value]:
 
 
 def _table_constraints(context: BindContext) -> Iterator[NamedRow]:
-    for table in context.catalog.tables.values():
+    for table in user_tables(context.catalog):
         for key in constraints_of(table):
             kind = "PRIMARY KEY" if key.primary else "UNIQUE"
             distinct = None if key.primary else yes_or_no(key.nulls_distinct)
@@ -304,7 +305,7 @@ def _constraint(context: BindContext, table: Table, name: str, kind: str) -> dic
 
 
 def _key_column_usage(context: BindContext) -> Iterator[NamedRow]:
-    for table in context.catalog.tables.values():
+    for table in user_tables(context.catalog):
         for key in constraints_of(table):
             yield from _usage(context, table, key.name, [(at, None) for at in key.columns])
         for foreign in table.foreign_keys:
@@ -333,7 +334,7 @@ def _usage(
 
 
 def _referential_constraints(context: BindContext) -> Iterator[NamedRow]:
-    for table in context.catalog.tables.values():
+    for table in user_tables(context.catalog):
         for foreign in table.foreign_keys:
             other, key = referenced_key(context, foreign)
             yield {

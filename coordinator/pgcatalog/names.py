@@ -11,14 +11,16 @@ from coordinator.pgcatalog.definitions import (
     EVERYTHING,
     definition_texts,
     supported_view_events,
+    user_tables,
     view_text,
 )
 from coordinator.pgcatalog.information_schema import NamedRow, is_base_table
-from coordinator.pgcatalog.tables import all_tables, user_tables
+from coordinator.pgcatalog.tables import all_tables
 from coordinator.pgcatalog.types import all_types, domain_definitions
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.catalog.meridian_schema import SYSTEM_SCHEMA
+from sql.catalog.objects import SequenceDefinition
 from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
@@ -148,10 +150,12 @@ def reg_type_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
 
 def _serials(context: BindContext) -> Iterator[NamedRow]:
     """What pg_get_serial_sequence() answers: always with the schema."""
+    owned: dict[int, list[SequenceDefinition]] = {}
+    for found in context.catalog.sequences():
+        owned.setdefault(found.owner, []).append(found)
     for table in user_tables(context.catalog):
         for column in table.columns:
-            owned = [s for s in context.catalog.sequences() if s.owner == table.oid]
-            for sequence in owned:
+            for sequence in owned.get(table.oid, ()):
                 if sequence.owner_field == column.field:
                     yield {
                         "relation": table.oid,

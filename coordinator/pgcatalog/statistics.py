@@ -7,8 +7,9 @@ statistics. A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from coordinator.pgcatalog.definitions import user_tables
 from coordinator.pgcatalog.information_schema import NamedRow
-from coordinator.pgcatalog.tables import is_shown_as_view, user_tables
+from coordinator.pgcatalog.tables import is_shown_as_view
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
 from sql.catalog.oids import index_oid
