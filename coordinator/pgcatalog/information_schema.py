@@ -30,7 +30,12 @@ from sql.catalog.catalog import Column, ForeignKey, Key, Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA
 from sql.catalog.ownership import object_privileges, owned_schema
-from sql.catalog.system_catalogs import CATALOG_SCHEMAS, is_catalog_view, system_catalogs
+from sql.catalog.system_catalogs import (
+    CATALOG_SCHEMAS,
+    columns_as_shown,
+    is_catalog_view,
+    system_catalogs,
+)
 from sql.catalog.temporary import is_temporary_schema
 from sql.types.datetime.typmods import seconds_precision
 from sql.types.enums import enum_of, is_enum
@@ -103,7 +108,7 @@ def _table_type(table: Table) -> str:
 def _columns(context: BindContext) -> Iterator[NamedRow]:
     for table in _relations(context):
         events = _events(context, table)[1]
-        for place, column in enumerate(table.columns, 1):
+        for place, column in enumerate(columns_as_shown(table), 1):
             yield _measures(column.type) | {
                 "table_catalog": context.database,
                 "table_schema": table.schema,

@@ -103,8 +103,8 @@ def _name_lists(context: BindContext) -> Iterator[NamedRow]:
             names[kind].setdefault(f"{other[1:]}[]", oid)
     types = names["type"]
     for alias, name in _ALIASES.items():
-        types.setdefault(alias, TYPE_OIDS[name])
-        types.setdefault(f"{alias}[]", TYPE_OIDS[f"_{name}"])
+        types[alias] = TYPE_OIDS[name]
+        types[f"{alias}[]"] = TYPE_OIDS[f"_{name}"]
     schemas = [*CATALOG_SCHEMAS, SYSTEM_SCHEMA, context.temporary, *context.catalog.schemas]
     further: dict[str, dict[str, object]] = {
         "class": {
@@ -139,6 +139,8 @@ def reg_type_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
             plain = quoted_name(named.name.removeprefix("_") if suffix else named.name)
             other = f"{quoted_name(named.schema)}.{plain}{suffix}"
         yield "type", named.oid, named.shown, other
+    for oid, (name, shown) in function_only_types().items():
+        yield "type", oid, shown, name
     for schema in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas):
         text = quoted_name(schema)
         yield "namespace", schema_oid(schema), text, text

@@ -45,6 +45,7 @@ from sql.catalog.sequence_relation import sequence_relation
 from sql.catalog.system_catalogs import (
     CATALOG_SCHEMAS,
     PG_CATALOG,
+    columns_as_shown,
     is_catalog_view,
     system_catalogs,
 )
@@ -162,7 +163,7 @@ def _pg_attribute(context: BindContext) -> Iterator[NamedRow]:
     shown = PrivilegeColumns(context)
     sequences = map(sequence_relation, context.catalog.sequences())
     for table in (*all_tables(context), *sequences):
-        for place, column in enumerate(table.columns, 1):
+        for place, column in enumerate(columns_as_shown(table), 1):
             yield {f"att{end}": value for end, value in storage_columns(column.type).items()} | {
                 "attrelid": table.oid,
                 "attname": column.name,

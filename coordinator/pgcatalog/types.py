@@ -17,6 +17,7 @@ from sql.catalog.objects import TEXT_OPERATOR_CLASSES, DomainDefinition, EnumDef
 from sql.catalog.oids import derived_oid, schema_oid
 from sql.catalog.system_catalogs import PG_CATALOG
 from sql.functions.pg_proc import function_oid, support_functions
+from sql.types.catalog_types import catalog_types, is_catalog_type
 from sql.types.enums import is_enum
 from sql.types.sql_type import (
     PREFERRED_TYPES,
@@ -46,6 +47,15 @@ _ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
 
 def storage_columns(type_: SqlType) -> dict[str, Value]:
     """What pg_type and pg_attribute say about storing a type, by the ends of the names."""
+    if is_catalog_type(type_.name):
+        known = catalog_types()[type_.name]
+        return {
+            "len": known.size,
+            "byval": known.by_value,
+            "align": known.alignment,
+            "storage": known.storage,
+            "collation": known.collation,
+        }
     size = type_.size
     return {
         "len": size,
@@ -128,7 +138,7 @@ def _shown(context: BindContext, found: UserType) -> tuple[str, bool]:
 
 def all_types(context: BindContext) -> Iterator[NamedType]:
     """Every type."""
-    for name in TYPE_OIDS:
+    for name in (*TYPE_OIDS, *catalog_types()):
         yield NamedType(SqlType(name), PG_CATALOG, name, format_type(SqlType(name)))
     yield from user_defined_types(context)
 
@@ -145,6 +155,12 @@ def _pg_type(context: BindContext) -> Iterator[NamedRow]:
             **support_functions(name),
         }
         assert oid == named.type.oid, "a type has one oid"
+    for known in catalog_types().values():
+        yield _type_row(NamedType(SqlType(known.name), PG_CATALOG, known.name, ""), "b") | {
+            "typelem": known.element,
+            "typarray": known.array,
+            **support_functions(known.name),
+        }
     shown = PrivilegeColumns(context)
     owned = {thing.oid: shown.named(thing, "typ") for thing in context.catalog.objects.values()}
     for named in user_defined_types(context):

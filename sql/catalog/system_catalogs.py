@@ -11,19 +11,22 @@ transaction's own DDL, and the past under AS OF.
 INVARIANTS
   G1  a relation is known only if its rows are computed (FILLED), or if the objects that it lists do
       not exist here (EMPTY). All others are refused, never shown empty.
-  G2  columns of types that only catalogs have are shown in the nearest type: node trees as text,
-      vectors as arrays.
+  G2  columns of types that only catalogs have are bound as the types that these are held as
+      (`sql/types/catalog_types.py`): node trees as text, vectors as arrays. A result names the type
+      itself. Columns of types that are not here at all are texts.
 
 The file is written by `tests/unit/sql/postgresql_catalogs.py`, from a real server.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from sql.catalog.catalog import Column, Table
 from sql.catalog.meridian_schema import SYSTEM_SCHEMA
+from sql.types.catalog_types import HELD_AS, is_catalog_type
 from sql.types.sql_type import BOOL, INT4, INT8, OID, TEXT, VECTOR_TYPE_OIDS, SqlType, plain_type
 
 PG_CATALOG: Final = "pg_catalog"
@@ -85,9 +88,8 @@ EMPTY_CATALOGS: Final = frozenset(
 
 _FILE: Final = Path(__file__).parents[1] / "data" / "catalogs.txt"
 _NEAREST: Final = {
-    "xid": "int8", "regtype": "text", "pg_node_tree": "text",
-    "int2vector": "_int2", "oidvector": "_oid", "_aclitem": "_text",
-    "anyarray": "text", "inet": "text", "pg_lsn": "text", "_regtype": "_text",
+    **HELD_AS,
+    "regtype": "text", "anyarray": "text", "inet": "text", "_regtype": "_text",
     "pg_ndistinct": "text", "pg_dependencies": "text", "pg_mcv_list": "text",
 }  # fmt: skip
 
@@ -185,13 +187,34 @@ def _relations() -> Mapping[tuple[str, str], Table]:
 
 
 @cache
-def vector_columns() -> Mapping[tuple[int, int], SqlType]:
-    """The columns that PostgreSQL shows as vectors, by oid of their relation and number."""
+def shown_types() -> Mapping[tuple[int, int], SqlType]:
+    """The types of columns that are not shown as they are held (G2), by oid of their relation and
+    number.
+    """
     return {
         (oid, number): SqlType(kind)
         for _, _, oid, _, columns in _lines()
         for number, column in enumerate(columns.split(", "), 1)
-        if (kind := column.split(" ")[1].removesuffix("!")) in VECTOR_TYPE_OIDS
+        if is_catalog_type(kind := column.split(" ")[1].removesuffix("!"))
+    }
+
+
+def columns_as_shown(table: Table) -> Sequence[Column]:
+    """The columns of any relation, those of catalogs with the types that they show (G2)."""
+    if table.schema not in CATALOG_SCHEMAS:
+        return table.columns
+    shown = shown_types()
+    return [
+        replace(column, type=shown.get((table.oid, number), column.type))
+        for number, column in enumerate(table.columns, 1)
+    ]
+
+
+@cache
+def vector_columns() -> Mapping[tuple[int, int], SqlType]:
+    """The columns that PostgreSQL shows as vectors, by oid of their relation and number."""
+    return {
+        column: type_ for column, type_ in shown_types().items() if type_.name in VECTOR_TYPE_OIDS
     }
 
 

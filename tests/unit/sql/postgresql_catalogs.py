@@ -1,4 +1,4 @@
-"""Write `sql/data/catalogs.txt` from a real PostgreSQL.
+"""Write `sql/data/catalogs.txt` and `sql/data/catalog_types.txt` from a real PostgreSQL.
 
     python -m tests.unit.sql.postgresql_catalogs
 
@@ -26,16 +26,32 @@ where n.nspname in ('pg_catalog', 'information_schema') and c.relkind in ('r', '
 order by n.nspname desc, c.relname, a.attnum
 """
 
+TYPES_FILE = FILE.with_name("catalog_types.txt")
+TYPES_HEAD = (
+    "# Types of PostgreSQL {version} that only catalogs have; see sql/types/catalog_types.py.\n"
+)
+TYPES = """
+select concat_ws(' ', typname, oid::int, typlen, typbyval, typcategory, typalign, typstorage,
+  typcollation::int, typelem::int, typarray::int)
+from pg_type
+where typname in ('int2vector', 'oidvector', 'tid', 'xid', 'cid', 'xid8', 'aclitem', 'pg_node_tree',
+    'pg_lsn', '_int2vector', '_oidvector', '_tid', '_xid', '_cid', '_xid8', '_aclitem', '_pg_lsn')
+  and typnamespace = 'pg_catalog'::regnamespace
+order by oid
+"""
+
 
 def main() -> None:
-    """Write the file."""
+    """Write the files."""
     with postgres() as dsn, psycopg.connect(dsn) as connection:
         [(version,)] = connection.execute("show server_version").fetchall()
         rows = connection.execute(COLUMNS).fetchall()
+        types = [f"{line}\n" for (line,) in connection.execute(TYPES)]
     lines = [
         f"{schema}.{name} {oid} {kind}: {', '.join(f'{row[4]} {row[5]}' for row in columns)}\n"
         for (schema, oid, name, kind), columns in groupby(rows, lambda row: row[:4])
     ]
+    TYPES_FILE.write_text(TYPES_HEAD.format(version=version) + "".join(types), encoding="utf-8")
     FILE.write_text(HEAD.format(version=version) + "".join(lines), encoding="utf-8")
 
 

@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 import psycopg
 
 from sql.functions.table import FunctionKind, find_cast, functions
-from sql.types.sql_type import TYPE_OIDS, VECTOR_TYPE_OIDS
+from sql.types.catalog_types import catalog_types
+from sql.types.sql_type import TYPE_OIDS
 from tests.support.servers import postgres
 from tests.support.stack import serving
 
@@ -97,7 +98,7 @@ def main() -> None:
         [(version,)] = connection.execute("show server_version").fetchall()
         found = [Found(*row) for row in connection.execute(FUNCTIONS).fetchall()]
         types = connection.execute(TYPES).fetchall()
-        own = [*TYPE_OIDS, *VECTOR_TYPE_OIDS]
+        own = [*TYPE_OIDS, *catalog_types()]
         casts = [row for row in connection.execute(CASTS) if find_cast(row[1], row[2]) is not None]
         support = connection.execute(SUPPORT, [own]).fetchall()
     names = {oid: name for oid, name, _ in types}
@@ -118,7 +119,7 @@ def main() -> None:
     }
     lines = [
         *(f"type {oid} {name} {shown}" for oid, name, shown in sorted(types)
-          if oid in used and name not in TYPE_OIDS),
+          if oid in used and name not in TYPE_OIDS and name not in catalog_types()),
         *(f"of {' '.join(row)}" for row in support),
         f"more {' '.join(_more(found, listed))}",
         *(f"cast {' '.join(map(str, row))}" for row in casts),
