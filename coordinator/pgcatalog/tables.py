@@ -37,9 +37,9 @@ from sql.binder.ddl.storage_options import storage_option_texts
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Key, Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA
+from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_server_state
 from sql.catalog.objects import DomainDefinition, IndexDefinition, SequenceDefinition
-from sql.catalog.oids import constraint_oid, derived_oid, index_oid, schema_oid
+from sql.catalog.oids import constraint_oid, derived_oid, index_oid, row_type_oid, schema_oid
 from sql.catalog.ownership import owned_schema
 from sql.catalog.sequence_relation import sequence_relation
 from sql.catalog.system_catalogs import (
@@ -89,6 +89,9 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
             | rights
             | {
                 "oid": table.oid,
+                "reltype": 0
+                if is_server_state(table) and not is_user_view(table)
+                else (row_type_oid(table.oid)),
                 "relname": table.name,
                 "relkind": "v" if view else "r",
                 "relam": 0 if view else HEAP,

@@ -13,8 +13,15 @@ from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
-from sql.catalog.objects import TEXT_OPERATOR_CLASSES, DomainDefinition, EnumDefinition, UserType
-from sql.catalog.oids import derived_oid, schema_oid
+from sql.catalog.catalog import Table
+from sql.catalog.objects import (
+    TEXT_OPERATOR_CLASSES,
+    DomainDefinition,
+    EnumDefinition,
+    UserType,
+    ViewDefinition,
+)
+from sql.catalog.oids import derived_oid, row_array_oid, row_type_oid, schema_oid
 from sql.catalog.system_catalogs import PG_CATALOG
 from sql.functions.pg_proc import function_oid, support_functions
 from sql.types.catalog_types import catalog_types, is_catalog_type
@@ -108,10 +115,15 @@ class NamedType:
     shown: str
     visible: bool = True
     domain: DomainDefinition | None = None
+    relation: Table | ViewDefinition | None = None
+    """Of a row type, and of arrays of these rows."""
 
     @property
     def oid(self) -> int:
         """pg_type.oid."""
+        if self.relation is not None:
+            oid_of = row_type_oid if self.type.element is None else row_array_oid
+            return oid_of(self.relation.oid)
         return self.type.oid if self.domain is None else self.domain.oid
 
 
@@ -137,10 +149,44 @@ def _shown(context: BindContext, found: UserType) -> tuple[str, bool]:
 
 
 def all_types(context: BindContext) -> Iterator[NamedType]:
-    """Every type."""
+    """Every type that pg_type lists."""
     for name in (*TYPE_OIDS, *catalog_types()):
         yield NamedType(SqlType(name), PG_CATALOG, name, format_type(SqlType(name)))
     yield from user_defined_types(context)
+    yield from row_types(context)
+
+
+def row_types(context: BindContext) -> Iterator[NamedType]:
+    """The types of the rows of tables and views, and of arrays of them."""
+    catalog = context.catalog
+    made: list[Table | ViewDefinition] = [*catalog.tables.values(), *catalog.views()]
+    relations = {(relation.schema, relation.name): relation for relation in made}
+    path = [name for name in context.search_path if name in catalog.schemas]
+    for (schema, name), relation in relations.items():
+        visible = schema == next((found for found in path if (found, name) in relations), None)
+        text = quoted_name(name)
+        shown = text if visible else f"{quoted_name(schema)}.{text}"
+        yield NamedType(_RECORD, schema, name, shown, visible, relation=relation)
+        array = array_of(_RECORD)
+        yield NamedType(array, schema, f"_{name}", f"{shown}[]", visible, relation=relation)
+
+
+_RECORD: Final = SqlType("record")
+
+
+def _row_type(named: NamedType, shown: PrivilegeColumns) -> NamedRow:
+    relation = named.relation
+    assert relation is not None, "a row type is that of a relation"
+    is_array = named.type.element is not None
+    return _type_row(named, "b" if is_array else "c") | {
+        "typowner": shown.named(relation, "rel")["relowner"],
+        "typcategory": "A" if is_array else "C",
+        "typalign": "d",
+        "typrelid": 0 if is_array else relation.oid,
+        "typelem": row_type_oid(relation.oid) if is_array else 0,
+        "typarray": 0 if is_array else row_array_oid(relation.oid),
+        **support_functions(_ARRAY if is_array else _RECORD.name),
+    }
 
 
 def _pg_type(context: BindContext) -> Iterator[NamedRow]:
@@ -163,6 +209,8 @@ def _pg_type(context: BindContext) -> Iterator[NamedRow]:
         }
     shown = PrivilegeColumns(context)
     owned = {thing.oid: shown.named(thing, "typ") for thing in context.catalog.objects.values()}
+    for named in row_types(context):
+        yield _row_type(named, shown)
     for named in user_defined_types(context):
         if named.domain is not None:
             yield _domain_row(context, named, named.domain) | owned[named.domain.oid]
@@ -239,7 +287,7 @@ def domain_definitions(context: BindContext) -> Iterator[tuple[int, str]]:
 
 def _type_row(named: NamedType, kind: str) -> dict[str, Value]:
     return {f"typ{end}": value for end, value in storage_columns(named.type).items()} | {
-        "oid": named.type.oid,
+        "oid": named.oid,
         "typname": named.name,
         "typnamespace": schema_oid(named.schema),
         "typowner": OWNER,
