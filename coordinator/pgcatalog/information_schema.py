@@ -119,7 +119,7 @@ def _columns(context: BindContext) -> Iterator[NamedRow]:
                 "is_nullable": yes_or_no(_nullable(column)),
                 "data_type": _data_type(column.type),
                 "udt_catalog": context.database,
-                **_underlying(column.type),
+                **underlying_type(column.type),
                 **_domain_of(context, column),
                 **_collation_of(context, column),
                 "dtd_identifier": str(column_number(column, place)),
@@ -165,7 +165,7 @@ def _domains(context: BindContext) -> Iterator[NamedRow]:
             "data_type": format_type(domain.type.bare()),
             "domain_default": text_with_present_names(context, domain.default) or None,
             "udt_catalog": context.database,
-            **_underlying(domain.type),
+            **underlying_type(domain.type),
             "dtd_identifier": "1",
         }
 
@@ -226,7 +226,7 @@ def _data_type(type_: SqlType) -> str:
     return "USER-DEFINED" if is_enum(type_.name) else format_type(type_.bare())
 
 
-def _underlying(type_: SqlType) -> dict[str, Value]:
+def underlying_type(type_: SqlType) -> dict[str, Value]:
     """The type's own name."""
     name = type_.name.removeprefix("_")
     if not is_enum(name):

@@ -24,10 +24,12 @@ from coordinator.pgcatalog.pg_depend import pg_depend
 from coordinator.pgcatalog.privileges import PRIVILEGE_INFORMATION_ROWS, PRIVILEGE_ROWS
 from coordinator.pgcatalog.roles import ROLE_ROWS
 from coordinator.pgcatalog.server import SERVER_ROWS
+from coordinator.pgcatalog.standard import STANDARD_ROWS
 from coordinator.pgcatalog.statistics import STATISTICS_ROWS
 from coordinator.pgcatalog.syscache import SystemCache, with_catalog
 from coordinator.pgcatalog.tables import TABLE_ROWS
 from coordinator.pgcatalog.types import TYPE_ROWS
+from coordinator.pgcatalog.usage import USAGE_ROWS
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, Table
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, OBSERVED_CATALOGS, PG_CATALOG
@@ -52,6 +54,8 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow
     INFORMATION_SCHEMA: {
         **INFORMATION_SCHEMA_ROWS,
         **PRIVILEGE_INFORMATION_ROWS,
+        **STANDARD_ROWS,
+        **USAGE_ROWS,
         **FUNCTION_INFORMATION_ROWS,
     },
 }

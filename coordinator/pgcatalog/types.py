@@ -202,7 +202,8 @@ def _pg_type(context: BindContext) -> Iterator[NamedRow]:
         }
         assert oid == named.type.oid, "a type has one oid"
     for known in catalog_types().values():
-        yield _type_row(NamedType(SqlType(known.name), PG_CATALOG, known.name, ""), "b") | {
+        kind = "p" if known.category == "P" else "b"
+        yield _type_row(NamedType(SqlType(known.name), PG_CATALOG, known.name, ""), kind) | {
             "typelem": known.element,
             "typarray": known.array,
             **support_functions(known.name),

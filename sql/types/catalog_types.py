@@ -24,6 +24,8 @@ HELD_AS: Final[Mapping[str, str]] = {
     "aclitem": "text", "pg_node_tree": "text", "int2vector": "_int2", "oidvector": "_oid",
     "_xid": "_int8", "_cid": "_int8", "_xid8": "_int8", "_tid": "_text", "_pg_lsn": "_text",
     "_aclitem": "_text",
+    "anyarray": "text", "inet": "text", "pg_ndistinct": "text", "pg_dependencies": "text",
+    "pg_mcv_list": "text", "_pg_statistic": "_text",
 }  # fmt: skip
 
 
