@@ -22,9 +22,9 @@ from coordinator.pgcatalog.meridian_schema import Row, rows_as_view
 from coordinator.pgcatalog.names import NAME_ROWS
 from coordinator.pgcatalog.pg_depend import pg_depend
 from coordinator.pgcatalog.privileges import PRIVILEGE_INFORMATION_ROWS, PRIVILEGE_ROWS
+from coordinator.pgcatalog.recorded import RECORDED_ROWS, STANDARD_ROWS
 from coordinator.pgcatalog.roles import ROLE_ROWS
 from coordinator.pgcatalog.server import SERVER_ROWS
-from coordinator.pgcatalog.standard import STANDARD_ROWS
 from coordinator.pgcatalog.statistics import STATISTICS_ROWS
 from coordinator.pgcatalog.syscache import SystemCache, with_catalog
 from coordinator.pgcatalog.tables import TABLE_ROWS
@@ -49,6 +49,7 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow
         **ROLE_ROWS,
         **FUNCTION_ROWS,
         **STATISTICS_ROWS,
+        **RECORDED_ROWS,
         "pg_depend": pg_depend,
     },
     INFORMATION_SCHEMA: {
@@ -64,7 +65,8 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow
 _ORDER: Final[Mapping[str, Sequence[str]]] = {
     **dict.fromkeys(
         ("pg_class", "pg_type", "pg_namespace", "pg_proc", "pg_cast", "pg_language", "pg_am",
-         "pg_authid", "pg_roles", "pg_database", "pg_collation", "pg_tablespace"),
+         "pg_authid", "pg_roles", "pg_database", "pg_collation", "pg_tablespace", "pg_operator",
+         "pg_opclass", "pg_opfamily"),
         ("oid",),
     ),
     "pg_attribute": ("attrelid", "attnum"),

@@ -11,6 +11,7 @@ from typing import Final
 from coordinator.pgcatalog.definitions import text_with_present_names
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
+from coordinator.pgcatalog.recorded import operator_class_oids
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Table
@@ -98,8 +99,9 @@ def opclass_oid(type_: SqlType | None, option: str = "") -> int:
     named = next((word for word in option.split() if word in TEXT_OPERATOR_CLASSES), None)
     if named is None and type_ is not None:
         name = "enum" if is_enum(type_.name) else type_.name
+        name = "array" if type_.element is not None else name
         named = "text_ops" if name == "varchar" else f"{name}_ops"
-    return 0 if named is None else derived_oid("opclass", named)
+    return 0 if named is None else operator_class_oids().get(named, 0)
 
 
 # --- types by name -----------------------------------------------------------------------------

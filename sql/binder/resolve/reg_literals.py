@@ -22,6 +22,7 @@ from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
 from sql.errors import SqlError, undefined_schema
+from sql.functions.pg_proc import function_only_types
 from sql.functions.table import Function, FunctionKind
 from sql.parser.qualified_names import qualified_name_parts, relation_name_parts
 from sql.parser.syntax import Node, string_values
@@ -151,11 +152,15 @@ def _type(binding: Binding, text: str, place: int | None) -> int:
 
 
 def _catalog_type(name: Node) -> int | None:
-    """The oid of a type that only catalogs have."""
+    """The oid of a type that only catalogs, or functions, have."""
     *schema, plain = string_values(name.names)
-    array = "_" if name.arrayBounds else ""
-    found = catalog_types().get(f"{array}{plain}")
-    return found.oid if found is not None and schema in ([], [PG_CATALOG]) else None
+    if schema not in ([], [PG_CATALOG]):
+        return None
+    called = f"_{plain}" if name.arrayBounds else plain
+    found = catalog_types().get(called)
+    if found is not None:
+        return found.oid
+    return next((oid for oid, (own, _) in function_only_types().items() if own == called), None)
 
 
 def _namespace(binding: Binding, text: str, place: int | None) -> int:

@@ -32,7 +32,7 @@ TYPES_HEAD = (
     "# Types of PostgreSQL {version} that only catalogs have; see sql/types/catalog_types.py.\n"
 )
 STANDARD_FILE = FILE.with_name("sql_standard.txt")
-STANDARD_HEAD = "# What PostgreSQL {version} says of the standard; see pgcatalog/standard.py.\n"
+STANDARD_HEAD = "# What PostgreSQL {version} says of the standard; see pgcatalog/recorded.py.\n"
 STANDARD = ("sql_features", "sql_implementation_info", "sql_parts", "sql_sizing")
 TYPES = """
 select concat_ws(' ', typname, oid::int, typlen, typbyval, typcategory, typalign, typstorage,
