@@ -1,6 +1,7 @@
 """Rows that PostgreSQL has from the start, recorded in files: operators, the SQL standard.
 
     sql/data/pg_operator.txt    operators, their classes and families, aggregates, as they are here
+    sql/data/pg_keywords.txt    what pg_get_keywords() gives
     sql/data/sql_standard.txt   the tables sql_* of information_schema
 
 A line is the name of a relation and a JSON array, the values of a row. The files are written by
@@ -20,6 +21,7 @@ from sql.types.sql_type import Value
 
 _DATA: Final = Path(__file__).parents[2] / "sql" / "data"
 _OPERATORS: Final = "pg_operator.txt"
+_KEYWORDS: Final = "pg_keywords.txt"
 _STANDARD: Final = "sql_standard.txt"
 
 
@@ -51,7 +53,7 @@ RECORDED_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] 
     for name in (
         "pg_aggregate", "pg_amop", "pg_amproc", "pg_opclass", "pg_operator", "pg_opfamily"
     )
-}  # fmt: skip
+} | {"meridian_keywords": partial(_rows, PG_CATALOG, _KEYWORDS, "meridian_keywords")}  # fmt: skip
 STANDARD_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     name: partial(_rows, INFORMATION_SCHEMA, _STANDARD, name)
     for name in ("sql_features", "sql_implementation_info", "sql_parts", "sql_sizing")

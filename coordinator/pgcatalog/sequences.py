@@ -74,7 +74,12 @@ def _pg_sequences(context: BindContext, states: SequenceStates) -> Iterator[Name
 def _last_values(context: BindContext, states: SequenceStates) -> Iterator[NamedRow]:
     for sequence in context.catalog.sequences():
         state = states[sequence.oid]
-        yield {"oid": sequence.oid, "last_value": state.last if state.called else None}
+        yield {
+            "oid": sequence.oid,
+            "last_value": state.last if state.called else None,
+            "last": state.last,
+            "called": state.called,
+        }
 
 
 _ROWS: Final = {"pg_sequences": _pg_sequences, "meridian_sequences": _last_values}

@@ -47,6 +47,7 @@ def _helper(number: int, name: str, /, **columns: SqlType) -> Table:
 
 
 _HELPER_OIDS: Final = 14_900
+_CHAR: Final = SqlType("char")
 HELPER_RELATIONS: Final = {
     (PG_CATALOG, table.name): table
     for table in (
@@ -57,7 +58,16 @@ HELPER_RELATIONS: Final = {
         _helper(5, "meridian_rights", kind=TEXT, oid=OID, part=INT4, grants=TEXT),
         _helper(6, "meridian_members", oid=OID, roles=TEXT),
         _helper(7, "meridian_updatable", oid=OID, part=INT4, events=INT4),
-        _helper(8, "meridian_sequences", oid=OID, last_value=INT8),
+        _helper(8, "meridian_sequences", oid=OID, last_value=INT8, last=INT8, called=BOOL),
+        _helper(
+            11,
+            "meridian_keywords",
+            word=TEXT,
+            catcode=_CHAR,
+            barelabel=BOOL,
+            catdesc=TEXT,
+            baredesc=TEXT,
+        ),
         _helper(9, "meridian_name_lists", kind=TEXT, names=TEXT),
         _helper(10, "meridian_blocking", pid=INT4, blocked_by=INT4, place=INT4),
         _helper(3, "meridian_names", kind=TEXT, oid=OID, shown=TEXT, other=TEXT),

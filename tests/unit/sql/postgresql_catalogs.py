@@ -1,4 +1,4 @@
-"""Write `catalogs.txt`, `catalog_types.txt` and `sql_standard.txt` from a real PostgreSQL.
+"""Write catalogs, catalog_types, pg_keywords and sql_standard.txt from a real PostgreSQL.
 
     python -m tests.unit.sql.postgresql_catalogs
 
@@ -31,6 +31,8 @@ TYPES_FILE = FILE.with_name("catalog_types.txt")
 TYPES_HEAD = (
     "# Types of PostgreSQL {version} that only catalogs have; see sql/types/catalog_types.py.\n"
 )
+KEYWORDS_FILE = FILE.with_name("pg_keywords.txt")
+KEYWORDS_HEAD = "# Keywords of PostgreSQL {version}; see pgcatalog/recorded.py.\n"
 STANDARD_FILE = FILE.with_name("sql_standard.txt")
 STANDARD_HEAD = "# What PostgreSQL {version} says of the standard; see pgcatalog/recorded.py.\n"
 STANDARD = ("sql_features", "sql_implementation_info", "sql_parts", "sql_sizing")
@@ -55,6 +57,7 @@ def main() -> None:
             name: connection.execute(f"table information_schema.{name}").fetchall()
             for name in STANDARD
         }
+        keywords = connection.execute("select * from pg_get_keywords() order by word").fetchall()
         types = [f"{line}\n" for (line,) in connection.execute(TYPES)]
     lines = [
         f"{schema}.{name} {oid} {kind}: {', '.join(f'{row[4]} {row[5]}' for row in columns)}\n"
@@ -67,6 +70,11 @@ def main() -> None:
             for name in STANDARD
             for row in standard[name]
         ),
+        encoding="utf-8",
+    )
+    KEYWORDS_FILE.write_text(
+        KEYWORDS_HEAD.format(version=version)
+        + "".join(f"meridian_keywords {json.dumps(row)}\n" for row in keywords),
         encoding="utf-8",
     )
     TYPES_FILE.write_text(TYPES_HEAD.format(version=version) + "".join(types), encoding="utf-8")
