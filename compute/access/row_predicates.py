@@ -32,7 +32,7 @@ from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.nodes import AnyAll, Call, ColumnId, ColumnRef, Const, Expr, InList, Param, Plan
 from sql.plan.read_conditions import ReadCondition, is_equality
 from sql.plan.traverse import column_ids, expression_nodes, rewrite_children
-from sql.types.sql_type import Value
+from sql.types.sql_type import REG_TYPES, Value
 from storage.batch import DataFile
 from storage.delta.statistics import column_bounds
 from storage.errors import Corrupt
@@ -45,7 +45,7 @@ KEYS_MAX: Final = 1_000
 """Keys that one predicate looks up; a longer IN list is evaluated row by row."""
 
 _EQUAL_TYPES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("int2", "int4", "int8", "oid"), "integer"),
+    **dict.fromkeys(("int2", "int4", "int8", "oid", *REG_TYPES), "integer"),
     **dict.fromkeys(("text", "varchar", "name", "char"), "text"),
     **{name: name for name in ("bool", "uuid", "date", "timestamp", "timestamptz", "numeric")},
 }
@@ -242,7 +242,7 @@ def _no_subquery(_plan: Plan, _frame: Frame) -> Source:
 _HARMLESS: Final = frozenset(
     {("int2", "int4"), ("int2", "int8"), ("int4", "int8"), ("varchar", "text"), ("name", "text"),
     ("char", "text"),
-     ("text", "varchar"), ("name", "varchar")}
+     ("text", "varchar"), ("name", "varchar"), *((name, "oid") for name in REG_TYPES)}
 )  # fmt: skip
 """Casts that leave every value as it is. A cast to a narrower integer may fail, an oid wraps around
 and a name is truncated: a row, or its failure, would be missed."""

@@ -10,6 +10,7 @@ INVARIANTS
 The function calls of a row are not counted: each has a bound of its own (`repeat` and others stop).
 """
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
@@ -18,9 +19,11 @@ from sql.plan.nodes import (
     Const,
     CteScan,
     Expr,
+    GroupBy,
     Join,
     Plan,
     Recursive,
+    RelationId,
     Scan,
     SetCall,
     SetScan,
@@ -33,6 +36,8 @@ from sql.plan.traverse import inputs, plan_expressions, plan_nodes, subqueries
 SCANNED_ROWS: Final = 1_000
 """The rows assumed for a scan: the reference engine only gets inputs of about this size."""
 
+Sizes = Mapping[RelationId, int]
+"""The rows of inputs, where they are known."""
 
 _ENDLESS: Final = 1 << 62
 _OPEN: Final = "not known"
@@ -53,9 +58,12 @@ def _set_rows(call: SetCall) -> int:
     return max(int((stop - start) / step) + 1, 1) if step else 1
 
 
-def row_work_bound(plan: Plan) -> int:
+_NO_SIZES: Final[Sizes] = {}
+
+
+def row_work_bound(plan: Plan, sizes: Sizes = _NO_SIZES) -> int:
     """An upper bound of the rows that running the plan touches (K1)."""
-    rows, total = _rows_and_work(plan)
+    rows, total = _rows_and_work(plan, sizes)
     return rows + total
 
 
@@ -64,15 +72,15 @@ def values_row_count(plan: Plan) -> int:
     return sum(len(node.rows) for node in plan_nodes(plan) if isinstance(node, Values))
 
 
-def _rows_and_work(plan: Plan) -> tuple[int, int]:
+def _rows_and_work(plan: Plan, sizes: Sizes) -> tuple[int, int]:
     """The most rows that a plan gives, and the rows that it touches on the way."""
-    below = [_rows_and_work(node) for node in inputs(plan)]
+    below = [_rows_and_work(node, sizes) for node in inputs(plan)]
     total = sum(touched for _, touched in below)
     match plan:
         case Values():
             rows = len(plan.rows)
         case Scan():
-            rows = SCANNED_ROWS
+            rows = sizes.get(plan.relation, SCANNED_ROWS)
         case Join():
             left, right = below
             # An outer join makes a row for each of its own rows that finds no partner.
@@ -90,12 +98,14 @@ def _rows_and_work(plan: Plan) -> tuple[int, int]:
             (rows, _), *_ = below
             # An aggregate sees its frame anew for every row.
             total += rows * rows * len(plan.calls)
+        case GroupBy() if not plan.keys and plan.sets is None:
+            rows = 1
         case _:
             rows = max(1, sum(made for made, _ in below))
-    asked = sum(_subquery_work(expr) for expr in plan_expressions(plan))
+    asked = sum(_subquery_work(expr, sizes) for expr in plan_expressions(plan))
     return rows, total + rows + max(rows, 1) * asked
 
 
-def _subquery_work(root: Expr) -> int:
+def _subquery_work(root: Expr, sizes: Sizes) -> int:
     """The rows that one evaluation of an expression touches in its subqueries."""
-    return sum(row_work_bound(expr.plan) for expr in subqueries(root))
+    return sum(row_work_bound(expr.plan, sizes) for expr in subqueries(root))

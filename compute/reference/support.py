@@ -52,13 +52,34 @@ class RowsAllowed:
 
 def refusal(plan: Plan) -> str | None:
     """Why the evaluator cannot run the plan in process, whatever its inputs are; None if it can."""
-    missing = _missing(plan)
+    missing = refusal_of_functions(plan)
     if missing is not None:
-        return f"the evaluator has no {missing}"
+        return missing
     touched = row_work_bound(plan)
     if touched > max(WORK_MAX, _WORK_PER_WRITTEN_ROW * values_row_count(plan)):
         return f"the plan may touch {touched} rows"
     return None
+
+
+def refusal_of_functions(plan: Plan) -> str | None:
+    """The same, if the plan touches few rows."""
+    missing = _missing(plan)
+    return None if missing is None else f"the evaluator has no {missing}"
+
+
+def refusal_of_work(plan: Plan, views: Mapping[RelationId, ShardView], most: int) -> str | None:
+    """Why the plan cannot run in process if it may touch so many rows of these inputs; None if it
+    can, if its functions are there.
+    """
+    if any(view.files for view in views.values()):
+        return "an input has files"
+    sizes = {relation: _row_count(view) for relation, view in views.items()}
+    touched = row_work_bound(plan, sizes)
+    return f"the plan may touch {touched} rows" if touched > most else None
+
+
+def _row_count(view: ShardView) -> int:
+    return sum(part.rows.num_rows for part in view.inline)
 
 
 def refusal_of_inputs(
@@ -73,7 +94,7 @@ def refusal_of_inputs(
         return "the plan has inputs"
     if any(view.files for view in views.values()):
         return "an input has files"
-    rows = sum(part.rows.num_rows for view in views.values() for part in view.inline)
+    rows = sum(map(_row_count, views.values()))
     if rows <= allowed.rows:
         return None
     if rows <= allowed.linear and not any(isinstance(n, Join | Subquery) for n in walk(plan)):

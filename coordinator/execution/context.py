@@ -33,8 +33,9 @@ from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
 from coordinator.pgcatalog.meridian_schema import relation_view
-from coordinator.pgcatalog.relations import catalog_view
+from coordinator.pgcatalog.relations import catalog_view, observed_view, shows_sessions
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
+from coordinator.pgcatalog.syscache import SystemCache
 from coordinator.pgwire.messages import Severity
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.transaction.transaction import SessionTransaction
@@ -51,6 +52,7 @@ from sql.statements.runtime_parameters import RowDefault
 from sql.types.sql_type import Value
 from storage.batch import DataFile, ShardView
 from storage.clock import Clock
+from storage.known_rows import Points
 from storage.types import ShardId, Timestamp
 
 Inputs: TypeAlias = Mapping[RelationId, ShardView]
@@ -69,6 +71,12 @@ class InProcess(Protocol):
         """Why it does not run the plan over these inputs; None if it does.
 
         `inputs`: None if the caller bounds their rows by itself. `allowed`: None for no input.
+        """
+        ...
+
+    def refusal_of_work(self, plan: Plan, inputs: Inputs, most: int) -> str | None:
+        """Why it does not run the plan over these inputs, of which it may touch so many rows; None
+        if it does.
         """
         ...
 
@@ -146,6 +154,7 @@ class Services:
     limits: ExecutionLimits = ExecutionLimits()
     local: Executor | None = None
     """The engine of `SET engine = local`; on a server without another one it is `engine` too."""
+    system_cache: SystemCache = field(default_factory=SystemCache)
 
 
 @dataclass(slots=True)
@@ -206,7 +215,7 @@ class Execution:
         `plan` depends on them (None: whole). `skipped`: by oid, tables without the rows that others
         hold against a mode; these enter no read set.
         """
-        inputs = await self._system_views(tables)
+        inputs = await self._system_views(tables, plan)
         tables = [table for table in tables if not is_server_state(table)]
         if not tables:
             return inputs
@@ -230,31 +239,46 @@ class Execution:
         found = [system_catalog(*relation.split(".", 1)) for relation in sorted(named)]
         if not found:
             return inputs
-        return {**inputs, **await self._system_views([t for t in found if t is not None])}
+        return {**inputs, **await self._system_views([t for t in found if t is not None], plan)}
 
-    async def _system_views(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
+    async def _system_views(
+        self, tables: Sequence[Table], plan: Plan | None
+    ) -> dict[RelationId, ShardView]:
         """What the relations of schema `meridian` show now, all of one moment, and what those of
-        pg_catalog and information_schema show of the catalog that the statement is bound with.
+        pg_catalog and information_schema show of the catalog that the statement is bound with:
+        the rows that the plan depends on.
         """
         shown = [table for table in tables if is_server_state(table)]
         if not shown:
             return {}
-        observed = self.services.coordination.observe()
+        cache, coordination = self.services.system_cache, self.services.coordination
+        is_cached = [is_system_catalog(t) and not shows_sessions(t) for t in shown]
+        observed = () if all(is_cached) else coordination.observe()
         assert self.bind_context is not None, "who reads a relation was bound"
         context = self.bind_context()
-
-        states = await sequence_states(shown, context, self.services.coordination)
+        points = {} if plan is None else self._points(plan, shown)
+        states = await sequence_states(shown, context, coordination)
 
         def view(table: Table) -> ShardView:
             if has_sequence_rows(table):
                 return sequence_view(table, context, states)
+            if shows_sessions(table):
+                return observed_view(table, observed)
             if is_system_catalog(table):
-                return catalog_view(table, context, observed)
+                return catalog_view(table, context, cache, points.get(table.oid))
             return relation_view(table, observed)
 
         # All of these are values, and there may be many tables, or files to count.
         views = await asyncio.to_thread(lambda: list(map(view, shown)))
         return {RelationId(table.shard): made for table, made in zip(shown, views, strict=True)}
+
+    def _points(self, plan: Plan, tables: Sequence[Table]) -> Mapping[int, Points | None]:
+        """By oid, the only values with which rows of a relation matter to the plan."""
+        predicates = read_predicates(plan, tables, self.parameters)
+        return {
+            table.oid: None if predicate is None else predicate.points
+            for table, predicate in zip(tables, predicates, strict=True)
+        }
 
 
 Batches: TypeAlias = AsyncGenerator[pa.RecordBatch, None]

@@ -1,7 +1,8 @@
 """Choose the engine that runs a plan: in process, Spark (or its substitute), or DuckDB.
 
     no inputs, every function in Python ─▶ in process, at once
-    relations of the system only ────────▶ local, if it has every function: tools ask for them often
+    relations of the system only ────────▶ few rows touched: in process; else local, if it has every
+                                           function: tools ask for them often
     engine = spark ─▶ the server's engine      engine = local ─▶ the local engine
     engine = auto  ─▶ a few rows in memory: in process; what the local engine can do and the inputs
                       allow: local; everything else: the server's engine
@@ -27,6 +28,10 @@ from sql.plan.nodes import Plan, RelationId
 from storage.batch import ShardView
 
 IN_PROCESS: Final = "reference"
+SYSTEM_WORK_MAX: Final = 60_000
+"""Rows of system relations that a plan may touch in process, on the loop. More: longer stalls of
+everybody. Fewer: more queries of catalogs are written as SQL for an engine, which takes as long.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,9 @@ def _beside(
     execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
 ) -> EngineChoice:
     """What reads no table needs no engine of tables."""
+    in_process = execution.services.in_process
+    if in_process.refusal_of_work(plan, inputs, SYSTEM_WORK_MAX) is None:
+        return EngineChoice(None, "relations of the system: it touches few rows")
     local = execution.services.local
     if local is None:
         return EngineChoice(execution.services.engine, "")

@@ -16,7 +16,13 @@ from compute.executor import Run
 from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan, execute_plan, rows_in_memory
 from compute.reference.expressions import Row
-from compute.reference.support import RowsAllowed, refusal, refusal_of_inputs
+from compute.reference.support import (
+    RowsAllowed,
+    refusal,
+    refusal_of_functions,
+    refusal_of_inputs,
+    refusal_of_work,
+)
 from compute.simple_plans import is_row_by_row
 from coordinator.execution.context import Inputs
 from coordinator.execution.plan_cost import has_large_parameters, may_run_long
@@ -46,6 +52,8 @@ class _Known:
 
     plan: Plan
     refusal: str | None
+    missing: str | None
+    """The same if it touches few rows."""
     columns: Sequence[PlanColumn]
     schema: pa.Schema
     maker: BatchMaker
@@ -91,6 +99,17 @@ class ReferenceInProcess:
         refused = None if inputs is None else refusal_of_inputs(plan, inputs, allowed)
         return refused or self._refusal(plan)
 
+    def refusal_of_work(self, plan: Plan, inputs: Inputs, most: int) -> str | None:
+        """See InProcess."""
+        refused = refusal_of_work(plan, inputs, most)
+        if refused is not None:
+            return refused
+        self._refusal(plan)
+        known = self._known.get(id(plan))
+        if known is None or known.plan is not plan:
+            return refusal_of_functions(plan)
+        return known.missing
+
     def require(self, plan: Plan, what: str) -> None:
         """See InProcess."""
         if self._refusal(plan) is not None:
@@ -109,7 +128,8 @@ class ReferenceInProcess:
         schema = batch_schema(columns)
         maker = BatchMaker(_types(columns), schema)
         long = refused is None and may_run_long(plan)
-        self._known[id(plan)] = _Known(plan, refused, columns, schema, maker, long)
+        missing = None if refused is None else refusal_of_functions(plan)
+        self._known[id(plan)] = _Known(plan, refused, missing, columns, schema, maker, long)
         return refused
 
     def value(self, plan: Plan) -> Value:

@@ -17,7 +17,7 @@ from sql.binder.stored.column_expressions import parse_stored_expression, refere
 from sql.binder.stored.stored_names import named_relations, next_value_text, with_current_names
 from sql.binder.stored.view_text import view_query_text
 from sql.binder.stored.views import view_plan
-from sql.catalog.catalog import CheckConstraint, Column, ForeignKey, Key, Table
+from sql.catalog.catalog import Catalog, CheckConstraint, Column, ForeignKey, Key, Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.objects import CatalogObject, IndexDefinition, ViewDefinition
 from sql.catalog.oids import constraint_oid, index_oid
@@ -165,9 +165,14 @@ def action_code(action: str) -> str:
     return _ACTIONS[action]
 
 
+def user_tables(catalog: Catalog) -> list[Table]:
+    """The tables that users have created, in this order."""
+    return sorted(catalog.tables.values(), key=lambda table: table.oid)
+
+
 def views_as_tables(context: BindContext) -> Iterator[Table]:
     """The views as tables without rows, their columns as the view is bound now."""
-    for view in context.catalog.views():
+    for view in sorted(context.catalog.views(), key=lambda view: view.oid):
         try:
             columns = bind_with_context(context, lambda binding: _shown_columns(binding, view))  # noqa: B023
         except SqlError:

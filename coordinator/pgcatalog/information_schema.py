@@ -20,6 +20,7 @@ from coordinator.pgcatalog.definitions import (
     referenced_key,
     supported_view_events,
     text_with_present_names,
+    user_tables,
     view_text,
     views_as_tables,
 )
@@ -29,7 +30,12 @@ from sql.catalog.catalog import Column, ForeignKey, Key, Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA
 from sql.catalog.ownership import object_privileges, owned_schema
-from sql.catalog.system_catalogs import CATALOG_SCHEMAS, is_catalog_view, system_catalogs
+from sql.catalog.system_catalogs import (
+    CATALOG_SCHEMAS,
+    columns_as_shown,
+    is_catalog_view,
+    system_catalogs,
+)
 from sql.catalog.temporary import is_temporary_schema
 from sql.types.datetime.typmods import seconds_precision
 from sql.types.enums import enum_of, is_enum
@@ -49,7 +55,7 @@ def yes_or_no(condition: bool, /) -> str:
 def _relations(context: BindContext) -> Iterator[Table]:
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
-    yield from context.catalog.tables.values()
+    yield from user_tables(context.catalog)
     yield from views_as_tables(context)
 
 
@@ -102,7 +108,7 @@ def _table_type(table: Table) -> str:
 def _columns(context: BindContext) -> Iterator[NamedRow]:
     for table in _relations(context):
         events = _events(context, table)[1]
-        for place, column in enumerate(table.columns, 1):
+        for place, column in enumerate(columns_as_shown(table), 1):
             yield _measures(column.type) | {
                 "table_catalog": context.database,
                 "table_schema": table.schema,
@@ -113,7 +119,7 @@ def _columns(context: BindContext) -> Iterator[NamedRow]:
                 "is_nullable": yes_or_no(_nullable(column)),
                 "data_type": _data_type(column.type),
                 "udt_catalog": context.database,
-                **_underlying(column.type),
+                **underlying_type(column.type),
                 **_domain_of(context, column),
                 **_collation_of(context, column),
                 "dtd_identifier": str(column_number(column, place)),
@@ -159,7 +165,7 @@ def _domains(context: BindContext) -> Iterator[NamedRow]:
             "data_type": format_type(domain.type.bare()),
             "domain_default": text_with_present_names(context, domain.default) or None,
             "udt_catalog": context.database,
-            **_underlying(domain.type),
+            **underlying_type(domain.type),
             "dtd_identifier": "1",
         }
 
@@ -220,7 +226,7 @@ def _data_type(type_: SqlType) -> str:
     return "USER-DEFINED" if is_enum(type_.name) else format_type(type_.bare())
 
 
-def _underlying(type_: SqlType) -> dict[str, Value]:
+def underlying_type(type_: SqlType) -> dict[str, Value]:
     """The type's own name."""
     name = type_.name.removeprefix("_")
     if not is_enum(name):
@@ -266,7 +272,7 @@ def _fields(type_: SqlType) -> dict[str, Value]:
 
 
 def _table_constraints(context: BindContext) -> Iterator[NamedRow]:
-    for table in context.catalog.tables.values():
+    for table in user_tables(context.catalog):
         for key in constraints_of(table):
             kind = "PRIMARY KEY" if key.primary else "UNIQUE"
             distinct = None if key.primary else yes_or_no(key.nulls_distinct)
@@ -304,7 +310,7 @@ def _constraint(context: BindContext, table: Table, name: str, kind: str) -> dic
 
 
 def _key_column_usage(context: BindContext) -> Iterator[NamedRow]:
-    for table in context.catalog.tables.values():
+    for table in user_tables(context.catalog):
         for key in constraints_of(table):
             yield from _usage(context, table, key.name, [(at, None) for at in key.columns])
         for foreign in table.foreign_keys:
@@ -333,7 +339,7 @@ def _usage(
 
 
 def _referential_constraints(context: BindContext) -> Iterator[NamedRow]:
-    for table in context.catalog.tables.values():
+    for table in user_tables(context.catalog):
         for foreign in table.foreign_keys:
             other, key = referenced_key(context, foreign)
             yield {

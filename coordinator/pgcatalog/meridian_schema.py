@@ -51,10 +51,14 @@ def rows_as_view(relation: Table, rows: Sequence[Row]) -> ShardView:
     columns = [
         pa.array([row[index] for row in rows], field.type) for index, field in enumerate(schema)
     ]
-    table = pa.Table.from_arrays(columns, schema=schema)
+    return table_as_view(relation, pa.Table.from_arrays(columns, schema=schema))
+
+
+def table_as_view(relation: Table, table: pa.Table) -> ShardView:
+    """Rows of the relation's schema as a view (M2)."""
     number = next(_views)
     part = InlineSlice(inline_source(Timestamp(number)), table, BitMap64())
-    return ShardView(ShardId(relation.shard), schema, f"observed-{number}", (), (part,))
+    return ShardView(ShardId(relation.shard), table.schema, f"observed-{number}", (), (part,))
 
 
 def _timelines(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:

@@ -11,14 +11,16 @@ from coordinator.pgcatalog.definitions import (
     EVERYTHING,
     definition_texts,
     supported_view_events,
+    user_tables,
     view_text,
 )
 from coordinator.pgcatalog.information_schema import NamedRow, is_base_table
-from coordinator.pgcatalog.tables import all_tables, user_tables
+from coordinator.pgcatalog.tables import all_tables
 from coordinator.pgcatalog.types import all_types, domain_definitions
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.catalog.meridian_schema import SYSTEM_SCHEMA
+from sql.catalog.objects import SequenceDefinition
 from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
@@ -101,8 +103,8 @@ def _name_lists(context: BindContext) -> Iterator[NamedRow]:
             names[kind].setdefault(f"{other[1:]}[]", oid)
     types = names["type"]
     for alias, name in _ALIASES.items():
-        types.setdefault(alias, TYPE_OIDS[name])
-        types.setdefault(f"{alias}[]", TYPE_OIDS[f"_{name}"])
+        types[alias] = TYPE_OIDS[name]
+        types[f"{alias}[]"] = TYPE_OIDS[f"_{name}"]
     schemas = [*CATALOG_SCHEMAS, SYSTEM_SCHEMA, context.temporary, *context.catalog.schemas]
     further: dict[str, dict[str, object]] = {
         "class": {
@@ -137,6 +139,8 @@ def reg_type_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
             plain = quoted_name(named.name.removeprefix("_") if suffix else named.name)
             other = f"{quoted_name(named.schema)}.{plain}{suffix}"
         yield "type", named.oid, named.shown, other
+    for oid, (name, shown) in function_only_types().items():
+        yield "type", oid, shown, name
     for schema in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas):
         text = quoted_name(schema)
         yield "namespace", schema_oid(schema), text, text
@@ -148,10 +152,12 @@ def reg_type_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
 
 def _serials(context: BindContext) -> Iterator[NamedRow]:
     """What pg_get_serial_sequence() answers: always with the schema."""
+    owned: dict[int, list[SequenceDefinition]] = {}
+    for found in context.catalog.sequences():
+        owned.setdefault(found.owner, []).append(found)
     for table in user_tables(context.catalog):
         for column in table.columns:
-            owned = [s for s in context.catalog.sequences() if s.owner == table.oid]
-            for sequence in owned:
+            for sequence in owned.get(table.oid, ()):
                 if sequence.owner_field == column.field:
                     yield {
                         "relation": table.oid,

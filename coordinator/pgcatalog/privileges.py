@@ -242,9 +242,36 @@ def _usage_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
                     yield _named(context, thing, "object") | grant | {"object_type": kind}
 
 
-def _udt_privileges(_context: BindContext) -> Iterator[dict[str, Value]]:
-    """Those of composite types only, of which there are none."""
-    yield from ()
+def _udt_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
+    """Those of composite types only: of the rows of tables and views, which everybody may use."""
+    roles = roles_of(context)
+    relations: list[Table | ViewDefinition] = [*context.catalog.tables.values()]
+    relations += context.catalog.views()
+    for relation in relations:
+        owner = roles.name(object_privileges(context.catalog, owned_object(relation)).owner)
+        for grantee in dict.fromkeys(("PUBLIC", owner)):
+            yield {
+                "grantor": owner,
+                "grantee": grantee,
+                "udt_catalog": context.database,
+                "udt_schema": relation.schema,
+                "udt_name": relation.name,
+                "privilege_type": "TYPE USAGE",
+                "is_grantable": "NO" if grantee == "PUBLIC" else "YES",
+            }
+
+
+def _granted(
+    rows: Callable[[BindContext], Iterator[dict[str, Value]]],
+) -> Callable[[BindContext], Iterator[NamedRow]]:
+    """Those rows that a role of the session has granted or has."""
+
+    def granted(context: BindContext) -> Iterator[NamedRow]:
+        roles = roles_of(context)
+        names = {roles.name(oid) for oid in session_role_oids(context)}
+        return (row for row in rows(context) if {row["grantor"], row["grantee"]} & names)
+
+    return granted
 
 
 def _of_roles(
@@ -253,7 +280,7 @@ def _of_roles(
     """Those rows that are not about PUBLIC, and are about the session's roles."""
 
     def of_roles(context: BindContext) -> Iterator[NamedRow]:
-        roles, mine = roles_of(context), _enabled(context)
+        roles, mine = roles_of(context), session_role_oids(context)
         names = {roles.name(oid) for oid in mine}
         for row in rows(context):
             if row["grantee"] != "PUBLIC" and {row["grantor"], row["grantee"]} & names:
@@ -268,14 +295,15 @@ def _seen(
     """The same with those about PUBLIC."""
 
     def seen(context: BindContext) -> Iterator[NamedRow]:
-        roles, mine = roles_of(context), _enabled(context)
+        roles, mine = roles_of(context), session_role_oids(context)
         names = {"PUBLIC", *(roles.name(oid) for oid in mine)}
         return (row for row in rows(context) if {row["grantor"], row["grantee"]} & names)
 
     return seen
 
 
-def _enabled(context: BindContext) -> frozenset[int]:
+def session_role_oids(context: BindContext) -> frozenset[int]:
+    """The roles whose privileges the session has (pg_has_role(.., 'USAGE'))."""
     roles, acting = roles_of(context), current_role(context).oid
     if roles.is_super(acting):
         return frozenset(role.oid for role in roles.all())
@@ -284,12 +312,12 @@ def _enabled(context: BindContext) -> frozenset[int]:
 
 def _enabled_roles(context: BindContext) -> Iterator[NamedRow]:
     roles = roles_of(context)
-    for oid in sorted(_enabled(context)):
+    for oid in sorted(session_role_oids(context)):
         yield {"role_name": roles.name(oid)}
 
 
 def _applicable_roles(context: BindContext) -> Iterator[dict[str, Value]]:
-    roles, mine = roles_of(context), _enabled(context)
+    roles, mine = roles_of(context), session_role_oids(context)
     for role in roles.all():
         for one in role.members:
             if one.member in mine:
@@ -311,7 +339,7 @@ PRIVILEGE_INFORMATION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[
     "enabled_roles": _enabled_roles,
     "role_column_grants": _of_roles(_column_privileges),
     "role_table_grants": _of_roles(_table_privileges),
-    "role_udt_grants": _of_roles(_udt_privileges),
+    "role_udt_grants": _granted(_udt_privileges),
     "role_usage_grants": _of_roles(_usage_privileges),
     "table_privileges": _seen(_table_privileges),
     "udt_privileges": _seen(_udt_privileges),

@@ -4,10 +4,13 @@
 
 INVARIANTS
   W2  a column that a row does not name is NULL, or zero, false, empty where PostgreSQL has no NULL.
+  W3  without ORDER BY, rows of one catalog come by oid, or by table and attnum.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 from typing import Final
 
 from coordinator.core.observation import ObservedTimeline
@@ -19,17 +22,21 @@ from coordinator.pgcatalog.meridian_schema import Row, rows_as_view
 from coordinator.pgcatalog.names import NAME_ROWS
 from coordinator.pgcatalog.pg_depend import pg_depend
 from coordinator.pgcatalog.privileges import PRIVILEGE_INFORMATION_ROWS, PRIVILEGE_ROWS
+from coordinator.pgcatalog.recorded import RECORDED_ROWS, STANDARD_ROWS
 from coordinator.pgcatalog.roles import ROLE_ROWS
 from coordinator.pgcatalog.server import SERVER_ROWS
 from coordinator.pgcatalog.statistics import STATISTICS_ROWS
+from coordinator.pgcatalog.syscache import SystemCache, with_catalog
 from coordinator.pgcatalog.tables import TABLE_ROWS
 from coordinator.pgcatalog.types import TYPE_ROWS
+from coordinator.pgcatalog.usage import USAGE_ROWS
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, Table
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, OBSERVED_CATALOGS, PG_CATALOG
 from sql.catalog.temporary import is_temporary_schema
 from sql.types.sql_type import Value
 from storage.batch import ShardView
+from storage.known_rows import Points
 
 _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]]] = {
     PG_CATALOG: {
@@ -42,41 +49,85 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow
         **ROLE_ROWS,
         **FUNCTION_ROWS,
         **STATISTICS_ROWS,
+        **RECORDED_ROWS,
         "pg_depend": pg_depend,
     },
     INFORMATION_SCHEMA: {
         **INFORMATION_SCHEMA_ROWS,
         **PRIVILEGE_INFORMATION_ROWS,
+        **STANDARD_ROWS,
+        **USAGE_ROWS,
         **FUNCTION_INFORMATION_ROWS,
     },
 }
 
 
+_ORDER: Final[Mapping[str, Sequence[str]]] = {
+    **dict.fromkeys(
+        ("pg_class", "pg_type", "pg_namespace", "pg_proc", "pg_cast", "pg_language", "pg_am",
+         "pg_authid", "pg_roles", "pg_database", "pg_collation", "pg_tablespace", "pg_operator",
+         "pg_opclass", "pg_opfamily"),
+        ("oid",),
+    ),
+    "pg_attribute": ("attrelid", "attnum"),
+    "pg_attrdef": ("adrelid", "adnum"),
+    "pg_enum": ("enumtypid", "enumsortorder"),
+    "pg_index": ("indrelid",),
+    "pg_sequence": ("seqrelid",),
+}  # fmt: skip
+"""Oids of what belongs to a table (constraints, indexes of keys ..) are derived from names: its
+rows are in the order of the table's oid, and then as the table lists them (W3)."""
+
+
+def observed_view(relation: Table, observed: Sequence[ObservedTimeline]) -> ShardView:
+    """A relation that shows sessions, as a view with rows in memory."""
+    seen = LOCK_ROWS[relation.name](observed)
+    return rows_as_view(relation, [_row(relation, named) for named in seen])
+
+
+def shows_sessions(relation: Table) -> bool:
+    """Whether it is for `observed_view`."""
+    return relation.schema == PG_CATALOG and relation.name in OBSERVED_CATALOGS
+
+
 def catalog_view(
-    relation: Table, context: BindContext, observed: Sequence[ObservedTimeline]
+    relation: Table, context: BindContext, cache: SystemCache, points: Points | None = None
 ) -> ShardView:
-    """The relation as a view with rows in memory."""
-    if relation.schema == PG_CATALOG and relation.name in OBSERVED_CATALOGS:
-        seen = LOCK_ROWS[relation.name](observed)
-        return rows_as_view(relation, [_row(relation, named) for named in seen])
+    """A relation that shows the catalog, as a view with rows in memory; `points`: those that
+    matter.
+    """
+    return cache.view(relation, context, partial(_rows, relation), points)
+
+
+def _rows(relation: Table, context: BindContext) -> Sequence[Row]:
     make = _ROWS[relation.schema].get(relation.name)
+    if make is None:
+        return []
     if relation.schema == INFORMATION_SCHEMA:
         context = _without_others(context)
-    rows = [] if make is None else [_row(relation, named) for named in make(context)]
-    return rows_as_view(relation, rows)
+    rows = [_row(relation, named) for named in make(context)]
+    return _in_order(relation, rows)
+
+
+def _in_order(relation: Table, rows: list[Row]) -> list[Row]:
+    """Rows in the order that everybody is used to from the heap: as things were created."""
+    names = [column.name for column in relation.columns]
+    keys = _ORDER.get(relation.name) if relation.schema == PG_CATALOG else None
+    if keys is None:
+        return rows
+    return sorted(rows, key=itemgetter(*map(names.index, keys)))
 
 
 def _without_others(context: BindContext) -> BindContext:
     """As information_schema sees it: without what is temporary in other sessions."""
     catalog = context.catalog
-    others = {schema for schema in catalog.schemas if is_temporary_schema(schema)} - {
-        context.temporary
-    }
+    temporary = {schema for schema in catalog.schemas if is_temporary_schema(schema)}
+    others = temporary - {context.temporary} if temporary else temporary
     if not others:
         return context
     tables = {key: table for key, table in catalog.tables.items() if table.schema not in others}
     objects = {key: thing for key, thing in catalog.objects.items() if thing.schema not in others}
-    return replace(context, catalog=replace(catalog, tables=tables, objects=objects))
+    return with_catalog(context, replace(catalog, tables=tables, objects=objects))
 
 
 def _row(relation: Table, named: NamedRow) -> Row:

@@ -16,13 +16,11 @@ from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
 from sql.catalog.sequence_relation import is_sequence
 from sql.catalog.system_catalogs import PG_CATALOG
-from sql.types.sql_type import INT2, INT4, INT8, format_type
+from sql.types.sql_type import TYPE_OIDS
 from storage.batch import ShardView
 
 SequenceStates: TypeAlias = Mapping[int, SequenceState]
 """By oid of the sequence."""
-
-_TYPES: Final = {type_.name: format_type(type_) for type_ in (INT2, INT4, INT8)}
 
 
 async def sequence_states(
@@ -62,7 +60,7 @@ def _pg_sequences(context: BindContext, states: SequenceStates) -> Iterator[Name
             "schemaname": sequence.schema,
             "sequencename": sequence.name,
             "sequenceowner": shown.owner(sequence),
-            "data_type": _TYPES[sequence.type],
+            "data_type": TYPE_OIDS[sequence.type],
             "start_value": sequence.start,
             "min_value": sequence.least,
             "max_value": sequence.greatest,
@@ -76,7 +74,12 @@ def _pg_sequences(context: BindContext, states: SequenceStates) -> Iterator[Name
 def _last_values(context: BindContext, states: SequenceStates) -> Iterator[NamedRow]:
     for sequence in context.catalog.sequences():
         state = states[sequence.oid]
-        yield {"oid": sequence.oid, "last_value": state.last if state.called else None}
+        yield {
+            "oid": sequence.oid,
+            "last_value": state.last if state.called else None,
+            "last": state.last,
+            "called": state.called,
+        }
 
 
 _ROWS: Final = {"pg_sequences": _pg_sequences, "meridian_sequences": _last_values}

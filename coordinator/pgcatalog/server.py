@@ -12,38 +12,16 @@ from coordinator.pgcatalog.types import COLLATIONS
 from sql.binder.state import BindContext
 from sql.catalog import ownership as role_names_ownership
 from sql.catalog.acl import OWNER
-from sql.catalog.objects import TEXT_OPERATOR_CLASSES
-from sql.catalog.oids import DATABASE_OID, derived_oid, schema_oid
+from sql.catalog.oids import DATABASE_OID, schema_oid
 from sql.catalog.ownership import OwnedObject
 from sql.catalog.system_catalogs import PG_CATALOG
 from sql.functions.pg_proc import function_oid
-from sql.types.sql_type import TYPE_CATEGORIES, TYPE_OIDS
 
 HEAP: Final = 2
 BTREE: Final = 403
 METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
-_ANYENUM: Final = 3500
 DATABASE: Final = DATABASE_OID
 _TABLESPACE: Final = 1663
-
-
-def _pg_opclass(_context: BindContext) -> Iterator[NamedRow]:
-    own = {f"{name}_ops": oid for name, oid in TYPE_OIDS.items() if _has_order(name)}
-    own |= {"enum_ops": _ANYENUM} | dict.fromkeys(TEXT_OPERATOR_CLASSES, TYPE_OIDS["text"])
-    for name, oid in own.items():
-        yield {
-            "oid": derived_oid("opclass", name),
-            "opcmethod": BTREE,
-            "opcname": name,
-            "opcnamespace": schema_oid(PG_CATALOG),
-            "opcowner": OWNER,
-            "opcintype": oid,
-            "opcdefault": name not in TEXT_OPERATOR_CLASSES,
-        }
-
-
-def _has_order(name: str) -> bool:
-    return TYPE_CATEGORIES.get(name, "A") not in ("P", "X", "A")
 
 
 def _pg_am(_context: BindContext) -> Iterator[NamedRow]:
@@ -102,7 +80,6 @@ SERVER_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = 
     "pg_am": _pg_am,
     "pg_collation": _pg_collation,
     "pg_database": _pg_database,
-    "pg_opclass": _pg_opclass,
     "pg_settings": _pg_settings,
     "pg_tablespace": _pg_tablespace,
 }

@@ -4,15 +4,17 @@ Nothing is counted: counts are zero and times are NULL, as where PostgreSQL has 
 statistics. A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from coordinator.pgcatalog.definitions import user_tables
 from coordinator.pgcatalog.information_schema import NamedRow
-from coordinator.pgcatalog.tables import is_shown_as_view, user_tables
+from coordinator.pgcatalog.tables import is_shown_as_view
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
-from sql.catalog.oids import index_oid
+from sql.catalog.oids import DATABASE_OID, index_oid
 from sql.catalog.system_catalogs import system_catalogs
+from sql.types.sql_type import Value
 
 _COUNTS: Final = (
     "seq_scan", "seq_tup_read", "n_tup_ins", "n_tup_upd", "n_tup_del", "n_tup_hot_upd",
@@ -73,9 +75,99 @@ def _all_tables(context: BindContext) -> Iterator[NamedRow]:
     yield from _user_tables(context)
 
 
-STATISTICS_ROWS: Final[Mapping[str, _Rows]] = {
-    "pg_stat_all_tables": _all_tables,
-    "pg_stat_sys_tables": _system_tables,
-    "pg_stat_user_tables": _user_tables,
-    "pg_stat_user_indexes": _user_indexes,
+_XACT_COUNTS: Final = (
+    "seq_scan", "seq_tup_read", "n_tup_ins", "n_tup_upd", "n_tup_del", "n_tup_hot_upd",
+    "n_tup_newpage_upd",
+)  # fmt: skip
+_BLOCK_COUNTS: Final = ("heap_blks_read", "heap_blks_hit")
+_INDEX_BLOCK_COUNTS: Final = ("idx_blks_read", "idx_blks_hit")
+
+
+def _with_counts(rows: _Rows, counts: Sequence[str], of_indexed: Sequence[str] = ()) -> _Rows:
+    """Zeros in place of the counts of rows; `of_indexed`: of tables with indexes only."""
+
+    def counted(context: BindContext) -> Iterator[NamedRow]:
+        for row in rows(context):
+            zeros = [*counts, *(of_indexed if row.get("idx_scan") is not None else ())]
+            named: dict[str, Value] = {name: row[name] for name in row if name in _NAMES}
+            for name in zeros:
+                named[name] = 0
+            yield named
+
+    return counted
+
+
+_NAMES: Final = ("relid", "indexrelid", "schemaname", "relname", "indexrelname")
+
+
+def _sequences(context: BindContext) -> Iterator[NamedRow]:
+    for sequence in context.catalog.sequences():
+        yield {"relid": sequence.oid, "schemaname": sequence.schema, "relname": sequence.name}
+
+
+def _nothing(_context: BindContext) -> Iterator[NamedRow]:
+    yield from ()
+
+
+def _database_conflicts(context: BindContext) -> Iterator[NamedRow]:
+    """No standby cancels a query."""
+    counts: dict[str, Value] = dict.fromkeys(
+        ("confl_tablespace", "confl_lock", "confl_snapshot", "confl_bufferpin", "confl_deadlock",
+         "confl_active_logicalslot"), 0
+    )  # fmt: skip
+    yield {"datid": DATABASE_OID, "datname": context.database, **counts}
+
+
+def _of_server(counts: Sequence[str], times: Sequence[str] = ()) -> _Rows:
+    """The only row of a view about the server."""
+    row: NamedRow = dict.fromkeys(counts, 0) | dict.fromkeys(times, 0.0)
+    return lambda _context: iter([row])
+
+
+_TABLES: Final[Mapping[str, _Rows]] = {
+    "all": _all_tables,
+    "sys": _system_tables,
+    "user": _user_tables,
 }
+_INDEXES: Final[Mapping[str, _Rows]] = {
+    "all": _user_indexes,
+    "sys": _nothing,
+    "user": _user_indexes,
+}
+_SEQUENCES: Final[Mapping[str, _Rows]] = {
+    "all": _sequences,
+    "sys": _nothing,
+    "user": _sequences,
+}
+
+STATISTICS_ROWS: Final[Mapping[str, _Rows]] = {
+    **{f"pg_stat_{which}_tables": rows for which, rows in _TABLES.items()},
+    **{f"pg_stat_{which}_indexes": rows for which, rows in _INDEXES.items()},
+    **{
+        f"pg_stat_xact_{which}_tables": _with_counts(
+            rows, _XACT_COUNTS, ("idx_scan", "idx_tup_fetch")
+        )
+        for which, rows in _TABLES.items()
+    },
+    **{
+        f"pg_statio_{which}_tables": _with_counts(rows, _BLOCK_COUNTS, _INDEX_BLOCK_COUNTS)
+        for which, rows in _TABLES.items()
+    },
+    **{
+        f"pg_statio_{which}_indexes": _with_counts(rows, _INDEX_BLOCK_COUNTS)
+        for which, rows in _INDEXES.items()
+    },
+    **{
+        f"pg_statio_{which}_sequences": _with_counts(rows, ("blks_read", "blks_hit"))
+        for which, rows in _SEQUENCES.items()
+    },
+    "pg_stat_archiver": _of_server(("archived_count", "failed_count")),
+    "pg_stat_bgwriter": _of_server(("buffers_clean", "maxwritten_clean", "buffers_alloc")),
+    "pg_stat_checkpointer": _of_server(
+        ("num_timed", "num_requested", "num_done", "restartpoints_timed", "restartpoints_req",
+         "restartpoints_done", "buffers_written", "slru_written"),
+        ("write_time", "sync_time"),
+    ),
+    "pg_stat_database_conflicts": _database_conflicts,
+    "pg_stat_wal": _of_server(("wal_records", "wal_fpi", "wal_bytes", "wal_buffers_full")),
+}  # fmt: skip

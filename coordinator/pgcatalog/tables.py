@@ -20,6 +20,7 @@ from coordinator.pgcatalog.definitions import (
     plain_index_definition,
     referenced_key,
     text_with_present_names,
+    user_tables,
     view_text,
     views_as_tables,
 )
@@ -34,26 +35,22 @@ from coordinator.pgcatalog.types import (
 )
 from sql.binder.ddl.storage_options import storage_option_texts
 from sql.binder.state import BindContext
-from sql.catalog.catalog import Catalog, Key, Table
+from sql.catalog.catalog import Key, Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA
-from sql.catalog.objects import IndexDefinition, SequenceDefinition
-from sql.catalog.oids import constraint_oid, derived_oid, index_oid, schema_oid
+from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_server_state
+from sql.catalog.objects import DomainDefinition, IndexDefinition, SequenceDefinition
+from sql.catalog.oids import constraint_oid, derived_oid, index_oid, row_type_oid, schema_oid
 from sql.catalog.ownership import owned_schema
 from sql.catalog.sequence_relation import sequence_relation
 from sql.catalog.system_catalogs import (
     CATALOG_SCHEMAS,
     PG_CATALOG,
+    columns_as_shown,
     is_catalog_view,
     system_catalogs,
 )
 from sql.catalog.temporary import is_temporary_schema
 from sql.types.sql_type import TYPE_OIDS, Value, quoted_name
-
-
-def user_tables(catalog: Catalog) -> list[Table]:
-    """The tables that users have created."""
-    return list(catalog.tables.values())
 
 
 def all_tables(context: BindContext) -> Iterator[Table]:
@@ -92,6 +89,9 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
             | rights
             | {
                 "oid": table.oid,
+                "reltype": 0
+                if is_server_state(table) and not is_user_view(table)
+                else (row_type_oid(table.oid)),
                 "relname": table.name,
                 "relkind": "v" if view else "r",
                 "relam": 0 if view else HEAP,
@@ -166,7 +166,7 @@ def _pg_attribute(context: BindContext) -> Iterator[NamedRow]:
     shown = PrivilegeColumns(context)
     sequences = map(sequence_relation, context.catalog.sequences())
     for table in (*all_tables(context), *sequences):
-        for place, column in enumerate(table.columns, 1):
+        for place, column in enumerate(columns_as_shown(table), 1):
             yield {f"att{end}": value for end, value in storage_columns(column.type).items()} | {
                 "attrelid": table.oid,
                 "attname": column.name,
@@ -235,7 +235,14 @@ def _pg_sequence(context: BindContext) -> Iterator[NamedRow]:
 
 
 def _pg_constraint(context: BindContext) -> Iterator[NamedRow]:
-    for table in user_tables(context.catalog):
+    owners: list[Table | DomainDefinition] = [
+        *context.catalog.tables.values(),
+        *context.catalog.domains(),
+    ]
+    for table in sorted(owners, key=lambda owner: owner.oid):
+        if isinstance(table, DomainDefinition):
+            yield from domain_constraints(table)
+            continue
         common: dict[str, Value] = {
             "connamespace": schema_oid(table.schema),
             "conrelid": table.oid,
@@ -247,8 +254,6 @@ def _pg_constraint(context: BindContext) -> Iterator[NamedRow]:
             "confmatchtype": " ",
         }
         yield from (common | row for row in _constraints(context, table))
-    for domain in context.catalog.domains():
-        yield from domain_constraints(domain)
 
 
 def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value]]:

@@ -11,12 +11,21 @@ from typing import Final
 from coordinator.pgcatalog.definitions import text_with_present_names
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
+from coordinator.pgcatalog.recorded import operator_class_oids
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
-from sql.catalog.objects import TEXT_OPERATOR_CLASSES, DomainDefinition, EnumDefinition, UserType
-from sql.catalog.oids import derived_oid, schema_oid
+from sql.catalog.catalog import Table
+from sql.catalog.objects import (
+    TEXT_OPERATOR_CLASSES,
+    DomainDefinition,
+    EnumDefinition,
+    UserType,
+    ViewDefinition,
+)
+from sql.catalog.oids import derived_oid, row_array_oid, row_type_oid, schema_oid
 from sql.catalog.system_catalogs import PG_CATALOG
 from sql.functions.pg_proc import function_oid, support_functions
+from sql.types.catalog_types import catalog_types, is_catalog_type
 from sql.types.enums import is_enum
 from sql.types.sql_type import (
     PREFERRED_TYPES,
@@ -46,6 +55,15 @@ _ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
 
 def storage_columns(type_: SqlType) -> dict[str, Value]:
     """What pg_type and pg_attribute say about storing a type, by the ends of the names."""
+    if is_catalog_type(type_.name):
+        known = catalog_types()[type_.name]
+        return {
+            "len": known.size,
+            "byval": known.by_value,
+            "align": known.alignment,
+            "storage": known.storage,
+            "collation": known.collation,
+        }
     size = type_.size
     return {
         "len": size,
@@ -81,8 +99,9 @@ def opclass_oid(type_: SqlType | None, option: str = "") -> int:
     named = next((word for word in option.split() if word in TEXT_OPERATOR_CLASSES), None)
     if named is None and type_ is not None:
         name = "enum" if is_enum(type_.name) else type_.name
+        name = "array" if type_.element is not None else name
         named = "text_ops" if name == "varchar" else f"{name}_ops"
-    return 0 if named is None else derived_oid("opclass", named)
+    return 0 if named is None else operator_class_oids().get(named, 0)
 
 
 # --- types by name -----------------------------------------------------------------------------
@@ -98,10 +117,15 @@ class NamedType:
     shown: str
     visible: bool = True
     domain: DomainDefinition | None = None
+    relation: Table | ViewDefinition | None = None
+    """Of a row type, and of arrays of these rows."""
 
     @property
     def oid(self) -> int:
         """pg_type.oid."""
+        if self.relation is not None:
+            oid_of = row_type_oid if self.type.element is None else row_array_oid
+            return oid_of(self.relation.oid)
         return self.type.oid if self.domain is None else self.domain.oid
 
 
@@ -127,10 +151,44 @@ def _shown(context: BindContext, found: UserType) -> tuple[str, bool]:
 
 
 def all_types(context: BindContext) -> Iterator[NamedType]:
-    """Every type."""
-    for name in TYPE_OIDS:
+    """Every type that pg_type lists."""
+    for name in (*TYPE_OIDS, *catalog_types()):
         yield NamedType(SqlType(name), PG_CATALOG, name, format_type(SqlType(name)))
     yield from user_defined_types(context)
+    yield from row_types(context)
+
+
+def row_types(context: BindContext) -> Iterator[NamedType]:
+    """The types of the rows of tables and views, and of arrays of them."""
+    catalog = context.catalog
+    made: list[Table | ViewDefinition] = [*catalog.tables.values(), *catalog.views()]
+    relations = {(relation.schema, relation.name): relation for relation in made}
+    path = [name for name in context.search_path if name in catalog.schemas]
+    for (schema, name), relation in relations.items():
+        visible = schema == next((found for found in path if (found, name) in relations), None)
+        text = quoted_name(name)
+        shown = text if visible else f"{quoted_name(schema)}.{text}"
+        yield NamedType(_RECORD, schema, name, shown, visible, relation=relation)
+        array = array_of(_RECORD)
+        yield NamedType(array, schema, f"_{name}", f"{shown}[]", visible, relation=relation)
+
+
+_RECORD: Final = SqlType("record")
+
+
+def _row_type(named: NamedType, shown: PrivilegeColumns) -> NamedRow:
+    relation = named.relation
+    assert relation is not None, "a row type is that of a relation"
+    is_array = named.type.element is not None
+    return _type_row(named, "b" if is_array else "c") | {
+        "typowner": shown.named(relation, "rel")["relowner"],
+        "typcategory": "A" if is_array else "C",
+        "typalign": "d",
+        "typrelid": 0 if is_array else relation.oid,
+        "typelem": row_type_oid(relation.oid) if is_array else 0,
+        "typarray": 0 if is_array else row_array_oid(relation.oid),
+        **support_functions(_ARRAY if is_array else _RECORD.name),
+    }
 
 
 def _pg_type(context: BindContext) -> Iterator[NamedRow]:
@@ -145,8 +203,17 @@ def _pg_type(context: BindContext) -> Iterator[NamedRow]:
             **support_functions(name),
         }
         assert oid == named.type.oid, "a type has one oid"
+    for known in catalog_types().values():
+        kind = "p" if known.category == "P" else "b"
+        yield _type_row(NamedType(SqlType(known.name), PG_CATALOG, known.name, ""), kind) | {
+            "typelem": known.element,
+            "typarray": known.array,
+            **support_functions(known.name),
+        }
     shown = PrivilegeColumns(context)
     owned = {thing.oid: shown.named(thing, "typ") for thing in context.catalog.objects.values()}
+    for named in row_types(context):
+        yield _row_type(named, shown)
     for named in user_defined_types(context):
         if named.domain is not None:
             yield _domain_row(context, named, named.domain) | owned[named.domain.oid]
@@ -223,7 +290,7 @@ def domain_definitions(context: BindContext) -> Iterator[tuple[int, str]]:
 
 def _type_row(named: NamedType, kind: str) -> dict[str, Value]:
     return {f"typ{end}": value for end, value in storage_columns(named.type).items()} | {
-        "oid": named.type.oid,
+        "oid": named.oid,
         "typname": named.name,
         "typnamespace": schema_oid(named.schema),
         "typowner": OWNER,

@@ -87,13 +87,18 @@ def _wrong_element(oid: int, element: SqlType) -> SqlError:
 
 
 def encode_array(
-    values: tuple[Value, ...], element: SqlType, encode: Callable[[Value], bytes]
+    values: tuple[Value, ...],
+    element: SqlType,
+    encode: Callable[[Value], bytes],
+    *,
+    is_vector: bool = False,
 ) -> bytes:
-    """The array in binary; an empty one has no dimension."""
+    """The array in binary; an empty one has no dimension. A vector begins at 0, and has one."""
     has_null = int(None in values)
-    parts = [_HEADER.pack(1 if values else 0, has_null, element.oid)]
-    if values:
-        parts.append(_DIMENSION.pack(len(values), 1))
+    has_dimension = is_vector or bool(values)
+    parts = [_HEADER.pack(int(has_dimension), has_null, element.oid)]
+    if has_dimension:
+        parts.append(_DIMENSION.pack(len(values), 0 if is_vector else 1))
     for value in values:
         if value is None:
             parts.append(_NULL)

@@ -33,6 +33,7 @@ from coordinator.pgwire.kernels import (
 )
 from coordinator.pgwire.messages import BINARY_FORMAT
 from coordinator.pgwire.values import DAYS_OF_2000, MICROS_OF_2000, encode_value
+from sql.types.catalog_types import is_catalog_type
 from sql.types.enums import storage_type_name
 from sql.types.sql_type import SqlType
 
@@ -62,7 +63,8 @@ def binary_column(type_: SqlType) -> BinaryColumn:
     if type_.name == _PADDED and type_.length is not None:
         width = type_.length
         return lambda column: variable_cells(pad_right(column, width), valid_mask(column))
-    if storage_type_name(type_.name) in _STRINGS or type_.name == _PADDED:
+    is_string = storage_type_name(type_.name) in _STRINGS or type_.name == _PADDED
+    if is_string and (not is_catalog_type(type_.name) or type_.name == "pg_node_tree"):
         return lambda column: variable_cells(column, valid_mask(column))
     if type_.name == "uuid":
         return _uuids

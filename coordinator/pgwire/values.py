@@ -33,7 +33,15 @@ from sql.types.datetime.timetz import (
 from sql.types.enums import enum_of, is_enum, storage_type_name
 from sql.types.internal_char import byte_of_char, char_of_byte
 from sql.types.json.path_printer import displayed_path_text as shown_path
-from sql.types.sql_type import DISPLAY_NAMES, OID, REG_TYPES, Interval, SqlType, Value
+from sql.types.sql_type import (
+    DISPLAY_NAMES,
+    OID,
+    REG_TYPES,
+    VECTOR_TYPE_OIDS,
+    Interval,
+    SqlType,
+    Value,
+)
 from sql.types.styles import DEFAULT_STYLES, Styles
 from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, parse_enum_label, parse_text
 from sql.types.text_output import format_text
@@ -93,6 +101,8 @@ def encode_value(value: Value, type_: SqlType, code: int, *, timezone: str = "UT
     """The bytes of a value that is not NULL, in text (0) or binary (1)."""
     if code == TEXT_FORMAT:
         return format_text(value, type_, timezone=timezone).encode()
+    if type_.name in _CATALOG_ENCODERS:
+        return _CATALOG_ENCODERS[type_.name](value)
     if storage_type_name(type_.name) in _STRINGS:
         return format_text(value, type_).encode()
     if type_.name == "numeric":
@@ -100,7 +110,8 @@ def encode_value(value: Value, type_: SqlType, code: int, *, timezone: str = "UT
         return encode_numeric(value, scale=type_.scale, trim=type_.trim)
     if (element := type_.element) is not None:
         assert isinstance(value, tuple), "an array is a tuple"
-        return encode_array(value, element, partial(encode_value, type_=element, code=code))
+        encode = partial(encode_value, type_=element, code=code)
+        return encode_array(value, element, encode, is_vector=type_.name in VECTOR_TYPE_OIDS)
     return _BINARY_ENCODERS[type_.name](value)
 
 
@@ -341,6 +352,38 @@ def _no_record(_value: Value) -> bytes:
     raise not_supported("binary output of a row value")
 
 
+def _no_aclitem(_value: Value) -> bytes:
+    raise SqlError("42883", "no binary output function available for type aclitem")
+
+
+def _encode_tid(value: Value) -> bytes:
+    assert isinstance(value, str), "tid is a text"
+    block, _, number = value.strip("()").partition(",")
+    return struct.pack("!IH", int(block), int(number))
+
+
+def _encode_lsn(value: Value) -> bytes:
+    assert isinstance(value, str), "pg_lsn is a text"
+    high, _, low = value.partition("/")
+    return struct.pack("!II", int(high, 16), int(low, 16))
+
+
+def _encode_written_oid(value: Value) -> bytes:
+    """An element of an array of a reg type, which comes as a text."""
+    assert isinstance(value, str), "an element of a reg type is a text"
+    return struct.pack("!I", int(value))
+
+
+_CATALOG_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
+    "xid": _packing("!I"),
+    "cid": _packing("!I"),
+    "xid8": _packing("!Q"),
+    "tid": _encode_tid,
+    "pg_lsn": _encode_lsn,
+    "aclitem": _no_aclitem,
+}
+"""Types that only catalogs have, if they are not sent as the types that they are held as."""
+
 _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "bool": _packing("!?"),
     "char": _encode_char,
@@ -362,5 +405,6 @@ _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "timestamptz": _encode_timestamp,
     "interval": _encode_interval,
     "record": _no_record,
+    **dict.fromkeys(REG_TYPES, _encode_written_oid),
     "void": lambda _: b"",
 }

@@ -71,7 +71,7 @@ from sql.binder.session.settings import (
     transaction_statement,
 )
 from sql.binder.state import BindContext, Binding, SelectResult
-from sql.catalog.system_catalogs import vector_columns
+from sql.catalog.system_catalogs import shown_types
 from sql.errors import SqlError, not_supported, statement_too_complex
 from sql.parser.constant_positions import find_constant_offsets as find_constant_places
 from sql.parser.meridian_nodes import (
@@ -280,7 +280,7 @@ def _query(binding: Binding, node: Node, statement: Statement | None = None) -> 
 
 
 def _described(binding: Binding, result: SelectResult) -> tuple[OutputColumn, ...]:
-    origins, shown = binding.origins, vector_columns()
+    origins, shown = binding.origins, shown_types()
     return tuple(
         [
             OutputColumn(column.name, shown.get(origin, column.type), *origin)

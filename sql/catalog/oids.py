@@ -27,6 +27,16 @@ def schema_oid(name: str) -> int:
     return derived_oid("schema", name) if known is None else known
 
 
+def row_type_oid(relation: int) -> int:
+    """The oid of the row type of a table or view."""
+    return derived_oid("row type", relation)
+
+
+def row_array_oid(relation: int) -> int:
+    """The oid of arrays of these rows."""
+    return derived_oid("row array", relation)
+
+
 def constraint_oid(table: Table, name: str) -> int:
     """The oid of a table's constraint."""
     return derived_oid("constraint", table.oid, name)

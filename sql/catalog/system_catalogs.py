@@ -11,19 +11,23 @@ transaction's own DDL, and the past under AS OF.
 INVARIANTS
   G1  a relation is known only if its rows are computed (FILLED), or if the objects that it lists do
       not exist here (EMPTY). All others are refused, never shown empty.
-  G2  columns of types that only catalogs have are shown in the nearest type: node trees as text,
-      vectors as arrays.
+  G2  columns of types that only catalogs have are bound as the types that these are held as
+      (`sql/types/catalog_types.py`): node trees as text, vectors as arrays. A result names the type
+      itself.
 
 The file is written by `tests/unit/sql/postgresql_catalogs.py`, from a real server.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from sql.catalog.catalog import Column, Table
+from sql.catalog.known_catalogs import COMPUTED_CATALOGS, EMPTY_CATALOGS
 from sql.catalog.meridian_schema import SYSTEM_SCHEMA
+from sql.types.catalog_types import HELD_AS, is_catalog_type
 from sql.types.sql_type import BOOL, INT4, INT8, OID, TEXT, VECTOR_TYPE_OIDS, SqlType, plain_type
 
 PG_CATALOG: Final = "pg_catalog"
@@ -33,63 +37,7 @@ CATALOG_SCHEMAS: Final = (PG_CATALOG, INFORMATION_SCHEMA)
 SYSTEM_SCHEMAS: Final = frozenset({*CATALOG_SCHEMAS, SYSTEM_SCHEMA})
 """They are always there, and nobody creates or drops anything in them."""
 
-COMPUTED_CATALOGS: Final = frozenset(
-    {
-        f"{PG_CATALOG}.{name}"
-        for name in (
-            "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid",
-            "pg_cast", "pg_class", "pg_collation", "pg_constraint", "pg_database",
-            "pg_default_acl", "pg_depend", "pg_description", "pg_enum", "pg_group",
-            "pg_index", "pg_indexes", "pg_language", "pg_locks", "pg_namespace", "pg_opclass",
-            "pg_proc", "pg_rewrite", "pg_roles", "pg_sequence", "pg_sequences",
-            "pg_settings", "pg_shadow", "pg_shdescription", "pg_stat_all_tables",
-            "pg_stat_sys_tables", "pg_stat_user_indexes", "pg_stat_user_tables", "pg_tables",
-            "pg_tablespace", "pg_type", "pg_user", "pg_views",
-        )
-    }
-    | {
-        f"{INFORMATION_SCHEMA}.{name}"
-        for name in (
-            "administrable_role_authorizations", "applicable_roles",
-            "column_privileges", "columns", "domain_constraints", "domains",
-            "enabled_roles", "key_column_usage", "parameters",
-            "referential_constraints", "role_column_grants", "role_table_grants",
-            "role_udt_grants", "role_usage_grants", "routines", "schemata", "sequences",
-            "table_constraints", "table_privileges", "tables", "udt_privileges",
-            "usage_privileges", "views",
-        )
-    }
-)  # fmt: skip
-
-EMPTY_CATALOGS: Final = frozenset(
-    {
-        f"{PG_CATALOG}.{name}"
-        for name in (
-            "pg_db_role_setting", "pg_event_trigger",
-            "pg_extension", "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
-            "pg_inherits", "pg_init_privs", "pg_largeobject_metadata", "pg_matviews",
-            "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",
-            "pg_publication_namespace", "pg_publication_rel", "pg_publication_tables", "pg_range",
-            "pg_prepared_xacts", "pg_replication_slots", "pg_rules", "pg_seclabel", "pg_shseclabel",
-            "pg_stat_replication", "pg_stat_subscription", "pg_stat_user_functions",
-            "pg_statistic", "pg_statistic_ext", "pg_stats", "pg_stats_ext", "pg_subscription",
-            "pg_transform", "pg_trigger",
-            "pg_user_mapping", "pg_user_mappings",
-        )
-    }
-    | {
-        f"{INFORMATION_SCHEMA}.{name}"
-        for name in ("foreign_tables", "triggers", "user_mappings")
-    }
-)  # fmt: skip
-
 _FILE: Final = Path(__file__).parents[1] / "data" / "catalogs.txt"
-_NEAREST: Final = {
-    "xid": "int8", "regtype": "text", "pg_node_tree": "text",
-    "int2vector": "_int2", "oidvector": "_oid", "_aclitem": "_text",
-    "anyarray": "text", "inet": "text", "pg_lsn": "text", "_regtype": "_text",
-    "pg_ndistinct": "text", "pg_dependencies": "text", "pg_mcv_list": "text",
-}  # fmt: skip
 
 
 def _helper(number: int, name: str, /, **columns: SqlType) -> Table:
@@ -99,6 +47,7 @@ def _helper(number: int, name: str, /, **columns: SqlType) -> Table:
 
 
 _HELPER_OIDS: Final = 14_900
+_CHAR: Final = SqlType("char")
 HELPER_RELATIONS: Final = {
     (PG_CATALOG, table.name): table
     for table in (
@@ -109,7 +58,16 @@ HELPER_RELATIONS: Final = {
         _helper(5, "meridian_rights", kind=TEXT, oid=OID, part=INT4, grants=TEXT),
         _helper(6, "meridian_members", oid=OID, roles=TEXT),
         _helper(7, "meridian_updatable", oid=OID, part=INT4, events=INT4),
-        _helper(8, "meridian_sequences", oid=OID, last_value=INT8),
+        _helper(8, "meridian_sequences", oid=OID, last_value=INT8, last=INT8, called=BOOL),
+        _helper(
+            11,
+            "meridian_keywords",
+            word=TEXT,
+            catcode=_CHAR,
+            barelabel=BOOL,
+            catdesc=TEXT,
+            baredesc=TEXT,
+        ),
         _helper(9, "meridian_name_lists", kind=TEXT, names=TEXT),
         _helper(10, "meridian_blocking", pid=INT4, blocked_by=INT4, place=INT4),
         _helper(3, "meridian_names", kind=TEXT, oid=OID, shown=TEXT, other=TEXT),
@@ -185,13 +143,34 @@ def _relations() -> Mapping[tuple[str, str], Table]:
 
 
 @cache
-def vector_columns() -> Mapping[tuple[int, int], SqlType]:
-    """The columns that PostgreSQL shows as vectors, by oid of their relation and number."""
+def shown_types() -> Mapping[tuple[int, int], SqlType]:
+    """The types of columns that are not shown as they are held (G2), by oid of their relation and
+    number.
+    """
     return {
         (oid, number): SqlType(kind)
         for _, _, oid, _, columns in _lines()
         for number, column in enumerate(columns.split(", "), 1)
-        if (kind := column.split(" ")[1].removesuffix("!")) in VECTOR_TYPE_OIDS
+        if is_catalog_type(kind := column.split(" ")[1].removesuffix("!"))
+    }
+
+
+def columns_as_shown(table: Table) -> Sequence[Column]:
+    """The columns of any relation, those of catalogs with the types that they show (G2)."""
+    if table.schema not in CATALOG_SCHEMAS:
+        return table.columns
+    shown = shown_types()
+    return [
+        replace(column, type=shown.get((table.oid, number), column.type))
+        for number, column in enumerate(table.columns, 1)
+    ]
+
+
+@cache
+def vector_columns() -> Mapping[tuple[int, int], SqlType]:
+    """The columns that PostgreSQL shows as vectors, by oid of their relation and number."""
+    return {
+        column: type_ for column, type_ in shown_types().items() if type_.name in VECTOR_TYPE_OIDS
     }
 
 
@@ -201,4 +180,4 @@ def _column(text: str) -> Column:
 
 
 def _type(name: str) -> SqlType:
-    return plain_type(_NEAREST.get(name, name))
+    return plain_type(HELD_AS.get(name, name))

@@ -26,6 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from sql.types.catalog_types import is_catalog_type
 from sql.types.sql_type import TYPE_OIDS, SqlType, format_type
 
 _FILE: Final = Path(__file__).parents[1] / "data" / "pg_proc.txt"
@@ -184,12 +185,14 @@ def support_functions(type_name: str) -> Mapping[str, int]:
 
 def argument_type_oid(name: str) -> int:
     """The oid of an argument's type."""
-    return TYPE_OIDS[name] if name in TYPE_OIDS else _file().types[name][0]
+    is_known = name in TYPE_OIDS or is_catalog_type(name)
+    return SqlType(name).oid if is_known else _file().types[name][0]
 
 
 def argument_type_text(name: str) -> str:
     """What format_type() writes."""
-    return format_type(SqlType(name)) if name in TYPE_OIDS else _file().types[name][1]
+    is_known = name in TYPE_OIDS or is_catalog_type(name)
+    return format_type(SqlType(name)) if is_known else _file().types[name][1]
 
 
 def function_only_types() -> Mapping[int, tuple[str, str]]:

@@ -16,6 +16,7 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """First and last code point of each range."""
 
 LAST_CODE_POINT: Final = 0x10FFFF
+_ASCII_LAST: Final = 0x7F
 ALL_CHARACTERS: Final[Ranges] = ((1, LAST_CODE_POINT),)
 NEWLINE: Final[Ranges] = ((10, 10),)
 _DATA: Final = Path(__file__).parents[1] / "data" / "characters.txt"
@@ -69,13 +70,29 @@ def contains_character(ranges: Ranges, code: int) -> bool:
     return index >= 0 and code <= ranges[index][1]
 
 
+def ascii_part(ranges: Ranges) -> Ranges:
+    """The characters of a set that are ASCII."""
+    return tuple((first, min(last, _ASCII_LAST)) for first, last in ranges if first <= _ASCII_LAST)
+
+
 def overlap(a: Ranges, b: Ranges) -> bool:
     """Whether two sets share a character."""
     return any(first <= stop and start <= last for first, last in a for start, stop in b)
 
 
-def with_both_cases(ranges: Ranges) -> Ranges:
-    """The set with the other case of each of its characters."""
+def with_both_cases(ranges: Ranges, *, ascii_letters: bool = False) -> Ranges:
+    """The set with the other case of each of its characters, or of its ASCII letters."""
+    if ascii_letters:
+        letters = ascii_part(ranges)
+        low, high = (
+            [
+                (max(first, start) + step, min(last, start + 25) + step)
+                for first, last in letters
+                if first <= start + 25 and last >= start
+            ]
+            for start, step in ((0x41, 32), (0x61, -32))
+        )
+        return union(ranges, low, high)
     lower, upper = _data()[1]["tolower"], _data()[1]["toupper"]
     others = [
         (other, other)

@@ -6,7 +6,14 @@ from functools import lru_cache
 from typing import Final
 
 from sql.errors import not_supported
-from sql.regex.characters import Ranges, character_class, complement, union, with_both_cases
+from sql.regex.characters import (
+    Ranges,
+    ascii_part,
+    character_class,
+    complement,
+    union,
+    with_both_cases,
+)
 from sql.regex.syntax import (
     REPEATS_MAX,
     Anchor,
@@ -266,9 +273,9 @@ class Parser:
         """What a backslash begins, where a character may stand."""
         character = self._next(_ESCAPE)
         if character in _CLASSES:
-            return character_class(_CLASSES[character]) or ()
+            return self._class(_CLASSES[character]) or ()
         if character.lower() in _CLASSES:
-            return complement(character_class(_CLASSES[character.lower()]) or ())
+            return complement(self._class(_CLASSES[character.lower()]) or ())
         if character in _CONTROLS:
             return _one(_CONTROLS[character])
         if not (character.isascii() and character.isalnum()):
@@ -317,7 +324,7 @@ class Parser:
         self._at += 1
         found = union(*sets)
         if self._flags.ignore_case:
-            found = with_both_cases(found)
+            found = with_both_cases(found, ascii_letters=self._flags.ascii_letters)
         if negated:
             found = complement(union(found, ((10, 10),)) if self._flags.partly else found)
         return Characters(found)
@@ -364,10 +371,14 @@ class Parser:
     def _named(self, name: str) -> Ranges:
         if self._flags.ignore_case and name in ("upper", "lower"):
             name = "alpha"
-        found = character_class(name)
+        found = self._class(name)
         if found is None:
             raise invalid_regex("invalid character class")
         return found
+
+    def _class(self, name: str) -> Ranges | None:
+        found = character_class(name)
+        return ascii_part(found) if found is not None and self._flags.ascii_letters else found
 
 
 def _element(name: str) -> Ranges:

@@ -117,7 +117,8 @@ class Regex:
 @dataclass(frozen=True, slots=True)
 class Flags:
     """How a pattern is read. `partly`: `.` and `[^..]` do not match newlines; `lines`: `^` and `$`
-    match at the ends of lines.
+    match at the ends of lines; `ascii_letters`: classes and cases know ASCII only, as under the
+    collation "C".
     """
 
     ignore_case: bool = False
@@ -125,6 +126,7 @@ class Flags:
     lines: bool = False
     expanded: bool = False
     literal: bool = False
+    ascii_letters: bool = False
 
 
 def invalid_regex(message: str) -> SqlError:
@@ -165,7 +167,9 @@ def with_option_letters(flags: Flags, letters: str, *, embedded: bool) -> Flags 
 
 def character_set(ranges: Ranges, flags: Flags) -> Characters:
     """A set of characters, with both cases if the flags ignore case."""
-    return Characters(with_both_cases(ranges) if flags.ignore_case else ranges)
+    if not flags.ignore_case:
+        return Characters(ranges)
+    return Characters(with_both_cases(ranges, ascii_letters=flags.ascii_letters))
 
 
 def any_character(flags: Flags) -> Characters:

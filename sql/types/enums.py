@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, cast
 
+from sql.types.catalog_types import HELD_AS
+
 _PREFIX: Final = "enum["
 
 
@@ -55,5 +57,7 @@ def enum_of(name: str) -> EnumType:
 
 
 def storage_type_name(name: str) -> str:
-    """The type that engines and files use for this one: text for an enum (E1)."""
-    return "text" if is_enum(name) else name
+    """The type that engines and files use for this one: text for an enum (E1), and that which a
+    type of catalogs is held as.
+    """
+    return "text" if is_enum(name) else HELD_AS.get(name, name)

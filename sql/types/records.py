@@ -40,7 +40,7 @@ def check_record_field(type_: SqlType) -> None:
     """Raises 0A000 for a field type that has no key (R2)."""
     name = type_.name
     known = name in _INTEGERS or name in _TEXTS or name in ("bool", "numeric", "bytea")
-    if not (known or is_enum(name)) or name in REG_TYPES:
+    if not (known or is_enum(name)) or name.removeprefix("_") in REG_TYPES:
         raise not_supported(f"a field of type {format_type(type_.bare())} in a row value")
 
 

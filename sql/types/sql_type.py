@@ -48,6 +48,7 @@ from typing import Final, TypeAlias
 
 from pglast.keywords import COL_NAME_KEYWORDS, RESERVED_KEYWORDS, TYPE_FUNC_NAME_KEYWORDS
 
+from sql.types.catalog_types import catalog_types, is_catalog_type
 from sql.types.enums import enum_of, is_enum
 
 _KEYWORDS: Final = COL_NAME_KEYWORDS | RESERVED_KEYWORDS | TYPE_FUNC_NAME_KEYWORDS
@@ -85,15 +86,19 @@ class SqlType:
     @property
     def oid(self) -> int:
         """pg_type.oid."""
-        known = TYPE_OIDS.get(self.name) or VECTOR_TYPE_OIDS.get(self.name)
+        known = TYPE_OIDS.get(self.name)
         if known is not None:
             return known
+        if is_catalog_type(self.name):
+            return catalog_types()[self.name].oid
         element = self.element
         return enum_of(self.name).oid if element is None else enum_of(element.name).array
 
     @property
     def size(self) -> int:
         """pg_type.typlen; -1 for variable length."""
+        if is_catalog_type(self.name):
+            return catalog_types()[self.name].size
         return _ENUM_SIZE if is_enum(self.name) else TYPE_SIZES.get(self.name, -1)
 
     @property
@@ -145,6 +150,8 @@ TYPE_OIDS: Final[dict[str, int]] = {
     "_numeric": 1231, "_uuid": 2951, "json": 114, "jsonb": 3802,
     "jsonpath": 4072, "_jsonpath": 4073, "_json": 199, "_jsonb": 3807,
     "time": 1083, "_time": 1183, "timetz": 1266, "_timetz": 1270,
+    "_regproc": 1008, "_regprocedure": 2207, "_regclass": 2210, "_regtype": 2211,
+    "_regnamespace": 4090, "_regrole": 4097,
 }  # fmt: skip
 TYPE_NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in TYPE_OIDS.items()}
 
@@ -174,6 +181,8 @@ def type_category(name: str) -> str:
     known = TYPE_CATEGORIES.get(name)
     if known is not None:
         return known
+    if is_catalog_type(name):
+        return catalog_types()[name].category
     return "A" if name.startswith("_") else "E"
 
 
@@ -281,6 +290,11 @@ INTERVAL_FIELDS: Final = {
 """The fields in the modifier of an interval, as a declaration says them."""
 
 
+def is_reg_array(type_: SqlType) -> bool:
+    """Whether it is an array of a reg type."""
+    return type_.name.startswith("_reg") and type_.name[1:] in REG_TYPES
+
+
 def parameter_type(type_: SqlType) -> SqlType:
     """The type that a parameter is sent as: text for a reg type, resolved at run time."""
     return TEXT if type_.name in REG_TYPES else type_
@@ -288,6 +302,8 @@ def parameter_type(type_: SqlType) -> SqlType:
 
 def format_type(type_: SqlType) -> str:
     """The type as PostgreSQL writes it, e.g. `character varying(10)`; used in messages."""
+    if type_.name in VECTOR_TYPE_OIDS:
+        return type_.name
     if (element := type_.element) is not None:
         return f"{format_type(element)}[]"
     if is_enum(type_.name):

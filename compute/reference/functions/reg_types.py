@@ -8,6 +8,7 @@ Names in the statement's text are looked up when it is bound (`sql/binder/resolv
 
 import json
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -75,6 +76,8 @@ def oid_of_exact_name(kind: str, name: str, names: str) -> int:
 def _missing(kind: str, text: str) -> int:
     if kind == "namespace":
         raise undefined_schema(text, None)
+    if kind == "type" and '"' in text:
+        text = ".".join(qualified_name_parts(text, None))
     sqlstate, message = _MISSING[kind]
     raise SqlError(sqlstate, message.format(text))
 
@@ -124,7 +127,7 @@ def _type(text: str, known: dict[str, Any]) -> int | None:
         raise not_supported("a type with modifiers, as a value,", None)
     name = re.sub(r"\s+", " ", text.strip())
     name = name if '"' in name else fold_identifier(name)
-    for key in (name, name.removeprefix("pg_catalog.")):
+    for key in _type_keys(name):
         answer: int | None = known["names"].get(key)
         if answer is not None:
             return answer
@@ -133,3 +136,18 @@ def _type(text: str, known: dict[str, Any]) -> int | None:
     if text.strip():
         check_type_syntax(text)
     return None
+
+
+def _type_keys(name: str) -> Iterator[str]:
+    """What a name of a type may be listed under: as format_type() writes it, or as typname."""
+    plain, brackets, _ = name.partition("[")
+    suffix = "[]" if brackets else ""
+    if '"' not in name and not name.startswith("pg_catalog."):
+        yield plain.rstrip() + suffix
+        return
+    try:
+        parts = [quoted_name(part) for part in qualified_name_parts(plain, None)]
+    except SqlError:
+        return
+    parts = parts[1:] if parts[0] == "pg_catalog" else parts
+    yield ".".join(parts) + suffix

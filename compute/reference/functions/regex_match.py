@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Final
 
 from sql.errors import not_supported
-from sql.regex.characters import Ranges, character_class, contains_character
+from sql.regex.characters import Ranges, ascii_part, character_class, contains_character
 from sql.regex.syntax import (
     Anchor,
     AnchorKind,
@@ -37,6 +37,7 @@ from sql.regex.syntax import (
 _CACHED_MAX: Final = 1024
 _TABLES_MAX: Final = 4096
 _WORD: Final = character_class("word") or ()
+_ASCII_WORD: Final = ascii_part(_WORD)
 _LINE: Final[Ranges] = ((10, 10),)
 
 
@@ -60,10 +61,11 @@ def _table(ranges: Ranges) -> _Table:
 
 
 class SearchedText:
-    """A text to search."""
+    """A text to search; `ascii_letters`: what is beyond ASCII belongs to no word."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, ascii_letters: bool = False) -> None:
         self.text = text
+        self._word = _ASCII_WORD if ascii_letters else _WORD
         self.end = len(text)
         self.everywhere = (1 << (len(text) + 1)) - 1
         self._reversed = text[::-1]
@@ -100,7 +102,7 @@ class SearchedText:
                 return self._word_edge(kind)
 
     def _word_edge(self, kind: AnchorKind) -> int:
-        following = self.mask(_WORD)
+        following = self.mask(self._word)
         before = following << 1
         starts, ends = following & ~before, before & ~following
         match kind:

@@ -21,6 +21,7 @@ from sql.regex.parser import parse_regex
 from sql.regex.syntax import Flags, has_back_references, with_option_letters
 from sql.types.array_text import format_array
 from sql.types.limits import check_text_length, join_within_limit
+from sql.types.sql_type import Value
 
 _CACHED_MAX: Final = 1024
 
@@ -72,6 +73,8 @@ def _searcher(pattern: str, flags: Flags) -> Matcher | backtracking.Pattern[str]
     regex = parse_regex(pattern, flags)
     if not has_back_references(regex.node):
         return Matcher(regex)
+    if flags.ascii_letters:
+        raise not_supported("a regular expression with back-references over names beyond ASCII")
     translated = python_regex(regex)
     if translated is None:
         raise not_supported("this regular expression")
@@ -81,7 +84,7 @@ def _searcher(pattern: str, flags: Flags) -> Matcher | backtracking.Pattern[str]
 def _occurs(text: str, pattern: str, flags: Flags) -> bool:
     found = _searcher(pattern, flags)
     if isinstance(found, Matcher):
-        return found.occurs(SearchedText(text))
+        return found.occurs(SearchedText(text, ascii_letters=flags.ascii_letters))
     try:
         return found.search(text, concurrent=True, timeout=SECONDS_MAX) is not None
     except TimeoutError:
@@ -92,6 +95,19 @@ def regex_operator(*, ignore_case: bool) -> Function:
     """The operators `~` and `~*`."""
     flags = Flags(ignore_case=ignore_case)
     return lambda text, pattern: _occurs(text, pattern, flags)
+
+
+def _name_operator(*, ignore_case: bool) -> Function:
+    """The same for names, whose collation is "C"."""
+    flags = Flags(ignore_case=ignore_case, ascii_letters=True)
+    plain = regex_operator(ignore_case=ignore_case)
+
+    def matches(text: str, pattern: str) -> Value:
+        if text.isascii() and pattern.isascii():
+            return plain(text, pattern)
+        return _occurs(text, pattern, flags)
+
+    return matches
 
 
 @implements("regexp_like(text,text)", "regexp_like(text,text,text)")
@@ -335,11 +351,13 @@ implements("similar_to_escape(text)", "similar_to_escape(text,text)")(similar_re
 implements("substring(text,text,text)")(lambda x, p, e: substring(x, similar_regex(p, e)))
 
 
-_SEARCH: Final = regex_operator(ignore_case=False)
-_SEARCH_CASELESS: Final = regex_operator(ignore_case=True)
-makes("text ~ text", "bpchar ~ text", "name ~ text")(make_pattern(_SEARCH))
-makes("text !~ text", "bpchar !~ text", "name !~ text")(make_pattern(negate_match(_SEARCH)))
-makes("text ~* text", "bpchar ~* text", "name ~* text")(make_pattern(_SEARCH_CASELESS))
-makes("text !~* text", "bpchar !~* text", "name !~* text")(
-    make_pattern(negate_match(_SEARCH_CASELESS))
-)
+for _operator, _ignore_case in (("~", False), ("~*", True)):
+    _search, _of_names = (
+        make(ignore_case=_ignore_case) for make in (regex_operator, _name_operator)
+    )
+    makes(f"text {_operator} text", f"bpchar {_operator} text")(make_pattern(_search))
+    makes(f"text !{_operator} text", f"bpchar !{_operator} text")(
+        make_pattern(negate_match(_search))
+    )
+    implements(f"name {_operator} text")(_of_names)
+    implements(f"name !{_operator} text")(negate_match(_of_names))

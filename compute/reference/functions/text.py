@@ -3,6 +3,7 @@
 import hashlib
 import operator
 import re
+import string
 from collections.abc import Callable
 from functools import cache
 from itertools import product
@@ -233,6 +234,14 @@ def ilike(text: str, pattern: str) -> bool:
     return like(lower(text), lower(pattern))
 
 
+_ASCII_LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+def ilike_of_names(text: str, pattern: str) -> bool:
+    """ILIKE under the collation "C": letters beyond ASCII have one case."""
+    return like(text.translate(_ASCII_LOWER), pattern.translate(_ASCII_LOWER))
+
+
 @implements("bytea ~~ bytea")
 def bytes_like(data: bytes, pattern: bytes) -> bool:
     """LIKE of bytes: each byte is a character."""
@@ -240,12 +249,10 @@ def bytes_like(data: bytes, pattern: bytes) -> bool:
 
 
 def make_pattern(function: Function) -> Maker:
-    """LIKE and regular expressions: they see the blanks of char(n); names know ASCII only."""
+    """LIKE and regular expressions: they see the blanks of char(n)."""
 
     def make(call: Call) -> Function:
         type_ = call.args[0].type
-        if type_.name == "name":
-            return _over_ascii(function)
         width = type_.length if type_.name == "bpchar" else None
         if width is None:
             return function
@@ -254,25 +261,19 @@ def make_pattern(function: Function) -> Maker:
     return make
 
 
-def _over_ascii(function: Function) -> Function:
-    def run(text: str, pattern: str) -> Value:
-        if not text.isascii() or not pattern.isascii():
-            raise not_supported("a pattern of names beyond ASCII")
-        return function(text, pattern)
-
-    return run
-
-
 def negate_match(function: Function) -> Function:
     """The opposite."""
     return lambda *args: not function(*args)
 
 
-makes("text ~~ text", "bpchar ~~ text", "name ~~ text")(make_pattern(like))
-makes("text !~~ text", "bpchar !~~ text", "name !~~ text")(make_pattern(negate_match(like)))
-makes("text ~~* text", "bpchar ~~* text", "name ~~* text")(make_pattern(ilike))
-makes("text !~~* text", "bpchar !~~* text", "name !~~* text")(make_pattern(negate_match(ilike)))
-implements("notlike(text,text)")(negate_match(like))
+makes("text ~~ text", "bpchar ~~ text")(make_pattern(like))
+makes("text !~~ text", "bpchar !~~ text")(make_pattern(negate_match(like)))
+makes("text ~~* text", "bpchar ~~* text")(make_pattern(ilike))
+makes("text !~~* text", "bpchar !~~* text")(make_pattern(negate_match(ilike)))
+implements("name ~~ text")(like)
+implements("name ~~* text")(ilike_of_names)
+implements("notlike(text,text)", "name !~~ text")(negate_match(like))
+implements("name !~~* text")(negate_match(ilike_of_names))
 implements("bytea !~~ bytea")(negate_match(bytes_like))
 
 

@@ -26,7 +26,7 @@ from sql.catalog.constraint_names import make_object_name
 from sql.catalog.objects import INT_BOUNDS, SequenceDefinition
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.parser.syntax import Node, is_a, offset_to_position, string_values, tree_nodes
-from sql.types.sql_type import INT2, INT4, INT8, REG_TYPES, SqlType
+from sql.types.sql_type import INT2, INT4, INT8, REG_TYPES, SqlType, is_reg_array
 
 UNSUPPORTED_CONSTRAINTS: Final = {
     ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
@@ -105,7 +105,7 @@ def refuse_column_type(node: Node, type_: SqlType) -> None:
     """0A000 for a type that tables cannot store."""
     if type_.name != "void":
         refuse_pseudo_type(node.colname, type_)
-    if type_.name in ("void", "jsonpath", *REG_TYPES):
+    if type_.name in ("void", "jsonpath", *REG_TYPES) or is_reg_array(type_):
         raise not_supported(
             f"a column of type {type_.name}", offset_to_position(node.typeName.location)
         )

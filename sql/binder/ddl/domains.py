@@ -39,7 +39,7 @@ from sql.parser.syntax import Node, offset_to_position, string_values
 from sql.plan.nodes import ColumnRef, Const, Expr, Filter, IsTest, Plan, Test
 from sql.statements.ddl import ChangeObjects, CreateObject, Redefinition, Validation
 from sql.types.enums import is_enum
-from sql.types.sql_type import BOOL, REG_TYPES
+from sql.types.sql_type import BOOL, REG_TYPES, is_reg_array
 
 _TAG: Final = "ALTER DOMAIN"
 
@@ -59,7 +59,11 @@ def create_domain(binding: Binding, node: Node) -> CreateObject:
     if isinstance(find_user_type(binding, node.typeName), DomainDefinition):
         raise not_supported("a domain over a domain", place)
     base = resolve_type(binding, node.typeName)
-    if is_enum(base.name.removeprefix("_")) or base.name in ("void", *REG_TYPES):
+    if (
+        is_enum(base.name.removeprefix("_"))
+        or base.name in ("void", *REG_TYPES)
+        or (is_reg_array(base))
+    ):
         raise not_supported(f"a domain over {base.name.partition('[')[0]}", place)
     shape = (base.name, base.typmod, base.precision, base.scale, base.trim)
     made = DomainDefinition(0, schema, name, shape)

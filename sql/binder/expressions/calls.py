@@ -41,6 +41,7 @@ from sql.types.sql_type import (
     SqlType,
     array_of,
     format_type,
+    is_reg_array,
     plain_type,
 )
 
@@ -176,7 +177,7 @@ def _shown(binding: Binding, arg: Expr, node: Node, row: Function, declared: str
     in texts and documents that are made of it, too, and an instant is shown in the session's zone.
     """
     type_ = arg.type
-    if type_.name in REG_TYPES:
+    if type_.name in REG_TYPES or is_reg_array(type_):
         return reg_value_as_text(binding, arg, node)
     # A row with a zone sees to it itself, and documents have instants in a form of their own.
     if declared not in _PRINTED or row.zone or row.result != "text" or row.rewrite is not None:
@@ -188,7 +189,9 @@ def _shown(binding: Binding, arg: Expr, node: Node, row: Function, declared: str
 
 
 def reg_value_as_text(binding: Binding, arg: Expr, node: Node) -> Expr:
-    """A value of a reg type as JSON displays it: by name."""
+    """A value of a reg type, or an array of them, as JSON displays it: by name."""
+    if is_reg_array(arg.type):
+        return coerce(binding, arg, node, array_of(TEXT), EXPLICIT) or arg
     if arg.type.name not in REG_TYPES:
         return arg
     return coerce(binding, arg, node, TEXT, EXPLICIT) or arg

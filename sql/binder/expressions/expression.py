@@ -29,6 +29,7 @@ from sql.binder.expressions.operators import (
 )
 from sql.binder.expressions.rows import cast_row, row_record, row_value
 from sql.binder.expressions.subqueries import negated_subquery, subquery
+from sql.binder.expressions.system_sets import field_of_system_set
 from sql.binder.expressions.whole_rows import expanded_row_fields, whole_row
 from sql.binder.resolve.catalog_lookup import existing_schemas
 from sql.binder.resolve.coercion import (
@@ -429,13 +430,21 @@ def _without_sets(binder: ExpressionBinder, what: str) -> ExpressionBinder:
     return bound
 
 
+def _indirection(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """A subscript, or a field of a row."""
+    written = field_of_system_set(node)
+    if written is not None:
+        return binding.expression(scope, written)
+    return array_subscript(binding, scope, node)
+
+
 _BINDERS: Final[dict[type, ExpressionBinder]] = {
     ast.A_ArrayExpr: array_constructor,
     ast.A_Const: _constant,
     ast.ColumnRef: _column,
     ast.ParamRef: _parameter,
     ast.A_Expr: operator_expression,
-    ast.A_Indirection: array_subscript,
+    ast.A_Indirection: _indirection,
     ast.BoolExpr: _logical,
     ast.FuncCall: function_call,
     ast.GroupingFunc: grouping_call,

@@ -44,6 +44,7 @@ from sql.binder.expressions.session_calls import (
 from sql.binder.expressions.set_returning import set_call
 from sql.binder.expressions.sort_keys import argument_sort_key, expression_sort_key
 from sql.binder.expressions.system_calls import system_call
+from sql.binder.expressions.system_sets import information_schema_call, refuse_rows_as_values
 from sql.binder.expressions.windows import window_call
 from sql.binder.resolve import postgresql_functions as postgresql
 from sql.binder.resolve.catalog_lookup import existing_schemas, qualifying_schema
@@ -93,7 +94,8 @@ _INTERNAL: Final = frozenset({"narrow", "assign", "array", "subscript", "slice"}
 
 def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A FuncCall: a plain function, an aggregate, or a constant of the session."""
-    node, given = rewrite_call(node), node
+    refuse_rows_as_values(node)
+    node, given = information_schema_call(rewrite_call(node)), node
     names = string_values(node.funcname)
     name = names[-1]
     check_argument_count(len(node.args or ()), offset_to_position(node.location))

@@ -12,6 +12,7 @@ from pglast.enums import JoinType
 
 from sql.binder.expressions.calls import operator
 from sql.binder.expressions.set_returning import from_function
+from sql.binder.expressions.system_sets import system_set_subquery
 from sql.binder.queries.json_table import json_table
 from sql.binder.queries.tablesample import check_sample, sample_rows
 from sql.binder.resolve.coercion import coerce_implicitly, to_boolean
@@ -343,10 +344,17 @@ def _joined_items(
     return items
 
 
+def _function(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromItem]]:
+    written = system_set_subquery(node)
+    if written is not None:
+        return _subselect(binding, scope, written)
+    return from_function(binding, scope, node)
+
+
 _ITEMS: Final[dict[type, Callable[[Binding, Scope, Node], tuple[Plan, list[FromItem]]]]] = {
     ast.RangeVar: _table,
     ast.RangeSubselect: _subselect,
-    ast.RangeFunction: from_function,
+    ast.RangeFunction: _function,
     ast.RangeTableSample: _sample,
     ast.JoinExpr: _join,
     ast.JsonTable: json_table,

@@ -47,6 +47,7 @@ from sql.types.sql_type import (
     Value,
     array_of,
     format_type,
+    is_reg_array,
     plain_type,
 )
 from sql.types.styles import DEFAULT_STYLES
@@ -112,6 +113,8 @@ def bind_settled(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     bare = plain_type(target.name)
+    if isinstance(expr, Param) and is_reg_array(bare):
+        raise not_supported(f"a parameter of type {format_type(bare)}", node_position(node))
     if isinstance(expr, Param):
         return reg_parameter(binding, binding.resolve_parameter(expr, bare), node)
     # A column of a subquery is never unknown: `SelectResult.settle` has seen to it.
@@ -119,6 +122,9 @@ def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     if expr.value is None:
         return Const(None, bare)
     assert isinstance(expr.value, str), "an unknown literal is text"
+    if is_reg_array(bare):
+        names = _typed(binding, expr, node, array_of(TEXT))
+        return coerce(binding, names, node, bare, EXPLICIT) or names
     if bare.name in REG_TYPES:
         return reg_literal(binding, expr.value, bare, offset_to_position(location(node)))
     typmod = target.typmod if target.name == "interval" else -1
@@ -202,7 +208,24 @@ def decimal_constant(value: Decimal, place: int | None) -> Const:
     return Const(value, type_)
 
 
+def _reg_array_cast(expr: Expr, target: SqlType) -> str | None:
+    """The SQL that casts an array whose elements are looked up by name, or shown by it."""
+    if not (is_reg_array(expr.type) or is_reg_array(target)):
+        return None
+    source, wanted = expr.type.element, target.element
+    if source is None or wanted is None:
+        return f"$1::text[]::{target.name}"
+    row = find_cast(source.name, wanted.name)
+    if source.name == wanted.name or row is None or row.rewrite is None:
+        return None
+    items = f"select x.v::{wanted.name} from unnest($1) with ordinality x(v, n) order by x.n"
+    return f"case when $1 is not null then array({items}) end"
+
+
 def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> Expr:
+    by_elements = _reg_array_cast(expr, target)
+    if by_elements is not None:
+        return inline_sql_function(binding, by_elements, (expr,))
     (shown,) = styled_arguments(binding, row, (expr,), target.name)
     if shown is not expr:
         further = find_cast(shown.type.name, target.name)

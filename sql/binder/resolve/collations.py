@@ -15,7 +15,7 @@ INVARIANTS
 
 Not here: conflicts between implicit collations (42P22 in PostgreSQL). They order alike, so the
 first one is used. Nor the letters in patterns that match a `name`
-(`compute/reference/functions/text.py`).
+(`compute/reference/functions/text.py` and `regexp.py`).
 """
 
 import string
@@ -56,6 +56,7 @@ _REWRITES: Final = {
     "!~~*": f"{_SMALL % 1} not like {_SMALL % 2}",
 }
 _ASKS_LETTERS: Final = frozenset({"initcap", "casefold", "~", "!~", "~*", "!~*", "substring"})
+_PATTERNS: Final = frozenset({"~", "!~", "~*", "!~*", "~~*", "!~~*"})
 _COLLATABLE: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown"})
 
 
@@ -129,15 +130,22 @@ def set_set_operation_collation(
 
 
 def ascii_rewrite(row: Function, args: Sequence[Expr], collation: Collation | None) -> str | None:
-    """The SQL that replaces a call under an ASCII-only collation; 0A000 if there is none (L2).
+    """The SQL that replaces a call under a collation; 0A000 for some that ask for letters under an
+    ASCII-only one (L2).
 
-    Pattern matching over a `name` is allowed if its constants are ASCII, because tools rely on it.
+    A `name` is matched against patterns as under "C"; under another collation it is a text.
     """
-    if collation is None or collation.name not in _ASCII_LETTERS:
+    if collation is None:
         return None
+    if collation.name not in _ASCII_LETTERS:
+        return f'$1::text collate "default" {row.name} $2' if _matches_name(row) else None
     if _asks_letters(row) and not (collation.of_names and all(map(_may_be_ascii, args))):
         raise not_supported(f'{row.name} under the collation "{collation.name}"')
     return _REWRITES.get(row.name) if {*row.args} == {"text"} else None
+
+
+def _matches_name(row: Function) -> bool:
+    return row.name in _PATTERNS and row.args[0] == "name"
 
 
 def _may_be_ascii(expr: Expr) -> bool:

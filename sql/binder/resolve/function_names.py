@@ -11,6 +11,8 @@ from sql.functions.pg_proc import function_only_types, is_ambiguous_function, pr
 from sql.functions.postgresql_names import postgresql_names
 from sql.parser.qualified_names import qualified_name_parts
 from sql.parser.type_names import parse_type_name, resolve_type_name
+from sql.types.catalog_types import catalog_types
+from sql.types.sql_type import SqlType, format_type
 
 
 def function_oid_by_name(text: str, place: int | None) -> int | None:
@@ -96,6 +98,9 @@ def _type_name(text: str, place: int | None) -> str:
     for names in function_only_types().values():
         if text in names:
             return names[0]
+    for known in catalog_types():
+        if text in (known, format_type(SqlType(known))):
+            return known
     try:
         return resolve_type_name(parse_type_name(text, None)).name
     except SqlError as error:

@@ -22,10 +22,13 @@ from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
 from sql.errors import SqlError, undefined_schema
+from sql.functions.pg_proc import function_only_types
 from sql.functions.table import Function, FunctionKind
 from sql.parser.qualified_names import qualified_name_parts, relation_name_parts
+from sql.parser.syntax import Node, string_values
 from sql.parser.type_names import parse_type_name
 from sql.plan.nodes import Const, Expr
+from sql.types.catalog_types import catalog_types
 from sql.types.sql_type import OID, TYPE_NAMES_BY_OID, SqlType, format_type
 
 _OID_MAX: Final = (1 << 32) - 1
@@ -131,6 +134,9 @@ def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
 
 def _type(binding: Binding, text: str, place: int | None) -> int:
     name = parse_type_name(text, place)
+    known = _catalog_type(name)
+    if known is not None:
+        return known
     used = {*binding.uses}
     try:
         found = find_user_type(binding, name)
@@ -143,6 +149,18 @@ def _type(binding: Binding, text: str, place: int | None) -> int:
         # G1: it is asked for like a type that is used.
         binding.look_ups |= binding.uses - used
         binding.uses = used
+
+
+def _catalog_type(name: Node) -> int | None:
+    """The oid of a type that only catalogs, or functions, have."""
+    *schema, plain = string_values(name.names)
+    if schema not in ([], [PG_CATALOG]):
+        return None
+    called = f"_{plain}" if name.arrayBounds else plain
+    found = catalog_types().get(called)
+    if found is not None:
+        return found.oid
+    return next((oid for oid, (own, _) in function_only_types().items() if own == called), None)
 
 
 def _namespace(binding: Binding, text: str, place: int | None) -> int:

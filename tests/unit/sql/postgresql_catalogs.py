@@ -1,10 +1,11 @@
-"""Write `sql/data/catalogs.txt` from a real PostgreSQL.
+"""Write catalogs, catalog_types, pg_keywords and sql_standard.txt from a real PostgreSQL.
 
     python -m tests.unit.sql.postgresql_catalogs
 
 Columns of domains (those of information_schema) are written with the type below.
 """
 
+import json
 from itertools import groupby
 from pathlib import Path
 
@@ -26,16 +27,57 @@ where n.nspname in ('pg_catalog', 'information_schema') and c.relkind in ('r', '
 order by n.nspname desc, c.relname, a.attnum
 """
 
+TYPES_FILE = FILE.with_name("catalog_types.txt")
+TYPES_HEAD = (
+    "# Types of PostgreSQL {version} that only catalogs have; see sql/types/catalog_types.py.\n"
+)
+KEYWORDS_FILE = FILE.with_name("pg_keywords.txt")
+KEYWORDS_HEAD = "# Keywords of PostgreSQL {version}; see pgcatalog/recorded.py.\n"
+STANDARD_FILE = FILE.with_name("sql_standard.txt")
+STANDARD_HEAD = "# What PostgreSQL {version} says of the standard; see pgcatalog/recorded.py.\n"
+STANDARD = ("sql_features", "sql_implementation_info", "sql_parts", "sql_sizing")
+TYPES = """
+select concat_ws(' ', typname, oid::int, typlen, typbyval, typcategory, typalign, typstorage,
+  typcollation::int, typelem::int, typarray::int)
+from pg_type
+where typname in ('int2vector', 'oidvector', 'tid', 'xid', 'cid', 'xid8', 'aclitem', 'pg_node_tree',
+    'pg_lsn', '_int2vector', '_oidvector', '_tid', '_xid', '_cid', '_xid8', '_aclitem', '_pg_lsn',
+    'anyarray', 'inet', 'pg_ndistinct', 'pg_dependencies', 'pg_mcv_list')
+  and typnamespace = 'pg_catalog'::regnamespace
+order by oid
+"""
+
 
 def main() -> None:
-    """Write the file."""
+    """Write the files."""
     with postgres() as dsn, psycopg.connect(dsn) as connection:
         [(version,)] = connection.execute("show server_version").fetchall()
         rows = connection.execute(COLUMNS).fetchall()
+        standard = {
+            name: connection.execute(f"table information_schema.{name}").fetchall()
+            for name in STANDARD
+        }
+        keywords = connection.execute("select * from pg_get_keywords() order by word").fetchall()
+        types = [f"{line}\n" for (line,) in connection.execute(TYPES)]
     lines = [
         f"{schema}.{name} {oid} {kind}: {', '.join(f'{row[4]} {row[5]}' for row in columns)}\n"
         for (schema, oid, name, kind), columns in groupby(rows, lambda row: row[:4])
     ]
+    STANDARD_FILE.write_text(
+        STANDARD_HEAD.format(version=version)
+        + "".join(
+            f"{name} {json.dumps(row, ensure_ascii=False)}\n"
+            for name in STANDARD
+            for row in standard[name]
+        ),
+        encoding="utf-8",
+    )
+    KEYWORDS_FILE.write_text(
+        KEYWORDS_HEAD.format(version=version)
+        + "".join(f"meridian_keywords {json.dumps(row)}\n" for row in keywords),
+        encoding="utf-8",
+    )
+    TYPES_FILE.write_text(TYPES_HEAD.format(version=version) + "".join(types), encoding="utf-8")
     FILE.write_text(HEAD.format(version=version) + "".join(lines), encoding="utf-8")
 
 

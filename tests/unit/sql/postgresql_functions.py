@@ -3,9 +3,11 @@
     python -m tests.unit.sql.postgresql_functions
 
 Of PostgreSQL's functions those are written that Meridian has: its table has the row, or a call with
-NULLs is not refused. And those that the rows of other catalogs name.
+NULLs is not refused. And those that rows of other catalogs name, some of which
+`postgresql_operators` writes before.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +16,8 @@ from typing import Final, NamedTuple
 import psycopg
 
 from sql.functions.table import FunctionKind, find_cast, functions
-from sql.types.sql_type import TYPE_OIDS, VECTOR_TYPE_OIDS
+from sql.types.catalog_types import catalog_types
+from sql.types.sql_type import TYPE_OIDS
 from tests.support.servers import postgres
 from tests.support.stack import serving
 
@@ -22,6 +25,7 @@ FILE: Final = Path(__file__).parents[3] / "sql" / "data" / "pg_proc.txt"
 HEAD: Final = (
     "# Functions of PostgreSQL {version} that Meridian has; see sql/functions/pg_proc.py.\n"
 )
+OPERATORS: Final = FILE.with_name("pg_operator.txt")
 FUNCTIONS: Final = """
 select oid::int8, proname::text, prokind::text, provolatile::text, proparallel::text, proisstrict,
   proleakproof, proretset, (select lanname::text from pg_language l where l.oid = prolang),
@@ -97,17 +101,21 @@ def main() -> None:
         [(version,)] = connection.execute("show server_version").fetchall()
         found = [Found(*row) for row in connection.execute(FUNCTIONS).fetchall()]
         types = connection.execute(TYPES).fetchall()
-        own = [*TYPE_OIDS, *VECTOR_TYPE_OIDS]
+        own = [*TYPE_OIDS, *catalog_types()]
         casts = [row for row in connection.execute(CASTS) if find_cast(row[1], row[2]) is not None]
         support = connection.execute(SUPPORT, [own]).fetchall()
     names = {oid: name for oid, name, _ in types}
     called = {oid for _, _, _, oid, _, _ in casts}
+    referred = named_functions()
     named = {*NAMED, *(name for _, *rest in support for name in rest)}
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
         has = {
             one.oid
             for one in found
-            if one.name in named or one.oid in called or _has(connection, one, names)
+            if one.name in named
+            or one.oid in called
+            or one.oid in referred
+            or _has(connection, one, names)
         }
     supported = {one.support for one in found if one.oid in has}
     listed = [one for one in found if one.oid in has or one.name in supported]
@@ -118,7 +126,7 @@ def main() -> None:
     }
     lines = [
         *(f"type {oid} {name} {shown}" for oid, name, shown in sorted(types)
-          if oid in used and name not in TYPE_OIDS),
+          if oid in used and name not in TYPE_OIDS and name not in catalog_types()),
         *(f"of {' '.join(row)}" for row in support),
         f"more {' '.join(_more(found, listed))}",
         *(f"cast {' '.join(map(str, row))}" for row in casts),
@@ -126,6 +134,22 @@ def main() -> None:
     ]  # fmt: skip
     text = HEAD.format(version=version) + "".join(f"{line}\n" for line in lines)
     FILE.write_text(text, encoding="utf-8")
+
+
+def named_functions() -> frozenset[int]:
+    """The oids of the functions that rows of operators, aggregates and so on name."""
+    places = {
+        "pg_aggregate": range(3, 11),
+        "pg_amproc": range(5, 6),
+        "pg_operator": range(12, 15),
+    }
+    named: set[int] = set()
+    for line in OPERATORS.read_text(encoding="utf-8").splitlines():
+        relation, _, values = line.partition(" ")
+        if relation in places:
+            row = json.loads(values)
+            named |= {row[place] for place in places[relation]}
+    return frozenset(named - {0})
 
 
 def _more(found: Sequence[Found], listed: Sequence[Found]) -> Sequence[str]:

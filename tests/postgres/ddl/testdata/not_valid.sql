@@ -32,9 +32,9 @@ alter table n alter a type bigint
 select conname, pg_get_constraintdef(oid), convalidated from pg_constraint where conrelid = 'n'::regclass order by 1
 begin
 alter table n validate constraint n1
-select convalidated from pg_constraint where conname = 'n1'
+select convalidated from pg_constraint where conname = 'n1' order by 1
 rollback
-select convalidated from pg_constraint where conname = 'n1'
+select convalidated from pg_constraint where conname = 'n1' order by 1
 alter table n add unique (a) not valid
 create table k (a int, constraint x check (a > 0) deferrable)
 create table d (a int default null, b varchar(3) default null, c numeric default null::numeric, e numeric(5,2) default null, g int[] default null)

@@ -93,7 +93,7 @@ select c.relname from pg_catalog.pg_class c where c.relkind = any (array['r', 'p
 drop table s.t, s.u
 select relname from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 's'
 # meridian
-select * from pg_aggregate
+select * from pg_stat_ssl
 select * from pg_catalog.pg_operator
 delete from pg_class
 drop table pg_class

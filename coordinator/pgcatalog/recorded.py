@@ -1,0 +1,60 @@
+"""Rows that PostgreSQL has from the start, recorded in files: operators, the SQL standard.
+
+    sql/data/pg_operator.txt    operators, their classes and families, aggregates, as they are here
+    sql/data/pg_keywords.txt    what pg_get_keywords() gives
+    sql/data/sql_standard.txt   the tables sql_* of information_schema
+
+A line is the name of a relation and a JSON array, the values of a row. The files are written by
+`tests/unit/sql/postgresql_operators.py` and `postgresql_catalogs.py`, from a real server.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Final
+
+from coordinator.pgcatalog.information_schema import NamedRow
+from sql.binder.state import BindContext
+from sql.catalog.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG, system_catalog
+from sql.types.sql_type import Value
+
+_DATA: Final = Path(__file__).parents[2] / "sql" / "data"
+_OPERATORS: Final = "pg_operator.txt"
+_KEYWORDS: Final = "pg_keywords.txt"
+_STANDARD: Final = "sql_standard.txt"
+
+
+@cache
+def _recorded(file: str) -> Mapping[str, Sequence[Sequence[Value]]]:
+    found: dict[str, list[Sequence[Value]]] = {}
+    for line in (_DATA / file).read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            name, _, values = line.partition(" ")
+            found.setdefault(name, []).append(json.loads(values))
+    return found
+
+
+def _rows(schema: str, file: str, name: str, _context: BindContext) -> Iterator[NamedRow]:
+    relation = system_catalog(schema, name)
+    assert relation is not None, "it is known"
+    columns = [column.name for column in relation.columns]
+    return (dict(zip(columns, row, strict=True)) for row in _recorded(file)[name])
+
+
+@cache
+def operator_class_oids() -> Mapping[str, int]:
+    """The oids of btree's operator classes, by name."""
+    return {str(row[2]): int(str(row[0])) for row in _recorded(_OPERATORS)["pg_opclass"]}
+
+
+RECORDED_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
+    name: partial(_rows, PG_CATALOG, _OPERATORS, name)
+    for name in (
+        "pg_aggregate", "pg_amop", "pg_amproc", "pg_opclass", "pg_operator", "pg_opfamily"
+    )
+} | {"meridian_keywords": partial(_rows, PG_CATALOG, _KEYWORDS, "meridian_keywords")}  # fmt: skip
+STANDARD_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
+    name: partial(_rows, INFORMATION_SCHEMA, _STANDARD, name)
+    for name in ("sql_features", "sql_implementation_info", "sql_parts", "sql_sizing")
+}
