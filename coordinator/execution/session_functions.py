@@ -108,8 +108,8 @@ async def _set_config(execution: Execution, name: Value, value: Value, *, local:
 
 def _setting(execution: Execution, name: str, *, missing_ok: bool) -> str | None:
     try:
-        return execution.variables.get(name)
-    except SqlError:
-        if missing_ok:
+        return execution.variables.show(name)
+    except SqlError as error:
+        if missing_ok and error.sqlstate != "42501":
             return None
         raise

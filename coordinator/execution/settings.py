@@ -46,7 +46,7 @@ def execute_show(execution: Execution, statement: ShowVariable) -> Rows:
             (row.name, row.value, row.description) for row in variables.all()
         ]
     else:
-        rows = [(variables.get(statement.name),)]
+        rows = [(variables.show(statement.name),)]
     return Rows(columns, stream_table(text_table(columns, rows)), lambda _count: "SHOW")
 
 

@@ -72,8 +72,25 @@ def _pg_tablespace(_context: BindContext) -> Iterator[NamedRow]:
 
 
 def _pg_settings(context: BindContext) -> Iterator[NamedRow]:
-    for name in sorted(context.settings):
-        yield {"name": name, "setting": context.settings[name], "pending_restart": False}
+    for row in context.settings.rows():
+        setting = row.setting
+        yield {
+            "name": setting.name,
+            "setting": row.value,
+            "unit": setting.unit or None,
+            "category": setting.category,
+            "short_desc": setting.description,
+            "extra_desc": setting.more,
+            "context": setting.context,
+            "vartype": setting.vartype,
+            "source": row.source,
+            "min_val": setting.least,
+            "max_val": setting.greatest,
+            "enumvals": setting.choices or None,
+            "boot_val": setting.boot,
+            "reset_val": row.reset,
+            "pending_restart": False,
+        }
 
 
 SERVER_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {

@@ -305,7 +305,19 @@ class Connection(asyncio.Protocol):
             parameters=look_up_started_roles(roles, connected, parameters),
             defaults=self._server.settings.variables,
             connected=connected,
+            facts=self._facts(),
         )
+
+    def _facts(self) -> dict[str, str]:
+        """What the server's own configuration says, under PostgreSQL's names."""
+        settings = self._server.settings
+        _, port = self._ports()
+        return {
+            "data_directory": str(settings.data_path.absolute()),
+            "listen_addresses": settings.host,
+            "max_connections": str(settings.connections_max),
+            "port": str(settings.port if port is None else port),
+        }
 
     def _ports(self) -> tuple[int | None, int | None]:
         """The client's and the server's end; None for what is no TCP connection."""

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Final
 
 from coordinator.core.messages import Isolation, TransactionId
-from coordinator.variables.table import BOUNDED_STALENESS, STRICT, milliseconds
+from coordinator.variables.special_checks import BOUNDED_STALENESS, STRICT, milliseconds
 from sql.errors import SqlError
 from storage.types import Timestamp
 

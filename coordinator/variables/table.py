@@ -1,223 +1,74 @@
-"""The table of session variables: name, default, check, unit, whether changes are reported.
+"""The table of session variables: PostgreSQL's 399 settings as Meridian has them, and its own.
 
-Names, spellings and error texts are PostgreSQL's. A check takes the client's text and returns the
-text that SHOW prints, or raises. Where Meridian implements only one of PostgreSQL's values, it
-refuses the others with 0A000 (V2 of `variables.py`).
+    sql/data/settings.txt ──▶ check by type ──▶ what differs here ──▶ VARIABLES_BY_NAME
+
+    context                  SET
+    user, superuser          sets it; a value that would promise something undone is 0A000
+    backend, sighup, ..      refused as in PostgreSQL (55P02)
+
+INVARIANTS
+  T1  a setting has its recorded default, unless `_DEFAULTS` names another one.
+  T2  a setting that nobody sets here has one value, its default (`only`): the configuration of the
+      server cannot set another one either.
+  T3  a setting in `_PROMISES` has one value too, as another one would be a lie.
 """
 
-import math
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final, TypeAlias
+from typing import Final
 
 from coordinator.variables.date_style import date_style
 from coordinator.variables.session_roles import check_role
+from coordinator.variables.setting_values import (
+    Check,
+    check_boolean,
+    choice,
+    integer,
+    parse_amount,
+    real,
+)
+from coordinator.variables.special_checks import (
+    SPECIAL,
+    STRICT,
+    all_but,
+    any_value,
+    check_consistency,
+    only,
+)
 from coordinator.variables.time_zone import check_time_zone
-from sql.errors import SqlError, not_supported
+from sql.functions.postgresql_settings import RecordedSetting, read_recorded_settings
 
-Check: TypeAlias = Callable[[str, str], str]
-
-
-def _any(_name: str, value: str) -> str:
-    return value
+OWN_CATEGORY: Final = "Meridian"
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One variable. `internal`: SHOW only. `unit`: of an integer, `ms` or `kB`. `hidden`: neither
-    in SHOW ALL nor changed by RESET ALL.
+    """One variable. `reported`: the client is told its changes. `hidden`: neither in SHOW ALL nor
+    changed by RESET ALL.
     """
 
-    name: str
-    default: str
-    description: str
-    check: Check = _any
+    setting: RecordedSetting
+    check: Check = any_value
     reported: bool = False
-    internal: bool = False
-    unit: str = ""
     hidden: bool = False
 
-    def amount(self, shown: str) -> int:
-        """The number behind what SHOW prints, in `unit`."""
-        return _parse_amount(shown, self.unit) or 0
+    @property
+    def name(self) -> str:
+        """The name as PostgreSQL spells it."""
+        return self.setting.name
 
+    @property
+    def default(self) -> str:
+        """The value that nobody has set."""
+        return self.setting.shown
 
-def invalid_value(name: str, value: str, *, hint: str | None = None) -> SqlError:
-    """22023, PostgreSQL's words."""
-    return SqlError("22023", f'invalid value for parameter "{name}": "{value}"', hint=hint)
-
-
-def _boolean(name: str, value: str) -> str:
-    word = value.strip().lower()
-    if word:
-        for spelling in ("true", "yes", "on", "1"):
-            if spelling.startswith(word) and word != "o":
-                return "on"
-        for spelling in ("false", "no", "off", "0"):
-            if spelling.startswith(word) and word != "o":
-                return "off"
-    raise SqlError("22023", f'parameter "{name}" requires a Boolean value')
-
-
-def _choice(*allowed: str) -> Check:
-    def check(name: str, value: str) -> str:
-        word = value.lower()
-        if word in allowed:
-            return word
-        raise invalid_value(name, value, hint=f"Available values: {', '.join(allowed)}.")
-
-    return check
-
-
-_MS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_KB: Final = {"B": 1 / 1024, "kB": 1, "MB": 1 << 10, "GB": 1 << 20, "TB": 1 << 30}
-_UNITS: Final[dict[str, dict[str, float]]] = {"ms": _MS, "kB": _KB, "": {}}
-_AMOUNT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*\Z")
-_INT_MAX: Final = 2_147_483_647
-
-
-def _parse_amount(value: str, unit: str) -> int | None:
-    match = _AMOUNT.match(value)
-    if match is None:
-        return None
-    factor = _UNITS[unit].get(match[2]) if match[2] else 1
-    amount = float(match[1])
-    return None if factor is None or math.isinf(amount) else round(amount * factor)
-
-
-def _show_amount(amount: int, unit: str) -> str:
-    if amount <= 0 or not unit:
-        return str(amount)
-    larger = [(name, factor) for name, factor in _UNITS[unit].items() if factor >= 1]
-    name, factor = next((n, f) for n, f in reversed(larger) if amount % f == 0)
-    return f"{int(amount // factor)}{name}"
-
-
-def _integer(low: int, high: int = _INT_MAX, unit: str = "") -> Check:
-    suffix = f" {unit}" if unit else ""
-
-    def check(name: str, value: str) -> str:
-        amount = _parse_amount(value, unit)
-        if amount is None:
-            named = list(_UNITS[unit])
-            words = ", ".join(f'"{item}"' for item in named[:-1])
-            hint = (
-                f'Valid units for this parameter are {words}, and "{named[-1]}".' if unit else None
-            )
-            raise invalid_value(name, value, hint=hint)
-        if not low <= amount <= high:
-            raise SqlError(
-                "22023",
-                f'{amount}{suffix} is outside the valid range for parameter "{name}"'
-                f" ({low}{suffix} .. {high}{suffix})",
-            )
-        return _show_amount(amount, unit)
-
-    return check
-
-
-def _encoding(name: str, value: str) -> str:
-    word = re.sub(r"[^a-z0-9]", "", value.lower())
-    if word in ("utf8", "unicode"):
-        return "UTF8"
-    if word in _OTHER_ENCODINGS or re.fullmatch(r"(latin|win|iso8859)\d{1,4}", word):
-        raise not_supported(f'"{value}" for parameter "{name}"')
-    error = invalid_value(name, value)
-    error.detail = "Meridian speaks UTF8 only."
-    raise error
-
-
-_OTHER_ENCODINGS: Final = frozenset({
-    "sqlascii", "eucjp", "euccn", "euckr", "euctw", "eucjis2004", "koi8r", "koi8u", "sjis", "big5",
-    "mskanji", "shiftjis", "gbk", "uhc", "gb18030", "johab", "shiftjis2004",
-})  # fmt: skip
-"""What else PostgreSQL knows as a client's encoding."""
-
-
-def _search_path(name: str, value: str) -> str:
-    try:
-        split_search_path(value)
-    except ValueError:
-        error = invalid_value(name, value)
-        error.detail = "List syntax is invalid."
-        raise error from None
-    return value
-
-
-_NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(,|\Z)')
-
-
-def split_search_path(value: str) -> list[str]:
-    """The names of a list of identifiers; unquoted ones are folded. Raises ValueError."""
-    names: list[str] = []
-    position, more = 0, bool(value.strip())
-    while more:
-        match = _NAME.match(value, position)
-        if match is None:
-            raise ValueError(value)
-        names.append(match[2].lower() if match[1] is None else match[1].replace('""', '"'))
-        position, more = match.end(), match[3] == ","
-    return names
-
-
-STRICT: Final = "strict"
-"""The consistency that orders transactions by real time."""
-BOUNDED_STALENESS: Final = "bounded staleness "
-"""The bound stands behind it, as a time in SHOW's spelling."""
-
-
-def milliseconds(shown: str) -> int:
-    """The amount behind a time as SHOW prints it."""
-    return _parse_amount(shown, "ms") or 0
-
-
-_ISOLATION_LEVELS: Final = _choice(
-    "serializable", "repeatable read", "read committed", "read uncommitted"
-)
-_CONSISTENCIES: Final = _choice(STRICT, "serializable", BOUNDED_STALENESS + "<time>")
-
-
-def _isolation(name: str, value: str) -> str:
-    """PostgreSQL's names. Older versions had further ones, which `consistency` has now."""
-    word = " ".join(value.lower().split())
-    if word == "strict serializable":
-        raise invalid_value(name, value, hint="Write serializable, which is strict.")
-    if word.startswith(BOUNDED_STALENESS):
-        raise invalid_value(name, value, hint="It is a value of the setting consistency.")
-    return _ISOLATION_LEVELS(name, value)
-
-
-def _consistency(name: str, value: str) -> str:
-    word = " ".join(value.lower().split())
-    if word.startswith(BOUNDED_STALENESS):
-        bound = _parse_amount(_SHORT.sub(_shortened, word.split(" ", 2)[2].strip("'")), "ms")
-        if bound is None or not 0 < bound <= _INT_MAX:
-            raise invalid_value(name, value, hint="Write, for instance, bounded staleness 5s.")
-        return BOUNDED_STALENESS + _show_amount(bound, "ms")
-    return _CONSISTENCIES(name, word)
-
-
-_SHORT: Final = re.compile(r"\b(milliseconds?|seconds?|minutes?|hours?|days?)\b")
-
-
-def _shortened(found: re.Match[str]) -> str:
-    """The unit of an interval as settings write it."""
-    return {"mil": "ms", "sec": "s", "min": "min", "hou": "h", "day": "d"}[found[0][:3]]
-
-
-def _application_name(_name: str, value: str) -> str:
-    return "".join(
-        char if " " <= char <= "~" else "".join(f"\\x{byte:02x}" for byte in char.encode())
-        for char in value
-    )
-
-
-def _only_on(name: str, value: str) -> str:
-    if _boolean(name, value) == "off":
-        raise not_supported(f'"off" for parameter "{name}"')
-    return "on"
+    def raw(self, shown: str) -> str:
+        """What pg_settings has for what SHOW prints: a number without its unit."""
+        if not self.setting.unit:
+            return shown
+        return f"{parse_amount(shown, self.setting.unit):.10g}"
 
 
 def product_version() -> str:
@@ -228,229 +79,204 @@ def product_version() -> str:
         return "0"
 
 
-def _lc(name: str, value: str) -> str:
-    if value in ("C", "POSIX", "C.UTF-8"):
-        return value
-    raise invalid_value(name, value)
+def custom_variable(name: str) -> Variable:
+    """A setting of the client's own, with a dot in its name."""
+    return Variable(_described(name, "", "Customized Options", "Custom variable."), hidden=True)
 
 
-_MESSAGES = (
-    "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error",
-)  # fmt: skip
+def _described(
+    name: str,
+    shown: str,
+    category: str,
+    description: str,
+    *,
+    context: str = "user",
+    vartype: str = "string",
+    choices: tuple[str, ...] = (),
+) -> RecordedSetting:
+    return RecordedSetting(
+        name=name,
+        shown=shown,
+        unit="",
+        context=context,
+        vartype=vartype,
+        least=None,
+        greatest=None,
+        choices=choices,
+        superuser_only=False,
+        aliases={},
+        boot=shown,
+        category=category,
+        description=description,
+        more=None,
+    )
 
 
-def _limit(name: str, description: str) -> Variable:
-    return Variable(name, "0", description, _integer(0, unit="ms"), unit="ms")
+_DEFAULTS: Final = {
+    "default_transaction_isolation": "serializable",
+    "jit": "off",
+    "lc_messages": "C",
+    "lc_monetary": "C",
+    "lc_numeric": "C",
+    "lc_time": "C",
+    "log_timezone": "UTC",
+    "max_logical_replication_workers": "0",
+    "max_replication_slots": "0",
+    "max_wal_senders": "0",
+    "server_version": f"18.0 (Meridian {product_version()})",
+    "server_version_num": "180000",
+    "tcp_keepalives_count": "0",
+    "tcp_keepalives_idle": "0",
+    "tcp_keepalives_interval": "0",
+    "timezone": "UTC",
+    "transaction_isolation": "serializable",
+    "unix_socket_directories": "",
+    "wal_level": "minimal",
+}
+"""Where Meridian differs: it has no replication, prints in the C locale, and is serializable."""
+
+_OCTAL: Final = frozenset({"data_directory_mode", "log_file_mode", "unix_socket_permissions"})
+"""Shown as the modes of files are."""
+
+SHOWN_OTHERWISE: Final = _OCTAL | {"archive_command", "external_pid_file"}
+"""Settings whose RESET value pg_settings shows as it is built in, and not as SHOW does."""
+
+_UNCHECKED: Final = frozenset({*_OCTAL, "server_version_num"})
+"""Settings that nobody sets, and whose default the check of their type does not take."""
+
+_PROMISES: Final = frozenset({
+    "allow_in_place_tablespaces", "allow_system_table_mods", "array_nulls", "exit_on_error",
+    "ignore_checksum_failure", "log_duration", "log_min_duration_sample",
+    "log_min_duration_statement", "log_replication_commands", "log_statement", "log_temp_files",
+    "log_transaction_sample_rate", "password_encryption", "quote_all_identifiers",
+    "standard_conforming_strings", "temp_file_limit", "track_activities", "track_counts",
+    "transform_null_equals", "zero_damaged_pages",
+})  # fmt: skip
+"""Settings that PostgreSQL lets a session change; here a change would do nothing, but must."""
+
+_WITHOUT: Final = {"backslash_quote": ("off",), "session_replication_role": ("replica",)}
+"""Values that would do nothing, but must; the others mean what Meridian does."""
+
+_REPORTED: Final = frozenset({
+    "application_name", "client_encoding", "datestyle", "default_transaction_read_only",
+    "in_hot_standby", "integer_datetimes", "intervalstyle", "scram_iterations", "search_path",
+    "server_encoding", "server_version", "standard_conforming_strings", "timezone",
+})  # fmt: skip
+
+_SETTABLE: Final = frozenset({"user", "superuser"})
 
 
-def _flag(name: str, default: str, description: str) -> Variable:
-    return Variable(name, default, description, _boolean)
+def _type_check(setting: RecordedSetting) -> Check:
+    """The check of the setting's type."""
+    if setting.name in _UNCHECKED:
+        return any_value
+    match setting.vartype:
+        case "bool":
+            return check_boolean
+        case "enum":
+            return choice(*setting.choices, aliases=setting.aliases)
+        case "integer":
+            low, high = int(setting.least or 0), int(setting.greatest or 0)
+            return integer(low, high, setting.unit)
+        case "real":
+            low_real, high_real = float(setting.least or 0), float(setting.greatest or 0)
+            # PostgreSQL prints the greatest double with six digits.
+            unbounded = setting.greatest == "1.79769e+308"
+            greatest = sys.float_info.max if unbounded else high_real
+            return real(low_real, greatest, setting.unit)
+        case _:
+            return any_value
 
 
-_VARIABLES: Final = (
+def _of_postgresql() -> Iterator[Variable]:
+    for recorded in read_recorded_settings():
+        key = recorded.name.lower()
+        setting = recorded
+        if key in _DEFAULTS:
+            setting = replace(recorded, shown=_DEFAULTS[key], boot=_DEFAULTS[key])
+        check = _SPECIAL.get(key) or _type_check(setting)
+        if key in _WITHOUT:
+            check = all_but(check, _WITHOUT[key])
+        elif key in _PROMISES or setting.context not in _SETTABLE:
+            check = only(check, setting.shown)
+        yield Variable(setting, check, reported=key in _REPORTED)
+
+
+_SPECIAL: Final[dict[str, Check]] = {
+    **SPECIAL,
+    "datestyle": date_style,
+    "timezone": check_time_zone,
+}
+
+_HIDDEN: Final = (
     Variable(
-        "application_name",
-        "",
-        "Sets the application name to be reported in statistics and logs.",
-        _application_name,
-        reported=True,
-    ),
-    Variable(
-        "bytea_output",
-        "hex",
-        "Sets the output format for bytea.",
-        _choice("hex", "escape"),
-    ),
-    _flag("check_function_bodies", "on", "Check routine bodies during CREATE FUNCTION."),
-    Variable(
-        "client_encoding",
-        "UTF8",
-        "Sets the client's character set encoding.",
-        _encoding,
-        reported=True,
-    ),
-    Variable(
-        "client_min_messages",
-        "notice",
-        "Sets the message levels that are sent to the client.",
-        _choice(*_MESSAGES),
-    ),
-    Variable(
-        "consistency",
-        STRICT,
-        "Sets whether transactions follow real time, and how old their answers may be.",
-        _consistency,
-    ),
-    Variable(
-        "DateStyle",
-        "ISO, MDY",
-        "Sets the display format for date and time values.",
-        date_style,
-        reported=True,
-    ),
-    Variable(
-        "default_table_access_method",
-        "heap",
-        "Sets the default table access method for new tables.",
-        _choice("heap"),
-    ),
-    Variable(
-        "default_tablespace", "", "Sets the default tablespace to create tables in.", _choice("")
-    ),
-    _flag("default_transaction_deferrable", "off", "Sets the default deferrable status."),
-    Variable(
-        "default_transaction_isolation",
-        "serializable",
-        "Sets the transaction isolation level of each new transaction.",
-        _isolation,
-    ),
-    Variable(
-        "default_transaction_read_only",
-        "off",
-        "Sets the default read-only status of new transactions.",
-        _boolean,
-        reported=True,
-    ),
-    Variable(
-        "engine",
-        "spark",
-        "Chooses the engine: spark, local, or auto for the one that fits the query.",
-        _choice("spark", "local", "auto"),
-    ),
-    _flag(
-        "escape_string_warning", "on", "Warn about backslash escapes in ordinary string literals."
-    ),
-    Variable(
-        "extra_float_digits",
-        "1",
-        "Sets the number of digits displayed for floating-point values.",
-        _integer(-15, 3),
-    ),
-    _limit("idle_in_transaction_session_timeout", "Ends sessions idle in a transaction."),
-    _limit("idle_session_timeout", "Ends sessions idle outside of transactions."),
-    Variable(
-        "in_hot_standby",
-        "off",
-        "Shows whether hot standby is active.",
-        internal=True,
-        reported=True,
-    ),
-    Variable(
-        "integer_datetimes",
-        "on",
-        "Shows whether datetimes are integer based.",
-        internal=True,
-        reported=True,
-    ),
-    Variable(
-        "IntervalStyle",
-        "postgres",
-        "Sets the display format for interval values.",
-        _choice("postgres", "postgres_verbose", "sql_standard", "iso_8601"),
-        reported=True,
-    ),
-    Variable(
-        "is_superuser",
-        "on",
-        "Shows whether the current user is a superuser.",
-        internal=True,
+        _described(
+            "is_superuser",
+            "on",
+            "Preset Options",
+            "Shows whether the current user is a superuser.",
+            context="internal",
+            vartype="bool",
+        ),
         reported=True,
         hidden=True,
     ),
-    _flag("jit", "off", "Allow JIT compilation."),
-    _limit("lock_timeout", "Sets the maximum allowed duration of any wait for a lock."),
-    Variable("max_identifier_length", "63", "Shows the maximum identifier length.", internal=True),
-    Variable("role", "none", "Sets the current role.", check_role, hidden=True),
-    _flag("row_security", "on", "Enables row security."),
     Variable(
-        "scram_iterations",
-        "4096",
-        "Sets the iteration count for SCRAM secret generation.",
-        _integer(1),
-        reported=True,
+        _described("role", "none", "Ungrouped", "Sets the current role."),
+        check_role,
+        hidden=True,
     ),
     Variable(
-        "search_path",
-        '"$user", public',
-        "Sets the schema search order for names that are not schema-qualified.",
-        _search_path,
-        reported=True,
-    ),
-    Variable(
-        "server_encoding",
-        "UTF8",
-        "Shows the server (database) character set encoding.",
-        internal=True,
-        reported=True,
-    ),
-    Variable(
-        "server_version",
-        f"18.0 (Meridian {product_version()})",
-        "Shows the server version.",
-        internal=True,
-        reported=True,
-    ),
-    Variable(
-        "server_version_num", "180000", "Shows the server version as an integer.", internal=True
-    ),
-    Variable(
-        "session_authorization",
-        "",
-        "Sets the session user name.",
+        _described("session_authorization", "", "Ungrouped", "Sets the session user name."),
         check_role,
         reported=True,
         hidden=True,
     ),
+)
+
+_ENGINES: Final = ("spark", "local", "auto")
+
+_OWN: Final = (
     Variable(
-        "standard_conforming_strings",
-        "on",
-        "Causes '...' strings to treat backslashes literally.",
-        _only_on,
-        reported=True,
+        _described(
+            "consistency",
+            STRICT,
+            OWN_CATEGORY,
+            "Sets whether transactions follow real time, and how old their answers may be.",
+        ),
+        check_consistency,
     ),
-    _limit("statement_timeout", "Sets the maximum allowed duration of any statement."),
     Variable(
-        "synchronous_commit",
-        "on",
-        "Commits are always durable before they are acknowledged.",
-        _choice("on", "off", "local", "remote_write", "remote_apply"),
+        _described(
+            "engine",
+            "spark",
+            OWN_CATEGORY,
+            "Chooses the engine: spark, local, or auto for the one that fits the query.",
+            vartype="enum",
+            choices=_ENGINES,
+        ),
+        choice(*_ENGINES),
     ),
     Variable(
-        "TimeZone",
-        "UTC",
-        "Sets the time zone for displaying and interpreting time stamps.",
-        check_time_zone,
-        reported=True,
-    ),
-    _flag("transaction_deferrable", "off", "Shows the deferrable status of the transaction."),
-    Variable(
-        "transaction_isolation",
-        "serializable",
-        "Sets the current transaction's isolation level.",
-        _isolation,
-    ),
-    _flag("transaction_read_only", "off", "Sets the current transaction's read-only status."),
-    _limit("transaction_timeout", "Sets the maximum allowed duration of any transaction."),
-    _flag("validate_catalog_reads", "off", "Lets reads of the system catalogs conflict with DDL."),
-    Variable("work_mem", "4MB", "Accepted for compatibility.", _integer(64, unit="kB"), unit="kB"),
-    Variable(
-        "maintenance_work_mem",
-        "64MB",
-        "Accepted for compatibility.",
-        _integer(64, unit="kB"),
-        unit="kB",
-    ),
-    Variable("lc_messages", "C", "Sets the language in which messages are displayed.", _lc),
-    Variable("lc_monetary", "C", "Sets the locale for formatting monetary amounts.", _lc),
-    Variable("lc_numeric", "C", "Sets the locale for formatting numbers.", _lc),
-    Variable("lc_time", "C", "Sets the locale for formatting date and time values.", _lc),
-    Variable(
-        "xmloption",
-        "content",
-        "Sets whether XML data is documents or fragments.",
-        _choice("content", "document"),
+        _described(
+            "validate_catalog_reads",
+            "off",
+            OWN_CATEGORY,
+            "Lets reads of the system catalogs conflict with DDL.",
+            vartype="bool",
+        ),
+        check_boolean,
     ),
 )
 
+VARIABLES_BY_NAME: Final[dict[str, Variable]] = {
+    item.name.lower(): item for item in (*_of_postgresql(), *_HIDDEN, *_OWN)
+}
 
-VARIABLES_BY_NAME: Final[dict[str, Variable]] = {item.name.lower(): item for item in _VARIABLES}
+DEFAULTS: Final = {name: item.default for name, item in VARIABLES_BY_NAME.items()}
+
+TIME_LIMITS: Final = (
+    "idle_in_transaction_session_timeout", "idle_session_timeout", "lock_timeout",
+    "statement_timeout", "transaction_timeout",
+)  # fmt: skip
+"""Settings that end a statement or a session, in milliseconds; 0 is none."""

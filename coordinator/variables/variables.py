@@ -24,12 +24,20 @@ from coordinator.core.messages import Isolation
 from coordinator.variables.date_style import merge_date_style
 from coordinator.variables.isolation import determine_level
 from coordinator.variables.session_roles import NO_ROLE, ROLE, SESSION_AUTHORIZATION, RoleName
-from coordinator.variables.table import VARIABLES_BY_NAME, Variable, split_search_path
+from coordinator.variables.special_checks import milliseconds, split_search_path
+from coordinator.variables.table import (
+    DEFAULTS,
+    SHOWN_OTHERWISE,
+    TIME_LIMITS,
+    VARIABLES_BY_NAME,
+    Variable,
+    custom_variable,
+)
 from coordinator.variables.time_zone import check_time_zone
-from sql.binder.resolve.postgresql_functions import has_setting
 from sql.catalog.acl import OWNER
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported
+from sql.functions.postgresql_settings import SessionSettings, SettingRow
 from sql.types.styles import Styles, styles_from_settings
 
 
@@ -44,7 +52,7 @@ class ShownVariable:
 
 def unrecognized_variable(name: str) -> SqlError:
     """42704: no such variable; 0A000: only PostgreSQL has it."""
-    if has_setting(name):
+    if name.lower() == "seed":
         return not_supported(f'parameter "{name}"')
     return SqlError("42704", f'unrecognized configuration parameter "{name}"')
 
@@ -64,6 +72,16 @@ _STALE_MODES: Final = {"transaction_isolation": "repeatable read", "transaction_
 """What bounded staleness makes of other modes (I2 of `isolation.py`)."""
 
 _HIDDEN: Final = frozenset(key for key, item in VARIABLES_BY_NAME.items() if item.hidden)
+_REPORTED: Final = {key: item for key, item in VARIABLES_BY_NAME.items() if item.reported}
+_ORDER: Final = sorted(VARIABLES_BY_NAME.keys() - _HIDDEN)
+_NEVER_SET: Final = {
+    "internal": "cannot be changed",
+    "postmaster": "cannot be changed without restarting the server",
+    "sighup": "cannot be changed now",
+    "backend": "cannot be set after connection start",
+    "superuser-backend": "cannot be set after connection start",
+}
+"""What PostgreSQL says of SET, by the setting's context (set_config_with_handle)."""
 
 Modes: TypeAlias = Mapping[str, str]
 """The modes of one transaction, by variable."""
@@ -78,25 +96,31 @@ class VariablesMark:
     modes: Modes
 
 
-def _check_changeable(variable: Variable) -> None:
-    if variable.internal:
-        raise SqlError("55P02", f'parameter "{variable.name}" cannot be changed')
+def _check_changeable(variable: Variable, *, is_superuser: bool) -> None:
+    """55P02, 42501: SET does not change the variable, or not for this role."""
+    context = variable.setting.context
+    if context in _NEVER_SET:
+        raise SqlError("55P02", f'parameter "{variable.name}" {_NEVER_SET[context]}')
+    if context == "superuser" and not is_superuser:
+        raise SqlError("42501", f'permission denied to set parameter "{variable.name}"')
 
 
 def _only_hidden(values: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in values.items() if key in _HIDDEN}
 
 
-class _Shown(Mapping[str, str]):
-    """What `current_setting` reads: all variables by lower-case name, as SHOW prints them."""
+class _Shown(SessionSettings):
+    """What `current_setting` and pg_settings read."""
 
     def __init__(self, variables: "Variables") -> None:
         self._variables = variables
 
     def __getitem__(self, name: str) -> str:
         try:
-            return self._variables.get(name)
-        except SqlError:
+            return self._variables.show(name)
+        except SqlError as error:
+            if error.sqlstate == "42501":
+                raise
             raise KeyError(name) from None
 
     def __iter__(self) -> Iterator[str]:
@@ -105,22 +129,36 @@ class _Shown(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._variables.all())
 
+    def rows(self) -> Iterator[SettingRow]:
+        return self._variables.rows()
+
 
 class Variables:
     """One session's variables; see the module. `connected`: the role that the client has."""
 
     def __init__(
-        self, *, user: str, defaults: Mapping[str, str], connected: RoleName | None = None
+        self,
+        *,
+        user: str,
+        defaults: Mapping[str, str],
+        connected: RoleName | None = None,
+        given: Mapping[str, str] | None = None,
+        facts: Mapping[str, str] | None = None,
     ) -> None:
         self.connected = connected or RoleName(user, OWNER, is_superuser=True)
-        self._defaults = {name: item.default for name, item in VARIABLES_BY_NAME.items()}
-        self._defaults[SESSION_AUTHORIZATION] = self.connected
+        self._defaults = {**(facts or {}), SESSION_AUTHORIZATION: self.connected}
+        self._sources = dict.fromkeys(facts or {}, "override")
         for name, value in defaults.items():
             variable = self._variable(name)
-            _check_changeable(variable)
-            self._defaults[variable.name.lower()] = variable.check(variable.name, value)
-        self._before: Mapping[str, str] = dict(self._defaults)
-        self._values: Mapping[str, str] = dict(self._defaults)
+            if variable.setting.context == "internal":
+                _check_changeable(variable, is_superuser=True)
+            self._take_default(variable, value, "configuration file")
+        for name, value in (given or {}).items():
+            variable = self._variable(name)
+            _check_changeable(variable, is_superuser=self.connected.is_superuser)
+            self._take_default(variable, value, "client")
+        self._before: Mapping[str, str] = {}
+        self._values: Mapping[str, str] = {}
         self._local: Mapping[str, str] = {}
         self._custom: set[str] = set()
         self._modes: Modes = {}
@@ -131,7 +169,7 @@ class Variables:
         self._reported: dict[str, str] = {}
         self._dirty = False
         self._unreported = True
-        self.shown: Mapping[str, str] = _Shown(self)
+        self.shown: SessionSettings = _Shown(self)
         self._refresh()
 
     @classmethod
@@ -142,11 +180,22 @@ class Variables:
         parameters: Mapping[str, str],
         defaults: Mapping[str, str],
         connected: RoleName | None = None,
+        facts: Mapping[str, str] | None = None,
     ) -> "Variables":
-        """A session whose start-up packet said `parameters`: they are its defaults."""
-        merged = {name.lower(): value for name, value in defaults.items()}
-        merged.update({name.lower(): value for name, value in parameters.items()})
-        return cls(user=user, defaults=merged, connected=connected)
+        """A session whose start-up packet said `parameters`: they are its defaults. `facts`: what
+        settings of the server say.
+        """
+        return cls(user=user, defaults=defaults, connected=connected, given=parameters, facts=facts)
+
+    def _take_default(self, variable: Variable, value: str, source: str) -> None:
+        key = variable.name.lower()
+        self._defaults[key] = variable.check(variable.name, value)
+        self._sources[key] = source
+
+    def _default(self, key: str) -> str:
+        """What RESET makes of it."""
+        own = self._defaults.get(key)
+        return DEFAULTS.get(key, "") if own is None else own
 
     # --- what the session needs often -----------------------------------------------------------
 
@@ -184,9 +233,25 @@ class Variables:
         value = self._values.get(key)
         if value is not None:
             return value
-        if key in self._custom:
-            return ""  # once named it is there, whatever became of its value
+        # A custom one, once named, is there whatever became of its value.
+        if key in DEFAULTS or key in self._defaults or key in self._custom:
+            return self._default(key)
         raise unrecognized_variable(name)
+
+    def show(self, name: str) -> str:
+        """The value, if the role may look at it. Raises 42501, 42704."""
+        variable = VARIABLES_BY_NAME.get(name.lower())
+        if variable is not None and not self._may_see(variable):
+            raise SqlError(
+                "42501",
+                f'permission denied to examine "{variable.name}"',
+                detail='Only roles with privileges of the "pg_read_all_settings" role'
+                " may examine this parameter.",
+            )
+        return self.get(name)
+
+    def _may_see(self, variable: Variable) -> bool:
+        return not variable.setting.superuser_only or self.current_user.is_superuser
 
     def flag(self, name: str) -> bool:
         """A Boolean variable."""
@@ -243,19 +308,19 @@ class Variables:
         if value is not None:
             if key == "datestyle":
                 variable.check(variable.name, value)  # its errors tell what was written
-                value = merge_date_style(value, self.get(key), self._defaults.get(key, ""))
+                value = merge_date_style(value, self.get(key), self._default(key))
             if key == "timezone":
                 return check_time_zone(variable.name, value, self._styles)
             return variable.check(variable.name, value)
         if TRANSACTION_MODES.get(key, key) != key:
             raise SqlError("0A000", f'parameter "{variable.name}" cannot be reset')
-        return self._defaults.get(key, "")
+        return self._default(key)
 
     def set(self, name: str, value: str | None, *, local: bool) -> None:
         """SET [LOCAL]; None is DEFAULT. Raises 22023, 42704, 55P02, 0A000."""
         variable = self._variable(name)
         key = variable.name.lower()
-        _check_changeable(variable)
+        _check_changeable(variable, is_superuser=self.current_user.is_superuser)
         checked = self.checked(name, value)
         if key in TRANSACTION_MODES:
             self.modes = {**self._modes, key: checked}
@@ -263,9 +328,12 @@ class Variables:
                 return
         if key not in VARIABLES_BY_NAME:
             self._custom.add(key)
-        self._put(key, checked, local=local)
+        if value is None and not local:
+            self._drop(key)
+        else:
+            self._put(key, checked, local=local)
         if key == SESSION_AUTHORIZATION:
-            role = self._defaults[ROLE] if value is None else NO_ROLE
+            role = self._default(ROLE) if value is None else NO_ROLE
             self._put(ROLE, role, local=local)  # O2 of `session_roles.py`
         self._changed()
 
@@ -276,9 +344,13 @@ class Variables:
             self._local = {known: kept for known, kept in self._local.items() if known != key}
             self._values = {**self._values, key: checked}
 
+    def _drop(self, key: str) -> None:
+        self._local = {known: kept for known, kept in self._local.items() if known != key}
+        self._values = {known: kept for known, kept in self._values.items() if known != key}
+
     def reset_all(self) -> None:
         """RESET ALL."""
-        self._values = {**self._defaults, **_only_hidden(self._values)}
+        self._values = _only_hidden(self._values)
         self._local = _only_hidden(self._local)
         self._changed()
 
@@ -339,22 +411,43 @@ class Variables:
             return ()
         self._unreported = False
         news: list[tuple[str, str]] = []
-        for key, variable in VARIABLES_BY_NAME.items():
-            if variable.reported:
-                value = self.get(key)
-                if self._reported.get(key) != value:
-                    self._reported[key] = value
-                    news.append((variable.name, value))
+        for key, variable in _REPORTED.items():
+            value = self.get(key)
+            if self._reported.get(key) != value:
+                self._reported[key] = value
+                news.append((variable.name, value))
         return news
 
     def all(self) -> Sequence[ShownVariable]:
-        """SHOW ALL: by name, custom ones too."""
-        names = self._values.keys() | self._local.keys() | self._custom
-        rows: list[ShownVariable] = []
-        for key in sorted(names - _HIDDEN):
-            variable = self._variable(key)
-            rows.append(ShownVariable(variable.name, self.get(key), variable.description))
-        return rows
+        """SHOW ALL: by name, those that the role may look at."""
+        return [
+            ShownVariable(variable.name, self.get(key), variable.setting.description)
+            for key, variable in self._visible()
+        ]
+
+    def _visible(self) -> Iterator[tuple[str, Variable]]:
+        for key in _ORDER:
+            variable = VARIABLES_BY_NAME[key]
+            if self._may_see(variable):
+                yield key, variable
+
+    def rows(self) -> Iterator[SettingRow]:
+        """The rows of pg_settings."""
+        for key, variable in self._visible():
+            setting = variable.setting
+            yield SettingRow(
+                setting,
+                value=variable.raw(self.get(key)),
+                source=self._source(key),
+                reset=setting.boot if key in SHOWN_OTHERWISE else variable.raw(self._default(key)),
+            )
+
+    def _source(self, key: str) -> str:
+        if TRANSACTION_MODES.get(key, key) != key:
+            return "override"
+        if key in self._local or key in self._values:
+            return "session"
+        return self._sources.get(key, "default")
 
     def _variable(self, name: str) -> Variable:
         key = name.lower()
@@ -367,7 +460,7 @@ class Variables:
             message = f'invalid configuration parameter name "{name}"'
             raise SqlError("42602", message, detail=detail)
         if dot and prefix.isidentifier() and rest.replace(".", "_").isidentifier():
-            return Variable(name, "", "Custom variable.")
+            return custom_variable(name)
         raise unrecognized_variable(name)
 
     def _refresh(self) -> None:
@@ -382,13 +475,10 @@ class Variables:
         self._timezone = self.get("timezone")
         settings = ("datestyle", "intervalstyle", "extra_float_digits", "bytea_output")
         self._styles = styles_from_settings(*map(self.get, settings))
-        self._limits = {
-            key: item.amount(self.get(key))
-            for key, item in VARIABLES_BY_NAME.items()
-            if item.unit == "ms"
-        }
+        self._limits = {key: milliseconds(self.get(key)) for key in TIME_LIMITS}
         self.has_limits = any(self._limits.values())
         self._derived = {"is_superuser": "on" if user.is_superuser else "off"}
         self.modes = self._modes
         roles = tuple((str(role), role.oid) for role in (user, self.session_user))
-        self._binding_key = (self._search_path, self._timezone, roles, self._styles)
+        restricted = self.get("restrict_nonsystem_relation_kind")
+        self._binding_key = (self._search_path, self._timezone, roles, self._styles, restricted)

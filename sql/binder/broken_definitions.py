@@ -4,7 +4,7 @@ No session exists here. A stored expression that reads a setting therefore finds
 an empty value.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -24,6 +24,7 @@ from sql.binder.stored.views import view_plan
 from sql.catalog.catalog import Catalog, Column, ForeignKey, Table
 from sql.catalog.objects import CatalogObject, DomainDefinition, IndexDefinition, ViewDefinition
 from sql.errors import SqlError
+from sql.functions.postgresql_settings import SessionSettings
 
 
 def find_broken_definitions(catalog: Catalog) -> Iterator[tuple[Table | CatalogObject, str]]:
@@ -81,7 +82,7 @@ def _default(column: Column, text: str, binding: Binding) -> None:
     bind_stored(binding, partial(bound_default, binding, bare, parse_stored_expression(text)))
 
 
-class _AnySetting(Mapping[str, str]):
+class _AnySetting(SessionSettings):
     """Every setting there may be, and none of them known."""
 
     def __getitem__(self, name: str) -> str:

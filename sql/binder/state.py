@@ -15,6 +15,7 @@ from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Catalog, Column, NameDependency, Table, whole_catalog
 from sql.catalog.objects import Domain
 from sql.errors import SqlError
+from sql.functions.postgresql_settings import NoSettings, SessionSettings
 from sql.parser.syntax import Node, offset_to_position
 from sql.plan.nodes import (
     Aggregate,
@@ -50,12 +51,11 @@ class BindContext:
     """Everything that a statement's meaning depends on besides its text.
 
     `now`: microseconds, the transaction's start: now() and its kin become constants, so a statement
-    that uses it must be bound again in every transaction (`Prepared.uses_now`). `settings`: the
-    answers of `current_setting(name)` for a constant name, by lower-case name. `parameters_fixed`:
-    the statement runs now, so it has the parameters whose types were given and no others.
-    `logical_now`: the timestamp that the statement reads at. `started_at`: the server's start time.
-    `ports`: the client's and the server's end of the connection. `exported`: the answer of
-    pg_export_snapshot(), None in a subtransaction.
+    that uses it must be bound again in every transaction (`Prepared.uses_now`). `settings`: what
+    `current_setting(name)` of a constant name and pg_settings show. `parameters_fixed`: the
+    statement runs now, so it has the parameters whose types were given and no others.
+    `logical_now`: the timestamp to read at. `started_at`: the server's start. `ports`: the client's
+    and the server's end. `exported`: what pg_export_snapshot() answers, None in a subtransaction.
     """
 
     catalog: Catalog
@@ -72,7 +72,7 @@ class BindContext:
     backend_pid: int = 0
     version: str = "PostgreSQL 18.0 (Meridian)"
     statement_now: int | None = None
-    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    settings: SessionSettings = field(default_factory=NoSettings)
     parameters_fixed: bool = False
     logical_now: int = 0
     started_at: int = 0

@@ -1,9 +1,8 @@
-"""Read the list of PostgreSQL's functions, operators, casts and settings (data/postgresql.txt).
+"""Read the list of PostgreSQL's functions, operators and casts (data/postgresql.txt).
 
     name: type,type;type    overloads; a type with `?` may be left out, with `*` it repeats
     name +: type            `+`: an aggregate, `$`: an operator
     type =: type;type       `=`: casts
-    name ^:                 `^`: a setting
 
 It tells calls that Meridian does not support (0A000) from calls that do not exist (42883).
 
@@ -30,14 +29,13 @@ class PostgresqlNames:
     aggregates: frozenset[str]
     operators: dict[str, list[tuple[str, ...]]]
     casts: dict[str, list[tuple[str, ...]]]
-    settings: dict[str, list[tuple[str, ...]]]
 
 
 @cache
 def postgresql_names() -> PostgresqlNames:
     """The list, read once (N1)."""
-    found = PostgresqlNames({}, frozenset(), {}, {}, {})
-    places = {"$": found.operators, "=": found.casts, "^": found.settings}
+    found = PostgresqlNames({}, frozenset(), {}, {})
+    places = {"$": found.operators, "=": found.casts}
     aggregates: set[str] = set()
     for line in _FILE.read_text(encoding="utf-8").splitlines():
         if line.startswith("# "):

@@ -114,6 +114,8 @@ def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromI
 def _view(
     binding: Binding, scope: Scope, node: Node, view: ViewDefinition
 ) -> tuple[Plan, list[FromItem]]:
+    if "view" in binding.context.settings.get("restrict_nonsystem_relation_kind", ""):
+        raise SqlError("55000", f'access to non-system view "{view.name}" is restricted')
     plan, columns = view_plan(binding, view)
     scope.ids.update([column.id for column in columns])
     return plan, [pinned_item(binding, node, view, view_item(view, columns))]

@@ -52,11 +52,6 @@ def has_cast(source: str, target: str) -> bool:
     return (target,) in postgresql_names().casts.get(source, ())
 
 
-def has_setting(name: str) -> bool:
-    """Whether SET knows that name."""
-    return name.lower() in postgresql_names().settings
-
-
 def _takes(overload: tuple[str, ...], args: Sequence[str]) -> bool:
     needed = [want for want in overload if not want.endswith("?")]
     repeats = bool(overload) and overload[-1].endswith("*")

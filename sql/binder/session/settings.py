@@ -40,7 +40,16 @@ _REFUSED: Final = {
     TransactionStmtKind.TRANS_STMT_COMMIT_PREPARED: "COMMIT PREPARED",
     TransactionStmtKind.TRANS_STMT_ROLLBACK_PREPARED: "ROLLBACK PREPARED",
 }
-_LISTS: Final = frozenset({"search_path", "datestyle"})
+_NAME_LISTS: Final = frozenset({
+    "local_preload_libraries", "search_path", "session_preload_libraries", "temp_tablespaces",
+})  # fmt: skip
+_LISTS: Final = _NAME_LISTS | {
+    "createrole_self_grant", "datestyle", "debug_io_direct", "listen_addresses", "log_connections",
+    "log_destination", "output_plugin_libraries", "restrict_nonsystem_relation_kind",
+    "shared_preload_libraries", "synchronized_standby_slots", "synchronous_standby_names",
+    "unix_socket_directories", "wal_consistency_checking",
+}  # fmt: skip
+"""Settings that take several values (GUC_LIST_INPUT); those of names are quoted."""
 
 
 def transaction_statement(node: Node) -> TransactionControl:
@@ -114,7 +123,7 @@ def _argument(binding: Binding, name: str, node: Node) -> str:
             return "true" if value.boolval else "false"
         case _:
             text: str = value.sval
-            return _quoted(text) if name == "search_path" else text
+            return _quoted(text) if name in _NAME_LISTS else text
 
 
 def _interval(binding: Binding, node: Node) -> str:

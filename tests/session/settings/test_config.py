@@ -51,6 +51,8 @@ def test_session_variables_become_defaults(tmp_path: Path) -> None:
             {},
             "connections_unauthenticated_max must not exceed connections_max",
         ),
+        (["fsync=off"], {}, '"off" for parameter "fsync" is not supported'),
+        (["port=1"], {}, '"1" for parameter "port" is not supported'),
         (["TimeZone=Mars"], {}, 'invalid value for parameter "TimeZone": "Mars"'),
         ([], {"MERIDIAN_NONSENSE": "1"}, "unknown environment variable MERIDIAN_NONSENSE"),
     ],

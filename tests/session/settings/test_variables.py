@@ -2,7 +2,9 @@
 
 import pytest
 
-from coordinator.variables.table import split_search_path
+from coordinator.variables.session_roles import RoleName, check_role
+from coordinator.variables.special_checks import split_search_path
+from coordinator.variables.table import VARIABLES_BY_NAME
 from coordinator.variables.variables import Variables
 from sql.errors import SqlError
 
@@ -91,6 +93,31 @@ def test_values_are_shown_as_postgresql_spells_them(
             "22023",
             'invalid value for parameter "statement_timeout": "5 parsecs"',
         ),
+        ("fsync", "off", "55P02", 'parameter "fsync" cannot be changed now'),
+        (
+            "port",
+            "1",
+            "55P02",
+            'parameter "port" cannot be changed without restarting the server',
+        ),
+        (
+            "log_connections",
+            "on",
+            "55P02",
+            'parameter "log_connections" cannot be set after connection start',
+        ),
+        (
+            "zero_damaged_pages",
+            "on",
+            "0A000",
+            '"on" for parameter "zero_damaged_pages" is not supported',
+        ),
+        (
+            "random_page_cost",
+            "-1",
+            "22023",
+            '-1 is outside the valid range for parameter "random_page_cost" (0 .. 1.79769e+308)',
+        ),
         ("server_version", "1", "55P02", 'parameter "server_version" cannot be changed'),
         ("datestyle", "ISO, SQL", "22023", 'invalid value for parameter "DateStyle": "ISO, SQL"'),
         ("search_path", "a,,b", "22023", 'invalid value for parameter "search_path": "a,,b"'),
@@ -172,8 +199,48 @@ def test_nobodys_own_schema_is_one_of_the_system() -> None:
     assert started.search_path == ("meridian",)
 
 
-def test_show_all_is_sorted_and_has_custom_ones(variables: Variables) -> None:
+def test_show_all_is_sorted_and_leaves_custom_ones_out(variables: Variables) -> None:
     variables.set("app.x", "1", local=False)
     names = [row.name.lower() for row in variables.all()]
     assert names == sorted(names)
-    assert "app.x" in names
+    assert "app.x" not in names
+
+
+def test_only_superusers_set_what_is_theirs() -> None:
+    joe = Variables(user="joe", defaults={}, connected=RoleName("joe", 20_000, is_superuser=False))
+    for name in ("log_min_messages", "deadlock_timeout"):
+        with pytest.raises(SqlError) as refused:
+            joe.set(name, None, local=False)
+        assert refused.value.message == f'permission denied to set parameter "{name}"'
+    with pytest.raises(SqlError, match="permission denied to examine"):
+        joe.show("data_directory")
+    assert "data_directory" not in [row.name for row in joe.all()]
+
+
+def test_every_default_is_a_value_that_set_takes() -> None:
+    for item in VARIABLES_BY_NAME.values():
+        if item.check is not check_role:
+            assert item.check(item.name, item.default) == item.default, item.name
+
+
+def test_sources_tell_who_has_set_a_value() -> None:
+    made = Variables.started(
+        user="joe",
+        parameters={"work_mem": "1MB"},
+        defaults={"temp_buffers": "1MB"},
+        facts={"port": "7000"},
+    )
+    made.set("geqo", "off", local=True)
+    made.set("jit", "on", local=False)
+    rows = {row.setting.name: (row.value, row.source, row.reset) for row in made.rows()}
+    assert rows["work_mem"] == ("1024", "client", "1024")
+    assert rows["temp_buffers"] == ("128", "configuration file", "128")
+    assert rows["port"] == ("7000", "override", "7000")
+    assert rows["geqo"] == ("off", "session", "on")
+    assert rows["jit"] == ("on", "session", "off")
+    assert rows["fsync"] == ("on", "default", "on")
+    made.committed()
+    made.set("jit", None, local=False)
+    rows = {row.setting.name: (row.value, row.source, row.reset) for row in made.rows()}
+    assert rows["geqo"] == ("on", "default", "on")
+    assert rows["jit"] == ("off", "default", "off")

@@ -13,7 +13,7 @@ from tests.support.servers import postgres
 
 DATA = Path(__file__).parents[3] / "sql" / "data"
 HEAD = (
-    "# Functions, operators, casts and settings of PostgreSQL {version}; "
+    "# Functions, operators and casts of PostgreSQL {version}; "
     "see sql/binder/resolve/postgresql_functions.py.\n"
 )
 FUNCTIONS = """
@@ -40,8 +40,6 @@ select s.typname || ' =', t.typname
 from pg_cast join pg_type s on s.oid = castsource join pg_type t on t.oid = casttarget
 """
 
-SETTINGS = "select lower(name) || ' ^', '' from pg_settings"
-
 # Names of a function's inputs, and the defaults of the last ones.
 NAMES_HEAD = "# Functions of PostgreSQL {version} whose arguments have names; see sql/{module}.\n"
 ARGUMENT_NAMES = """
@@ -65,9 +63,7 @@ def main() -> None:
     with postgres() as dsn, psycopg.connect(dsn) as connection:
         [(version,)] = connection.execute("show server_version").fetchall()
         rows = sorted(
-            row
-            for query in (FUNCTIONS, OPERATORS, CASTS, SETTINGS)
-            for row in connection.execute(query)
+            row for query in (FUNCTIONS, OPERATORS, CASTS) for row in connection.execute(query)
         )
         named = connection.execute(ARGUMENT_NAMES).fetchall()
     lines = [
