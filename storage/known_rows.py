@@ -25,15 +25,22 @@ Interval: TypeAlias = tuple[Bound | None, Bound | None]
 """Least and greatest value, both within; None: no bound."""
 
 
+_EQUAL_TO_THEMSELVES: Final = frozenset({int, str, bytes, bool})
 NAN: Final = ("NaN",)
 """NaN is equal to itself in PostgreSQL, and not in Python."""
 
 
 def equal_key(values: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
     """The values of a key, equal to those of another one exactly when PostgreSQL says so."""
-    if all(value == value for value in values):  # noqa: PLR0124, as only NaN is not
+    if all(type(value) in _EQUAL_TO_THEMSELVES for value in values):
         return values
-    return tuple([value if value == value else NAN for value in values])  # noqa: PLR0124
+    return tuple([_equal(value) for value in values])
+
+
+def _equal(value: Hashable) -> Hashable:
+    if isinstance(value, tuple):
+        return equal_key(value)
+    return value if value == value else NAN  # noqa: PLR0124, as only NaN is not
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -54,10 +54,11 @@ class HeldRows:
         if place is None:
             return
         shard, (source, index) = place
-        known = self._shards[shard]
-        rows = known[source]
-        if rows.get(index) == tag:
-            del rows[index]
+        known = self._shards.get(shard, {})
+        rows = known.get(source, {})
+        if rows.get(index) != tag:
+            return  # Another tag has taken its name: then a key is not equal to itself.
+        del rows[index]
         if not rows:
             del known[source]
             if not known:
@@ -108,13 +109,6 @@ def current_names(
     if not old:
         return identities
     return [current_name(state, row) if row[0] in old else row for row in identities]
-
-
-def meet(some: Deletes, others: Deletes) -> bool:
-    """Whether a row is in both."""
-    return any(
-        source in others and not rows.isdisjoint(others[source]) for source, rows in some.items()
-    )
 
 
 def as_deletes(rows: Iterable[RowIdentity]) -> Deletes:

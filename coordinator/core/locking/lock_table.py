@@ -244,7 +244,6 @@ class LockTable:
             self._by_session.setdefault(wanted.session, {})[wanted.tag] = None
             return Answer(LockVerdict.GRANTED)
         if wait is LockWait.NO:
-            self._forget_empty(queue)
             return Answer(LockVerdict.NOT_AVAILABLE)
         queue.waiting.insert(place, wanted)
         self.graph.begin(wanted.session, Wait(queue, wanted.mode, wanted.single))
@@ -308,12 +307,12 @@ class LockTable:
         conflicts = MODE_CONFLICTS[mode]
         return any(w.mode & conflicts and not _are_one(w, wanted) for w in queue.waiting)
 
-    def is_held_against(self, wanted: LockRequest, *, group: bool = False) -> bool:
-        """Whether another session holds a conflicting mode (K2); `group`: or the one in flight."""
+    def is_held_against(self, wanted: LockRequest) -> bool:
+        """Whether another session holds a conflicting mode (K2); the group in flight is none."""
         queue = self._queues.get(wanted.tag)
         if queue is None:
             return False
-        return any(group or holder != GROUP for holder in queue.holders_against(wanted))
+        return any(holder != GROUP for holder in queue.holders_against(wanted))
 
     def is_free(self, session: ConnectionId, tag: LockTag, mode: LockMode) -> bool:
         """Whether a newcomer would be granted a tag at once."""

@@ -9,6 +9,10 @@ is in the tail.
 So a session that has waited for a row holds it as it is now, and single statements respect that.
 """
 
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+
 from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.locking.modes import RowTag
 from sql.catalog.catalog import Catalog, Table
@@ -38,17 +42,24 @@ def follow_replaced_rows(
             locks.rows.add(before.shard, (inline_source(ts), index), tag)
 
 
-def newest_name(state: ShardState, table: Table, tag: RowTag) -> RowIdentity | None:
-    """What the row of a key is called that has been replaced; None: it is gone, or in a file."""
+def newest_names(
+    state: ShardState, table: Table, tags: Iterable[RowTag], after: Timestamp
+) -> Mapping[RowTag, RowIdentity]:
+    """How the rows of these keys are called that were replaced after `after`; not those that are
+    in a file by now, or gone.
+    """
     key = next((key for key in table.keys if key.primary), None)
-    if tag.by_identity or key is None:
-        return None
-    for commit in reversed(state.tail):
+    by_key = {tag.key: tag for tag in tags if not tag.by_identity}
+    names: dict[RowTag, RowIdentity] = {}
+    if key is None or not by_key:
+        return names
+    for commit in state.tail[bisect_right(state.tail, after, key=attrgetter("ts")) :]:
         if commit.inline is None or not has_schema(commit.inline.rows.schema, state.schema):
             continue
         rows = KnownRows.of(commit.inline.rows)
         columns = [rows.values(ordinal) for ordinal in key.columns]
         for index, values in enumerate(zip(*columns, strict=True)):
-            if equal_key(values) == tag.key:
-                return commit.inline.source, index
-    return None
+            tag = by_key.get(equal_key(values))
+            if tag is not None:
+                names[tag] = commit.inline.source, index
+    return names

@@ -3,7 +3,7 @@
 Functions over the core's state; the invariants are those of the package (K1 to K5).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
 
@@ -21,7 +21,7 @@ from coordinator.core.locking.modes import (
     RowTag,
     TableTag,
 )
-from coordinator.core.locking.moved_rows import newest_name
+from coordinator.core.locking.moved_rows import newest_names
 from coordinator.core.messages import (
     AcquireLock,
     CancelLock,
@@ -150,6 +150,10 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     seen = as_deletes(row.seen for row in wanted if not row.is_own)
     is_any_gone = core.groups.writes.any_gone(state, seen)
     in_flight = _deletes_in_flight(core, state)
+    newest: Mapping[RowTag, RowIdentity] = {}
+    if is_any_gone and txn.snapshot is not None:
+        tags = (row.tag for row in wanted if not row.is_own)
+        newest = newest_names(state, message.rows.table, tags, txn.snapshot.ts)
     taken = 0
     for row in wanted:
         taken += not core.locks.holds(txn.owner, row.tag)
@@ -166,7 +170,7 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
         if not row.is_own:
             if is_among(row.now, in_flight):
                 core.locks.hold_for_group(row.tag, LockMode.ROW_UPDATE)
-            name = row.now if not stale else newest_name(state, message.rows.table, row.tag)
+            name = newest.get(row.tag) if stale else row.now
             # Somebody else may know it by the name that it has now.
             if name is not None or core.locks.rows.place(row.tag) is None:
                 core.locks.rows.add(shard, name or row.now, row.tag)

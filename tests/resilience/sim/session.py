@@ -53,18 +53,6 @@ NOBODYS = -1
 WAITS_IN_VAIN = ("55P03", "40P01")
 """SQLSTATEs of statements that did not get a lock."""
 
-EXPLICIT = 0.3
-"""Share of the blocks whose queries lock what they read, now and then."""
-
-FOR = (
-    LockMode.ROW_UPDATE,
-    LockMode.ROW_UPDATE,
-    LockMode.ROW_NO_KEY_UPDATE,
-    LockMode.ROW_SHARED,
-    LockMode.ROW_KEY_SHARE,
-)
-"""SELECT FOR UPDATE and its kin."""
-
 Body = Callable[["Session"], Awaitable[tuple[Operation, ...]]]
 
 

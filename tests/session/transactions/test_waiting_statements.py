@@ -310,11 +310,12 @@ async def test_who_is_interrupted_behind_a_group_does_not_wait_for_a_lock(
             await other.cancel_safe()
         elif how == "lost":
             other.pgconn.finish()
-        await asyncio.sleep(0.1)  # until the server has noticed
+        await asyncio.sleep(0.1)  # So the server has noticed, most of the time.
         stash.gate.set()
         await asked
         await in_flight
-        assert await value(one, "select count(*) from pg_locks where not granted") == 0
+        while await value(one, "select count(*) from pg_locks where not granted"):
+            pass
         before = await value(one, "select count(*) from log"), await value(one, SEEN)
         await one.execute("commit")
         assert (await value(third, "select count(*) from log"), await value(third, SEEN)) == before
