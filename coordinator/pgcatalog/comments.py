@@ -10,13 +10,14 @@ from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.server import DATABASE
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog
+from sql.catalog.extensions import AVAILABLE_EXTENSIONS, PLPGSQL
 from sql.catalog.objects import Subject
 from sql.catalog.oids import derived_oid, schema_oid
 
 _PG_CLASS: Final = 1259
 _CLASSES: Final = {
     "relation": _PG_CLASS, "column": _PG_CLASS, "index": _PG_CLASS, "constraint": 2606,
-    "schema": 2615, "type": 1247,
+    "schema": 2615, "type": 1247, "extension": 3079,
 }  # fmt: skip
 _PG_DATABASE, _PG_AUTHID = 1262, 1260
 
@@ -34,6 +35,11 @@ def _oid(subject: Subject) -> int:
 
 
 def _pg_description(context: BindContext) -> Iterator[NamedRow]:
+    yield {
+        "objoid": PLPGSQL.oid,
+        "classoid": _CLASSES["extension"],
+        "description": AVAILABLE_EXTENSIONS[PLPGSQL.name].comment,
+    }
     for subject, text in _comments(context.catalog):
         if subject.kind in _CLASSES:
             yield {

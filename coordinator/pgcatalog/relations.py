@@ -12,6 +12,7 @@ from typing import Final
 
 from coordinator.core.observation import ObservedTimeline
 from coordinator.pgcatalog.comments import COMMENT_ROWS
+from coordinator.pgcatalog.extensions import EXTENSION_ROWS
 from coordinator.pgcatalog.functions import FUNCTION_INFORMATION_ROWS, FUNCTION_ROWS
 from coordinator.pgcatalog.information_schema import INFORMATION_SCHEMA_ROWS, NamedRow
 from coordinator.pgcatalog.locks import LOCK_ROWS
@@ -38,6 +39,7 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow
         **TABLE_ROWS,
         **NAME_ROWS,
         **COMMENT_ROWS,
+        **EXTENSION_ROWS,
         **PRIVILEGE_ROWS,
         **ROLE_ROWS,
         **FUNCTION_ROWS,

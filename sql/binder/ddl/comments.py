@@ -11,6 +11,7 @@ from typing import Final
 
 from pglast.enums import ObjectType
 
+from sql.binder.ddl.extensions import find_extension
 from sql.binder.resolve.catalog_lookup import (
     Relation,
     look_up_table,
@@ -25,6 +26,7 @@ from sql.binder.state import Binding
 from sql.binder.stored.type_users import find_domain, find_type
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from sql.catalog.constraint_names import constraint_names
+from sql.catalog.extensions import PLPGSQL
 from sql.catalog.objects import Comment, DomainDefinition, Subject, ViewDefinition
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
@@ -68,6 +70,8 @@ def _subject(binding: Binding, node: Node) -> Subject:
             return Subject("schema", node.object.sval)
         case ObjectType.OBJECT_DATABASE:
             return Subject("database", node.object.sval)
+        case ObjectType.OBJECT_EXTENSION:
+            return _extension(binding, node.object.sval)
         case ObjectType.OBJECT_ROLE:
             return Subject("role", role_named(roles_of(binding.context), node.object.sval).oid)
         case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
@@ -84,6 +88,13 @@ def _relation(binding: Binding, names: Sequence[str], kind: str) -> Subject:
         table, key = found
         return Subject("index", table.oid, key.name)
     return Subject("relation", found.oid)
+
+
+def _extension(binding: Binding, name: str) -> Subject:
+    found = find_extension(binding.context.catalog, name)
+    if found is PLPGSQL:
+        raise not_supported("COMMENT ON EXTENSION plpgsql")
+    return Subject("extension", found.oid)
 
 
 def _type(binding: Binding, node: Node) -> Subject:
