@@ -27,6 +27,7 @@ from coordinator.pgcatalog.tables import TABLE_ROWS
 from coordinator.pgcatalog.types import TYPE_ROWS
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, Table
+from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, OBSERVED_CATALOGS, PG_CATALOG
 from sql.catalog.temporary import is_temporary_schema
 from sql.types.sql_type import Value
@@ -60,7 +61,8 @@ def catalog_view(
     """The relation as a view with rows in memory."""
     if relation.schema == PG_CATALOG and relation.name in OBSERVED_CATALOGS:
         seen = LOCK_ROWS[relation.name](observed)
-        return rows_as_view(relation, [_row(relation, named) for named in seen])
+        here = {"database": DATABASE_OIDS[context.database]}
+        return rows_as_view(relation, [_row(relation, {**here, **named}) for named in seen])
     make = _ROWS[relation.schema].get(relation.name)
     if relation.schema == INFORMATION_SCHEMA:
         context = _without_others(context)

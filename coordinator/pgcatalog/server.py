@@ -13,7 +13,7 @@ from sql.binder.state import BindContext
 from sql.catalog import ownership as role_names_ownership
 from sql.catalog.acl import OWNER
 from sql.catalog.objects import TEXT_OPERATOR_CLASSES
-from sql.catalog.oids import DATABASE_OID, derived_oid, schema_oid
+from sql.catalog.oids import DATABASE_OIDS, derived_oid, schema_oid
 from sql.catalog.ownership import OwnedObject
 from sql.catalog.system_catalogs import PG_CATALOG
 from sql.functions.pg_proc import function_oid
@@ -23,7 +23,6 @@ HEAP: Final = 2
 BTREE: Final = 403
 METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
 _ANYENUM: Final = 3500
-DATABASE: Final = DATABASE_OID
 _TABLESPACE: Final = 1663
 
 
@@ -73,19 +72,22 @@ def _pg_database(context: BindContext) -> Iterator[NamedRow]:
     owner, acl = PrivilegeColumns(context).of(
         OwnedObject(role_names_ownership.DATABASE_SUBJECT, "database", "", "")
     )
-    yield {
-        "oid": DATABASE,
-        "datname": context.database,
-        "datdba": owner,
-        "datacl": acl,
-        "encoding": 6,
-        "datlocprovider": "c",
-        "datallowconn": True,
-        "datconnlimit": -1,
-        "dattablespace": _TABLESPACE,
-        "datcollate": "C",
-        "datctype": "C",
-    }
+    for name, oid in DATABASE_OIDS.items():
+        is_template = name.startswith("template")
+        yield {
+            "oid": oid,
+            "datname": name,
+            "datdba": OWNER if is_template else owner,
+            "datacl": None if is_template else acl,
+            "encoding": 6,
+            "datlocprovider": "c",
+            "datistemplate": is_template,
+            "datallowconn": name != "template0",
+            "datconnlimit": -1,
+            "dattablespace": _TABLESPACE,
+            "datcollate": "C",
+            "datctype": "C",
+        }
 
 
 def _pg_tablespace(_context: BindContext) -> Iterator[NamedRow]:

@@ -36,7 +36,7 @@ from sql.binder.ddl.storage_options import storage_option_texts
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog, Key, Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA
+from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA, system_view_definition
 from sql.catalog.objects import IndexDefinition, SequenceDefinition
 from sql.catalog.oids import constraint_oid, derived_oid, index_oid, schema_oid
 from sql.catalog.ownership import owned_schema
@@ -370,6 +370,13 @@ def _pg_views(context: BindContext) -> Iterator[NamedRow]:
             "viewname": view.name,
             "viewowner": shown.owner(view),
             "definition": view_text(context, view),
+        }
+    for table in SYSTEM_RELATIONS.values():
+        yield {
+            "schemaname": table.schema,
+            "viewname": table.name,
+            "viewowner": shown.owner(table),
+            "definition": system_view_definition(table),
         }
 
 

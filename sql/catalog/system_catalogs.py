@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Final
 
 from sql.catalog.catalog import Column, Table
-from sql.catalog.meridian_schema import SYSTEM_SCHEMA
+from sql.catalog.meridian_schema import SYSTEM_SCHEMA_NAMES
 from sql.types.sql_type import BOOL, INT4, INT8, OID, TEXT, VECTOR_TYPE_OIDS, SqlType, plain_type
 
 PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"
 CATALOG_SCHEMAS: Final = (PG_CATALOG, INFORMATION_SCHEMA)
 
-SYSTEM_SCHEMAS: Final = frozenset({*CATALOG_SCHEMAS, SYSTEM_SCHEMA})
+SYSTEM_SCHEMAS: Final = frozenset({*CATALOG_SCHEMAS, *SYSTEM_SCHEMA_NAMES})
 """They are always there, and nobody creates or drops anything in them."""
 
 COMPUTED_CATALOGS: Final = frozenset(

@@ -21,6 +21,7 @@ from sql.binder.resolve.catalog_lookup import (
     relation_name,
     schema_exists,
 )
+from sql.binder.resolve.database_names import elsewhere
 from sql.binder.resolve.role_names import role_named, roles_of
 from sql.binder.state import Binding
 from sql.binder.stored.type_users import find_domain, find_type
@@ -28,6 +29,7 @@ from sql.catalog.catalog import Catalog, NameDependency, Table
 from sql.catalog.constraint_names import constraint_names
 from sql.catalog.extensions import PLPGSQL
 from sql.catalog.objects import Comment, DomainDefinition, Subject, ViewDefinition
+from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
 from sql.parser.statement_names import object_type_name
@@ -47,6 +49,8 @@ _ARTICLES: Final = {"index": "an index"}
 def comment(binding: Binding, node: Node) -> ChangeObjects:
     """COMMENT ON .. IS; an empty text removes the comment, as in PostgreSQL."""
     if node.objtype == ObjectType.OBJECT_DATABASE and node.object.sval != binding.context.database:
+        if node.object.sval in DATABASE_OIDS:
+            raise elsewhere(node.object.sval)
         # No more than a warning, so that a dump can be restored under another name.
         missing = ("3D000", f'database "{node.object.sval}" does not exist', None)
         return ChangeObjects("COMMENT", notices=(missing,))
