@@ -107,7 +107,7 @@ async def test_refusals() -> None:
     async with running() as stack, connected(stack, 1) as (one,):
         for statement, sqlstate, message in REFUSED:
             with pytest.raises(psycopg.Error) as refused:
-                await one.execute(statement)
+                await all_rows(one, statement)
             diag = refused.value.diag
             assert (diag.sqlstate, diag.message_primary) == (sqlstate, message), statement
         await one.execute("drop extension if exists nosuch")
