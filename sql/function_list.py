@@ -34,6 +34,7 @@ _TITLES: Final = {
     "session.txt": "The session: in the list of a SELECT without FROM",
     "enums.txt": "Enums",
     "aliases.txt": "Other names",
+    "extensions.txt": "Extensions, after CREATE EXTENSION",
 }
 _HEAD: Final = """\
 # Functions, operators, aggregates and casts

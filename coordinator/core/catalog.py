@@ -54,6 +54,7 @@ from sql.catalog.catalog import (
     type_dependency_state,
 )
 from sql.catalog.objects import (
+    EXTENSION_SPACE,
     RELATION_SPACE,
     TYPE_SPACE,
     CatalogObject,
@@ -126,6 +127,7 @@ def _applied(
                 if thing.space == RELATION_SPACE and (thing.schema, thing.name) in tables:
                     raise StaleCatalog(f'relation "{thing.name}" already exists')
                 _check_row_type(tables, objects, thing)
+                _check_extension(objects, thing)
                 _put_object(objects, thing, replayed=replayed)
             case RemoveObject(object=thing):
                 _remove_object(objects, thing)
@@ -180,6 +182,17 @@ def _check_row_type(
             raise StaleCatalog(f'type "{thing.name}" already exists')
     elif isinstance(thing, ViewDefinition) and (TYPE_SPACE, thing.schema, thing.name) in objects:
         raise StaleCatalog(f'type "{thing.name}" already exists')
+
+
+def _check_extension(
+    objects: Mapping[tuple[str, str, str], CatalogObject], thing: CatalogObject
+) -> None:
+    """There is one extension of a name, whatever its schema."""
+    if thing.space == EXTENSION_SPACE and any(
+        (other.space, other.name) == (EXTENSION_SPACE, thing.name) and other.oid != thing.oid
+        for other in objects.values()
+    ):
+        raise StaleCatalog(f'extension "{thing.name}" already exists')
 
 
 def _check_roles(roles: Mapping[int, Role], rights: Mapping[Subject, ObjectPrivileges]) -> None:
@@ -306,6 +319,9 @@ def is_look_up_current(catalog: Catalog, name: NameDependency) -> bool:
         return (0 if name.schema in catalog.schemas else None) == name.oid
     if name.space == TYPE_SPACE:
         return type_dependency_state(catalog.type_named(name.schema, name.name)) == name.oid
+    if name.space == EXTENSION_SPACE:
+        found = catalog.objects.get((name.space, name.schema, name.name))
+        return found is not None and found.oid == name.oid
     key = name.schema, name.name
     thing = catalog.tables.get(key) or catalog.relation(*key)
     if thing is None or thing.oid != name.oid:

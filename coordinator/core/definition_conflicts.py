@@ -25,6 +25,7 @@ from typing import TypeAlias
 from coordinator.core.catalog_annotations import subject_exists
 from sql.binder.stored.stored_texts import stored_texts_of, types_named_in
 from sql.catalog.catalog import Catalog, Table
+from sql.catalog.extensions import calls_extension, installed_extensions
 from sql.catalog.objects import (
     CatalogObject,
     IndexDefinition,
@@ -127,8 +128,12 @@ def _rests_of_view(catalog: Catalog, view: ViewDefinition) -> Iterator[_Rest]:
 
 
 def _named(catalog: Catalog, thing: Thing) -> Iterator[_Rest]:
-    """The types that its texts name."""
+    """The types that its texts name, and the extensions whose functions they call."""
+    extensions = [*installed_extensions(catalog)]
     for kept in stored_texts_of(thing):
+        for extension in extensions:
+            if calls_extension(kept.text, extension.name):
+                yield kept.text, extension.oid
         for schema, name in types_named_in(kept):
             found = catalog.type_named(schema, name)
             if found is not None:

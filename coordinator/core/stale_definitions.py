@@ -53,8 +53,8 @@ def _changed_name(name: NameDependency) -> str:
         return "the catalog was changed"
     if name.name is None:
         return f'schema "{name.schema}" was created or dropped'
-    kind = "type" if name.space == TYPE_SPACE else "relation"
-    defined = name.version is not None or (kind == "type" and name.oid is not None)
+    kind = name.space
+    defined = name.version is not None or (kind == TYPE_SPACE and name.oid is not None)
     return f'{kind} "{name.name}" was {"changed" if defined else "created"} or dropped'
 
 

@@ -263,7 +263,7 @@ class Execution:
             if has_sequence_rows(table):
                 return sequence_view(table, context, states)
             if shows_sessions(table):
-                return observed_view(table, observed)
+                return observed_view(table, context, observed)
             if is_system_catalog(table):
                 return catalog_view(table, context, cache, points.get(table.oid))
             return relation_view(table, observed)

@@ -35,9 +35,12 @@ from sql.binder.ddl.sequence_options import check_restart
 from sql.binder.stored.stored_texts import refuse_temporary_dependency
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import ReadHold, Table
+from sql.catalog.extensions import AVAILABLE_EXTENSIONS
 from sql.catalog.objects import (
     CatalogObject,
+    Comment,
     EnumDefinition,
+    ExtensionDefinition,
     IndexDefinition,
     SequenceDefinition,
     Subject,
@@ -158,7 +161,8 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             if isinstance(thing, EnumDefinition):
                 array, _ = await execution.services.coordination.new_table_id()
                 thing = replace(thing, array=array)
-            return [PutObject(replace(thing, oid=oid))]
+            made = replace(thing, oid=oid)
+            return [PutObject(made), *_described(made)]
         case ChangePrivileges():
             return await role_changes(execution, statement)
         case ChangeObjects():
@@ -192,6 +196,14 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             return await _timelines(execution, statement)
         case CreateReadHold() | DropReadHold():
             return await _read_holds(execution, statement)
+
+
+def _described(made: CatalogObject) -> list[CatalogChange]:
+    """The comment that an extension comes with."""
+    if not isinstance(made, ExtensionDefinition):
+        return []
+    text = AVAILABLE_EXTENSIONS[made.name].comment
+    return [PutComment(Comment(Subject("extension", made.oid), text))]
 
 
 async def _created_table(execution: Execution, statement: CreateTable) -> list[CatalogChange]:

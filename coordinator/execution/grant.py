@@ -100,6 +100,10 @@ def _owner(execution: Execution, context: BindContext) -> int:
     return current_role(context).oid
 
 
+_UNOWNED: Final = ("index", "extension")
+"""Kinds of objects that have no owner of their own."""
+
+
 def _made(change: CatalogChange) -> OwnedObject | None:
     """What did not exist before, if it has an owner of its own."""
     match change:
@@ -107,7 +111,7 @@ def _made(change: CatalogChange) -> OwnedObject | None:
             return owned_schema(name)
         case PutTable(table=thing) if thing.version == 0:
             return owned_object(thing)
-        case PutObject(object=thing) if thing.version == 0 and thing.kind != "index":
+        case PutObject(object=thing) if thing.version == 0 and thing.kind not in _UNOWNED:
             return owned_object(thing)
         case _:
             return None

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from coordinator.pgcatalog.information_schema import NamedRow
-from coordinator.pgcatalog.server import DATABASE
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog
+from sql.catalog.extensions import AVAILABLE_EXTENSIONS, PLPGSQL
 from sql.catalog.objects import Subject
-from sql.catalog.oids import derived_oid, schema_oid
+from sql.catalog.oids import DATABASE_OIDS, derived_oid, schema_oid
 
 _PG_CLASS: Final = 1259
 _CLASSES: Final = {
     "relation": _PG_CLASS, "column": _PG_CLASS, "index": _PG_CLASS, "constraint": 2606,
-    "schema": 2615, "type": 1247,
+    "schema": 2615, "type": 1247, "extension": 3079,
 }  # fmt: skip
 _PG_DATABASE, _PG_AUTHID = 1262, 1260
 
@@ -34,6 +34,11 @@ def _oid(subject: Subject) -> int:
 
 
 def _pg_description(context: BindContext) -> Iterator[NamedRow]:
+    yield {
+        "objoid": PLPGSQL.oid,
+        "classoid": _CLASSES["extension"],
+        "description": AVAILABLE_EXTENSIONS[PLPGSQL.name].comment,
+    }
     for subject, text in _comments(context.catalog):
         if subject.kind in _CLASSES:
             yield {
@@ -47,7 +52,8 @@ def _pg_description(context: BindContext) -> Iterator[NamedRow]:
 def _pg_shdescription(context: BindContext) -> Iterator[NamedRow]:
     for subject, text in _comments(context.catalog):
         if subject.kind == "database":
-            yield {"objoid": DATABASE, "classoid": _PG_DATABASE, "description": text}
+            oid = DATABASE_OIDS[str(subject.of)]
+            yield {"objoid": oid, "classoid": _PG_DATABASE, "description": text}
         elif subject.kind == "role":
             yield {"objoid": subject.of, "classoid": _PG_AUTHID, "description": text}
 

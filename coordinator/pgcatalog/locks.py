@@ -9,15 +9,14 @@ from typing import Final
 from coordinator.core.locking.modes import AdvisoryTag, RowTag, TableTag
 from coordinator.core.observation import ObservedLock, ObservedTimeline
 from coordinator.pgcatalog.information_schema import NamedRow
-from sql.catalog.oids import DATABASE_OID
 from sql.types.sql_type import Value
 
 
 def _pg_locks(observed: Sequence[ObservedTimeline]) -> Iterator[NamedRow]:
+    """All but the database, which is the reader's."""
     for lock in _all(observed):
         yield {
             **_named(lock),
-            "database": DATABASE_OID,
             "virtualtransaction": f"{lock.session}/{lock.txn or 0}",
             "pid": lock.session,
             "mode": lock.mode.shown,

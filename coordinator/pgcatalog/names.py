@@ -19,7 +19,13 @@ from coordinator.pgcatalog.tables import all_tables
 from coordinator.pgcatalog.types import all_types, domain_definitions
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
-from sql.catalog.meridian_schema import SYSTEM_SCHEMA
+from sql.catalog.meridian_schema import (
+    SYSTEM_RELATIONS,
+    SYSTEM_SCHEMA,
+    SYSTEM_SCHEMA_ALIAS,
+    SYSTEM_SCHEMA_NAMES,
+    system_view_definition,
+)
 from sql.catalog.objects import SequenceDefinition
 from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
@@ -36,6 +42,8 @@ def _definitions(context: BindContext) -> Iterator[NamedRow]:
         yield {"oid": oid, "part": 0, "definition": text}
     for view in context.catalog.views():
         yield {"oid": view.oid, "part": 0, "definition": view_text(context, view)}
+    for table in SYSTEM_RELATIONS.values():
+        yield {"oid": table.oid, "part": 0, "definition": system_view_definition(table)}
 
 
 def _type_names(context: BindContext) -> Iterator[NamedRow]:
@@ -105,12 +113,15 @@ def _name_lists(context: BindContext) -> Iterator[NamedRow]:
     for alias, name in _ALIASES.items():
         types[alias] = TYPE_OIDS[name]
         types[f"{alias}[]"] = TYPE_OIDS[f"_{name}"]
-    schemas = [*CATALOG_SCHEMAS, SYSTEM_SCHEMA, context.temporary, *context.catalog.schemas]
+    schemas = [*CATALOG_SCHEMAS, *SYSTEM_SCHEMA_NAMES, context.temporary, *context.catalog.schemas]
     further: dict[str, dict[str, object]] = {
         "class": {
             "database": context.database,
             "schemas": schemas,
-            "aliases": {TEMPORARY_SCHEMA_ALIAS: context.temporary},
+            "aliases": {
+                TEMPORARY_SCHEMA_ALIAS: context.temporary,
+                SYSTEM_SCHEMA_ALIAS: SYSTEM_SCHEMA,
+            },
         },
         "type": {"relations": list(names["class"])},
     }
@@ -143,7 +154,8 @@ def reg_type_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
         yield "type", oid, shown, name
     for schema in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas):
         text = quoted_name(schema)
-        yield "namespace", schema_oid(schema), text, text
+        other = SYSTEM_SCHEMA_ALIAS if schema == SYSTEM_SCHEMA else text
+        yield "namespace", schema_oid(schema), text, other
     roles = roles_of(context)
     for role in roles.all():
         text = quoted_name(roles.name(role.oid))

@@ -20,9 +20,9 @@ from sql.catalog.acl import (
     explode_acl,
 )
 from sql.catalog.catalog import Table
-from sql.catalog.meridian_schema import SYSTEM_RELATIONS
+from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA_ALIAS
 from sql.catalog.objects import CatalogObject, Subject, ViewDefinition
-from sql.catalog.oids import DATABASE_OID, derived_oid, index_oid, schema_oid
+from sql.catalog.oids import DATABASE_OIDS, derived_oid, index_oid, schema_oid
 from sql.catalog.ownership import (
     OwnedObject,
     effective_acl,
@@ -101,7 +101,7 @@ def _rights(context: BindContext) -> Iterator[NamedRow]:
     types = (
         OwnedObject(Subject("type", oid), "type", "pg_catalog", n) for n, oid in TYPE_OIDS.items()
     )
-    schemas = map(owned_schema, sorted(SYSTEM_SCHEMAS))
+    schemas = map(owned_schema, sorted(SYSTEM_SCHEMAS - {SYSTEM_SCHEMA_ALIAS}))
     for thing in (*owned_objects(catalog), *system, *types, *schemas):
         grants = _grants_text(
             effective_acl(rights := object_privileges(catalog, thing), thing.kind), rights.owner
@@ -109,10 +109,9 @@ def _rights(context: BindContext) -> Iterator[NamedRow]:
         oid: int | str = thing.subject.of
         if thing.kind == "schema":
             oid = schema_oid(thing.name)
-        elif thing.kind == "database":
-            oid = DATABASE_OID
         kind = thing.subject.kind
-        yield {"kind": kind, "oid": oid, "part": 0, "grants": grants}
+        for each in DATABASE_OIDS.values() if kind == "database" else (oid,):
+            yield {"kind": kind, "oid": each, "part": 0, "grants": grants}
     for table in catalog.tables.values():
         owner = f"{object_privileges(catalog, owned_object(table)).owner}=/{PRIVILEGE_LETTERS}"
         for key in table.keys:

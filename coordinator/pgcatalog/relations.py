@@ -15,6 +15,7 @@ from typing import Final
 
 from coordinator.core.observation import ObservedTimeline
 from coordinator.pgcatalog.comments import COMMENT_ROWS
+from coordinator.pgcatalog.extensions import EXTENSION_ROWS
 from coordinator.pgcatalog.functions import FUNCTION_INFORMATION_ROWS, FUNCTION_ROWS
 from coordinator.pgcatalog.information_schema import INFORMATION_SCHEMA_ROWS, NamedRow
 from coordinator.pgcatalog.locks import LOCK_ROWS
@@ -32,6 +33,7 @@ from coordinator.pgcatalog.types import TYPE_ROWS
 from coordinator.pgcatalog.usage import USAGE_ROWS
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, Table
+from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, OBSERVED_CATALOGS, PG_CATALOG
 from sql.catalog.temporary import is_temporary_schema
 from sql.types.sql_type import Value
@@ -45,6 +47,7 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow
         **TABLE_ROWS,
         **NAME_ROWS,
         **COMMENT_ROWS,
+        **EXTENSION_ROWS,
         **PRIVILEGE_ROWS,
         **ROLE_ROWS,
         **FUNCTION_ROWS,
@@ -79,10 +82,13 @@ _ORDER: Final[Mapping[str, Sequence[str]]] = {
 rows are in the order of the table's oid, and then as the table lists them (W3)."""
 
 
-def observed_view(relation: Table, observed: Sequence[ObservedTimeline]) -> ShardView:
+def observed_view(
+    relation: Table, context: BindContext, observed: Sequence[ObservedTimeline]
+) -> ShardView:
     """A relation that shows sessions, as a view with rows in memory."""
     seen = LOCK_ROWS[relation.name](observed)
-    return rows_as_view(relation, [_row(relation, named) for named in seen])
+    here = {"database": DATABASE_OIDS[context.database]}
+    return rows_as_view(relation, [_row(relation, {**here, **named}) for named in seen])
 
 
 def shows_sessions(relation: Table) -> bool:

@@ -12,7 +12,7 @@ from coordinator.pgcatalog.types import COLLATIONS
 from sql.binder.state import BindContext
 from sql.catalog import ownership as role_names_ownership
 from sql.catalog.acl import OWNER
-from sql.catalog.oids import DATABASE_OID, schema_oid
+from sql.catalog.oids import DATABASE_OIDS, schema_oid
 from sql.catalog.ownership import OwnedObject
 from sql.catalog.system_catalogs import PG_CATALOG
 from sql.functions.pg_proc import function_oid
@@ -20,7 +20,6 @@ from sql.functions.pg_proc import function_oid
 HEAP: Final = 2
 BTREE: Final = 403
 METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
-DATABASE: Final = DATABASE_OID
 _TABLESPACE: Final = 1663
 
 
@@ -51,19 +50,22 @@ def _pg_database(context: BindContext) -> Iterator[NamedRow]:
     owner, acl = PrivilegeColumns(context).of(
         OwnedObject(role_names_ownership.DATABASE_SUBJECT, "database", "", "")
     )
-    yield {
-        "oid": DATABASE,
-        "datname": context.database,
-        "datdba": owner,
-        "datacl": acl,
-        "encoding": 6,
-        "datlocprovider": "c",
-        "datallowconn": True,
-        "datconnlimit": -1,
-        "dattablespace": _TABLESPACE,
-        "datcollate": "C",
-        "datctype": "C",
-    }
+    for name, oid in DATABASE_OIDS.items():
+        is_template = name.startswith("template")
+        yield {
+            "oid": oid,
+            "datname": name,
+            "datdba": OWNER if is_template else owner,
+            "datacl": None if is_template else acl,
+            "encoding": 6,
+            "datlocprovider": "c",
+            "datistemplate": is_template,
+            "datallowconn": name != "template0",
+            "datconnlimit": -1,
+            "dattablespace": _TABLESPACE,
+            "datcollate": "C",
+            "datctype": "C",
+        }
 
 
 def _pg_tablespace(_context: BindContext) -> Iterator[NamedRow]:

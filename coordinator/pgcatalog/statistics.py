@@ -12,7 +12,7 @@ from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.tables import is_shown_as_view
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
-from sql.catalog.oids import DATABASE_OID, index_oid
+from sql.catalog.oids import DATABASE_OIDS, index_oid
 from sql.catalog.system_catalogs import system_catalogs
 from sql.types.sql_type import Value
 
@@ -109,13 +109,14 @@ def _nothing(_context: BindContext) -> Iterator[NamedRow]:
     yield from ()
 
 
-def _database_conflicts(context: BindContext) -> Iterator[NamedRow]:
+def _database_conflicts(_context: BindContext) -> Iterator[NamedRow]:
     """No standby cancels a query."""
     counts: dict[str, Value] = dict.fromkeys(
         ("confl_tablespace", "confl_lock", "confl_snapshot", "confl_bufferpin", "confl_deadlock",
          "confl_active_logicalslot"), 0
     )  # fmt: skip
-    yield {"datid": DATABASE_OID, "datname": context.database, **counts}
+    for name, oid in DATABASE_OIDS.items():
+        yield {"datid": oid, "datname": name, **counts}
 
 
 def _of_server(counts: Sequence[str], times: Sequence[str] = ()) -> _Rows:

@@ -37,7 +37,12 @@ from sql.binder.ddl.storage_options import storage_option_texts
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Key, Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_server_state
+from sql.catalog.meridian_schema import (
+    SYSTEM_RELATIONS,
+    SYSTEM_SCHEMA,
+    is_server_state,
+    system_view_definition,
+)
 from sql.catalog.objects import DomainDefinition, IndexDefinition, SequenceDefinition
 from sql.catalog.oids import constraint_oid, derived_oid, index_oid, row_type_oid, schema_oid
 from sql.catalog.ownership import owned_schema
@@ -375,6 +380,13 @@ def _pg_views(context: BindContext) -> Iterator[NamedRow]:
             "viewname": view.name,
             "viewowner": shown.owner(view),
             "definition": view_text(context, view),
+        }
+    for table in SYSTEM_RELATIONS.values():
+        yield {
+            "schemaname": table.schema,
+            "viewname": table.name,
+            "viewowner": shown.owner(table),
+            "definition": system_view_definition(table),
         }
 
 

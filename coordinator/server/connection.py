@@ -39,6 +39,7 @@ from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.session_roles import find_role, look_up_started_roles
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.role_names import session_roles
+from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
 
@@ -46,8 +47,6 @@ log = logging.getLogger("meridian.connection")
 
 FLUSH_THRESHOLD_BYTES: Final = 64 << 10
 """Answers are written when so much is waiting. Larger: fewer system calls, more memory."""
-
-DATABASES: Final = frozenset({"meridian", "postgres"})
 
 
 class Connection(asyncio.Protocol):
@@ -336,6 +335,9 @@ def _who(parameters: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
     database = rest.pop("database", "") or user
     if rest.pop("replication", "false").lower() not in ("false", "off", "no", "0"):
         raise SqlError("0A000", "replication connections are not supported")
-    if database not in DATABASES:
+    if database == "template0":
+        message = f'database "{database}" is not currently accepting connections'
+        raise SqlError("55000", message)
+    if database not in DATABASE_OIDS:
         raise wrong.undefined_database(database)
     return user, database, rest

@@ -24,6 +24,7 @@ from sql.binder.ddl.deferral import set_constraints
 from sql.binder.ddl.domains import alter_domain, create_domain
 from sql.binder.ddl.drop import drop
 from sql.binder.ddl.enums import alter_enum, create_enum
+from sql.binder.ddl.extensions import alter_extension, create_extension
 from sql.binder.ddl.indexes import create_index
 from sql.binder.ddl.roles.grant import alter_default_privileges, grant
 from sql.binder.ddl.roles.membership import grant_role
@@ -340,6 +341,8 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.IndexStmt: create_index,
     ast.ViewStmt: create_view,
     ast.CreateEnumStmt: create_enum,
+    ast.CreateExtensionStmt: create_extension,
+    ast.AlterExtensionStmt: alter_extension,
     ast.CreateDomainStmt: create_domain,
     ast.AlterDomainStmt: alter_domain,
     ast.AlterEnumStmt: alter_enum,

@@ -10,6 +10,7 @@ COMPUTED_CATALOGS: Final = frozenset(
         f"{_PG_CATALOG}.{name}"
         for name in (
             "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid",
+            "pg_available_extension_versions", "pg_available_extensions", "pg_extension",
             "pg_cast", "pg_class", "pg_collation", "pg_constraint", "pg_database",
             "pg_default_acl", "pg_depend", "pg_description", "pg_enum", "pg_group",
             "pg_index", "pg_indexes", "pg_language", "pg_locks", "pg_namespace", "pg_opclass",
@@ -52,7 +53,7 @@ EMPTY_CATALOGS: Final = frozenset(
         f"{_PG_CATALOG}.{name}"
         for name in (
             "pg_db_role_setting", "pg_event_trigger",
-            "pg_extension", "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
+            "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
             "pg_inherits", "pg_init_privs", "pg_largeobject_metadata", "pg_matviews",
             "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",
             "pg_publication_namespace", "pg_publication_rel", "pg_publication_tables", "pg_range",

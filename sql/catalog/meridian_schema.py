@@ -1,4 +1,7 @@
-"""The relations of schema `meridian`: the server's own state, readable like tables.
+"""The relations of schema `pg_meridian`: the server's own state, readable like tables.
+
+The schema has a name of PostgreSQL's system schemas, so that tools do not take it for a user's.
+Statements may call it `meridian`, as it was called before.
 
 They belong to no timeline and can be joined with tables of any. They show the present moment, also
 to a transaction that reads at an earlier one. Nobody writes to them. Their rows come from the
@@ -17,7 +20,9 @@ from sql.catalog.catalog import Column, Table
 from sql.plan.nodes import RelationId
 from sql.types.sql_type import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, SqlType
 
-SYSTEM_SCHEMA: Final = "meridian"
+SYSTEM_SCHEMA: Final = "pg_meridian"
+SYSTEM_SCHEMA_ALIAS: Final = "meridian"
+SYSTEM_SCHEMA_NAMES: Final = (SYSTEM_SCHEMA, SYSTEM_SCHEMA_ALIAS)
 
 _FIRST_OID: Final = 15_000
 
@@ -64,6 +69,13 @@ SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
     table.name: table
     for table in (TIMELINES, FRONTIERS, READ_HOLDS, TRANSACTIONS, CUTS, CONFLICT_STATISTICS)
 }
+
+
+def system_view_definition(table: Table) -> str:
+    """The text that pg_get_viewdef() shows: a function of the server yields the rows."""
+    names = [column.name for column in table.columns]
+    targets = ",\n    ".join(names)
+    return f" SELECT {targets}\n   FROM pg_observed_{table.name}() o({', '.join(names)});"
 
 
 def is_system_relation(relation: RelationId) -> bool:

@@ -13,6 +13,7 @@ from sql.types.sql_type import SqlType, quoted_name, user_type_name
 
 RELATION_SPACE: Final = "relation"
 TYPE_SPACE: Final = "type"
+EXTENSION_SPACE: Final = "extension"
 
 INT_BOUNDS: Final = {
     "int2": (-(1 << 15), (1 << 15) - 1),
@@ -217,8 +218,22 @@ class DomainDefinition(TypeDefinition):
         return Domain(self.oid, self.schema, self.name, self.not_null, self.checks, self.default)
 
 
+@dataclass(frozen=True, slots=True)
+class ExtensionDefinition(ObjectDefinition):
+    """CREATE EXTENSION. Its functions are built in; they are found while it is there, in its
+    schema. No other extension of any schema has its name.
+    """
+
+    kind: ClassVar[str] = "extension"
+    space: ClassVar[str] = EXTENSION_SPACE
+
+    release: str
+
+
 UserType: TypeAlias = EnumDefinition | DomainDefinition
-CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition | UserType
+CatalogObject: TypeAlias = (
+    SequenceDefinition | IndexDefinition | ViewDefinition | ExtensionDefinition | UserType
+)
 
 
 def relations_used_by(thing: CatalogObject) -> tuple[int, ...]:
@@ -229,7 +244,7 @@ def relations_used_by(thing: CatalogObject) -> tuple[int, ...]:
             return tuple(dict.fromkeys([*(relation[2] for relation in thing.relations), *named]))
         case IndexDefinition():
             return (thing.table,)
-        case SequenceDefinition() | EnumDefinition() | DomainDefinition():
+        case SequenceDefinition() | ExtensionDefinition() | EnumDefinition() | DomainDefinition():
             return ()
 
 
@@ -239,6 +254,7 @@ OBJECT_CLASSES: Final[dict[str, type[CatalogObject]]] = {
     ViewDefinition.kind: ViewDefinition,
     EnumDefinition.kind: EnumDefinition,
     DomainDefinition.kind: DomainDefinition,
+    ExtensionDefinition.kind: ExtensionDefinition,
 }
 
 

@@ -6,12 +6,23 @@ INVARIANTS
 """
 
 import zlib
+from collections.abc import Mapping
 from typing import Final
 
 from sql.catalog.catalog import Key, Table
+from sql.catalog.meridian_schema import SYSTEM_SCHEMA, SYSTEM_SCHEMA_ALIAS
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
 
-DATABASE_OID: Final = 5
+DATABASE_OIDS: Final[Mapping[str, int]] = {
+    "template1": 1,
+    "template0": 4,
+    "postgres": 5,
+    "meridian": 2_281_701_376,
+}
+"""All names of the one database. Tools hide those below 16384; none that is allocated is so
+large, and none that is derived is so round."""
+
+DATABASE_OID: Final = DATABASE_OIDS["meridian"]
 _SCHEMA_OIDS: Final = {PG_CATALOG: 11, "public": 2200, INFORMATION_SCHEMA: 13_000}
 
 
@@ -23,6 +34,8 @@ def derived_oid(*names: object) -> int:
 
 def schema_oid(name: str) -> int:
     """The oid of a schema."""
+    if name == SYSTEM_SCHEMA_ALIAS:
+        name = SYSTEM_SCHEMA
     known = _SCHEMA_OIDS.get(name)
     return derived_oid("schema", name) if known is None else known
 

@@ -25,6 +25,7 @@ from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import (
     TYPE_SPACE,
     CatalogObject,
+    ExtensionDefinition,
     IndexDefinition,
     SequenceDefinition,
     Subject,
@@ -101,7 +102,7 @@ def owned_objects(catalog: Catalog) -> Iterator[OwnedObject]:
     for table in catalog.tables.values():
         yield owned_object(table)
     for found in catalog.objects.values():
-        if not isinstance(found, IndexDefinition):
+        if not isinstance(found, IndexDefinition | ExtensionDefinition):
             yield owned_object(found)
 
 

@@ -26,7 +26,7 @@ from typing import Final
 
 from sql.catalog.catalog import Column, Table
 from sql.catalog.known_catalogs import COMPUTED_CATALOGS, EMPTY_CATALOGS
-from sql.catalog.meridian_schema import SYSTEM_SCHEMA
+from sql.catalog.meridian_schema import SYSTEM_SCHEMA_NAMES
 from sql.types.catalog_types import HELD_AS, is_catalog_type
 from sql.types.sql_type import BOOL, INT4, INT8, OID, TEXT, VECTOR_TYPE_OIDS, SqlType, plain_type
 
@@ -34,7 +34,7 @@ PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"
 CATALOG_SCHEMAS: Final = (PG_CATALOG, INFORMATION_SCHEMA)
 
-SYSTEM_SCHEMAS: Final = frozenset({*CATALOG_SCHEMAS, SYSTEM_SCHEMA})
+SYSTEM_SCHEMAS: Final = frozenset({*CATALOG_SCHEMAS, *SYSTEM_SCHEMA_NAMES})
 """They are always there, and nobody creates or drops anything in them."""
 
 _FILE: Final = Path(__file__).parents[1] / "data" / "catalogs.txt"

@@ -199,7 +199,7 @@ FUNCTION_FILES: Final = (
     "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt", "casts.txt",
     "arrays.txt", "patterns.txt", "texts.txt", "formats.txt", "mathematics.txt", "statistics.txt",
     "json.txt", "times.txt", "catalog_functions.txt", "registered.txt", "system.txt", "session.txt",
-    "enums.txt", "aliases.txt", "variadic.txt",
+    "enums.txt", "aliases.txt", "variadic.txt", "extensions.txt",
 )  # fmt: skip
 _TEMPLATE: Final = re.compile(r" (spark|duckdb|rewrite|): ")
 _DIRECTORY: Final = Path(__file__).parents[1] / "data"

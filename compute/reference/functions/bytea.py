@@ -329,3 +329,4 @@ for _name, _size in _INTEGER_BYTES.items():
 
 
 implements("sha256(bytea)")(lambda x: hashlib.sha256(x).digest())
+implements("meridian_sha1(bytea)")(lambda x: hashlib.sha1(x, usedforsecurity=False).digest())

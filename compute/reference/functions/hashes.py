@@ -1,9 +1,12 @@
-"""PostgreSQL's own hash of a text, which programs make the keys of advisory locks of.
+"""PostgreSQL's own hash of a text, which programs make the keys of advisory locks of; HMAC.
 
 Bob Jenkins' lookup3, as in PostgreSQL's `hashfn.c`; a text hashes as its bytes in UTF-8.
 """
 
+import hmac as hash_codes
+
 from compute.reference.registry import implements
+from sql.errors import SqlError
 
 _WORD = 0xFFFFFFFF
 _GOLDEN = 0x9E3779B9
@@ -12,6 +15,8 @@ _MIX = ((4, 0, 2, 1), (6, 1, 0, 2), (8, 2, 1, 0), (16, 0, 2, 1), (19, 1, 0, 2), 
 """By how much to rotate; the places of the word that changes, of the one mixed in, of the third."""
 _FINAL = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24))
 """The places of the word that changes and of the one mixed in; by how much that is rotated."""
+
+_ALGORITHMS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
 
 @implements("hashtext(text)")
@@ -25,6 +30,14 @@ def hashtextextended(text: str, seed: int) -> int:
     """64 bits, other ones for each seed."""
     _, b, c = _hash(text.encode(), seed)
     return _signed(b << 32 | c, 64)
+
+
+@implements("hmac(bytea,bytea,text)")
+def hmac(data: bytes, key: bytes, algorithm: str) -> bytes:
+    """The code of RFC 2104, as the extension pgcrypto computes it."""
+    if algorithm.lower() not in _ALGORITHMS:
+        raise SqlError("22023", "No such hash algorithm")
+    return hash_codes.digest(key, data, algorithm.lower())
 
 
 def _hash(data: bytes, seed: int) -> list[int]:

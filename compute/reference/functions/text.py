@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final
 
 from compute.reference.registry import Function, Maker, implements, makes
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.plan.nodes import Call
 from sql.regex.characters import is_alphanumeric, lower, upper
 from sql.regex.like import like_ends_with_escape, like_escape_at_end, like_regex, parse_like

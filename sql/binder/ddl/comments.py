@@ -11,6 +11,7 @@ from typing import Final
 
 from pglast.enums import ObjectType
 
+from sql.binder.ddl.extensions import find_extension
 from sql.binder.resolve.catalog_lookup import (
     Relation,
     look_up_table,
@@ -20,12 +21,15 @@ from sql.binder.resolve.catalog_lookup import (
     relation_name,
     schema_exists,
 )
+from sql.binder.resolve.database_names import elsewhere
 from sql.binder.resolve.role_names import role_named, roles_of
 from sql.binder.state import Binding
 from sql.binder.stored.type_users import find_domain, find_type
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from sql.catalog.constraint_names import constraint_names
+from sql.catalog.extensions import PLPGSQL
 from sql.catalog.objects import Comment, DomainDefinition, Subject, ViewDefinition
+from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
 from sql.parser.statement_names import object_type_name
@@ -45,6 +49,8 @@ _ARTICLES: Final = {"index": "an index"}
 def comment(binding: Binding, node: Node) -> ChangeObjects:
     """COMMENT ON .. IS; an empty text removes the comment, as in PostgreSQL."""
     if node.objtype == ObjectType.OBJECT_DATABASE and node.object.sval != binding.context.database:
+        if node.object.sval in DATABASE_OIDS:
+            raise elsewhere(node.object.sval)
         # No more than a warning, so that a dump can be restored under another name.
         missing = ("3D000", f'database "{node.object.sval}" does not exist', None)
         return ChangeObjects("COMMENT", notices=(missing,))
@@ -68,6 +74,8 @@ def _subject(binding: Binding, node: Node) -> Subject:
             return Subject("schema", node.object.sval)
         case ObjectType.OBJECT_DATABASE:
             return Subject("database", node.object.sval)
+        case ObjectType.OBJECT_EXTENSION:
+            return _extension(binding, node.object.sval)
         case ObjectType.OBJECT_ROLE:
             return Subject("role", role_named(roles_of(binding.context), node.object.sval).oid)
         case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
@@ -84,6 +92,13 @@ def _relation(binding: Binding, names: Sequence[str], kind: str) -> Subject:
         table, key = found
         return Subject("index", table.oid, key.name)
     return Subject("relation", found.oid)
+
+
+def _extension(binding: Binding, name: str) -> Subject:
+    found = find_extension(binding.context.catalog, name)
+    if found is PLPGSQL:
+        raise not_supported("COMMENT ON EXTENSION plpgsql")
+    return Subject("extension", found.oid)
 
 
 def _type(binding: Binding, node: Node) -> Subject:

@@ -7,6 +7,7 @@ from pglast.enums import DropBehavior, ObjectType
 from sql.binder.ddl.drop_absent import drop_absent
 from sql.binder.ddl.drop_sequences import drop_sequences
 from sql.binder.ddl.dropped_domains import domains_dropped_with
+from sql.binder.ddl.extensions import drop_extensions, refuse_used_extensions
 from sql.binder.ddl.foreign_keys import without_foreign_keys
 from sql.binder.ddl.indexes import drop_indexes
 from sql.binder.ddl.user_types import column_dependency_details, drop_columns_of_types, drop_types
@@ -37,6 +38,7 @@ from sql.catalog.objects import (
     CatalogObject,
     DomainDefinition,
     EnumDefinition,
+    ExtensionDefinition,
     IndexDefinition,
     SequenceDefinition,
     ViewDefinition,
@@ -92,6 +94,8 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
         inside: list[tuple[str, Table | CatalogObject]] = [("table", table) for table in tables]
         inside += [(object_kind_name(thing), thing) for thing in objects]
         raise _not_empty(binding, names, inside, told_)
+    extensions = [thing for thing in objects if isinstance(thing, ExtensionDefinition)]
+    refuse_used_extensions(catalog, extensions, cascade=True)
     outside = [view for view in views_over(catalog, gone) if view.schema not in names]
     if outside:
         raise not_supported("DROP SCHEMA of what views of other schemas use")
@@ -187,7 +191,7 @@ def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:
             return owner not in tables
         case IndexDefinition(table=table):
             return table not in tables
-        case ViewDefinition() | EnumDefinition() | DomainDefinition():
+        case ViewDefinition() | ExtensionDefinition() | EnumDefinition() | DomainDefinition():
             return True
 
 
@@ -206,5 +210,7 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
             return drop_types(binding, node)
         case ObjectType.OBJECT_SEQUENCE:
             return drop_sequences(binding, node)
+        case ObjectType.OBJECT_EXTENSION:
+            return drop_extensions(binding, node)
         case _:
             return drop_absent(binding, node)

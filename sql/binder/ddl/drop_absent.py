@@ -1,7 +1,7 @@
 """DROP FUNCTION, TRIGGER and other kinds that never exist here: PostgreSQL's errors and notices.
 
-Migration scripts and `pg_dump --clean --if-exists` drop functions, triggers and extensions that may
-exist. Dropping PostgreSQL's own functions, languages and collations is refused.
+Migration scripts and `pg_dump --clean --if-exists` drop functions and triggers that may exist.
+Dropping PostgreSQL's own functions, languages and collations is refused.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,6 @@ from sql.types.sql_type import format_type
 _O: Final = ObjectType
 
 _PLAIN: Final = {
-    _O.OBJECT_EXTENSION: "extension",
     _O.OBJECT_LANGUAGE: "language",
     _O.OBJECT_EVENT_TRIGGER: "event trigger",
     _O.OBJECT_PUBLICATION: "publication",
@@ -64,7 +63,6 @@ _ROUTINES: Final = {
 }
 
 _BROUGHT: Final[dict[ObjectType, frozenset[str]]] = {
-    _O.OBJECT_EXTENSION: frozenset({"plpgsql"}),
     _O.OBJECT_LANGUAGE: frozenset({"internal", "c", "sql", "plpgsql"}),
     _O.OBJECT_COLLATION: frozenset(
         {"default", "C", "POSIX", "ucs_basic", "unicode", "pg_c_utf8", "pg_unicode_fast"}

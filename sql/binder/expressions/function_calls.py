@@ -51,6 +51,7 @@ from sql.binder.resolve.catalog_lookup import existing_schemas, qualifying_schem
 from sql.binder.resolve.coercion import coerce_implicitly, float_literal, to_boolean, zone_arguments
 from sql.binder.resolve.collations import set_computed_collation
 from sql.binder.resolve.expression_domain import domain_of_call, type_of_domain
+from sql.binder.resolve.extension_functions import calls_extension_function
 from sql.binder.resolve.function_choice import (
     convert_arguments,
     find_function,
@@ -62,6 +63,7 @@ from sql.binder.resolve.overloads import OverloadChoice
 from sql.binder.resolve.styled_arguments import styled_arguments
 from sql.binder.state import BindContext, Binding, Scope
 from sql.binder.stored.sequence_values import SEQUENCE_FUNCTIONS as SEQUENCE_CALLS
+from sql.catalog.extensions import extension_of_function
 from sql.catalog.objects import Domain
 from sql.catalog.oids import schema_oid
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function
@@ -195,7 +197,11 @@ def _is_window(name: str) -> bool:
 
 
 def _check_schema(binding: Binding, names: Sequence[str], node: Node) -> None:
-    if qualifying_schema(binding, names, node.location) in (None, "pg_catalog"):
+    schema = qualifying_schema(binding, names, node.location)
+    extension = extension_of_function(names[-1])
+    if extension is None and schema in (None, "pg_catalog"):
+        return
+    if extension is not None and calls_extension_function(binding, extension, schema, names[-1]):
         return
     scope = Scope()
     exprs = [binding.expression(scope, arg) for arg in node.args or () if _is_constant(arg)]

@@ -26,7 +26,7 @@ from sql.catalog.catalog import (
     Table,
     type_dependency,
 )
-from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_server_state
+from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA_NAMES, is_server_state
 from sql.catalog.objects import (
     CatalogObject,
     SequenceDefinition,
@@ -51,7 +51,7 @@ def look_up_table(
     binding: Binding, name: str, *, schema: str | None, decides: bool = False
 ) -> Table | None:
     """The table of that name, or None. `decides`: the statement depends on the name alone."""
-    if schema == SYSTEM_SCHEMA and name in SYSTEM_RELATIONS:
+    if schema in SYSTEM_SCHEMA_NAMES and name in SYSTEM_RELATIONS:
         return SYSTEM_RELATIONS[name]
     found = _system_catalog(binding, name, PG_CATALOG if schema is None else schema)
     if found is not None:
@@ -68,7 +68,8 @@ def look_up_table(
                 binding.look_ups.add(NameDependency(candidate, name, table.oid))
             return table
         binding.look_ups.add(NameDependency(candidate, name, None))
-    return SYSTEM_RELATIONS.get(name) if SYSTEM_SCHEMA in path else None
+    is_searched = any(schema in path for schema in SYSTEM_SCHEMA_NAMES)
+    return SYSTEM_RELATIONS.get(name) if is_searched else None
 
 
 def existing_schemas(context: BindContext, path: Sequence[str]) -> Iterator[str]:

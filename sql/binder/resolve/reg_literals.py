@@ -16,7 +16,7 @@ from sql.binder.resolve.role_names import roles_of
 from sql.binder.resolve.type_names import find_user_type, resolve_type
 from sql.binder.state import Binding
 from sql.catalog.catalog import NameDependency
-from sql.catalog.meridian_schema import SYSTEM_SCHEMA
+from sql.catalog.meridian_schema import SYSTEM_SCHEMA_NAMES
 from sql.catalog.objects import DomainDefinition
 from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
@@ -92,7 +92,7 @@ def _of_plain_name(binding: Binding, row: Function, name: str) -> Const | None:
         oid = None if role is None else role.oid
         if row.name == "meridian_role" and name == "public":
             oid = 0
-    elif name in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA) or schema_exists(binding, name):
+    elif name in (*CATALOG_SCHEMAS, *SYSTEM_SCHEMA_NAMES) or schema_exists(binding, name):
         oid = schema_oid(name)
     return None if oid is None else Const(oid, OID)
 
@@ -119,7 +119,7 @@ def _relation(binding: Binding, text: str, place: int | None) -> int:
 
 def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
     """What is called so in a schema; None: in PostgreSQL's own, which comes first."""
-    if schema is None or schema in CATALOG_SCHEMAS or schema == SYSTEM_SCHEMA:
+    if schema is None or schema in CATALOG_SCHEMAS or schema in SYSTEM_SCHEMA_NAMES:
         # Q2 of `catalog_lookup.py`: nothing of users is there.
         table = look_up_table(binding, name, schema=PG_CATALOG if schema is None else schema)
         return None if table is None else table.oid
@@ -165,7 +165,7 @@ def _catalog_type(name: Node) -> int | None:
 
 def _namespace(binding: Binding, text: str, place: int | None) -> int:
     parts = qualified_name_parts(text, place)
-    known = (*CATALOG_SCHEMAS, SYSTEM_SCHEMA)
+    known = (*CATALOG_SCHEMAS, *SYSTEM_SCHEMA_NAMES)
     if len(parts) != 1:
         raise SqlError("42602", "invalid name syntax", place)
     if parts[0] not in known and not schema_exists(binding, parts[0]):

@@ -20,7 +20,8 @@ _DATA = re.compile(
     r"(insert|update|delete|merge|copy|truncate|with(?!.*select [^()]* into )\b)\b", re.I
 )
 _OURS = (
-    "n.nspname not in ('pg_catalog', 'information_schema', 'meridian') and n.nspname !~ '^pg_toast'"
+    "n.nspname not in ('pg_catalog', 'information_schema', 'pg_meridian')"
+    " and n.nspname !~ '^pg_toast'"
 )
 _KIND = "case c.relkind when 'p' then 'r' else c.relkind end"
 """A partitioned table is an ordinary, clustered table (`docs/reference/definitions.md`)."""

@@ -45,3 +45,60 @@ async def test_who_only_reads_it_conflicts_with_nobody() -> None:
         assert await all_rows(one, TABLES) == []
         await one.execute("commit")
         assert await all_rows(one, f"{TABLES} as of now() - interval '1 hour'") == []
+
+
+@on_a_loop
+async def test_the_database_looks_like_one_of_postgresql() -> None:
+    async with running() as stack, connected(stack, 1) as (one,):
+        databases = "select datname, oid >= 16384, datistemplate, datallowconn from pg_database"
+        assert await all_rows(one, f"{databases} order by oid") == [
+            ("template1", False, True, True),
+            ("template0", False, True, False),
+            ("postgres", False, False, True),
+            ("meridian", True, False, True),
+        ]
+        await one.execute("create table t (a int)")
+        for name in ("postgres", "template1"):
+            async with await psycopg.AsyncConnection.connect(stack.dsn, dbname=name) as other:
+                assert await all_rows(other, "select current_database()") == [(name,)]
+                assert await all_rows(other, TABLES) == [("t",)]
+        for name, said in (
+            ("template0", "is not currently accepting connections"),
+            ("nosuch", "does not exist"),
+        ):
+            with pytest.raises(psycopg.OperationalError, match=f'database "{name}" {said}'):
+                await psycopg.AsyncConnection.connect(stack.dsn, dbname=name)
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            await one.execute("comment on database postgres is 'x'")
+        await one.execute("comment on database meridian is 'ours'")
+        said = (
+            "select datname from pg_database where shobj_description(oid, 'pg_database') = 'ours'"
+        )
+        assert await all_rows(one, said) == [("meridian",)]
+
+
+@on_a_loop
+async def test_the_schema_of_the_server_is_a_system_schema_with_an_older_name() -> None:
+    async with running() as stack, connected(stack, 1) as (one,):
+        users = "select nspname from pg_namespace where nspname !~ '^pg_' order by 1"
+        assert await all_rows(one, users) == [("information_schema",), ("public",)]
+        for name in ("meridian", "pg_meridian"):
+            assert await all_rows(one, f"select count(*) > 0 from {name}.timelines") == [(True,)]
+            (shown,) = await all_rows(
+                one,
+                f"select '{name}.cuts'::regclass::text, '{name}'::regnamespace::text,"
+                f" to_regclass('{name}.cuts')::text, to_regnamespace('{name}')::text,"
+                f" has_schema_privilege('{name}', 'usage')",
+            )
+            assert shown == (*("pg_meridian.cuts", "pg_meridian") * 2, True)
+            await one.execute(f"set search_path = {name}")
+            assert await all_rows(one, "select count(*) > 0 from timelines") == [(True,)]
+            await one.execute("reset search_path")
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                await one.execute(f"create table {name}.t (a int)")
+            with pytest.raises(psycopg.Error):
+                await one.execute(f"create schema {name}")
+        definitions = "select pg_get_viewdef(oid) = definition from pg_views join pg_class c"
+        definitions += " on relname = viewname where schemaname = 'pg_meridian'"
+        definitions += " and relnamespace = 'pg_meridian'::regnamespace"
+        assert await all_rows(one, definitions) == [(True,)] * 6

@@ -13,6 +13,7 @@ from pglast.enums import DropBehavior, GrantTargetType, ObjectType
 
 from sql.binder.ddl.roles.grant_targets import relation_to_grant, type_to_grant
 from sql.binder.resolve.catalog_lookup import schema_exists
+from sql.binder.resolve.database_names import elsewhere
 from sql.binder.resolve.role_names import current_role, grantees, resolve_role, roles_of
 from sql.binder.state import Binding
 from sql.catalog.acl import (
@@ -255,7 +256,7 @@ def _named(binding: Binding, node: Node, kind: str) -> Iterator[OwnedObject]:
                 yield owned_schema(item.sval)
             case "database":
                 if item.sval != binding.context.database:
-                    raise SqlError("3D000", f'database "{item.sval}" does not exist')
+                    raise elsewhere(item.sval)
                 yield OwnedObject(DATABASE_SUBJECT, "database", "", "")
             case "type" | "domain":
                 yield type_to_grant(binding, string_values(item), domain=kind == "domain")

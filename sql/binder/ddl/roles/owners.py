@@ -9,6 +9,7 @@ from pglast.enums import AlterTableType, ObjectType
 from sql.binder.ddl.comments import find_relation
 from sql.binder.ddl.roles.grant_targets import type_to_grant
 from sql.binder.resolve.catalog_lookup import check_database, relation_kind, schema_exists
+from sql.binder.resolve.database_names import elsewhere
 from sql.binder.resolve.role_names import resolve_role, roles_of
 from sql.binder.state import Binding
 from sql.binder.stored.type_users import find_domain
@@ -90,7 +91,7 @@ def alter_owner(binding: Binding, node: Node) -> ChangePrivileges:
             thing = owned_schema(name)
         case ObjectType.OBJECT_DATABASE:
             if node.object.sval != binding.context.database:
-                raise SqlError("3D000", f'database "{node.object.sval}" does not exist')
+                raise elsewhere(node.object.sval)
             thing = OwnedObject(DATABASE_SUBJECT, "database", "", "")
         case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
             is_domain = kind == ObjectType.OBJECT_DOMAIN
