@@ -92,6 +92,19 @@ class CopyReader:
             self._add_line(b"", [])
         return self._drained(is_final=True)
 
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        """Yields the rows that are whole, however few: the client waits, or may have ended."""
+        left = -1
+        while self._buffer and len(self._buffer) != left and not self._lines.is_at_end:
+            left = len(self._buffer)
+            batch = self._block(is_final=False)
+            if batch is not None:
+                yield batch
+
+    def located(self, error: SqlError) -> SqlError:
+        """An error of the stream, where the next line would begin (I3)."""
+        return self._located(error, line=self._lines.line + 1)
+
     def line_of(self, row: int) -> int:
         """The line of a row, as PostgreSQL counts: where the row ends."""
         place = bisect_right(self._row_lines, row, key=_first_row) - 1

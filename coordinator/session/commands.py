@@ -64,6 +64,7 @@ from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.session_roles import SESSION_AUTHORIZATION
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import latest_types
+from sql.errors import SqlError
 from sql.parser.parse import Statement
 from sql.types.sql_type import SqlType, Value
 
@@ -354,7 +355,13 @@ class Commands:
         named = parse_named_command(statement)
         if named is None or isinstance(named, DeclareCursorCommand):
             inner = statement if named is None else named.statement
-            prepared = await self._runner.describe(inner, declared)
+            try:
+                prepared = await self._runner.describe(inner, declared)
+            except SqlError as error:
+                # PostgreSQL looks at a COPY when it runs, and at the transaction at once.
+                if error.sqlstate == "25P02" or not isinstance(statement.node, ast.CopyStmt):
+                    raise
+                prepared = await self._runner.describe(_NOTHING, declared)
             types = prepared.parameters
             if named is not None:
                 return PreparedStatement(statement, types, types, None)
@@ -429,21 +436,24 @@ class Commands:
             return
         self._runner.check_allowed(portal.prepared.statement)
         if portal.outcome is None:
-            alone = await self._is_alone()
+            alone = await self._is_alone(portal.prepared.statement)
             await self._start(portal, alone=alone)
         elif portal.finished and isinstance(portal.outcome, Done):
             raise wrong.finished_portal(message.portal)
         await self._continue(portal, message.max_rows)
 
-    async def _is_alone(self) -> bool:
+    async def _is_alone(self, statement: Statement) -> bool:
         """Whether the statement is its whole transaction: nothing before it, Sync behind it (A1 of
         `statement_runner.py`).
 
-        A client that waits for an answer has sent Sync or Flush: looking ahead waits for nobody.
+        A client that waits for an answer has sent Sync or Flush: looking ahead waits for nobody. Of
+        a COPY clients wait for the first answer without either, or send its data at once.
         """
-        if self._transaction.has_begun:
+        if self._transaction.has_begun or isinstance(statement.node, ast.CopyStmt):
             return False
-        return isinstance(await self._client.peek(), Sync)
+        while (message := self._client.peek()) is None:
+            await self._client.more()
+        return isinstance(message, Sync)
 
     async def _start(self, portal: Portal, *, alone: bool) -> None:
         portal.outcome = await self._outcome(portal.prepared, portal.parameters, alone=alone)

@@ -201,6 +201,8 @@ class Session:
         while True:
             if self._notified:
                 await self._send_notifications()
+                if not self._in_pipeline:
+                    await self._client.flush()
             message = self._client.take()
             if message is not None:
                 return message

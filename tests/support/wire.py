@@ -10,6 +10,7 @@ the results: `formats=0,1`. Answers are read up to one ReadyForQuery for each qu
 """
 
 import re
+import select
 import shlex
 import socket
 from urllib.parse import urlsplit
@@ -175,6 +176,14 @@ class WireClient:
             if not data:
                 return None
             self._received += data
+
+    def has_heard(self) -> bool:
+        """Whether something has come that is not read, as things stand."""
+        return bool(self._received or select.select([self._socket], [], [], 0)[0])
+
+    def shut(self) -> None:
+        """Say that nothing more will be sent; answers can still be read."""
+        self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """Hang up."""
