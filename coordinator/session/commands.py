@@ -52,6 +52,7 @@ from coordinator.session.prepared_statements import (
     CreateTableAsExecute,
     DeclareCursorCommand,
     ExecuteCommand,
+    ExplainExecute,
     FetchCommand,
     PrepareCommand,
     parse_named_command,
@@ -216,7 +217,7 @@ class Commands:
             case ExecuteCommand() as invocation:
                 self._runner.check_allowed(statement)
                 outcome = await self._invoke(statement, invocation, alone=alone)
-            case CreateTableAsExecute() as filling:
+            case CreateTableAsExecute() | ExplainExecute() as filling:
                 self._runner.check_allowed(statement)
                 outcome = await self._invoke(statement, filling.invocation, filling, alone=alone)
             case PrepareCommand() as preparation:
@@ -253,7 +254,7 @@ class Commands:
         self,
         statement: Statement,
         invocation: ExecuteCommand,
-        filling: CreateTableAsExecute | None = None,
+        filling: CreateTableAsExecute | ExplainExecute | None = None,
         *,
         alone: bool,
     ) -> Outcome:
@@ -375,6 +376,11 @@ class Commands:
         elif isinstance(named, FetchCommand) and not named.move:
             portal = self.portals.cursor(named.name)
             columns = None if portal is None else portal.prepared.columns
+        elif isinstance(named, ExplainExecute):
+            target = self._statement(named.invocation.name)
+            filled = named.statement(statement, target.statement)
+            explained = await self._runner.describe(filled, target.declared)
+            columns = result_columns(explained.bound, self._variables)
         # They use no values; what types came with them are kept all the same.
         check_determined(declared)
         types = (await self._runner.describe(_NOTHING, declared)).parameters
