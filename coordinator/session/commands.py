@@ -11,7 +11,7 @@ Not here: the loop, errors and interrupts (`session/session.py`), running statem
 (`statement_runner.py`).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +20,8 @@ from pglast import ast
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
 from coordinator.pgwire.messages import (
+    BINARY_FORMAT,
+    TEXT_FORMAT,
     Bind,
     BindComplete,
     Close,
@@ -33,6 +35,7 @@ from coordinator.pgwire.messages import (
     Parse,
     ParseComplete,
     PortalSuspended,
+    Severity,
     Sync,
     Target,
     expand_formats,
@@ -67,6 +70,7 @@ from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import latest_types
 from sql.errors import SqlError
 from sql.parser.parse import Statement
+from sql.parser.truncated_names import truncated_name_notices
 from sql.types.sql_type import SqlType, Value
 
 _NOTHING: Final = Statement("", None, 0)
@@ -85,6 +89,7 @@ class Commands:
         variables: Variables,
         runner: StatementRunner,
         restart_clock: Callable[[], None],
+        notice: Callable[[SqlError, Severity], None],
     ) -> None:
         self._services = services
         self._client = client
@@ -92,6 +97,7 @@ class Commands:
         self._variables = variables
         self._runner = runner
         self._restart_clock = restart_clock
+        self._notice = notice
         self._statements: dict[str, PreparedStatement] = {}
         self.portals = Portals()
 
@@ -100,7 +106,7 @@ class Commands:
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
         self._statements.pop("", None)
-        statements = self._services.plans.parse(text)
+        statements = self._parsed(text)
         real = [statement for statement in statements if statement.node is not None]
         if not real:
             self._client.send(EmptyQueryResponse())
@@ -109,6 +115,12 @@ class Commands:
             await self._simple(statement, alone=len(real) == 1)
             self._restart_clock()
         await self.end_implicit()
+
+    def _parsed(self, text: str) -> Sequence[Statement]:
+        statements = self._services.plans.parse(text)
+        for notice in truncated_name_notices(text):
+            self._notice(notice, Severity.NOTICE)
+        return statements
 
     async def _simple(self, statement: Statement, *, alone: bool) -> None:
         self._runner.check_allowed(statement)
@@ -121,9 +133,10 @@ class Commands:
             self._client.send(CommandComplete(outcome.tag))
             return
         portal = Portal(prepared, (), outcome=outcome)
-        self._client.send(row_description(outcome.columns))
+        formats = (BINARY_FORMAT if outcome.is_binary else TEXT_FORMAT,) * len(outcome.columns)
+        self._client.send(row_description(outcome.columns, formats))
         try:
-            count = await self._send_rows(portal, outcome, (), limit=0)
+            count = await self._send_rows(portal, outcome, formats, limit=0)
         finally:
             await portal.close()
         self._client.send(CommandComplete(command_tag(outcome, count)))
@@ -286,6 +299,7 @@ class Commands:
             serial=self._transaction.serial,
             outcome=outcome,
             hold=declaration.hold,
+            binary=declaration.binary,
         )
         cursor = self._cursor(portal, scroll=declaration.scroll)
         self.portals.open(declaration.name, portal)
@@ -311,7 +325,8 @@ class Commands:
         assert isinstance(portal.outcome, Rows), "what has rows has a cursor"
         batches = cursor.fetch(fetch)
         if not fetch.move:
-            return replace(portal.outcome, batches=batches, tag=tag_with_count("FETCH"))
+            tag = tag_with_count("FETCH")
+            return replace(portal.outcome, batches=batches, tag=tag, is_binary=portal.binary)
         moved = 0
         async for batch in batches:
             moved += batch.num_rows
@@ -337,7 +352,7 @@ class Commands:
         if not message.statement:
             # Also if what comes instead is wrong.
             self._statements.pop("", None)
-        statements = self._services.plans.parse(message.text)
+        statements = self._parsed(message.text)
         if len(statements) > 1:
             raise wrong.multiple_statements_in_parse()
         statement = statements[0] if statements else Statement(message.text, None, 0)
@@ -376,8 +391,8 @@ class Commands:
         elif isinstance(named, FetchCommand) and not named.move:
             portal = self.portals.cursor(named.name)
             columns = None if portal is None else portal.prepared.columns
-        elif isinstance(named, ExplainExecute):
-            target = self._statement(named.invocation.name)
+        elif isinstance(named, ExplainExecute) and named.invocation.name in self._statements:
+            target = self._statements[named.invocation.name]
             filled = named.statement(statement, target.statement)
             explained = await self._runner.describe(filled, target.declared)
             columns = result_columns(explained.bound, self._variables)
@@ -449,11 +464,8 @@ class Commands:
         await self._continue(portal, message.max_rows)
 
     async def _is_alone(self, statement: Statement) -> bool:
-        """Whether the statement is its whole transaction: nothing before it, Sync behind it (A1 of
-        `statement_runner.py`).
-
-        A client that waits for an answer has sent Sync or Flush: looking ahead waits for nobody. Of
-        a COPY clients wait for the first answer without either, or send its data at once.
+        """Whether the statement is its whole transaction (A1 of `statement_runner.py`). Who waits
+        has sent Sync or Flush, but for a COPY: looking ahead waits for nobody.
         """
         if self._transaction.has_begun or isinstance(statement.node, ast.CopyStmt):
             return False

@@ -12,7 +12,7 @@ from pglast.enums import FetchDirection
 
 from sql.binder.resolve.type_names import declared_type_by_name
 from sql.binder.session.cursors import BINARY, HOLD, SCROLL, cursor_query
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.parser.meridian_nodes import ArgumentNode, ParsedPart
 from sql.parser.parse import Statement
 from sql.parser.syntax import Node, is_a
@@ -82,6 +82,7 @@ class DeclareCursorCommand:
     statement: Statement
     scroll: bool
     hold: bool
+    binary: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +119,12 @@ def parse_named_command(statement: Statement) -> NamedCommand | None:
     if is_a(node, ast.ExplainStmt) and is_a(node.query, ast.ExecuteStmt):
         return ExplainExecute(_invocation(node.query))
     if is_a(node, ast.DeclareCursorStmt):
-        if node.options & BINARY:
-            raise not_supported("a BINARY cursor")
         return DeclareCursorCommand(
             node.portalname,
             _inside(statement, cursor_query(node)),
             scroll=bool(node.options & SCROLL),
             hold=bool(node.options & HOLD),
+            binary=bool(node.options & BINARY),
         )
     return _fetch(node) if is_a(node, ast.FetchStmt) else None
 

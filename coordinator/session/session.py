@@ -98,7 +98,7 @@ class Session:
         execution = Execution(services, transaction, variables, self._notice)
         runner = StatementRunner(execution, identity, client)
         self._commands = Commands(
-            services, client, transaction, variables, runner, self._restart_clock
+            services, client, transaction, variables, runner, self._restart_clock, self._notice
         )
         self._runner = runner
         self._skipping = False

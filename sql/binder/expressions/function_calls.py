@@ -7,7 +7,7 @@ from typing import Final
 from pglast import ast
 
 from sql.binder.expressions.acting_calls import ACTING_FUNCTIONS, acting_call
-from sql.binder.expressions.call_rewrites import rewrite_call
+from sql.binder.expressions.call_rewrites import rewrite_call, without_void_parameters
 from sql.binder.expressions.calls import (
     TYPES_BY_NAME,
     apply_overload,
@@ -93,7 +93,7 @@ _INTERNAL: Final = frozenset({"narrow", "assign", "array", "subscript", "slice"}
 
 def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A FuncCall: a plain function, an aggregate, or a constant of the session."""
-    node, given = rewrite_call(node), node
+    node, given = rewrite_call(without_void_parameters(binding, node)), node
     names = string_values(node.funcname)
     name = names[-1]
     check_argument_count(len(node.args or ()), offset_to_position(node.location))

@@ -116,6 +116,18 @@ def test_like_postgresql(name: str, servers: tuple[str, str]) -> None:
     assert played(ours, lines, hears=False) == played(real, lines, hears=False)
 
 
+def test_explain_execute_runs_under_analyze_alone(servers: tuple[str, str]) -> None:
+    """The plan is not PostgreSQL's; what it does to the rows is."""
+    lines = [
+        "query prepare i(int) as insert into t values ($1)",
+        "query explain execute i(6)",
+        "query explain analyze execute i(7)",
+    ]
+    expected, found = (played(dsn, lines, hears=True) for dsn in servers)
+    assert found[found.index("> rows") :] == expected[expected.index("> rows") :]
+    assert sum(line == "RowDescription QUERY PLAN:text" for line in found) == 2
+
+
 def wait_until(dsn: str, query: str) -> None:
     """Ask until the query has a row."""
     with WireClient(dsn, **POSTGRES) as client:
