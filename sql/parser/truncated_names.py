@@ -10,8 +10,7 @@ from typing import Final
 from pglast import parser
 
 from sql.errors import SqlError
-
-NAME_BYTES_MAX: Final = 63
+from sql.types.text_input import NAME_BYTES_MAX
 
 _LONG_WORD: Final = re.compile(rf"[\w$]{{{NAME_BYTES_MAX // 4},}}|\"")
 """Without any of these a text has no long name; a character has up to four bytes."""

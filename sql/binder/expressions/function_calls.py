@@ -38,6 +38,7 @@ from sql.binder.expressions.session_calls import (
     SESSION_VALUES,
     SIDE_EFFECT_FUNCTIONS,
     changes_settings,
+    session_call_for_rows,
     session_call_parameter,
     session_value_parameter,
 )
@@ -156,9 +157,11 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
     choice = find_function(name, exprs, ".".join(names), place, variadic=variadic)
     check_variadic_array(choice, exprs, nodes)
     if name in SIDE_EFFECT_FUNCTIONS:
-        args = converted_arguments(binding, choice, exprs, nodes)
+        args, result = converted_arguments(binding, choice, exprs, nodes), choice.result
+        if scope.items and scope.acts and not (scope.in_aggregate or scope.window_part):
+            return session_call_for_rows(binding, choice.function, args, TYPES_BY_NAME[result])
         return session_call_parameter(
-            binding, name, args, TYPES_BY_NAME[choice.result], offset_to_position(place)
+            binding, name, args, TYPES_BY_NAME[result], offset_to_position(place)
         )
     return fold_pattern(apply_overload(binding, choice, exprs, nodes))
 
@@ -266,6 +269,7 @@ def _setting(
     """`current_setting('name' [, missing_ok])` of a constant name."""
     if name != "current_setting" or not 1 <= len(exprs) <= 2:
         return None
+    binding.reads_settings = True
     types = (TEXT, BOOL)[: len(exprs)]
     args = convert_arguments(binding, name, exprs, nodes, types, place)
     first = args[0]
