@@ -2,7 +2,7 @@
 
     query TEXT          parse NAME [oid,..] TEXT     bind PORTAL STATEMENT [value ..]
     describe S|P NAME   execute PORTAL [max]         close S|P NAME
-    copydata TEXT       copyfail TEXT                copydone  sync  flush  terminate
+    copydata TEXT       copybytes HEX  copyfail TEXT                copydone  sync  flush  terminate
 
 The empty name is written `-`, NULL as `NULL`. In front of its values a bind may name the formats of
 the results: `formats=0,1`. Answers are read up to one ReadyForQuery for each query and sync, to
@@ -83,6 +83,8 @@ def parse_line(line: str) -> FrontendMessage:
             return Execute(_name(portal), int(limit[0]) if limit else 0)
         case "copydata":
             return CopyData((rest + "\n").encode())
+        case "copybytes":
+            return CopyData(bytes.fromhex(rest))
         case "copyfail":
             return CopyFail(rest)
         case _:

@@ -20,13 +20,13 @@ from typing import Final
 
 from sql.binder.state import RUNTIME_PARAMETER_BASE, Binding, Scope
 from sql.errors import not_supported
+from sql.functions.table import Function
 from sql.plan.nodes import (
     Call,
     ColumnRef,
     Const,
     CteScan,
     Expr,
-    Function,
     IsTest,
     Param,
     Plan,

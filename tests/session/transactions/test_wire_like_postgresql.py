@@ -12,6 +12,7 @@ are read by another session.
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from coordinator.pgwire.client_codec import encode_frontend
@@ -24,6 +25,7 @@ from coordinator.pgwire.messages import (
     ParameterStatus,
     Query,
 )
+from sql.types.encodings import ENCODINGS
 from tests.support.wire import WireClient, parse_line, show
 
 PATHS = sorted((Path(__file__).parent / "testdata" / "wire").glob("*.txt"))
@@ -126,6 +128,25 @@ def test_explain_execute_runs_under_analyze_alone(servers: tuple[str, str]) -> N
     expected, found = (played(dsn, lines, hears=True) for dsn in servers)
     assert found[found.index("> rows") :] == expected[expected.index("> rows") :]
     assert sum(line == "RowDescription QUERY PLAN:text" for line in found) == 2
+
+
+def test_encodings_are_those_of_postgresql(real: str) -> None:
+    with psycopg.connect(real, autocommit=True) as connection:
+        for name, encoding in ENCODINGS.items():
+            known, unknown = b"", list[bytes]()
+            for byte in (bytes([number]) for number in range(128, 256)):
+                try:
+                    byte.decode(encoding.codec)
+                    known += byte
+                except UnicodeDecodeError:
+                    unknown.append(byte)
+            text = known.decode(encoding.codec)
+            query = "select convert_from(%s, %s), convert_to(%s, %s)"
+            found = connection.execute(query, (known, name, text, encoding.name)).fetchone()
+            assert found == (text, known), name
+            for byte in unknown:
+                with pytest.raises(psycopg.errors.UntranslatableCharacter):
+                    connection.execute("select convert_from(%s, %s)", (byte, name))
 
 
 def wait_until(dsn: str, query: str) -> None:
