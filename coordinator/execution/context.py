@@ -304,6 +304,8 @@ class Rows:
     batches: AsyncIterator[pa.RecordBatch]
     tag: Callable[[int], str] = field(default=tag_with_count("SELECT"))
     naming: OidNaming | None = None
+    is_binary: bool = False
+    """Of FETCH from a BINARY cursor, which a simple query gets in binary."""
 
 
 Outcome: TypeAlias = Done | Rows

@@ -7,6 +7,8 @@ INVARIANTS
   M1  memory is a few pieces and the sink's buffer, however much data comes; the client waits
       meanwhile.
   M2  rows count when the client has said CopyDone and the transaction commits; never before.
+  M3  an error in the data is found before what follows it is taken, and without it if the client
+      waits: Sync is the COPY's while it runs, and the session's when it has failed.
 """
 
 import asyncio
@@ -48,6 +50,7 @@ from coordinator.pgwire.messages import (
     CopyInResponse,
     CopyOutResponse,
     FrontendMessage,
+    Malformed,
     Severity,
 )
 from coordinator.streams import closing_batches
@@ -57,6 +60,11 @@ from storage.types import Timestamp
 
 PIECE_BYTES: Final = 1 << 20
 """Input handed to a thread at once. Larger: more memory. Smaller: more hand-overs."""
+
+QUIET_S: Final = 0.05
+"""A client that says nothing for so long may wait to hear of an error in what it has sent. Longer:
+it hears it later. Shorter: pauses of the network make small pieces.
+"""
 
 PIECE_ROWS: Final = 8_192
 """Rows written by a thread at once."""
@@ -80,8 +88,16 @@ class CopyStream(Protocol):
         """Like flush, if much is queued."""
         ...
 
-    async def receive(self) -> FrontendMessage:
-        """The next message. Raises EOFError when there will be none."""
+    def take(self) -> FrontendMessage | None:
+        """The next message if it has come."""
+        ...
+
+    def peek(self) -> FrontendMessage | None:
+        """The message that `take` would give or refuse."""
+        ...
+
+    async def more(self) -> None:
+        """After `peek` has found nothing: wait. Raises EOFError when there will be nothing."""
         ...
 
 
@@ -145,27 +161,48 @@ async def _receive(execution: Execution, copy: CopyIn, stream: CopyStream, sink:
     stream.send(CopyInResponse((code,) * len(copy.ordinals), code))
     await stream.flush()
     pieces: list[bytes] = []
+
+    async def take_in(read: Callable[[Reader, bytes], Sequence[pa.RecordBatch]]) -> None:
+        piece = b"".join(pieces)
+        pieces.clear()
+        await _add(execution, copy, await _read(execution, reader, read, piece), sink, defaults)
+
     size = 0
     while True:
-        message = await stream.receive()
-        match message:
-            case CopyData(data=data):
-                pieces.append(data)
-                size += len(data)
-                if size >= PIECE_BYTES:
-                    piece = b"".join(pieces)
-                    pieces, size = [], 0
-                    rows = await _read(execution, reader, _parsed, piece)
-                    await _add(execution, copy, rows, sink, defaults)
+        message = await _next(stream, in_time=size > 0)
+        if isinstance(message, CopyData):
+            stream.take()
+            pieces.append(message.data)
+            size += len(message.data)
+            if size >= PIECE_BYTES:
+                await take_in(_parsed)
+                size = 0
+            continue
+        await take_in(_rest if isinstance(message, CopyDone) else _whole_rows)
+        size = 0
+        # M3: taken, or refused, when the data before it has turned out to be right.
+        match message if message is None else stream.take():
             case CopyDone():
-                piece = b"".join(pieces)
-                rows = await _read(execution, reader, _rest, piece)
-                await _add(execution, copy, rows, sink, defaults)
                 return reader
             case CopyFail(message=reason):
-                raise SqlError("57014", f"COPY from stdin failed: {reason}")
+                raise reader.located(SqlError("57014", f"COPY from stdin failed: {reason}"))
+            case Malformed(error=error):
+                raise reader.located(error)
             case _:
-                raise EOFError("the client left in the middle of a COPY")
+                pass
+
+
+async def _next(stream: CopyStream, *, in_time: bool) -> FrontendMessage | None:
+    """The next message, which is left to be taken; None if it does not come `in_time`."""
+    if (message := stream.peek()) is not None:
+        return message
+    try:
+        async with asyncio.timeout(QUIET_S if in_time else None):
+            while (message := stream.peek()) is None:
+                await stream.more()
+            return message
+    except TimeoutError:
+        return None
 
 
 async def _read(
@@ -184,6 +221,10 @@ async def _read(
 
 def _parsed(reader: Reader, piece: bytes) -> Sequence[pa.RecordBatch]:
     return list(reader.feed(piece))
+
+
+def _whole_rows(reader: Reader, piece: bytes) -> Sequence[pa.RecordBatch]:
+    return [*reader.feed(piece), *reader.drain()]
 
 
 def _rest(reader: Reader, piece: bytes) -> Sequence[pa.RecordBatch]:
@@ -264,6 +305,7 @@ async def execute_copy_out(
     batches = evaluate_row_calls(execution, batches, copy.query.calls)
     code = BINARY_FORMAT if copy.options.is_binary else TEXT_FORMAT
     stream.send(CopyOutResponse((code,) * len(copy.query.columns), code))
+    await stream.flush()
     header = writer.header()
     if header:
         stream.send(CopyFrames(header, 1))

@@ -27,6 +27,7 @@ from coordinator.execution.session_functions import (
     call_session_function,
     evaluate_arguments,
     notify,
+    session_function_for_row,
     session_value,
 )
 from coordinator.pgwire.arrow_types import normalize_column, to_array, to_values
@@ -35,7 +36,11 @@ from coordinator.streams import closing_batches
 from sql.binder.bind import bind_with_context
 from sql.binder.expressions.acting_calls import ACTING_FUNCTIONS, NOTIFY_FUNCTION
 from sql.binder.expressions.row_calls import ROW_CALL_RESULTS
-from sql.binder.expressions.session_calls import SESSION_VALUES, computes_more_than_calls
+from sql.binder.expressions.session_calls import (
+    SESSION_VALUES,
+    SIDE_EFFECT_FUNCTIONS,
+    computes_more_than_calls,
+)
 from sql.binder.resolve.reg_literals import reg_literal
 from sql.binder.stored.sequence_values import REGCLASS, SEQUENCE_FUNCTIONS, sequence_of_oid
 from sql.catalog.catalog import NameDependency
@@ -167,9 +172,19 @@ async def evaluate_row_calls(
             if calls is None:
                 yield batch
                 continue
-            async with closing_batches(await _with_called(caller, batch, calls)) as shown:
-                async for made in shown:
-                    yield made
+            for piece in _pieces(batch, calls):
+                async with closing_batches(await _with_called(caller, piece, calls)) as shown:
+                    async for made in shown:
+                        yield made
+
+
+def _pieces(batch: pa.RecordBatch, calls: RowCalls) -> Sequence[pa.RecordBatch]:
+    """The rows for which calls are made together: one, if a setting must not run ahead of what the
+    client fetches.
+    """
+    if any(call.name in SIDE_EFFECT_FUNCTIONS for call in calls.calls):
+        return [batch.slice(row, 1) for row in range(batch.num_rows)]
+    return [batch]
 
 
 async def _with_called(
@@ -229,6 +244,8 @@ class _Rows:
         args = [self._value(arg, row) for arg in call.args]
         if call.name in ACTING_FUNCTIONS:
             return await _act(self._caller.execution, call.name, args)
+        if call.name in SIDE_EFFECT_FUNCTIONS:
+            return await session_function_for_row(self._caller.execution, call.name, args)
         return await self._caller.answer(call.name, call.sequence, args)
 
     def _value(self, expr: Expr, row: Mapping[ColumnId, Value]) -> Value:

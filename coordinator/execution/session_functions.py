@@ -54,15 +54,31 @@ def notify(execution: Execution, channel: Value, payload: Value) -> str:
 
 
 async def call_session_function(execution: Execution, call: RuntimeParameter) -> Value:
-    """Make the call; its result. A strict function of NULL does nothing."""
+    """Make the call; its result."""
     values = evaluate_arguments(execution, call.args, call.kind)
-    match call.kind, values:
-        case "set_config", (name, value, local):
-            return await _set_config(execution, name, value, local=local is True)
-        case "current_setting", (name, *missing_ok):
-            if name is None or None in missing_ok:
+    return await session_function(execution, call.kind, values)
+
+
+async def session_function_for_row(
+    execution: Execution, name: str, values: Sequence[Value]
+) -> Value:
+    """The call for one row of a statement, which was bound under the settings from before it."""
+    bound_under = execution.variables.binding_key
+    found = await session_function(execution, name, values)
+    if execution.variables.binding_key != bound_under:
+        raise not_supported("set_config() of such a setting for each row")
+    return found
+
+
+async def session_function(execution: Execution, name: str, values: Sequence[Value]) -> Value:
+    """The result of a call. A strict function of NULL does nothing."""
+    match name, values:
+        case "set_config", (setting, value, local):
+            return await _set_config(execution, setting, value, local=local is True)
+        case "current_setting", (setting, *missing_ok):
+            if setting is None or None in missing_ok:
                 return None
-            return _setting(execution, str(name), missing_ok=missing_ok == [True])
+            return _setting(execution, str(setting), missing_ok=missing_ok == [True])
         case _, (None,):
             return None
         case "pg_get_serial_sequence", (str() as table, str() as column):
@@ -78,7 +94,7 @@ async def call_session_function(execution: Execution, call: RuntimeParameter) ->
         case "pg_sleep_until", (int() as until,):
             return await _sleep((until - execution.services.clock.now()) / 1e6)
         case _:
-            raise AssertionError(f"{call.kind} has no such arguments")
+            raise AssertionError(f"{name} has no such arguments")
 
 
 def evaluate_arguments(execution: Execution, args: Sequence[Expr], name: str) -> Sequence[Value]:

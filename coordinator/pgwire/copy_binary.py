@@ -68,6 +68,15 @@ class BinaryReader:
         """The stream has ended; yields the rest."""
         return self._drained(is_final=True)
 
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        """Yields the rows that are whole."""
+        return self._drained(is_final=False)
+
+    def located(self, error: SqlError) -> SqlError:
+        """An error of the stream, where the next row would begin (Y3)."""
+        error.context = f"COPY {self._relation}, line {self._line + 1}"
+        return error
+
     def line_of(self, row: int) -> int:
         """The line of a row, as PostgreSQL counts."""
         return row + 1

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from coordinator.pgwire.arrow_types import to_array
 from coordinator.pgwire.copy_columns import column_parser, parse_field
+from coordinator.pgwire.copy_encodings import from_client
 from coordinator.pgwire.copy_lines import FieldSplitter, LineSplitter, bad_format, check_encoding
 from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.plain_blocks import BlockCutter
@@ -82,8 +83,16 @@ class CopyReader:
     def feed(self, chunk: bytes) -> Iterator[pa.RecordBatch]:
         """Take a piece of the stream; yields the batches that are complete (I2)."""
         if not self._lines.is_at_end:
-            self._buffer += chunk
+            self._buffer += self._converted(chunk)
         return self._drained(is_final=False)
+
+    def _converted(self, chunk: bytes) -> bytes:
+        if self._options.encoding is None:
+            return chunk
+        try:
+            return from_client(chunk, self._options.encoding)
+        except SqlError as error:
+            raise self.located(error) from None
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The stream has ended; yields the rest."""
@@ -91,6 +100,19 @@ class CopyReader:
             self._lines.line = 1
             self._add_line(b"", [])
         return self._drained(is_final=True)
+
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        """Yields the rows that are whole, however few: the client waits, or may have ended."""
+        left = -1
+        while self._buffer and len(self._buffer) != left and not self._lines.is_at_end:
+            left = len(self._buffer)
+            batch = self._block(is_final=False)
+            if batch is not None:
+                yield batch
+
+    def located(self, error: SqlError) -> SqlError:
+        """An error of the stream, where the next line would begin (I3)."""
+        return self._located(error, line=self._lines.line + 1)
 
     def line_of(self, row: int) -> int:
         """The line of a row, as PostgreSQL counts: where the row ends."""

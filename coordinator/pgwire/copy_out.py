@@ -15,6 +15,7 @@ import pyarrow as pa
 from coordinator.pgwire.arrow_types import normalize_column
 from coordinator.pgwire.cells import join_frames
 from coordinator.pgwire.column_text import text_column
+from coordinator.pgwire.copy_encodings import to_client
 from coordinator.pgwire.kernels import (
     Column,
     Mask,
@@ -66,7 +67,8 @@ class CopyWriter:
         if not self._options.header:
             return b""
         names = [column_of([name], pa.string()) for name in self._names]
-        return self._joined([self._written(name, is_forced=False) for name in names], 1)
+        line = self._joined([self._written(name, is_forced=False) for name in names], 1)
+        return self._converted(CopyFrames(line, 1)).data
 
     def trailer(self) -> bytes:
         """Nothing comes behind the rows."""
@@ -84,7 +86,11 @@ class CopyWriter:
 
     def message(self, batch: pa.RecordBatch) -> CopyFrames:
         """The batch as a message to send."""
-        return CopyFrames(self.encode(batch), batch.num_rows)
+        return self._converted(CopyFrames(self.encode(batch), batch.num_rows))
+
+    def _converted(self, frames: CopyFrames) -> CopyFrames:
+        encoding = self._options.encoding
+        return frames if encoding is None else to_client(frames, encoding)
 
     def _estimated_bytes(self, batch: pa.RecordBatch) -> int:
         padding = sum(type_.length or 0 for type_ in self._types if type_.name == "bpchar")

@@ -9,7 +9,9 @@ INVARIANTS
   P1  what a message does to the order is decided when it is *taken*, not when its bytes arrive: a
       client may have sent far ahead of the answer that changes the state.
   P2  after an ErrorResponse in the extended protocol nothing is handed out up to a Sync.
-  P3  in COPY_IN only CopyData, CopyDone and CopyFail are handed out; Flush and Sync are ignored.
+  P3  in COPY_IN Flush and Sync are handed out, but change nothing: the COPY reads past them. What
+      does not belong to a COPY, and the end of the stream, is `Malformed`: it fails the COPY, if
+      that has not failed before it, and with it the connection.
   P4  nothing a client sends raises: it is a message, or `Malformed`, or we say why and close.
   P5  memory is one frame and what `feed` was given; a frame is bounded before it is awaited (K1).
 
@@ -22,7 +24,6 @@ violations by itself; everything else is the session's. A shell uses it like thi
         while (message := wire.take()) is None:
             if wire.is_closed:
                 raise EOFError
-            transport.writelines(wire.data_to_send())   # what the protocol answered by itself
             data = await read_from_socket()
             if not data:
                 raise EOFError
@@ -32,8 +33,9 @@ violations by itself; everything else is the session's. A shell uses it like thi
     wire.send(AuthenticationOk()); wire.send(ReadyForQuery(..))     # what the session answers
     if wire.pending_bytes > 64 << 10: transport.writelines(wire.data_to_send()); await drain()
 
-and in the end, also after an error, writes `data_to_send()` once more and closes. Reading from the
-socket only when `take` gives None bounds what is read ahead.
+and writes `data_to_send()` too at Flush, Sync, errors and notices, as PostgreSQL does; in the end
+only if it `has_refused`. Reading from the socket only when `take` gives None bounds what is read
+ahead.
 """
 
 import struct
@@ -83,6 +85,8 @@ from coordinator.pgwire.messages import (
 from sql.errors import SqlError, not_supported
 
 _HEADER_BYTES: Final = 5
+_END_OF_STREAM: Final = 0
+"""In place of a message's type."""
 _LENGTH: Final = struct.Struct("!i")
 _JOIN_BYTES_MAX: Final = 16 << 10
 """Answers shorter than this are joined to one piece; longer ones are sent without a copy."""
@@ -142,9 +146,8 @@ _RULES: Final[dict[State, tuple[tuple[tuple[type, ...], _Verdict], ...]]] = {
         ((object,), _Verdict.DROP),
     ),
     State.COPY_IN: (
-        ((*_COPY, Terminate), _Verdict.TAKE),
-        # Libraries send them out of habit behind Execute.
-        ((Flush, Sync), _Verdict.DROP),
+        # Libraries send Flush and Sync out of habit behind Execute.
+        ((*_COPY, Flush, Sync), _Verdict.TAKE),
         ((object,), _Verdict.REFUSE),
     ),
     State.CLOSED: (((object,), _Verdict.DROP),),
@@ -175,6 +178,9 @@ class Protocol:
         self._pending_bytes = 0
         self._is_extended = False
         self._refused: set[type[FrontendMessage]] = set()
+        self._is_at_end = False
+        self._is_lost = False
+        self._has_refused = False
 
     def __repr__(self) -> str:
         waiting = len(self._input) - self._used
@@ -189,6 +195,11 @@ class Protocol:
     def is_closed(self) -> bool:
         """The conversation is over: write what is pending, then close the socket."""
         return self._state is State.CLOSED
+
+    @property
+    def has_refused(self) -> bool:
+        """It is over because of an error, which the client should hear; it has not just left."""
+        return self._has_refused
 
     @property
     def pending_bytes(self) -> int:
@@ -206,35 +217,48 @@ class Protocol:
             self._used = 0
         self._input += data
 
+    def end(self) -> None:
+        """The client has shut its side: nothing more is fed."""
+        self._is_at_end = True
+
     def take(self) -> FrontendMessage | None:
         """The next message for the session, or None until more is fed (P1)."""
         message = self.peek()
-        if message is not None:
-            self._head = None
-            self._taken(message)
+        if message is None:
+            return None
+        assert self._head is not None, "what is peeked at is the head"
+        kind, self._head = self._head[0], None
+        if _VERDICTS[self._state][type(message)] is _Verdict.REFUSE:
+            if self._state is State.COPY_IN:
+                self._is_lost = True
+                return Malformed(self._out_of_order(kind), is_simple=False)
+            self._violated(self._out_of_order(kind))
+            return None
+        self._taken(message)
         return message
 
     def peek(self) -> FrontendMessage | None:
-        """The message that `take` would give as things stand (P1)."""
+        """The message that `take` would give or refuse as things stand (P1)."""
         while self._state is not State.CLOSED:
             if self._head is None:
                 self._head = self._next_message()
+            if self._head is None and self._is_at_end and self._state is State.COPY_IN:
+                self._head = _END_OF_STREAM, Terminate()
             if self._head is None:
                 return None
-            kind, message = self._head
-            match _VERDICTS[self._state][type(message)]:
-                case _Verdict.TAKE:
-                    return message
-                case _Verdict.DROP:
-                    self._head = None
-                case _Verdict.REFUSE:
-                    self._violated(self._out_of_order(kind))
+            message = self._head[1]
+            if _VERDICTS[self._state][type(message)] is not _Verdict.DROP:
+                return message
+            self._head = None
         return None
 
     def _out_of_order(self, kind: int) -> SqlError:
         match self._state:
             case State.AUTHENTICATING:
                 return SqlError("08P01", f"expected password response, got message type {kind}")
+            case State.COPY_IN if kind == _END_OF_STREAM:
+                words = "unexpected EOF on client connection with an open transaction"
+                return SqlError("08006", words)
             case State.COPY_IN:
                 words = f"unexpected message type 0x{kind:02X} during COPY from stdin"
                 return SqlError("08P01", words)
@@ -249,6 +273,8 @@ class Protocol:
                 self._state = State.AUTHENTICATING
             case CancelRequest() | Terminate():
                 self._close()
+            case Sync() if self._state is State.COPY_IN:
+                pass  # P3
             case Query() | Sync() | Malformed(is_simple=True):
                 self._state = State.READY
                 self._is_extended = False
@@ -379,7 +405,6 @@ class Protocol:
         """Queue an answer; behind the end of the conversation it is let go."""
         if self.is_closed:
             return
-        self._sent(message)
         data = encode_backend(message)
         self._pending_bytes += len(data)
         if len(data) < _JOIN_BYTES_MAX:
@@ -387,7 +412,9 @@ class Protocol:
         else:
             self._flush_joined()
             self._output.append(data)
+        self._sent(message)
         if isinstance(message, ErrorResponse) and message.is_fatal:
+            self._has_refused = True
             self._close()
 
     def data_to_send(self) -> list[bytes | memoryview]:
@@ -422,7 +449,11 @@ class Protocol:
                 pass
 
     def _failed(self) -> None:
-        if self._is_extended:
+        if self._is_lost:
+            self._is_lost = False
+            words = "terminating connection because protocol synchronization was lost"
+            self._violated(SqlError("08P01", words))
+        elif self._is_extended:
             self._state = State.SKIPPING
         elif self._state is State.COPY_IN:
             self._state = State.READY

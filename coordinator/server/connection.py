@@ -7,6 +7,7 @@ INVARIANTS
   N1  memory is bounded: read-ahead by `receive_bytes_max` and one message, the send queue by
       `send_bytes_max` and one batch.
   N2  when a client disconnects its statement is interrupted; a commit in flight is finished first.
+      One that has only shut its side is answered: a status that it knows tells the two apart.
   N3  every failure ends here: this connection is closed, the others do not notice.
 """
 
@@ -20,12 +21,15 @@ from typing import Final, cast
 from coordinator import session_errors as wrong
 from coordinator.core.messages import ConnectionId
 from coordinator.failures import admin_shutdown, query_canceled
+from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.messages import (
     AuthenticationOk,
     BackendKeyData,
     BackendMessage,
     CancelRequest,
+    ErrorResponse,
     FrontendMessage,
+    NoticeResponse,
     ParameterStatus,
     Severity,
     StartupMessage,
@@ -48,6 +52,13 @@ log = logging.getLogger("meridian.connection")
 FLUSH_THRESHOLD_BYTES: Final = 64 << 10
 """Answers are written when so much is waiting. Larger: fewer system calls, more memory."""
 
+PROBE_S: Final = 1.0
+"""So often a client that has shut its side, and whose statement runs, is sent a parameter's status:
+the second write to one that has left fails. Larger: statements of clients that died run longer.
+"""
+
+_PROBE: Final = encode_backend(ParameterStatus("integer_datetimes", "on"))
+
 
 class Connection(asyncio.Protocol):
     """See the module: an asyncio protocol, the `Client` of its session, and its task."""
@@ -62,6 +73,7 @@ class Connection(asyncio.Protocol):
         self._read_ahead = 0
         self._paused = False
         self._gone = False
+        self._at_end = False
 
     # --- called by the loop ---------------------------------------------------------------------
 
@@ -86,9 +98,20 @@ class Connection(asyncio.Protocol):
         self.wake()
 
     def eof_received(self) -> bool:
-        """The client will send nothing more."""
-        self._lost()
-        return False
+        """The client will send nothing more; it may still read (N2)."""
+        self._at_end = True
+        self._wire.end()
+        self.wake()
+        asyncio.get_running_loop().call_later(PROBE_S, self._probe)
+        return True
+
+    def _probe(self) -> None:
+        transport = self._transport
+        if self._gone or transport is None or transport.is_closing():
+            return
+        if self._session is not None and not transport.get_write_buffer_size():
+            transport.write(_PROBE)
+        asyncio.get_running_loop().call_later(PROBE_S, self._probe)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
         """The socket is closed."""
@@ -114,6 +137,8 @@ class Connection(asyncio.Protocol):
 
     def _pause(self, *, paused: bool) -> None:
         self._paused = paused
+        if self._at_end:
+            return  # there is nothing to read
         if self._transport is not None and not self._transport.is_closing():
             if paused:
                 self._transport.pause_reading()
@@ -125,9 +150,13 @@ class Connection(asyncio.Protocol):
     def send(self, message: BackendMessage) -> None:
         """See Client."""
         self._wire.send(message)
+        if isinstance(message, ErrorResponse | NoticeResponse):
+            self._write()
 
     async def flush(self) -> None:
         """See Client. Raises ConnectionError when nobody reads any more."""
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionResetError("the client is gone")
         self._write()
         if self._writable is not None:
             await self._until_writable(self._writable)
@@ -139,9 +168,7 @@ class Connection(asyncio.Protocol):
 
     def _write(self) -> None:
         transport = self._transport
-        if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client is gone")
-        if self._wire.pending_bytes:
+        if self._wire.pending_bytes and transport is not None and not transport.is_closing():
             transport.writelines(self._wire.data_to_send())
 
     async def _until_writable(self, writable: asyncio.Future[None]) -> None:
@@ -157,29 +184,16 @@ class Connection(asyncio.Protocol):
         """See Client."""
         return self._wire.take()
 
-    async def receive(self) -> FrontendMessage:
+    def peek(self) -> FrontendMessage | None:
         """See Client."""
-        message = self._wire.take()
-        while message is None:
-            await self.more()
-            message = self._wire.take()
-        return message
-
-    async def peek(self) -> FrontendMessage:
-        """See Client."""
-        message = self._wire.peek()
-        while message is None:
-            await self.more()
-            message = self._wire.peek()
-        return message
+        return self._wire.peek()
 
     async def more(self) -> None:
         """See Client. Everything that has come was taken, except for a part of a message."""
         if self._wire.is_closed:
             raise EOFError("the protocol has ended the connection")
-        if self._gone:
+        if self._gone or self._at_end:
             raise EOFError("the client is gone")
-        self._write()
         self._read_ahead = 0
         if self._paused:
             self._pause(paused=False)
@@ -233,10 +247,9 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport is None:
             return
-        if not transport.is_closing():
-            if self._wire.pending_bytes:
-                transport.writelines(self._wire.data_to_send())
-            transport.close()
+        if self._wire.has_refused:
+            self._write()  # of a pipeline without Sync, nothing
+        transport.close()
 
     async def _greeted(self) -> StartupMessage | None:
         """Who the client says it is; None if it came for something else, or is not let in."""
@@ -246,7 +259,9 @@ class Connection(asyncio.Protocol):
         try:
             async with asyncio.timeout(self._server.settings.startup_timeout_s):
                 while True:
-                    message = await self.receive()
+                    while (message := self._wire.take()) is None:
+                        self._write()
+                        await self.more()
                     match message:
                         case StartupMessage():
                             return message

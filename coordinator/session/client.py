@@ -12,7 +12,7 @@ class Client(Protocol):
     """The other end, as messages."""
 
     def send(self, message: BackendMessage) -> None:
-        """Queue a message."""
+        """Queue a message. Errors and notices, and what is queued before them, are written."""
         ...
 
     async def flush(self) -> None:
@@ -27,16 +27,15 @@ class Client(Protocol):
         """The next message if it has come."""
         ...
 
-    async def receive(self) -> FrontendMessage:
-        """The next message. Raises EOFError when there will be none."""
-        ...
-
-    async def peek(self) -> FrontendMessage:
-        """The message that `receive` will return."""
+    def peek(self) -> FrontendMessage | None:
+        """The message that `take` would give or refuse."""
         ...
 
     async def more(self) -> None:
-        """After `take` has found nothing: write what is queued, wait for bytes, or for `wake`."""
+        """After `take` or `peek` has found nothing: wait for bytes, or for `wake`.
+
+        Nothing is written meanwhile. Raises EOFError when nothing more will come.
+        """
         ...
 
     def wake(self) -> None:

@@ -11,7 +11,7 @@ Not here: the loop, errors and interrupts (`session/session.py`), running statem
 (`statement_runner.py`).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +20,8 @@ from pglast import ast
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
 from coordinator.pgwire.messages import (
+    BINARY_FORMAT,
+    TEXT_FORMAT,
     Bind,
     BindComplete,
     Close,
@@ -33,6 +35,7 @@ from coordinator.pgwire.messages import (
     Parse,
     ParseComplete,
     PortalSuspended,
+    Severity,
     Sync,
     Target,
     expand_formats,
@@ -52,6 +55,7 @@ from coordinator.session.prepared_statements import (
     CreateTableAsExecute,
     DeclareCursorCommand,
     ExecuteCommand,
+    ExplainExecute,
     FetchCommand,
     PrepareCommand,
     parse_named_command,
@@ -64,7 +68,9 @@ from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.session_roles import SESSION_AUTHORIZATION
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import latest_types
+from sql.errors import SqlError
 from sql.parser.parse import Statement
+from sql.parser.truncated_names import truncated_name_notices
 from sql.types.sql_type import SqlType, Value
 
 _NOTHING: Final = Statement("", None, 0)
@@ -83,6 +89,7 @@ class Commands:
         variables: Variables,
         runner: StatementRunner,
         restart_clock: Callable[[], None],
+        notice: Callable[[SqlError, Severity], None],
     ) -> None:
         self._services = services
         self._client = client
@@ -90,6 +97,7 @@ class Commands:
         self._variables = variables
         self._runner = runner
         self._restart_clock = restart_clock
+        self._notice = notice
         self._statements: dict[str, PreparedStatement] = {}
         self.portals = Portals()
 
@@ -98,7 +106,7 @@ class Commands:
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
         self._statements.pop("", None)
-        statements = self._services.plans.parse(text)
+        statements = self._parsed(text)
         real = [statement for statement in statements if statement.node is not None]
         if not real:
             self._client.send(EmptyQueryResponse())
@@ -107,6 +115,12 @@ class Commands:
             await self._simple(statement, alone=len(real) == 1)
             self._restart_clock()
         await self.end_implicit()
+
+    def _parsed(self, text: str) -> Sequence[Statement]:
+        statements = self._services.plans.parse(text)
+        for notice in truncated_name_notices(text):
+            self._notice(notice, Severity.NOTICE)
+        return statements
 
     async def _simple(self, statement: Statement, *, alone: bool) -> None:
         self._runner.check_allowed(statement)
@@ -119,9 +133,10 @@ class Commands:
             self._client.send(CommandComplete(outcome.tag))
             return
         portal = Portal(prepared, (), outcome=outcome)
-        self._client.send(row_description(outcome.columns))
+        formats = (BINARY_FORMAT if outcome.is_binary else TEXT_FORMAT,) * len(outcome.columns)
+        self._client.send(row_description(outcome.columns, formats))
         try:
-            count = await self._send_rows(portal, outcome, (), limit=0)
+            count = await self._send_rows(portal, outcome, formats, limit=0)
         finally:
             await portal.close()
         self._client.send(CommandComplete(command_tag(outcome, count)))
@@ -215,7 +230,7 @@ class Commands:
             case ExecuteCommand() as invocation:
                 self._runner.check_allowed(statement)
                 outcome = await self._invoke(statement, invocation, alone=alone)
-            case CreateTableAsExecute() as filling:
+            case CreateTableAsExecute() | ExplainExecute() as filling:
                 self._runner.check_allowed(statement)
                 outcome = await self._invoke(statement, filling.invocation, filling, alone=alone)
             case PrepareCommand() as preparation:
@@ -252,7 +267,7 @@ class Commands:
         self,
         statement: Statement,
         invocation: ExecuteCommand,
-        filling: CreateTableAsExecute | None = None,
+        filling: CreateTableAsExecute | ExplainExecute | None = None,
         *,
         alone: bool,
     ) -> Outcome:
@@ -284,6 +299,7 @@ class Commands:
             serial=self._transaction.serial,
             outcome=outcome,
             hold=declaration.hold,
+            binary=declaration.binary,
         )
         cursor = self._cursor(portal, scroll=declaration.scroll)
         self.portals.open(declaration.name, portal)
@@ -309,7 +325,8 @@ class Commands:
         assert isinstance(portal.outcome, Rows), "what has rows has a cursor"
         batches = cursor.fetch(fetch)
         if not fetch.move:
-            return replace(portal.outcome, batches=batches, tag=tag_with_count("FETCH"))
+            tag = tag_with_count("FETCH")
+            return replace(portal.outcome, batches=batches, tag=tag, is_binary=portal.binary)
         moved = 0
         async for batch in batches:
             moved += batch.num_rows
@@ -335,7 +352,7 @@ class Commands:
         if not message.statement:
             # Also if what comes instead is wrong.
             self._statements.pop("", None)
-        statements = self._services.plans.parse(message.text)
+        statements = self._parsed(message.text)
         if len(statements) > 1:
             raise wrong.multiple_statements_in_parse()
         statement = statements[0] if statements else Statement(message.text, None, 0)
@@ -354,7 +371,13 @@ class Commands:
         named = parse_named_command(statement)
         if named is None or isinstance(named, DeclareCursorCommand):
             inner = statement if named is None else named.statement
-            prepared = await self._runner.describe(inner, declared)
+            try:
+                prepared = await self._runner.describe(inner, declared)
+            except SqlError as error:
+                # PostgreSQL looks at a COPY when it runs, and at the transaction at once.
+                if error.sqlstate == "25P02" or not isinstance(statement.node, ast.CopyStmt):
+                    raise
+                prepared = await self._runner.describe(_NOTHING, declared)
             types = prepared.parameters
             if named is not None:
                 return PreparedStatement(statement, types, types, None)
@@ -368,6 +391,11 @@ class Commands:
         elif isinstance(named, FetchCommand) and not named.move:
             portal = self.portals.cursor(named.name)
             columns = None if portal is None else portal.prepared.columns
+        elif isinstance(named, ExplainExecute) and named.invocation.name in self._statements:
+            target = self._statements[named.invocation.name]
+            filled = named.statement(statement, target.statement)
+            explained = await self._runner.describe(filled, target.declared)
+            columns = result_columns(explained.bound, self._variables)
         # They use no values; what types came with them are kept all the same.
         check_determined(declared)
         types = (await self._runner.describe(_NOTHING, declared)).parameters
@@ -429,21 +457,21 @@ class Commands:
             return
         self._runner.check_allowed(portal.prepared.statement)
         if portal.outcome is None:
-            alone = await self._is_alone()
+            alone = await self._is_alone(portal.prepared.statement)
             await self._start(portal, alone=alone)
         elif portal.finished and isinstance(portal.outcome, Done):
             raise wrong.finished_portal(message.portal)
         await self._continue(portal, message.max_rows)
 
-    async def _is_alone(self) -> bool:
-        """Whether the statement is its whole transaction: nothing before it, Sync behind it (A1 of
-        `statement_runner.py`).
-
-        A client that waits for an answer has sent Sync or Flush: looking ahead waits for nobody.
+    async def _is_alone(self, statement: Statement) -> bool:
+        """Whether the statement is its whole transaction (A1 of `statement_runner.py`). Who waits
+        has sent Sync or Flush, but for a COPY: looking ahead waits for nobody.
         """
-        if self._transaction.has_begun:
+        if self._transaction.has_begun or isinstance(statement.node, ast.CopyStmt):
             return False
-        return isinstance(await self._client.peek(), Sync)
+        while (message := self._client.peek()) is None:
+            await self._client.more()
+        return isinstance(message, Sync)
 
     async def _start(self, portal: Portal, *, alone: bool) -> None:
         portal.outcome = await self._outcome(portal.prepared, portal.parameters, alone=alone)

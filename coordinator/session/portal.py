@@ -74,6 +74,8 @@ class Portal:
     hold: bool = False
     """WITH HOLD; `kept`: the transaction that declared it has committed."""
     kept: bool = False
+    binary: bool = False
+    """Of DECLARE BINARY: what FETCH by a simple query sends is in binary."""
     outcome: Outcome | None = None
     finished: bool = False
     _rest: pa.RecordBatch | None = field(default=None, repr=False)

@@ -1,4 +1,4 @@
-"""Parse PREPARE, EXECUTE, CREATE TABLE AS EXECUTE, DECLARE, FETCH and MOVE into values.
+"""Parse PREPARE, EXECUTE, what is around EXECUTE, DECLARE, FETCH and MOVE into values.
 
 They are read off the syntax tree here and executed in `commands.py`, which owns the names.
 """
@@ -12,7 +12,7 @@ from pglast.enums import FetchDirection
 
 from sql.binder.resolve.type_names import declared_type_by_name
 from sql.binder.session.cursors import BINARY, HOLD, SCROLL, cursor_query
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.parser.meridian_nodes import ArgumentNode, ParsedPart
 from sql.parser.parse import Statement
 from sql.parser.syntax import Node, is_a
@@ -52,13 +52,26 @@ class CreateTableAsExecute:
         """CREATE TABLE .. AS the query that was prepared. Raises 42809."""
         if not is_a(prepared.node, ast.SelectStmt):
             raise SqlError("42809", "prepared statement is not a SELECT")
-        node: Node = own.node
-        filled = type(node)(
-            **({name: getattr(node, name) for name in node} | {"query": prepared.node})
-        )
-        # Both texts, and which statement of its text it is, say what this one is to the plan cache.
-        text = f"{prepared.text}\n-- {own.offset} {own.text}"
-        return replace(prepared, text=text, node=filled)
+        return _filled(own, prepared)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainExecute:
+    """EXPLAIN (options) EXECUTE name (arguments)."""
+
+    invocation: ExecuteCommand
+
+    def statement(self, own: Statement, prepared: Statement) -> Statement:
+        """EXPLAIN (options) the statement that was prepared."""
+        return _filled(own, prepared)
+
+
+def _filled(own: Statement, prepared: Statement) -> Statement:
+    node: Node = own.node
+    filled = type(node)(**({name: getattr(node, name) for name in node} | {"query": prepared.node}))
+    # Both texts, and which statement of its text it is, say what this one is to the plan cache.
+    text = f"{prepared.text}\n-- {own.offset} {own.text}"
+    return replace(prepared, text=text, node=filled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +82,7 @@ class DeclareCursorCommand:
     statement: Statement
     scroll: bool
     hold: bool
+    binary: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +97,12 @@ class FetchCommand:
 
 
 NamedCommand: TypeAlias = (
-    PrepareCommand | ExecuteCommand | CreateTableAsExecute | DeclareCursorCommand | FetchCommand
+    PrepareCommand
+    | ExecuteCommand
+    | CreateTableAsExecute
+    | ExplainExecute
+    | DeclareCursorCommand
+    | FetchCommand
 )
 
 
@@ -94,20 +113,24 @@ def parse_named_command(statement: Statement) -> NamedCommand | None:
         declared = tuple(declared_type_by_name(item) for item in node.argtypes or ())
         return PrepareCommand(node.name, declared, _inside(statement, node.query))
     if is_a(node, ast.ExecuteStmt):
-        return ExecuteCommand(node.name, tuple(node.params or ()))
+        return _invocation(node)
     if is_a(node, ast.CreateTableAsStmt) and is_a(node.query, ast.ExecuteStmt):
-        query: Node = node.query
-        return CreateTableAsExecute(ExecuteCommand(query.name, tuple(query.params or ())))
+        return CreateTableAsExecute(_invocation(node.query))
+    if is_a(node, ast.ExplainStmt) and is_a(node.query, ast.ExecuteStmt):
+        return ExplainExecute(_invocation(node.query))
     if is_a(node, ast.DeclareCursorStmt):
-        if node.options & BINARY:
-            raise not_supported("a BINARY cursor")
         return DeclareCursorCommand(
             node.portalname,
             _inside(statement, cursor_query(node)),
             scroll=bool(node.options & SCROLL),
             hold=bool(node.options & HOLD),
+            binary=bool(node.options & BINARY),
         )
     return _fetch(node) if is_a(node, ast.FetchStmt) else None
+
+
+def _invocation(node: Node) -> ExecuteCommand:
+    return ExecuteCommand(node.name, tuple(node.params or ()))
 
 
 def _fetch(node: Node) -> FetchCommand:

@@ -98,7 +98,7 @@ class Session:
         execution = Execution(services, transaction, variables, self._notice)
         runner = StatementRunner(execution, identity, client)
         self._commands = Commands(
-            services, client, transaction, variables, runner, self._restart_clock
+            services, client, transaction, variables, runner, self._restart_clock, self._notice
         )
         self._runner = runner
         self._skipping = False
@@ -204,6 +204,8 @@ class Session:
         while True:
             if self._notified:
                 await self._send_notifications()
+                if not self._in_pipeline:
+                    await self._client.flush()
             message = self._client.take()
             if message is not None:
                 return message

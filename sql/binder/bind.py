@@ -44,7 +44,7 @@ from sql.binder.expressions.runtime_parameters import (
     check_evaluated_once,
     number_runtime_parameters,
 )
-from sql.binder.expressions.session_calls import check_side_effects
+from sql.binder.expressions.session_calls import check_settings_for_rows, check_side_effects
 from sql.binder.expressions.time_expressions import time_expression
 from sql.binder.queries.locked_rows import with_locking_parts
 from sql.binder.queries.select import bind_query
@@ -186,6 +186,7 @@ def _prepared(
     binding = Binding(context, expression, bind_query, bind_modifying_cte, types_now)
     use_declared_types(binding)
     bound = split_row_calls(binding, _bound(binding, node, statement))
+    check_settings_for_rows(binding)
     types = binding.parameter_types()
     if binding.supplied:
         check_side_effects(bound, binding.supplied)

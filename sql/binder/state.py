@@ -166,9 +166,7 @@ class Binding:
     """The values of $1, $2 .. in the body of a SQL-bodied function (`sql_functions.py`)."""
     supplied: list[RuntimeParameter] = field(default_factory=list[RuntimeParameter])
     """Runtime parameters: values that the session computes before the statement runs."""
-    filled: dict[int, dict[int, RowDefault]] = field(
-        default_factory=dict[int, dict[int, RowDefault]]
-    )
+    filled: dict[int, dict[int, RowDefault]] = field(default_factory=dict[int, Any])
     """Per-row defaults, by table oid and ordinal, of columns that get sequence values."""
     taken: list[ColumnRef] | None = None
     """The columns that stand for the next calls of nextval(), in their order (`filled_plan`)."""
@@ -189,11 +187,12 @@ class Binding:
     makes_rows: bool = False
     """Rows are bound one by one, so a default belongs to exactly one row."""
     acts_in: "Node | None" = None
-    """The SELECT whose target list may call per-row functions such as nextval()
-    (`row_calls.py`).
-    """
+    """The SELECT whose target list may call functions for each row (`row_calls.py`)."""
     acts: bool = False
     """The statement contains such a per-row call."""
+    sets_for_rows: bool = False
+    reads_settings: bool = False
+    """The statement contains set_config() for each row; it contains current_setting()."""
     undetermined: dict[int, int] = field(default_factory=dict[int, int])
     """The positions of parameters whose type was unknown and not needed there (B2)."""
 

@@ -55,6 +55,7 @@ from sql.statements.session import (
     TransactionControl,
 )
 from sql.statements.view_checks import ViewChecks
+from sql.types.encodings import Encoding
 from sql.types.sql_type import SqlType
 
 
@@ -213,6 +214,8 @@ class CopyOptions:
     """REJECT_LIMIT."""
     verbosity: str = "default"
     """LOG_VERBOSITY: `default`, `verbose`, `silent`."""
+    encoding: Encoding | None = None
+    """ENCODING; None: UTF-8."""
 
     @property
     def is_binary(self) -> bool:

@@ -2,7 +2,7 @@
 
     query TEXT          parse NAME [oid,..] TEXT     bind PORTAL STATEMENT [value ..]
     describe S|P NAME   execute PORTAL [max]         close S|P NAME
-    copydata TEXT       copyfail TEXT                copydone  sync  flush  terminate
+    copydata TEXT       copybytes HEX  copyfail TEXT                copydone  sync  flush  terminate
 
 The empty name is written `-`, NULL as `NULL`. In front of its values a bind may name the formats of
 the results: `formats=0,1`. Answers are read up to one ReadyForQuery for each query and sync, to
@@ -10,6 +10,7 @@ the results: `formats=0,1`. Answers are read up to one ReadyForQuery for each qu
 """
 
 import re
+import select
 import shlex
 import socket
 from urllib.parse import urlsplit
@@ -82,6 +83,8 @@ def parse_line(line: str) -> FrontendMessage:
             return Execute(_name(portal), int(limit[0]) if limit else 0)
         case "copydata":
             return CopyData((rest + "\n").encode())
+        case "copybytes":
+            return CopyData(bytes.fromhex(rest))
         case "copyfail":
             return CopyFail(rest)
         case _:
@@ -175,6 +178,14 @@ class WireClient:
             if not data:
                 return None
             self._received += data
+
+    def has_heard(self) -> bool:
+        """Whether something has come that is not read, as things stand."""
+        return bool(self._received or select.select([self._socket], [], [], 0)[0])
+
+    def shut(self) -> None:
+        """Say that nothing more will be sent; answers can still be read."""
+        self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """Hang up."""

@@ -20,6 +20,7 @@ from sql.parser.syntax import Node, is_a, offset_to_position, string_values, tre
 from sql.plan.nodes import ColumnRef, Filter, Plan, Project, Values
 from sql.plan.traverse import column_ids, prune_columns
 from sql.statements.bound import BoundQuery, CopyIn, CopyOptions, CopyOut, OutputColumn
+from sql.types.encodings import Encoding, find_encoding, is_utf8
 from sql.types.text_input import parse_text
 
 _REFUSED: Final = frozenset({"default"})
@@ -44,6 +45,7 @@ class _Given:
     skips: bool = False
     skipped_max: int | None = None
     verbosity: str = "default"
+    encoding: Encoding | None = None
     freeze: bool = False
 
 
@@ -228,11 +230,11 @@ def _force(given: _Given, option: Node) -> None:
         raise SqlError("22023", message, offset_to_position(option.location))
 
 
-def _encoding(_: _Given, option: Node) -> None:
-    if option_text(option).lower().replace("-", "") not in ("utf8", "unicode"):
-        raise not_supported(
-            f"the encoding {option_text(option)}", offset_to_position(option.location)
-        )
+def _encoding(given: _Given, option: Node) -> None:
+    name = option_text(option)
+    given.encoding = find_encoding(name)
+    if given.encoding is None and not is_utf8(name):
+        raise not_supported(f"the encoding {name}", offset_to_position(option.location))
 
 
 def _freeze(given: _Given, option: Node) -> None:
@@ -342,6 +344,7 @@ def _checked(given: _Given, *, from_client: bool) -> CopyOptions:
         skips=given.skips,
         skipped_max=given.skipped_max,
         verbosity=given.verbosity,
+        encoding=given.encoding,
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sql.binder.expressions.calls import converted_arguments, type_by_name
+from sql.binder.expressions.session_calls import SIDE_EFFECT_FUNCTIONS
 from sql.binder.resolve.function_choice import find_function
 from sql.binder.state import RUNTIME_PARAMETER_BASE, Binding, Scope
 from sql.binder.stored.sequence_values import SEQUENCE_FUNCTIONS
@@ -41,7 +42,7 @@ NOTIFY_FUNCTION: Final = "pg_notify"
 ACTING_FUNCTIONS: Final = ADVISORY_LOCK_FUNCTIONS | {NOTIFY_FUNCTION}
 """Functions that act for each row; a strict one of NULL does nothing."""
 
-ROW_CALL_FUNCTIONS: Final = ACTING_FUNCTIONS | SEQUENCE_FUNCTIONS
+ROW_CALL_FUNCTIONS: Final = ACTING_FUNCTIONS | SEQUENCE_FUNCTIONS | SIDE_EFFECT_FUNCTIONS
 """Functions that the session calls for each row of a result."""
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from pglast import ast
 
 from sql.binder.expressions.acting_calls import ACTING_FUNCTIONS, acting_call
-from sql.binder.expressions.call_rewrites import rewrite_call
+from sql.binder.expressions.call_rewrites import rewrite_call, without_void_parameters
 from sql.binder.expressions.calls import (
     TYPES_BY_NAME,
     apply_overload,
@@ -38,6 +38,7 @@ from sql.binder.expressions.session_calls import (
     SESSION_VALUES,
     SIDE_EFFECT_FUNCTIONS,
     changes_settings,
+    session_call_for_rows,
     session_call_parameter,
     session_value_parameter,
 )
@@ -97,7 +98,8 @@ _INTERNAL: Final = frozenset({"narrow", "assign", "array", "subscript", "slice"}
 def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A FuncCall: a plain function, an aggregate, or a constant of the session."""
     refuse_rows_as_values(node)
-    node, given = information_schema_call(rewrite_call(node)), node
+    rewritten = rewrite_call(without_void_parameters(binding, node))
+    node, given = information_schema_call(rewritten), node
     names = string_values(node.funcname)
     name = names[-1]
     check_argument_count(len(node.args or ()), offset_to_position(node.location))
@@ -160,9 +162,11 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
     choice = find_function(name, exprs, ".".join(names), place, variadic=variadic)
     check_variadic_array(choice, exprs, nodes)
     if name in SIDE_EFFECT_FUNCTIONS:
-        args = converted_arguments(binding, choice, exprs, nodes)
+        args, result = converted_arguments(binding, choice, exprs, nodes), choice.result
+        if scope.items and scope.acts and not (scope.in_aggregate or scope.window_part):
+            return session_call_for_rows(binding, choice.function, args, TYPES_BY_NAME[result])
         return session_call_parameter(
-            binding, name, args, TYPES_BY_NAME[choice.result], offset_to_position(place)
+            binding, name, args, TYPES_BY_NAME[result], offset_to_position(place)
         )
     return fold_pattern(apply_overload(binding, choice, exprs, nodes))
 
@@ -274,6 +278,7 @@ def _setting(
     """`current_setting('name' [, missing_ok])` of a constant name."""
     if name != "current_setting" or not 1 <= len(exprs) <= 2:
         return None
+    binding.reads_settings = True
     types = (TEXT, BOOL)[: len(exprs)]
     args = convert_arguments(binding, name, exprs, nodes, types, place)
     first = args[0]

@@ -6,11 +6,13 @@ They are listed in `sql/data/session.txt`. current_setting() of a computed name 
            └─▶ Supplied: the session does it before the statement runs, in this order ─▶ a parameter
 
 INVARIANTS
-  S1  a function with a side effect is called exactly once. It must stand in the target list of a
-      SELECT without FROM, under nothing that could skip it; any other position is refused.
+  S1  a function with a side effect is called exactly once where it stands in the list of a SELECT
+      without FROM, or in FROM, alone there and under nothing that could skip it. In a target list
+      over rows it is called for each of them (`row_calls.py`). Anywhere else it is refused.
   S2  its arguments are computed from constants and parameters alone.
   S3  a statement is bound under the settings that hold before it runs. If it changes a setting that
       binding depends on (DateStyle, TimeZone, search_path ..), it must not compute anything else.
+      Where set_config() is called for each row, no current_setting() is beside it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +20,20 @@ from typing import Final
 
 from sql.binder.state import RUNTIME_PARAMETER_BASE, Binding, Scope
 from sql.errors import not_supported
-from sql.plan.nodes import Call, Const, Expr, IsTest, Param, Plan, Project, Values
+from sql.functions.table import Function
+from sql.plan.nodes import (
+    Call,
+    ColumnRef,
+    Const,
+    CteScan,
+    Expr,
+    IsTest,
+    Param,
+    Plan,
+    Project,
+    Values,
+    With,
+)
 from sql.plan.traverse import child_expressions, column_ids
 from sql.statements.bound import BoundQuery, BoundStatement, Explain
 from sql.statements.runtime_parameters import RuntimeParameter
@@ -62,6 +77,15 @@ def session_call_parameter(
     return Param(RUNTIME_PARAMETER_BASE + len(binding.supplied), type_)
 
 
+def session_call_for_rows(
+    binding: Binding, function: Function, args: tuple[Expr, ...], type_: SqlType
+) -> Call:
+    """A call that is made for each row that the statement yields."""
+    binding.uses_session = binding.acts = True
+    binding.sets_for_rows |= function.name == "set_config"
+    return Call(function, args, type_, binding.new_id())
+
+
 def session_value_parameter(binding: Binding, name: str, scope: Scope, place: int | None) -> Param:
     """A call of one of `SESSION_VALUES`."""
     if scope.clause in _RULES:
@@ -94,10 +118,16 @@ def check_side_effects(bound: BoundStatement, supplied: Sequence[RuntimeParamete
         bound = bound.statement
     always: set[int] = set()
     if isinstance(bound, BoundQuery):
-        always = {param.index for expr in _selected(bound.plan) for param in _always(expr)}
+        always = {param.index for expr in _once(bound.plan) for param in _always(expr)}
     for index, name in wanted.items():
         if index not in always:
-            raise not_supported(f"{name}() anywhere but in the list of a SELECT without FROM")
+            raise not_supported(f"{name}() anywhere but in the list of a SELECT or alone in FROM")
+
+
+def check_settings_for_rows(binding: Binding) -> None:
+    """0A000 for a setting that is read beside calls that set it row by row (S3)."""
+    if binding.sets_for_rows and binding.reads_settings:
+        raise not_supported("set_config() for each row beside current_setting()")
 
 
 def computes_more_than_calls(bound: BoundStatement) -> bool:
@@ -106,15 +136,22 @@ def computes_more_than_calls(bound: BoundStatement) -> bool:
     """
     if not isinstance(bound, BoundQuery):
         return False
-    selected = _selected(bound.plan)
-    return not selected or not all(isinstance(expr, Param | Const) for expr in selected)
+    made = _once(bound.plan)
+    return not made or not all(isinstance(expr, Param | Const | ColumnRef) for expr in made)
 
 
-def _selected(plan: Plan) -> Sequence[Expr]:
-    """The expressions of a query that makes one row of nothing else."""
+def _once(plan: Plan) -> Sequence[Expr]:
+    """The expressions of a query that makes one row of nothing else, each computed once."""
     match plan:
         case Project(input=Values(columns=(), rows=rows)) if len(rows) == 1:
             return plan.exprs
+        case Project(input=Project() | With() as made):
+            below = _once(made)
+            return (*plan.exprs, *below) if below else ()
+        case With(input=Project(input=CteScan(cte=cte)) as read) if cte == plan.cte:
+            # An unread WITH query is not computed; this one is read to its end.
+            below = _once(plan.definition)
+            return (*read.exprs, *below) if below else ()
         case _:
             return ()
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from pglast import ast
 
-from sql.binder.expressions.call_rewrites import rewrite_call
+from sql.binder.expressions.call_rewrites import rewrite_call, without_void_parameters
 from sql.binder.expressions.calls import (
     TYPES_BY_NAME,
     converted_arguments,
@@ -224,7 +224,7 @@ def _in_order(binding: Binding, scope: Scope, node: Node) -> Node:
     """A call with its arguments in order; 42883 for names that no function has."""
     if not is_a(node, ast.FuncCall):
         return node
-    call = rewrite_call(node)
+    call = rewrite_call(without_void_parameters(binding, node))
     refuse_named_arguments(binding, scope, call)
     return call
 

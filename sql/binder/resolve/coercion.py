@@ -17,6 +17,7 @@ INVARIANTS
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import cache
 from typing import Final
@@ -89,6 +90,11 @@ def coerce(
     source = expr.type
     if source.name == "unknown":
         expr = _typed(binding, expr, node, target)
+    elif source.name == "void" and target.name in _TEXTS and context == EXPLICIT:
+        shown = _shown_void(expr)
+        if shown is None:
+            return None
+        expr = shown
     elif source.name != target.name:
         if not can_coerce(source.name, target.name, context):
             return None
@@ -96,6 +102,11 @@ def coerce(
         assert row is not None, "can_coerce found a row"
         expr = _converted(binding, expr, row, target)
     return apply_modifier(expr, target, context)
+
+
+def _shown_void(expr: Expr) -> Expr | None:
+    """What void shows, the empty text: that is how its values are held. None if not of a call."""
+    return replace(expr, type=TEXT) if isinstance(expr, Call | Param) else None
 
 
 def coerce_implicitly(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:

@@ -130,6 +130,8 @@ def _answer(wire: Protocol, message: FrontendMessage, rng: random.Random) -> Non
             wire.send(CommandComplete("SELECT 0") if rng.random() < 0.7 else wrong)
             if wire.state is State.READY:
                 wire.send(ready)
+        case Sync() if wire.state is State.COPY_IN:
+            pass
         case Sync() | Malformed(is_simple=True):
             wire.send(ready)
         case Malformed() | Execute(portal="fail"):

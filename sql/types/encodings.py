@@ -1,0 +1,49 @@
+"""The encodings of texts outside of the server, beside UTF-8: those of one byte a character.
+
+INVARIANTS
+  E1  the names are PostgreSQL's, compared as it does: letters and digits alone, in any case.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """PostgreSQL's name of an encoding, and Python's."""
+
+    name: str
+    codec: str
+
+
+_ISO: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 9, 6: 10, 7: 13, 8: 14, 9: 15, 10: 16}
+"""LATINn is a part of ISO 8859."""
+_WINDOWS: Final = (866, 874, 1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258)
+
+ENCODINGS: Final = {
+    **{f"latin{n}": Encoding(f"LATIN{n}", f"iso8859_{part}") for n, part in _ISO.items()},
+    **{f"iso8859{part}": Encoding(f"LATIN{n}", f"iso8859_{part}") for n, part in _ISO.items()},
+    **{f"iso8859{n}": Encoding(f"ISO_8859_{n}", f"iso8859_{n}") for n in (5, 6, 7, 8)},
+    **{f"win{n}": Encoding(f"WIN{n}", f"cp{n}") for n in _WINDOWS},
+    **{f"windows{n}": Encoding(f"WIN{n}", f"cp{n}") for n in _WINDOWS},
+    "koi8r": Encoding("KOI8R", "koi8_r"),
+    "koi8": Encoding("KOI8R", "koi8_r"),
+    "koi8u": Encoding("KOI8U", "koi8_u"),
+}
+"""By name, as it is compared (E1)."""
+_UTF8: Final = frozenset({"utf8", "unicode"})
+
+
+def normalized(name: str) -> str:
+    """The name as it is compared (E1)."""
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def is_utf8(name: str) -> bool:
+    """Whether the name is that of the server's own encoding."""
+    return normalized(name) in _UTF8
+
+
+def find_encoding(name: str) -> Encoding | None:
+    """The encoding of that name, if it is one of these."""
+    return ENCODINGS.get(normalized(name))
