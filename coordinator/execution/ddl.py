@@ -32,6 +32,7 @@ from coordinator.execution.spill import write_rows
 from coordinator.execution.time_value import time_value
 from coordinator.pgwire.messages import Severity
 from sql.binder.ddl.sequence_options import check_restart
+from sql.binder.ddl.storage_parameters import CHANGES_NOTHING
 from sql.binder.stored.stored_texts import refuse_temporary_dependency
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import ReadHold, Table
@@ -152,8 +153,9 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             _skipping(execution, "42P07", f'relation "{thing.name}" already exists')
             return []
         case CreateObject(object=thing):
+            told = CHANGES_NOTHING if isinstance(thing, IndexDefinition) else "00000"
             for text in statement.notices:
-                execution.notice(SqlError("00000", text), Severity.NOTICE)
+                execution.notice(SqlError(told, text), Severity.NOTICE)
             oid, _ = await execution.services.coordination.new_table_id()
             if isinstance(thing, EnumDefinition):
                 array, _ = await execution.services.coordination.new_table_id()
@@ -208,7 +210,11 @@ async def _created_table(execution: Execution, statement: CreateTable) -> list[C
         checks=statement.checks,
         on_commit=statement.on_commit,
         clustered=statement.clustered,
+        parameters=statement.parameters,
+        unlogged=statement.unlogged,
     )
+    for text in statement.notices:
+        execution.notice(SqlError(CHANGES_NOTHING, text), Severity.NOTICE)
     own = tuple(replace(key, table=key.table or oid) for key in statement.foreign_keys)
     table = replace(table, foreign_keys=own)
     execution.transaction.fresh.add(oid)

@@ -110,7 +110,22 @@ def index_definition(table: Table, key: Key) -> str:
     )
     distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
     on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
-    return f"CREATE UNIQUE INDEX {quoted_name(key.name)} ON {on} USING btree ({columns}){distinct}"
+    made = f"CREATE UNIQUE INDEX {quoted_name(key.name)} ON {on} USING btree ({columns}){distinct}"
+    return made + _parameters(key.parameters)
+
+
+def _parameters(texts: Sequence[str]) -> str:
+    """WITH of an index."""
+    if not texts:
+        return ""
+    pairs = (text.partition("=") for text in texts)
+    shown = (
+        f"{quoted_name(name)}={value}"
+        if quoted_name(value) == value
+        else f"{quoted_name(name)}='{value}'"
+        for name, _, value in pairs
+    )
+    return f" WITH ({', '.join(shown)})"
 
 
 def catalog_default(context: BindContext, column: Column) -> str | None:
@@ -271,10 +286,13 @@ def plain_index_definition(context: BindContext, table: Table, index: IndexDefin
         )
     ]
     on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
-    text = f"CREATE INDEX {quoted_name(index.name)} ON {on} USING {index.method}"
+    kind = "UNIQUE INDEX" if index.unique else "INDEX"
+    text = f"CREATE {kind} {quoted_name(index.name)} ON {on} USING {index.method}"
     text += f" ({', '.join(parts)})"
     if index.include:
         text += f" INCLUDE ({', '.join(index.include)})"
+    text += "" if index.nulls_distinct else " NULLS NOT DISTINCT"
+    text += _parameters(index.parameters)
     text = f"{text} WHERE {index.predicate}" if index.predicate else text
     return text_with_present_names(context, text)
 

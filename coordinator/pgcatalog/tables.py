@@ -104,6 +104,7 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
                 "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
                 "reloptions": _options(context, table),
             }
+            | ({"relpersistence": "u"} if table.unlogged else {})
         )
         owner = {"relowner": rights["relowner"]}
         for index in context.catalog.indexes(table.oid):
@@ -119,6 +120,7 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
                     "relam": BTREE,
                     "relnatts": len(key.columns),
                     "relreplident": "n",
+                    "reloptions": key.parameters or None,
                 }
             )
 
@@ -138,6 +140,7 @@ def _index_class(index: IndexDefinition) -> dict[str, Value]:
         "relam": METHODS.get(index.method, 0),
         "relnatts": len(index.elements) + len(index.include),
         "relreplident": "n",
+        "reloptions": index.parameters or None,
     }
 
 
@@ -343,6 +346,8 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indrelid": table.oid,
         "indnatts": count + len(index.include),
         "indnkeyatts": count,
+        "indisunique": index.unique,
+        "indnullsnotdistinct": not index.nulls_distinct,
         "indimmediate": True,
         "indisvalid": True,
         "indisready": True,

@@ -25,6 +25,7 @@ from sql.binder.ddl.domains import alter_domain, create_domain
 from sql.binder.ddl.drop import drop
 from sql.binder.ddl.enums import alter_enum, create_enum
 from sql.binder.ddl.indexes import create_index
+from sql.binder.ddl.physical_layout import cluster, reindex
 from sql.binder.ddl.roles.grant import alter_default_privileges, grant
 from sql.binder.ddl.roles.membership import grant_role
 from sql.binder.ddl.roles.owners import alter_owner, drop_owned, reassign_owned
@@ -370,6 +371,8 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.RenameStmt: rename,
     ast.AlterObjectSchemaStmt: set_schema,
     ast.VacuumStmt: vacuum,
+    ast.ReindexStmt: reindex,
+    ast.ClusterStmt: cluster,
     CreateTimelineNode: create_timeline,
     DropTimelineNode: drop_timeline,
     AdvanceTimelineNode: advance_timeline,

@@ -265,6 +265,10 @@ class CreateTable:
     """Of the table, whose oid is 0 in them, and of the indexes: -1, -2 .."""
     on_commit: str = ""
     clustered: tuple[int, ...] = ()
+    parameters: tuple[str, ...] = ()
+    unlogged: bool = False
+    notices: tuple[str, ...] = ()
+    """That some of it changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)

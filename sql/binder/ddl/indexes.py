@@ -20,6 +20,11 @@ from sql.binder.ddl.foreign_keys import (
 from sql.binder.ddl.generated import bind_immutable
 from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
 from sql.binder.ddl.row_validations import row_validations
+from sql.binder.ddl.storage_parameters import (
+    check_tablespace,
+    index_parameters,
+    parameter_notice,
+)
 from sql.binder.resolve.catalog_lookup import (
     missing_object_notice,
     refuse_system_change,
@@ -70,14 +75,14 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     refuse_system_change(table)
     place = offset_to_position(node.relation.location)
     for used, what in (
-        (node.tableSpace, "TABLESPACE"),
-        (node.options, "WITH in CREATE INDEX"),
         (node.accessMethod not in _METHODS, f"an index of method {node.accessMethod}"),
         (node.nulls_not_distinct and not node.unique, "NULLS NOT DISTINCT without UNIQUE"),
         (node.indexIncludingParams and node.unique, "INCLUDE in a unique index"),
     ):
         if used:
             raise not_supported(what, place)
+    check_tablespace(node.tableSpace)
+    parameters = index_parameters(node.options or (), node.accessMethod)
     if node.accessMethod == "hash":
         _check_hash(node)
     name = node.idxname or index_name(
@@ -104,7 +109,10 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     made = IndexDefinition(
         0, table.schema, name, table.oid, texts, options, node.accessMethod, predicate, included
     )
-    return CreateObject(made, "CREATE INDEX", computed=tuple(computed))
+    made = replace(made, parameters=parameters)
+    told = parameter_notice(node.options or ())
+    notices = () if told is None else (told,)
+    return CreateObject(made, "CREATE INDEX", notices=notices, computed=tuple(computed))
 
 
 def index_name(table: str, elements: Sequence[str], taken: set[str], label: str = "idx") -> str:
@@ -272,6 +280,7 @@ def _unique(
         contype=ConstrType.CONSTR_UNIQUE,
         keys=tuple(ast.String(sval=e.name) for e in node.indexParams),
         nulls_not_distinct=node.nulls_not_distinct,
+        options=node.options,
     )
     taken = relation_names(binding.context.catalog, table.schema)
     columns, (key,) = bind_keys(taken, table.name, table.columns, [KeyNode(constraint)])

@@ -51,12 +51,10 @@ from sql.binder.ddl.foreign_keys import (
 )
 from sql.binder.ddl.generated import with_generated
 from sql.binder.ddl.keys import KEY_KINDS, KeyNode
+from sql.binder.ddl.physical_layout import PHYSICAL_ACTIONS
 from sql.binder.ddl.row_validations import row_validations
 from sql.binder.ddl.storage_options import (
     refuse_clustering_column,
-    reset_storage_options,
-    storage_options,
-    with_storage_options,
 )
 from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
 from sql.binder.resolve.relations import table_scan
@@ -468,17 +466,6 @@ def _validate_foreign(work: AlterTableState, foreign: ForeignKey) -> None:
     work.table = replace(work.table, foreign_keys=keys)
 
 
-# --- options -----------------------------------------------------------------------------------
-
-
-def _set_options(work: AlterTableState, command: Node) -> None:
-    work.table = with_storage_options(work.table, storage_options(command.def_))
-
-
-def _reset_options(work: AlterTableState, command: Node) -> None:
-    work.table = reset_storage_options(work.table, command.def_)
-
-
 _ACTIONS: Final[dict[AlterTableType, Callable[[AlterTableState, Node], None]]] = {
     _A.AT_AddColumn: _add_column,
     _A.AT_DropColumn: _drop_column,
@@ -495,6 +482,5 @@ _ACTIONS: Final[dict[AlterTableType, Callable[[AlterTableState, Node], None]]] =
     _A.AT_DropConstraint: _drop_constraint,
     _A.AT_AlterConstraint: _alter_constraint,
     _A.AT_ValidateConstraint: _validate,
-    _A.AT_SetRelOptions: _set_options,
-    _A.AT_ResetRelOptions: _reset_options,
+    **PHYSICAL_ACTIONS,
 }
