@@ -35,7 +35,7 @@ INVARIANTS
       transaction saw its rows, after it had locked the table.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyroaring import BitMap64
@@ -56,7 +56,7 @@ from coordinator.core.stale_definitions import RETRY_HINT, stale_refusal
 from coordinator.core.transactions import VALIDATING, Transaction
 from sql.catalog.catalog import Table
 from storage.batch import WriteBatch
-from storage.known_rows import KnownRows, Points
+from storage.known_rows import KnownRows
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
 
@@ -342,13 +342,15 @@ def _given(look_ups: Iterable[KeyLookUp] | None, own: WriteBatch) -> list[KeyLoo
     rows = KnownRows.of(own.inserts)
     given: list[KeyLookUp] = []
     for look_up in look_ups:
-        points = look_up.points
         if look_up.decides:
             given.append(look_up)
             continue
-        if points is None or rows.count > TESTED_ROWS_MAX:
+        if look_up.keys is None or rows.count > TESTED_ROWS_MAX:
             return None
-        if keys := set(_keys_among(points, rows)):
+        keys = set(look_up.present(rows))
+        if () in keys:
+            return None
+        if keys:
             given.append(look_up.merged(keys))
     return given
 
@@ -357,27 +359,28 @@ def _taken(
     look_up: KeyLookUp, shard: ShardId, own: WriteBatch, after: Timestamp, recent: RecentHistory
 ) -> str | None:
     """A key of the transaction's rows that commits have brought since, and not taken away."""
-    log, points = recent.writes.log(shard), look_up.points
-    if log is None or points is None or own.inserts is None:
+    log = recent.writes.log(shard)
+    if log is None or look_up.keys is None or own.inserts is None:
         return None
     # Members ahead are not durable yet: what they bring is no reason to say that a key exists.
     count: dict[tuple[Hashable, ...], int] = {}
     for entry in log.since(after):
         for sign, parts in ((1, entry.came), (-1, entry.went)):
             for rows in parts:
-                for key in _keys_among(points, rows):
+                found = _keys_among(look_up, rows)
+                if sign < 0 and () in found:
+                    return None
+                for key in found:
                     count[key] = count.get(key, 0) + sign
     # A savepoint may have taken back what was looked up.
-    given = set(_keys_among(points, KnownRows.of(own.inserts)))
-    found = next((key for key, rows in count.items() if rows > 0 and key in given), None)
-    return None if found is None else look_up.key_text(found)
+    given = {key for key in _keys_among(look_up, KnownRows.of(own.inserts)) if key}
+    taken = next((key for key, rows in count.items() if rows > 0 and key in given), None)
+    return None if taken is None else look_up.key_text(taken)
 
 
-def _keys_among(points: Points, rows: KnownRows) -> Iterator[tuple[Hashable, ...]]:
-    if rows.count <= TESTED_ROWS_MAX and all(at in rows.columns for at in points.ordinals):
-        for key in zip(*[rows.values(at) for at in points.ordinals], strict=True):
-            if key in points.keys:
-                yield key
+def _keys_among(look_up: KeyLookUp, rows: KnownRows) -> Sequence[tuple[Hashable, ...]]:
+    """The keys of these rows that are looked up; none of too many rows."""
+    return look_up.present(rows) if rows.count <= TESTED_ROWS_MAX else ()
 
 
 def duplicate_key_refusal(table: Table, constraint: str, key: str) -> Refused:

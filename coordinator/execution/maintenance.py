@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from coordinator.execution.context import Done, Execution
 from sql.errors import SqlError
-from sql.statements.bound import MaintenanceKind, MaintenanceStatement
+from sql.statements.maintenance import MaintenanceKind, MaintenanceStatement
 
 
 async def execute_maintenance(

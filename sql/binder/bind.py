@@ -109,7 +109,6 @@ from sql.statements.bound import (
     EmptyStatement,
     Explain,
     ExplainTimestamp,
-    MaintenanceStatement,
     Modify,
     ModifyingWith,
     ModifyKind,
@@ -120,6 +119,7 @@ from sql.statements.bound import (
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
 from sql.statements.literals import ResolvedLiterals
 from sql.statements.locking import LockTables
+from sql.statements.maintenance import MaintenanceStatement
 from sql.statements.session import (
     Discard,
     Listen,

@@ -21,9 +21,9 @@ from typing import Final
 from pglast import ast
 
 from sql.binder.ddl.storage_parameters import (
-    is_kept_parameter,
-    kept_parameters,
+    is_stored_parameter,
     parameter_notice,
+    stored_parameters,
     without_parameters,
 )
 from sql.binder.dml.clustering import CLUSTERING_TYPES
@@ -123,7 +123,7 @@ def with_storage_options(table: Table, options: StorageOptions) -> Table:
         table = replace(table, history_us=options.history_us)
     if options.cluster_by is not None:
         table = replace(table, clustered=_clustered(table, options.cluster_by))
-    return replace(table, parameters=kept_parameters(options.kept, table.parameters))
+    return replace(table, parameters=stored_parameters(options.kept, table.parameters))
 
 
 def storage_option_texts(table: Table) -> tuple[str, ...] | None:
@@ -141,7 +141,7 @@ def storage_option_texts(table: Table) -> tuple[str, ...] | None:
 
 def _is_kept(option: Node) -> bool:
     """Whether it is one of PostgreSQL's. Raises 22023 for an unknown name."""
-    if is_kept_parameter(option):
+    if is_stored_parameter(option):
         return True
     if option.defname not in ("history", "cluster_by"):
         raise SqlError("22023", f'unrecognized parameter "{option.defname}"')

@@ -79,7 +79,7 @@ def check_tablespace(name: str | None) -> None:
     raise SqlError("42704", f'tablespace "{name}" does not exist')
 
 
-def is_kept_parameter(option: Node) -> bool:
+def is_stored_parameter(option: Node) -> bool:
     """Whether it is a parameter of PostgreSQL's tables. Raises 22023 for an unknown namespace."""
     if option.defnamespace not in (None, "toast"):
         message = f'unrecognized parameter namespace "{option.defnamespace}"'
@@ -90,7 +90,7 @@ def is_kept_parameter(option: Node) -> bool:
     return option.defname in known
 
 
-def kept_parameters(options: Sequence[Node], before: Sequence[str] = ()) -> tuple[str, ...]:
+def stored_parameters(options: Sequence[Node], before: Sequence[str] = ()) -> tuple[str, ...]:
     """The texts of a table's parameters, after those of `before` that are not set anew (O3, O4)."""
     return _merged(before, [o for o in options if _checked(o, _OF_TABLES)])
 

@@ -32,7 +32,7 @@ from sql.binder.ddl.alter.identity import (
     set_expression,
     set_identity,
 )
-from sql.binder.ddl.alter.keys import add_keys, use_index
+from sql.binder.ddl.alter.keys import add_keys, unique_indexes_left, use_index
 from sql.binder.ddl.alter.owned_sequences import (
     added_column_parts,
     drop_owned_sequences,
@@ -118,7 +118,10 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
     work.table = replace(work.table, foreign_keys=(*work.table.foreign_keys, *foreign))
     sync_owned_sequences(work)
     told = with_delta_invariants(binding, work.table)
-    after = replace(told, version=table.version + 1)
+    left = unique_indexes_left(work)
+    after = replace(
+        told, version=table.version + 1, unique_indexes=tuple(index.oid for index in left)
+    )
     again, beside = foreign_key_revalidations(work, after)
     by_oid = {parent.oid: parent for parent in (*beside, *parents, after)}
     rules = row_validations(binding, after, work.required, work.checks, _new_keys(work))
@@ -150,6 +153,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
         ),
         unused="ALTER TABLE",
         validations=(*rules, *looked, *again, *work.looked),
+        recomputed=left if work.rewrites or work.retyped else (),
     )
 
 

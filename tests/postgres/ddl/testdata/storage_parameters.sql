@@ -60,7 +60,6 @@ reindex index sp_pkey
 reindex index sp
 reindex index nope
 reindex table nope
-reindex table sp_b
 reindex schema nope
 reindex schema public
 insert into sp values (1, 'x')
