@@ -32,6 +32,7 @@ from coordinator.pgcatalog.types import (
     opclass_oid,
     storage_columns,
 )
+from sql.binder.ddl.index_methods import orders_rows
 from sql.binder.ddl.storage_options import storage_option_texts
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog, Key, Table
@@ -354,7 +355,9 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indislive": True,
         "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
         "indcollation": tuple(0 if type_ is None else collation_of(type_) for type_ in found),
-        "indclass": tuple(map(opclass_oid, found, options)),
+        "indclass": tuple(map(opclass_oid, found, options))
+        if orders_rows(index.method)
+        else (0,) * count,
         "indoption": index_flags(options),
         "indexprs": None
         if None not in found

@@ -18,6 +18,7 @@ from sql.binder.ddl.foreign_keys import (
     without_foreign_key,
 )
 from sql.binder.ddl.generated import bind_immutable
+from sql.binder.ddl.index_methods import check_method, operator_class_shown, orders_rows
 from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
 from sql.binder.ddl.row_validations import row_validations
 from sql.binder.ddl.storage_parameters import (
@@ -63,8 +64,6 @@ from sql.statements.ddl import ChangeObjects, CreateObject, Redefinition, drop_c
 from sql.types.limits import check_key_column_count
 from sql.types.sql_type import SqlType, format_type, quoted_name
 
-_METHODS: Final = frozenset({"btree", "hash"})
-
 
 def _not_a_table(name: str, kind: str) -> SqlError:
     detail = f"This operation is not supported for {kind}s."
@@ -78,15 +77,13 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     refuse_system_change(table)
     place = offset_to_position(node.relation.location)
     for used, what in (
-        (node.accessMethod not in _METHODS, f"an index of method {node.accessMethod}"),
         (node.nulls_not_distinct and not node.unique, "NULLS NOT DISTINCT without UNIQUE"),
     ):
         if used:
             raise not_supported(what, place)
+    check_method(node)
     check_tablespace(node.tableSpace)
     parameters = index_parameters(node.options or (), node.accessMethod)
-    if node.accessMethod == "hash":
-        _check_hash(node)
     name = node.idxname or index_name(
         table.name,
         [
@@ -208,24 +205,13 @@ def _order(element: Node) -> Iterator[str]:
         yield "NULLS FIRST"
 
 
-def _check_hash(node: Node) -> None:
-    """0A000 for what PostgreSQL's hash indexes do not do either."""
-    orders = (SortByDir.SORTBY_DEFAULT, SortByNulls.SORTBY_NULLS_DEFAULT)
-    ordered = [e for e in node.indexParams if (e.ordering, e.nulls_ordering) != orders]
-    descends = any(e.ordering != SortByDir.SORTBY_DEFAULT for e in ordered)
-    for found, what in (
-        (node.unique, "unique indexes"),
-        (node.indexIncludingParams, "included columns"),
-        (len(node.indexParams) > 1, "multicolumn indexes"),
-        (ordered, "ASC/DESC options" if descends else "NULLS FIRST/LAST options"),
-    ):
-        if found:
-            raise SqlError("0A000", f'access method "hash" does not support {what}')
-
-
 def _operator_class(binding: Binding, element: Node, type_: SqlType, method: str) -> Iterator[str]:
     """The operator class, if it is not the type's own. Strings are ordered by bytes anyway."""
     names = string_values(element.opclass)
+    if not orders_rows(method):
+        shown = operator_class_shown(names, type_, method)
+        yield from () if shown is None else (shown,)
+        return
     _check_class(binding, names, type_, method)
     if type_.name in ("text", "varchar") and names and names[-1] in TEXT_OPERATOR_CLASSES:
         yield names[-1]
@@ -254,8 +240,12 @@ def recheck_index(binding: Binding, table: Table, index: IndexDefinition) -> Non
     for place, text in enumerate(index.elements):
         _, plan = _expression(binding, table, parse_stored_expression(text))
         said = index.options[place].split() if index.options else []
+        type_ = plan.columns[0].type
+        if not orders_rows(index.method):
+            operator_class_shown(said, type_, index.method)
+            continue
         names = [word for word in said if word in TEXT_OPERATOR_CLASSES]
-        _check_class(binding, names, plan.columns[0].type, index.method)
+        _check_class(binding, names, type_, index.method)
     if index.predicate:
         _expression(binding, table, parse_stored_expression(index.predicate), "predicate")
 
