@@ -13,14 +13,19 @@ class MaintenanceKind(StrEnum):
     OPTIMIZE = "OPTIMIZE"
     VACUUM = "VACUUM"
     ANALYZE = "ANALYZE"
+    REINDEX = "REINDEX"
+    CLUSTER = "CLUSTER"
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceStatement:
-    """OPTIMIZE, VACUUM, ANALYZE. `tables` None: all. They run outside of transactions. `problem`:
+    """OPTIMIZE, VACUUM, ANALYZE; REINDEX and CLUSTER of more than one relation, or without locks.
+    `tables` None: all. They run outside of transactions. `problem`:
     an error about a table, raised at execution.
     """
 
     kind: MaintenanceKind
     tables: tuple[Table, ...] | None
     problem: SqlError | None = None
+    notice: SqlError | None = None
+    """That it changes nothing."""

@@ -31,20 +31,41 @@ from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import without_position
 from sql.catalog.catalog import Table
 from sql.errors import SqlError, undefined_schema
-from sql.parser.syntax import Node
+from sql.parser.option_values import option_boolean
+from sql.parser.syntax import Node, offset_to_position
 from sql.statements.ddl import ChangeObjects
+from sql.statements.maintenance import MaintenanceKind, MaintenanceStatement
 
 UNLOGGED_NOTICE: Final = "the table is durable, although it is UNLOGGED"
 
 _A = AlterTableType
 
 
-def _told(tag: str, text: str) -> ChangeObjects:
-    return ChangeObjects(tag, notices=((CHANGES_NOTHING, text, None),))
+_REINDEX: Final = "REINDEX changes nothing: rows are found without indexes"
+_CLUSTER: Final = "CLUSTER changes nothing: OPTIMIZE rewrites a table"
 
 
-def reindex(binding: Binding, node: Node) -> ChangeObjects:
+def _told(kind: MaintenanceKind, text: str, *, alone: bool) -> ChangeObjects | MaintenanceStatement:
+    """`alone`: it cannot run inside of a transaction block."""
+    if alone:
+        return MaintenanceStatement(kind, (), notice=SqlError(CHANGES_NOTHING, text))
+    return ChangeObjects(kind.value, notices=((CHANGES_NOTHING, text, None),))
+
+
+def reindex(binding: Binding, node: Node) -> ChangeObjects | MaintenanceStatement:
     """REINDEX INDEX, TABLE, SCHEMA, DATABASE or SYSTEM."""
+    alone = False
+    for option in node.params or ():
+        match option.defname:
+            case "tablespace":
+                check_tablespace(option.arg.sval)
+            case "concurrently":
+                alone = option_boolean(option)
+            case "verbose":
+                option_boolean(option)
+            case name:
+                message = f'unrecognized REINDEX option "{name}"'
+                raise SqlError("42601", message, offset_to_position(option.location))
     match node.kind:
         case ReindexObjectType.REINDEX_OBJECT_INDEX:
             found = find_relation_named(binding, node.relation)
@@ -54,12 +75,12 @@ def reindex(binding: Binding, node: Node) -> ChangeObjects:
                 raise SqlError("42809", f'"{node.relation.relname}" is not an index')
         case ReindexObjectType.REINDEX_OBJECT_TABLE:
             _table(binding, node)
-        case ReindexObjectType.REINDEX_OBJECT_SCHEMA:
-            if not schema_exists(binding, node.name):
+        case kind:
+            alone = True
+            of_schema = kind == ReindexObjectType.REINDEX_OBJECT_SCHEMA
+            if of_schema and not schema_exists(binding, node.name):
                 raise undefined_schema(node.name)
-        case _:
-            pass
-    return _told("REINDEX", "REINDEX changes nothing: rows are found without indexes")
+    return _told(MaintenanceKind.REINDEX, _REINDEX, alone=alone)
 
 
 def _table(binding: Binding, node: Node) -> Table:
@@ -70,13 +91,18 @@ def _not_a_table(name: str, _kind: str) -> SqlError:
     return SqlError("42809", f'"{name}" is not a table or materialized view')
 
 
-def cluster(binding: Binding, node: Node) -> ChangeObjects:
+def cluster(binding: Binding, node: Node) -> ChangeObjects | MaintenanceStatement:
     """CLUSTER [table [USING index]]."""
+    for option in node.params or ():
+        if option.defname != "verbose":
+            message = f'unrecognized CLUSTER option "{option.defname}"'
+            raise SqlError("42601", message, offset_to_position(option.location))
+        option_boolean(option)
     if node.relation is not None:
         table = _table(binding, node)
         if node.indexname is not None:
             _check_index(binding, table, node.indexname)
-    return _told("CLUSTER", "CLUSTER changes nothing: OPTIMIZE rewrites a table")
+    return _told(MaintenanceKind.CLUSTER, _CLUSTER, alone=node.relation is None)
 
 
 def _check_index(binding: Binding, table: Table, name: str) -> None:
@@ -109,7 +135,7 @@ def _set_tablespace(_work: AlterTableState, command: Node) -> None:
 
 def _cluster_on(work: AlterTableState, command: Node) -> None:
     _check_index(work.binding, work.table, command.name)
-    _notice(work, "CLUSTER ON changes nothing: OPTIMIZE rewrites a table")
+    _notice(work, _CLUSTER)
 
 
 def _without_cluster(_work: AlterTableState, _command: Node) -> None:
