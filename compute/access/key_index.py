@@ -21,7 +21,8 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.access.bloom_filters import FEW_KEYS_MAX, BloomFilterCache, build_bloom_filter
-from compute.access.key_predicates import KeyValues, NewKeys, SingleKey
+from compute.access.computed_keys import ComputedKey, key_ordinals
+from compute.access.key_predicates import KeyValues, NewKeys, SingleKey, columns_of_key
 from compute.access.row_keys import RowKey, row_keys
 from compute.access.sorted_keys import SortedKeys
 from compute.arrow import table_schema
@@ -106,7 +107,7 @@ class KeyIndex:
         for part in view.inline:
             if wanted and part.source in tail.known:
                 continue
-            rows = part.rows.select(list(keys.key.columns))
+            rows = columns_of_key(keys.key, part.rows)
             live = _Live(part.source, part.rows.num_rows, part.deleted, going)
             found = _first(rows, keys.among(rows), live)
             if found is not None:
@@ -178,7 +179,7 @@ class KeyIndex:
         for part in view.inline:
             if wanted and part.source in tail.known:
                 continue
-            rows = part.rows.select(list(keys.key.columns))
+            rows = columns_of_key(keys.key, part.rows)
             live = _Live(part.source, part.rows.num_rows, part.deleted, going)
             found.update(_places(keys, rows, keys.among(rows), live))
         for file in files:
@@ -191,7 +192,7 @@ class KeyIndex:
         """All live rows that have one of the keys, which several rows may share. Blocks."""
         found: list[RowIdentity] = []
         for part in view.inline:
-            rows = part.rows.select(list(keys.key.columns))
+            rows = columns_of_key(keys.key, part.rows)
             found += [(part.source, row) for row in keys.among(rows) if row not in part.deleted]
         for file in self.files(view, keys):
             columns = self._file_columns(view.shard, file.file, keys)
@@ -244,7 +245,7 @@ class KeyIndex:
         # Own rows have the same name in every transaction.
         columns = None if part.source == OWN else self._columns.get(place)
         if columns is None and (may_read or part.rows.num_rows <= SMALL_ROWS_MAX):
-            rows = part.rows.select(list(key.key.columns))
+            rows = columns_of_key(key.key, part.rows)
             columns = SortedKeys(rows, once=part.source == OWN)
             if part.source != OWN:
                 with self._lock:
@@ -273,7 +274,7 @@ class KeyIndex:
             if part.source in tail.known or part.source == OWN:
                 continue
             if part.rows.num_rows <= SMALL_ROWS_MAX:
-                for row, values in enumerate(_keys(part.rows, keys.key.columns)):
+                for row, values in enumerate(_keys(columns_of_key(keys.key, part.rows))):
                     tail.rows.setdefault(values, []).append((part.source, row))
                 tail.known.add(part.source)
                 tail.count += part.rows.num_rows
@@ -296,10 +297,7 @@ class KeyIndex:
             if rows is not None:
                 self._columns.move_to_end(place)
         if rows is None:
-            names = list(keys.fields)
-            read = self._read(shard, file, names)
-            if read.schema.names != names:
-                read = conform_to_schema(read, _key_schema(keys))
+            read = self._key_columns(shard, file, keys)
             rows = SortedKeys(read)
             made = None
             if self._filters.get(place) is None and tuple(read.schema.types) == keys.types:
@@ -309,6 +307,18 @@ class KeyIndex:
                 if made is not None:
                     self._filters.add(place, made)
         return rows
+
+    def _key_columns(self, shard: ShardId, file: DataFile, keys: NewKeys | SingleKey) -> pa.Table:
+        """The key columns of all rows of a file, read and, if need be, computed."""
+        ordinals = key_ordinals(keys.key)
+        names = [keys.table.columns[ordinal].field for ordinal in ordinals]
+        read = self._read(shard, file, names)
+        if read.schema.names != names:
+            schema = table_schema([keys.table.columns[ordinal] for ordinal in ordinals])
+            read = conform_to_schema(read, schema)
+        if not isinstance(keys.key, ComputedKey):
+            return read
+        return keys.key.columns_of(dict(zip(ordinals, read.columns, strict=True)))
 
     def _keep(self, place: _ColumnsOfFile, rows: SortedKeys) -> None:
         if place in self._columns or rows.nbytes > CACHED_BYTES_MAX // 4:
@@ -324,13 +334,9 @@ def _place(shard: ShardId, name: Source, keys: NewKeys | SingleKey) -> _ColumnsO
     return Source(f"{shard}/{name}"), keys.fields, keys.types
 
 
-def _key_schema(keys: NewKeys | SingleKey) -> pa.Schema:
-    return table_schema([keys.table.columns[ordinal] for ordinal in keys.key.columns])
-
-
-def _keys(rows: pa.Table, ordinals: Sequence[int]) -> Iterator[KeyValues]:
+def _keys(rows: pa.Table) -> Iterator[KeyValues]:
     known = KnownRows.of(rows)
-    return zip(*[known.values(ordinal) for ordinal in ordinals], strict=True)
+    return zip(*[known.values(place) for place in range(rows.num_columns)], strict=True)
 
 
 @dataclass(frozen=True, slots=True)

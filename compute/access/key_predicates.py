@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from compute.access.bloom_filters import Hashes, row_hashes
+from compute.access.computed_keys import ComputedKey, key_ordinals
 from compute.arrow import arrow_type
 from compute.reference.arrow import to_array
 from sql.catalog.catalog import Key, Table
@@ -31,6 +32,10 @@ KEYS_MAX: Final = 10_000
 """Keys of one predicate that are held as Python values. Larger: more memory, faster checks at the
 commit."""
 
+COMPUTED_ROWS_MAX: Final = 10_000
+"""Rows of one commit whose computed keys are compared. Larger: longer stalls of the loop. Smaller:
+more false conflicts with bulk writes."""
+
 KeyValues: TypeAlias = tuple[Hashable, ...]
 """Values as in `sql/types/sql_type.py`."""
 
@@ -41,12 +46,30 @@ def key_violation_text(
     """`(a, b)=(1, x)`, as PostgreSQL names a key in the detail of 23505."""
     values_ = cast("tuple[Value, ...]", values)
     columns = [table.columns[ordinal] for ordinal in key.columns]
-    names = ", ".join(named(column.name) for column in columns)
+    names: Sequence[str] = [named(column.name) for column in columns]
+    if isinstance(key, ComputedKey):
+        names = key.names
     shown = ", ".join(
         "null" if value is None else format_text(value, column.type)
-        for value, column in zip(values_, columns, strict=True)
+        for _, value, column in zip(names, values_, columns, strict=False)
     )
-    return f"({names})=({shown})"
+    return f"({', '.join(names)})=({shown})"
+
+
+def columns_of_key(key: Key, rows: pa.Table, *, live: bool = False) -> pa.Table:
+    """The key's columns of rows that have all columns of the table. `live`: see ComputedKey."""
+    if isinstance(key, ComputedKey):
+        return key.columns_of(KnownRows.of(rows).columns, live=live)
+    return rows.select(list(key.columns))
+
+
+def rows_with_key(key: Key, rows: pa.Table) -> pa.Table:
+    """Of the key's columns, the rows that have a key (Y1)."""
+    if key.nulls_distinct:
+        return rows.drop_null() if any(column.null_count for column in rows.columns) else rows
+    if isinstance(key, ComputedKey) and key.partial:
+        return rows.filter(rows.column(rows.num_columns - 1).is_valid())
+    return rows
 
 
 def comparable_column(column: Any) -> Any:
@@ -121,9 +144,7 @@ class NewKeys:
         self.key = key
         self.fields = key_field_names(table, key)
         self._all = rows
-        if key.nulls_distinct and any(column.null_count for column in rows.columns):
-            rows = rows.drop_null()
-        self._rows = rows
+        self._rows = rows = rows_with_key(key, rows)
         self._values: list[KeyValues] | None = None
         self._hashed = False
         self._hashes: Hashes | None = None
@@ -273,9 +294,14 @@ class KeyPredicate:
     @property
     def points(self) -> Points | None:
         """See ReadPredicate."""
-        if self._bulk is not None:
+        if self._bulk is not None or isinstance(self._key, ComputedKey):
             return None
         return Points(self._key.columns, self._keys, only=True)
+
+    @property
+    def keys(self) -> Collection[KeyValues] | None:
+        """See KeyLookUp."""
+        return None if self._bulk is not None else self._keys
 
     def merged(self, keys: Collection[KeyValues]) -> "KeyPredicate":
         """The same look-up, for these keys."""
@@ -289,15 +315,25 @@ class KeyPredicate:
             return True
 
     def present(self, rows: KnownRows) -> Sequence[KeyValues]:
-        """The keys that these rows have. Of a bulk, or if a key column is unknown, empty tuples
-        stand for them.
+        """The keys that these rows have. Of a bulk, or if a key column is unknown, or too much work
+        to compute, empty tuples stand for them.
         """
-        if any(ordinal not in rows.columns for ordinal in self._key.columns):
+        if any(ordinal not in rows.columns for ordinal in key_ordinals(self._key)):
             return [()]
+        if isinstance(self._key, ComputedKey):
+            if not rows.count:
+                return []
+            if rows.count > COMPUTED_ROWS_MAX:
+                return [()]
+            table = self._key.columns_of(rows.columns)
+            rows = KnownRows.of(table)
+            ordinals: Sequence[int] = range(table.num_columns)
+        else:
+            ordinals = self._key.columns
         if self._bulk is None:
-            parts = [rows.values(ordinal) for ordinal in self._key.columns]
+            parts = [rows.values(ordinal) for ordinal in ordinals]
             return [values for values in zip(*parts, strict=True) if values in self._keys]
-        columns = [rows.columns[ordinal] for ordinal in self._key.columns]
+        columns = [rows.columns[ordinal] for ordinal in ordinals]
         table = pa.table(columns, names=_names(self._key))
         return [()] * len(self._bulk.among(table))
 

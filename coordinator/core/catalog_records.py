@@ -143,6 +143,9 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "foreign_keys": [_encode_foreign(key) for key in table.foreign_keys],
         "on_commit": table.on_commit,
         "clustered": table.clustered,
+        "parameters": table.parameters,
+        "unlogged": table.unlogged,
+        "unique_indexes": table.unique_indexes,
     }
 
 
@@ -156,6 +159,7 @@ def _encode_key(key: Key) -> dict[str, Json]:
         "deferrable": key.deferrable,
         "deferred": key.deferred,
         "orders": key.orders,
+        "parameters": key.parameters,
     }
 
 
@@ -180,6 +184,9 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         foreign_keys=tuple(_decode_foreign(key) for key in foreign),
         on_commit=_text(record.get("on_commit", "")),
         clustered=tuple(cast("Sequence[int]", record.get("clustered", ()))),
+        parameters=tuple(map(_text, cast("Sequence[Json]", record.get("parameters", ())))),
+        unlogged=bool(record.get("unlogged", False)),
+        unique_indexes=tuple(cast("Sequence[int]", record.get("unique_indexes", ()))),
     )
 
 
@@ -231,6 +238,7 @@ def _decode_key(record: Mapping[str, Json]) -> Key:
         bool(record.get("deferrable", False)),
         bool(record.get("deferred", False)),
         tuple(map(_text, cast("Sequence[Json]", record.get("orders", ())))),
+        tuple(map(_text, cast("Sequence[Json]", record.get("parameters", ())))),
     )
 
 

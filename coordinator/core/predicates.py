@@ -76,6 +76,15 @@ class KeyLookUp(ReadPredicate, Protocol):
         """The name of the primary key or unique constraint."""
         ...
 
+    @property
+    def keys(self) -> Collection[tuple[Hashable, ...]] | None:
+        """The keys, if they are held as values."""
+        ...
+
+    def present(self, rows: KnownRows) -> Sequence[tuple[Hashable, ...]]:
+        """The keys that these rows have; an empty tuple stands for one that is not known (P3)."""
+        ...
+
     def merged(self, keys: Collection[tuple[Hashable, ...]]) -> "KeyLookUp":
         """The same look-up, of these keys."""
         ...
@@ -105,11 +114,11 @@ class KeyLookUps:
 
     def add(self, look_up: KeyLookUp) -> None:
         """More keys."""
-        points = look_up.points
-        if points is None:
+        keys = look_up.keys
+        if keys is None:
             self._bulk.append(look_up)
         else:
-            self._add_keys(look_up, points.keys)
+            self._add_keys(look_up, keys)
         self._bound()
 
     def _add_keys(self, look_up: KeyLookUp, keys: Collection[tuple[Hashable, ...]]) -> None:

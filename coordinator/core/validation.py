@@ -36,7 +36,7 @@ INVARIANTS
       transaction saw its rows, after it had locked the table.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyroaring import BitMap64
@@ -57,7 +57,7 @@ from coordinator.core.stale_definitions import RETRY_HINT, stale_refusal
 from coordinator.core.transactions import VALIDATING, Transaction
 from sql.catalog.catalog import Table
 from storage.batch import WriteBatch
-from storage.known_rows import KnownRows, Points
+from storage.known_rows import KnownRows
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
 
@@ -355,19 +355,20 @@ def _given(
     rows = KnownRows.of(own.inserts)
     given: list[KeyLookUp] = []
     for look_up in look_ups.predicates:
-        points = look_up.points
-        if points is None or rows.count > TESTED_ROWS_MAX:
+        if look_up.keys is None or rows.count > TESTED_ROWS_MAX:
             return None
-        keys = set(_keys_among(points, rows))
+        keys = set(look_up.present(rows))
+        if () in keys:
+            return None
         if not look_ups.moved_back:
-            keys -= _taken_before(points, keys, entries)
+            keys -= _taken_before(look_up, keys, entries)
         if keys:
             given.append(look_up.merged(keys))
     return given
 
 
 def _taken_before(
-    points: Points, keys: Collection[tuple[Hashable, ...]], entries: Iterable[CommittedWrites]
+    look_up: KeyLookUp, keys: Collection[tuple[Hashable, ...]], entries: Iterable[CommittedWrites]
 ) -> set[tuple[Hashable, ...]]:
     """Those of the keys that were not free before these commits: the first of them that has to do
     with the key took a row with it away. An INSERT found such a key taken, and made no row of it.
@@ -377,8 +378,10 @@ def _taken_before(
     for entry in entries:
         if entry.coarse or any(rows.count > TESTED_ROWS_MAX for rows in entry.rows):
             break  # What it has to do with the keys is not known.
-        went = {key for rows in entry.went for key in _keys_among(points, rows)}
-        came = {key for rows in entry.came for key in _keys_among(points, rows)}
+        went = {key for rows in entry.went for key in look_up.present(rows)}
+        came = {key for rows in entry.came for key in look_up.present(rows)}
+        if () in went or () in came:
+            break  # As above.
         taken |= untouched & went
         untouched -= went | came
     return taken
@@ -388,27 +391,28 @@ def _taken(
     look_up: KeyLookUp, shard: ShardId, own: WriteBatch, after: Timestamp, recent: RecentHistory
 ) -> str | None:
     """A key of the transaction's rows that commits have brought since, and not taken away."""
-    log, points = recent.writes.log(shard), look_up.points
-    if log is None or points is None or own.inserts is None:
+    log = recent.writes.log(shard)
+    if log is None or look_up.keys is None or own.inserts is None:
         return None
     # Members ahead are not durable yet: what they bring is no reason to say that a key exists.
     count: dict[tuple[Hashable, ...], int] = {}
     for entry in log.since(after):
         for sign, parts in ((1, entry.came), (-1, entry.went)):
             for rows in parts:
-                for key in _keys_among(points, rows):
+                found = _keys_among(look_up, rows)
+                if sign < 0 and () in found:
+                    return None
+                for key in found:
                     count[key] = count.get(key, 0) + sign
     # A savepoint may have taken back what was looked up.
-    given = set(_keys_among(points, KnownRows.of(own.inserts)))
-    found = next((key for key, rows in count.items() if rows > 0 and key in given), None)
-    return None if found is None else look_up.key_text(found)
+    given = {key for key in _keys_among(look_up, KnownRows.of(own.inserts)) if key}
+    taken = next((key for key, rows in count.items() if rows > 0 and key in given), None)
+    return None if taken is None else look_up.key_text(taken)
 
 
-def _keys_among(points: Points, rows: KnownRows) -> Iterator[tuple[Hashable, ...]]:
-    if rows.count <= TESTED_ROWS_MAX and all(at in rows.columns for at in points.ordinals):
-        for key in zip(*[rows.values(at) for at in points.ordinals], strict=True):
-            if key in points.keys:
-                yield key
+def _keys_among(look_up: KeyLookUp, rows: KnownRows) -> Sequence[tuple[Hashable, ...]]:
+    """The keys of these rows that are looked up; none of too many rows."""
+    return look_up.present(rows) if rows.count <= TESTED_ROWS_MAX else ()
 
 
 def duplicate_key_refusal(table: Table, constraint: str, key: str) -> Refused:

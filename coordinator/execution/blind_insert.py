@@ -97,6 +97,8 @@ def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Inser
         return None
     if table.keys or table.checks or table.foreign_keys or table.on_commit:
         return None
+    if table.unique_indexes:
+        return None
     if prepared.supplied or prepared.filled or any(c.generated or c.domain for c in table.columns):
         return None
     if modify.conflict is not None or modify.view_checks is not None or modify.calls is not None:

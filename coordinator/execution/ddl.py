@@ -26,13 +26,16 @@ from coordinator.execution.alter_table import (
     with_next_version,
 )
 from coordinator.execution.context import Done, Execution
+from coordinator.execution.dml.computed_keys import check_unique_rows
 from coordinator.execution.dml.deferred_constraints import check_no_pending_checks
 from coordinator.execution.grant import role_changes, with_owners
 from coordinator.execution.spill import write_rows
 from coordinator.execution.time_value import time_value
 from coordinator.pgwire.messages import Severity
 from sql.binder.ddl.sequence_options import check_restart
+from sql.binder.ddl.storage_parameters import CHANGES_NOTHING
 from sql.binder.stored.stored_texts import refuse_temporary_dependency
+from sql.binder.stored.unique_indexes import unique_indexes_of
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import ReadHold, Table
 from sql.catalog.extensions import AVAILABLE_EXTENSIONS
@@ -155,8 +158,9 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             _skipping(execution, "42P07", f'relation "{thing.name}" already exists')
             return []
         case CreateObject(object=thing):
+            told = CHANGES_NOTHING if isinstance(thing, IndexDefinition) else "00000"
             for text in statement.notices:
-                execution.notice(SqlError("00000", text), Severity.NOTICE)
+                execution.notice(SqlError(told, text), Severity.NOTICE)
             oid, _ = await execution.services.coordination.new_table_id()
             if isinstance(thing, EnumDefinition):
                 array, _ = await execution.services.coordination.new_table_id()
@@ -220,29 +224,35 @@ async def _created_table(execution: Execution, statement: CreateTable) -> list[C
         checks=statement.checks,
         on_commit=statement.on_commit,
         clustered=statement.clustered,
+        parameters=statement.parameters,
+        unlogged=statement.unlogged,
     )
+    for text in statement.notices:
+        execution.notice(SqlError(CHANGES_NOTHING, text), Severity.NOTICE)
     own = tuple(replace(key, table=key.table or oid) for key in statement.foreign_keys)
     table = replace(table, foreign_keys=own)
     execution.transaction.fresh.add(oid)
     table, sequences = await _with_sequences(execution, table, statement.sequences)
     parents = [PutTable(with_next_version(parent)) for parent in statement.parents]
     indexes, oids = await _with_indexes(execution, table, statement.indexes)
+    unique = [index.oid for index in indexes if index.unique]
+    table = replace(table, unique_indexes=tuple(unique))
     comments = [
         PutComment(replace(said, subject=replace(said.subject, of=oids[int(said.subject.of)])))
         for said in statement.comments
     ]
-    return [PutTable(table), *sequences, *parents, *indexes, *comments]
+    return [PutTable(table), *sequences, *parents, *map(PutObject, indexes), *comments]
 
 
 async def _with_indexes(
     execution: Execution, table: Table, wanted: Sequence[IndexDefinition]
-) -> tuple[list[CatalogChange], dict[int, int]]:
+) -> tuple[list[IndexDefinition], dict[int, int]]:
     """The indexes of a new table, and the oids of what comments call 0, -1, -2 .."""
-    made: list[CatalogChange] = []
+    made: list[IndexDefinition] = []
     oids = {0: table.oid}
     for number, bare in enumerate(wanted, 1):
         oid, _ = await execution.services.coordination.new_table_id()
-        made.append(PutObject(replace(bare, oid=oid, table=table.oid)))
+        made.append(replace(bare, oid=oid, table=table.oid))
         oids[-number] = oid
     return made, oids
 
@@ -289,6 +299,8 @@ async def _objects(execution: Execution, statement: ChangeObjects) -> list[Catal
     _buffer(execution, changes)
     for table, batch in batches:
         await write_rows(execution, table, batch)
+        for index in unique_indexes_of(execution.catalog(), table):
+            await check_unique_rows(execution, table, index)
     for table, validation in statement.validations:
         await validate_rows(execution, table, [validation])
     return []
@@ -323,11 +335,13 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
         _skipping(execution, "00000", f'relation "{statement.missing}" does not exist')
     for sqlstate, text, detail in statement.notices:
         execution.notice(SqlError(sqlstate, text, detail=detail), Severity.NOTICE)
+    if statement.unique_index is not None:
+        return await _unique_index(execution, statement.tables[0].after, statement.unique_index)
     objects = [
         PutObject(await _begun(execution, thing, statement.fresh)) for thing in statement.objects
     ]
     looks = statement.validations or statement.parents or statement.sequences
-    if statement.rewrite is not None or looks:
+    if statement.rewrite is not None or looks or statement.recomputed:
         change, *children = statement.tables
         change, sequences = await _with_own(execution, change, statement)
         others = [*(RemoveObject(thing) for thing in statement.dropped), *sequences, *objects]
@@ -336,6 +350,8 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
             _buffer(execution, others)
         await apply_redefinition(execution, change, statement.rewrite, statement.parents)
         await validate_rows(execution, change.after, statement.validations)
+        for index in statement.recomputed:
+            await check_unique_rows(execution, change.after, index)
         return [PutComment(comment) for comment in statement.comments]
     changes: list[CatalogChange] = [RemoveObject(thing) for thing in statement.dropped]
     if statement.new_schema is not None:
@@ -347,6 +363,18 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
     if statement.old_schema is not None:
         changes.append(RemoveSchema(statement.old_schema))
     return changes
+
+
+async def _unique_index(
+    execution: Execution, table: Table, bare: IndexDefinition
+) -> list[CatalogChange]:
+    """A unique index that is no key, whose table knows of it; its rows are looked at."""
+    oid, _ = await execution.services.coordination.new_table_id()
+    index = replace(bare, oid=oid)
+    after = replace(table, unique_indexes=(*table.unique_indexes, oid))
+    _buffer(execution, [PutTable(after), PutObject(index)])
+    await check_unique_rows(execution, after, index)
+    return []
 
 
 async def _with_own(

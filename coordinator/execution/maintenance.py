@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from coordinator.execution.context import Done, Execution
+from coordinator.pgwire.messages import Severity
 from sql.errors import SqlError
-from sql.statements.bound import MaintenanceKind, MaintenanceStatement
+from sql.statements.maintenance import MaintenanceKind, MaintenanceStatement
 
 
 async def execute_maintenance(
@@ -18,13 +19,15 @@ async def execute_maintenance(
     if statement.problem is not None:
         raise replace(statement.problem)
     match statement.kind:
-        case MaintenanceKind.ANALYZE:
+        case MaintenanceKind.ANALYZE | MaintenanceKind.REINDEX | MaintenanceKind.CLUSTER:
             pass
         case MaintenanceKind.OPTIMIZE:
             assert statement.tables is not None, "OPTIMIZE names a table"
             await coordination.optimize(statement.tables)
         case MaintenanceKind.VACUUM:
             await coordination.vacuum(statement.tables)
+    if statement.notice is not None:
+        execution.notice(statement.notice, Severity.NOTICE)
     return Done(tag)
 
 

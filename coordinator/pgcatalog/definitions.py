@@ -6,15 +6,13 @@ from decimal import Decimal
 from functools import partial
 from typing import Final
 
-from pglast import ast
-from pglast.enums import A_Expr_Kind, CoercionForm
-
 from sql.binder.bind import bind_with_context
 from sql.binder.dml.target_relation import writable_columns
 from sql.binder.resolve.collations import collation_to_store
 from sql.binder.state import BindContext, Binding
 from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
 from sql.binder.stored.stored_names import named_relations, next_value_text, with_current_names
+from sql.binder.stored.unique_indexes import index_element_text
 from sql.binder.stored.view_text import view_query_text
 from sql.binder.stored.views import view_plan
 from sql.catalog.catalog import Catalog, CheckConstraint, Column, ForeignKey, Key, Table
@@ -110,7 +108,22 @@ def index_definition(table: Table, key: Key) -> str:
     )
     distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
     on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
-    return f"CREATE UNIQUE INDEX {quoted_name(key.name)} ON {on} USING btree ({columns}){distinct}"
+    made = f"CREATE UNIQUE INDEX {quoted_name(key.name)} ON {on} USING btree ({columns}){distinct}"
+    return made + _parameters(key.parameters)
+
+
+def _parameters(texts: Sequence[str]) -> str:
+    """WITH of an index."""
+    if not texts:
+        return ""
+    pairs = (text.partition("=") for text in texts)
+    shown = (
+        f"{quoted_name(name)}={value}"
+        if quoted_name(value) == value
+        else f"{quoted_name(name)}='{value}'"
+        for name, _, value in pairs
+    )
+    return f" WITH ({', '.join(shown)})"
 
 
 def catalog_default(context: BindContext, column: Column) -> str | None:
@@ -270,31 +283,21 @@ def _unless_validated(constraint: CheckConstraint | ForeignKey) -> str:
 def plain_index_definition(context: BindContext, table: Table, index: IndexDefinition) -> str:
     """CREATE INDEX as pg_get_indexdef() writes it."""
     parts = [
-        f"{_element(element)} {option}".strip()
+        f"{index_element_text(element)} {option}".strip()
         for element, option in zip(
             index.elements, index.options or ("",) * len(index.elements), strict=True
         )
     ]
     on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
-    text = f"CREATE INDEX {quoted_name(index.name)} ON {on} USING {index.method}"
+    kind = "UNIQUE INDEX" if index.unique else "INDEX"
+    text = f"CREATE {kind} {quoted_name(index.name)} ON {on} USING {index.method}"
     text += f" ({', '.join(parts)})"
     if index.include:
         text += f" INCLUDE ({', '.join(index.include)})"
+    text += "" if index.nulls_distinct else " NULLS NOT DISTINCT"
+    text += _parameters(index.parameters)
     text = f"{text} WHERE {index.predicate}" if index.predicate else text
     return text_with_present_names(context, text)
-
-
-def _element(text: str) -> str:
-    """A column or a call as it is; the grammar wants any other expression in parentheses."""
-    match parse_stored_expression(text):
-        case ast.ColumnRef() | ast.CoalesceExpr() | ast.MinMaxExpr() | ast.SQLValueFunction():
-            return text
-        case ast.FuncCall(funcformat=CoercionForm.COERCE_EXPLICIT_CALL):
-            return text
-        case ast.A_Expr(kind=A_Expr_Kind.AEXPR_NULLIF):
-            return text
-        case _:
-            return f"({text})"
 
 
 def definition_texts(context: BindContext, table: Table) -> Iterator[tuple[int, int, str]]:
@@ -313,7 +316,7 @@ def definition_texts(context: BindContext, table: Table) -> Iterator[tuple[int, 
     for index in context.catalog.indexes(table.oid):
         yield index.oid, 0, plain_index_definition(context, table, index)
         for part, element in enumerate((*index.elements, *index.include), 1):
-            yield index.oid, part, text_with_present_names(context, _element(element))
+            yield index.oid, part, text_with_present_names(context, index_element_text(element))
     for foreign in table.foreign_keys:
         text = _foreign_text(context, table, foreign)
         yield constraint_oid(table, foreign.name), 0, text

@@ -33,6 +33,7 @@ from coordinator.pgcatalog.types import (
     opclass_oid,
     storage_columns,
 )
+from sql.binder.ddl.index_methods import orders_rows
 from sql.binder.ddl.storage_options import storage_option_texts
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Key, Table
@@ -109,6 +110,7 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
                 "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
                 "reloptions": _options(context, table),
             }
+            | ({"relpersistence": "u"} if table.unlogged else {})
         )
         owner = {"relowner": rights["relowner"]}
         for index in context.catalog.indexes(table.oid):
@@ -124,6 +126,7 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
                     "relam": BTREE,
                     "relnatts": len(key.columns),
                     "relreplident": "n",
+                    "reloptions": key.parameters or None,
                 }
             )
 
@@ -143,6 +146,7 @@ def _index_class(index: IndexDefinition) -> dict[str, Value]:
         "relam": METHODS.get(index.method, 0),
         "relnatts": len(index.elements) + len(index.include),
         "relreplident": "n",
+        "reloptions": index.parameters or None,
     }
 
 
@@ -353,13 +357,17 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indrelid": table.oid,
         "indnatts": count + len(index.include),
         "indnkeyatts": count,
+        "indisunique": index.unique,
+        "indnullsnotdistinct": not index.nulls_distinct,
         "indimmediate": True,
         "indisvalid": True,
         "indisready": True,
         "indislive": True,
         "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
         "indcollation": tuple(0 if type_ is None else collation_of(type_) for type_ in found),
-        "indclass": tuple(map(opclass_oid, found, options)),
+        "indclass": tuple(map(opclass_oid, found, options))
+        if orders_rows(index.method)
+        else (0,) * count,
         "indoption": index_flags(options),
         "indexprs": None
         if None not in found

@@ -92,7 +92,6 @@ from sql.statements.bound import (
     EmptyStatement,
     Explain,
     ExplainTimestamp,
-    MaintenanceStatement,
     Modify,
     ModifyingWith,
     ParameterizedStatement,
@@ -100,6 +99,7 @@ from sql.statements.bound import (
 )
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
 from sql.statements.locking import LockTables
+from sql.statements.maintenance import MaintenanceStatement
 from sql.statements.session import (
     Discard,
     Listen,

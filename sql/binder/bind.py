@@ -26,6 +26,7 @@ from sql.binder.ddl.drop import drop
 from sql.binder.ddl.enums import alter_enum, create_enum
 from sql.binder.ddl.extensions import alter_extension, create_extension
 from sql.binder.ddl.indexes import create_index
+from sql.binder.ddl.physical_layout import cluster, reindex
 from sql.binder.ddl.roles.grant import alter_default_privileges, grant
 from sql.binder.ddl.roles.membership import grant_role
 from sql.binder.ddl.roles.owners import alter_owner, drop_owned, reassign_owned
@@ -109,7 +110,6 @@ from sql.statements.bound import (
     EmptyStatement,
     Explain,
     ExplainTimestamp,
-    MaintenanceStatement,
     Modify,
     ModifyingWith,
     ModifyKind,
@@ -120,6 +120,7 @@ from sql.statements.bound import (
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
 from sql.statements.literals import ResolvedLiterals
 from sql.statements.locking import LockTables
+from sql.statements.maintenance import MaintenanceStatement
 from sql.statements.session import (
     Discard,
     Listen,
@@ -374,6 +375,8 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.RenameStmt: rename,
     ast.AlterObjectSchemaStmt: set_schema,
     ast.VacuumStmt: vacuum,
+    ast.ReindexStmt: reindex,
+    ast.ClusterStmt: cluster,
     CreateTimelineNode: create_timeline,
     DropTimelineNode: drop_timeline,
     AdvanceTimelineNode: advance_timeline,

@@ -91,6 +91,8 @@ class Key:
     """INITIALLY DEFERRED; nothing without `deferrable`."""
     orders: tuple[str, ...] = ()
     """Of an index, its columns' `DESC` and `NULLS ..`, if any has one: they are shown."""
+    parameters: tuple[str, ...] = ()
+    """Storage parameters of its index, which are only shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,12 @@ class Table:
     """Of a temporary table: `delete`, if its rows, or `drop`, if the table goes with COMMIT."""
     clustered: tuple[int, ...] = ()
     """The numbers of the columns by which the rows of large writes are laid down in order."""
+    parameters: tuple[str, ...] = ()
+    """PostgreSQL's storage parameters, `fillfactor=70`, which are only shown."""
+    unlogged: bool = False
+    """It was made UNLOGGED, which is only shown."""
+    unique_indexes: tuple[int, ...] = ()
+    """The oids of its unique indexes that are no keys (`ComputedKey`)."""
 
     def number_of(self, ordinal: int) -> int:
         """A column's number, which never changes."""
@@ -203,12 +211,19 @@ class Table:
         return quoted_name(self.name)
 
     def is_elsewhere(self, other: "Table") -> bool:
-        """Whether another definition differs in name, schema, history or file order."""
-        return (self.schema, self.name, self.history_us, self.clustered) != (
-            other.schema,
-            other.name,
-            other.history_us,
-            other.clustered,
+        """Whether another definition differs in name, schema, history, file order or in what is
+        only shown.
+        """
+        return self._place() != other._place()
+
+    def _place(self) -> tuple[object, ...]:
+        return (
+            self.schema,
+            self.name,
+            self.history_us,
+            self.clustered,
+            self.parameters,
+            self.unlogged,
         )
 
     def is_same_but_for_name(self, other: "Table") -> bool:
@@ -220,6 +235,8 @@ class Table:
             version=self.version,
             history_us=self.history_us,
             clustered=self.clustered,
+            parameters=self.parameters,
+            unlogged=self.unlogged,
             columns=_without_names(other.columns),
         )
         return known == replace(self, columns=_without_names(self.columns))

@@ -77,7 +77,8 @@ class IndexDefinition(ObjectDefinition):
     """CREATE INDEX: a definition that is stored and shown; rows are found without it.
 
     `elements`: the texts of columns and expressions, each with what followed it in `options`
-    (`varchar_pattern_ops`, `DESC`, `NULLS FIRST`). `predicate`: of WHERE, or empty.
+    (`varchar_pattern_ops`, `DESC`, `NULLS FIRST`). `predicate`: of WHERE, or empty. `unique`: the
+    server enforces it; its table names it among its `unique_indexes`.
     """
 
     kind: ClassVar[str] = "index"
@@ -88,6 +89,10 @@ class IndexDefinition(ObjectDefinition):
     method: str = "btree"
     predicate: str = ""
     include: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    """Storage parameters, `fillfactor=70`, which are only shown."""
+    unique: bool = False
+    nulls_distinct: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ from sql.statements.ddl import (
 from sql.statements.explain_options import ExplainOptions
 from sql.statements.literals import ResolvedLiterals
 from sql.statements.locking import LockingQuery, LockTables
+from sql.statements.maintenance import MaintenanceStatement
 from sql.statements.runtime_parameters import RowDefault, RuntimeParameter
 from sql.statements.session import (
     Discard,
@@ -127,8 +128,8 @@ class MergeAction(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OnConflict:
-    """ON CONFLICT. `arbiters`: indexes into `table.keys`; a row with the key of an existing row is
-    not inserted.
+    """ON CONFLICT. `arbiters`: indexes into `table.keys`; `indexes`: oids of its other unique
+    indexes. A row with the key of an existing row is not inserted.
 
     `update`: the new version of the existing row, for DO UPDATE. It is a plan over
     `Scan(relation="conflicts")`, whose input has one row a conflict: its number (int8), the
@@ -140,6 +141,7 @@ class OnConflict:
     update: Plan | None = None
     assigned: tuple[int, ...] = ()
     tables: tuple[Table, ...] = ()
+    indexes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +270,10 @@ class CreateTable:
     """Of the table, whose oid is 0 in them, and of the indexes: -1, -2 .."""
     on_commit: str = ""
     clustered: tuple[int, ...] = ()
+    parameters: tuple[str, ...] = ()
+    unlogged: bool = False
+    notices: tuple[str, ...] = ()
+    """That some of it changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +372,10 @@ class AlterTable:
     comments: tuple[Comment, ...] = ()
     """Comments on objects known by name, under their new names."""
     rights: tuple[tuple[Subject, ObjectPrivileges], ...] = ()
+    unique_index: IndexDefinition | None = None
+    """A new one that is no key; the session allocates its oid."""
+    recomputed: tuple[IndexDefinition, ...] = ()
+    """Unique indexes whose rows may have other values now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,25 +425,6 @@ class ExplainTimestamp:
 
     query: BoundQuery
     json: bool = False
-
-
-class MaintenanceKind(StrEnum):
-    """What maintenance does; the values are command tags."""
-
-    OPTIMIZE = "OPTIMIZE"
-    VACUUM = "VACUUM"
-    ANALYZE = "ANALYZE"
-
-
-@dataclass(frozen=True, slots=True)
-class MaintenanceStatement:
-    """OPTIMIZE, VACUUM, ANALYZE. `tables` None: all. They run outside of transactions. `problem`:
-    an error about a table, raised at execution.
-    """
-
-    kind: MaintenanceKind
-    tables: tuple[Table, ...] | None
-    problem: SqlError | None = None
 
 
 @dataclass(frozen=True, slots=True)

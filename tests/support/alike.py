@@ -9,7 +9,8 @@ INVARIANTS
       it is, to the last digit.
   L2  equal moments have one number, others have others: what must not move is seen to stay.
   L3  a warning is left out only if its whole text is one that `coordinator` calls its own;
-      `tests/postgres/ddl/test_roles.py` asks for these.
+      `tests/postgres/ddl/test_roles.py` asks for these. A notice is left out if it has the SQLSTATE
+      of those that say that something changes nothing, which PostgreSQL gives to errors only.
 
 Not here: orders of rows, which are for the players to say.
 """
@@ -19,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from coordinator.execution.grant import WARNINGS
+from sql.binder.ddl.storage_parameters import CHANGES_NOTHING
 from storage.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
@@ -64,4 +66,5 @@ class Alike:
 
 def is_of_both(notice: "psycopg.errors.Diagnostic") -> bool:
     """Whether PostgreSQL might say this, too (L3)."""
-    return notice.message_primary not in WARNINGS
+    changes_nothing = (notice.severity, notice.sqlstate) == ("NOTICE", CHANGES_NOTHING)
+    return notice.message_primary not in WARNINGS and not changes_nothing

@@ -23,11 +23,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from compute.access.key_predicates import KeyPredicate, NewKeys
+from compute.access.computed_keys import key_ordinals
+from compute.access.key_predicates import KeyPredicate, NewKeys, columns_of_key
 from compute.access.located_rows import are_rows_in_memory, fetch_located_rows
 from compute.access.row_keys import RowKey, row_keys
 from coordinator.execution.context import Execution
 from coordinator.execution.dml.claimed_rows import ClaimedRows
+from coordinator.execution.dml.computed_keys import computed_keys
 from coordinator.execution.dml.row_constraints import RowConstraints
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.dml.statement_work import StatementEffects
@@ -64,8 +66,11 @@ class UpsertResult:
 
 @dataclass(frozen=True, slots=True)
 class _Arbiter:
-    """One key that decides. `made`: keys of rows that this statement has inserted or updated."""
+    """One key that decides. `made`: keys of rows that this statement has inserted or updated.
+    `table`: with the columns that are computed for the key.
+    """
 
+    table: Table
     key: Key
     made: set[RowKey] = field(default_factory=set[RowKey])
 
@@ -128,8 +133,13 @@ class Upserter:
         self._conflict = conflict
         self._work = work
         self._rules = RowConstraints(execution, table)
-        self._arbiters = [_Arbiter(table.keys[place]) for place in conflict.arbiters]
-        ordinals = {at for arbiter in self._arbiters for at in arbiter.key.columns}
+        self._arbiters = [_Arbiter(table, table.keys[place]) for place in conflict.arbiters]
+        self._arbiters += [
+            _Arbiter(index.table, index.key)
+            for index in computed_keys(execution, table)
+            if index.key.oid in conflict.indexes
+        ]
+        ordinals = {at for arbiter in self._arbiters for at in key_ordinals(arbiter.key)}
         self._moves_keys = not ordinals.isdisjoint(conflict.assigned)
 
     @property
@@ -158,10 +168,9 @@ class Upserter:
 
     async def _found(self, rows: pa.Table) -> _Batch:
         """The rows that are there, under predicates (V1)."""
-        table = self._table
-        columns = [rows.select(list(arbiter.key.columns)) for arbiter in self._arbiters]
+        columns = [columns_of_key(arbiter.key, rows, live=True) for arbiter in self._arbiters]
         keys = [row_keys(a.key, c) for a, c in zip(self._arbiters, columns, strict=True)]
-        new = [NewKeys(table, a.key, c) for a, c in zip(self._arbiters, columns, strict=True)]
+        new = [NewKeys(a.table, a.key, c) for a, c in zip(self._arbiters, columns, strict=True)]
         view = await self._view([one.predicate(decides=True) for one in new])
         try:
             there, places, found = await self._located(rows, view, new)
@@ -274,7 +283,7 @@ class Upserter:
             batch.updated.append(row)
             batch.replaced.append(batch.old_row[waiting.rows[row]])
         batch.updates.append(made)
-        keys = [row_keys(a.key, made.select(list(a.key.columns))) for a in self._arbiters]
+        keys = [row_keys(a.key, columns_of_key(a.key, made, live=True)) for a in self._arbiters]
         for row in range(made.num_rows):
             self._made([column[row] for column in keys])
 

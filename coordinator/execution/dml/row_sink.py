@@ -10,7 +10,7 @@ INVARIANTS
   R3  a sink that is not finished is discarded; nothing that it staged counts without a commit.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from compute.arrow import table_schema
 from coordinator.execution.context import Execution, Spooler
 from coordinator.execution.dml.row_constraints import RowConstraints
 from coordinator.pgwire.kernels import Column
+from sql.binder.stored.unique_indexes import unique_index_columns
 from sql.catalog.catalog import Table
 from sql.errors import SqlError
 from storage.batch import DataFile, WriteBatch, bytes_of
@@ -69,6 +70,7 @@ class RowSink:
         *,
         inline_bytes_max: int,
         rules: RowConstraints,
+        indexed: Collection[int] = (),
     ) -> None:
         self._table = table
         self._rules = rules
@@ -80,7 +82,7 @@ class RowSink:
         self._spooler: Spooler | None = None
         self.rows = 0
         keyed = [key.columns for key in table.keys] + [key.columns for key in table.foreign_keys]
-        self._key_ordinals = sorted({at for columns in keyed for at in columns})
+        self._key_ordinals = sorted({at for columns in (*keyed, indexed) for at in columns})
         self._keyed: list[pa.RecordBatch] = []
         self._unproven = [key for key in table.foreign_keys if not key.validated]
         self._same: dict[str, list[Mask]] = {key.name: [] for key in self._unproven}
@@ -97,6 +99,7 @@ class RowSink:
             services.spool,
             inline_bytes_max=services.limits.inline_bytes_max,
             rules=RowConstraints(execution, table, checked=checked),
+            indexed=unique_index_columns(execution.catalog(), table),
         )
 
     @property

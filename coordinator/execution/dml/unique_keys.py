@@ -18,8 +18,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from compute.access.computed_keys import ComputedKey, key_ordinals
 from compute.access.key_predicates import KeyValues, NewKeys, key_violation_text
 from coordinator.execution.context import Execution
+from coordinator.execution.dml.computed_keys import computed_keys
 from coordinator.transaction.deferral import PendingCheck, PendingCheckKind
 from sql.catalog.catalog import Key, Table
 from sql.errors import SqlError
@@ -58,12 +60,15 @@ async def check_keys_free(
     """
     if keyed is None or not keyed.num_rows:
         return
-    found = [
-        NewKeys(table, key, keyed.select([table.columns[ordinal].field for ordinal in key.columns]))
-        for key in table.keys
-        if key not in but and (going is None or not set(key.columns).isdisjoint(going.assigned))
+    found = [(table, key) for key in table.keys]
+    found += [(index.table, index.key) for index in computed_keys(execution, table)]
+    keys = [
+        new
+        for wide, key in found
+        if key not in but
+        and (going is None or not set(key_ordinals(key)).isdisjoint(going.assigned))
+        and (new := NewKeys(wide, key, _key_columns(table, key, keyed))).count
     ]
-    keys = [new for new in found if new.count]
     if not keys:
         return
     ts = await execution.transaction.timestamp([table])
@@ -85,6 +90,14 @@ async def check_keys_free(
             raise await _first(execution, strict)
         key, rows = check.new.key, check.new.given
         deferral.add(PendingCheck(PendingCheckKind.KEY, table.oid, table.oid, key, rows))
+
+
+def _key_columns(table: Table, key: Key, keyed: pa.Table) -> pa.Table:
+    """The columns of a key of new rows."""
+    if isinstance(key, ComputedKey):
+        stored = {at: keyed.column(table.columns[at].field) for at in key.needed}
+        return key.columns_of(stored, live=True)
+    return keyed.select([table.columns[ordinal].field for ordinal in key.columns])
 
 
 @dataclass(frozen=True, slots=True)

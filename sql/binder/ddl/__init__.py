@@ -7,9 +7,10 @@ The binder changes nothing. Stored expressions are bound once for their errors a
 Dependents are found in the catalog: they raise 2BP01, or CASCADE lists them.
 
     `create`, `create_table_as`, `schemas`, `schema_elements`      CREATE TABLE, CREATE SCHEMA
-    `columns`, `like`, `generated`, `storage_options`, `deferral`  parts of CREATE TABLE
+    `columns`, `like`, `generated`, `deferral`                     parts of CREATE TABLE
+    `storage_options`, `storage_parameters`, `physical_layout`     what is said about storage
     `keys`, `foreign_keys`, `checks`, `row_validations`, `delta_invariants`     constraints
-    `indexes`, `views`                                             CREATE INDEX, CREATE VIEW
+    `indexes`, `index_methods`, `views`                            CREATE INDEX, CREATE VIEW
     `sequences`, `sequence_options`                                sequences
     `domains`, `enums`, `user_types`                               types
     `drop`, `drop_absent`, `drop_sequences`, `dropped_domains`     DROP

@@ -14,6 +14,7 @@ from sql.binder.ddl.foreign_keys import ForeignKeyNode, bind_foreign_keys
 from sql.binder.ddl.generated import with_generated
 from sql.binder.ddl.keys import KEY_KINDS, KeyNode, bind_keys, relation_names
 from sql.binder.ddl.like import CopiedParts, like_columns, with_copied_parts
+from sql.binder.ddl.physical_layout import UNLOGGED_NOTICE
 from sql.binder.ddl.schema_elements import schema_elements
 from sql.binder.ddl.schemas import creation_schema
 from sql.binder.ddl.storage_options import (
@@ -22,6 +23,7 @@ from sql.binder.ddl.storage_options import (
     with_storage_options,
     without_oids,
 )
+from sql.binder.ddl.storage_parameters import check_tablespace
 from sql.binder.resolve.catalog_lookup import refuse_row_type_clash, relation_exists, schema_exists
 from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
 from sql.binder.resolve.role_names import resolve_role, role_spec_name, roles_of
@@ -79,6 +81,7 @@ def create_table(
     if key is not None:
         options = replace(options, cluster_by=key)
     checked = with_storage_options(checked, options)
+    unlogged = node.relation.relpersistence == "u"
     whole, indexes, comments = with_copied_parts(binding, checked, copied)
     whole = with_delta_invariants(binding, whole)
     foreign, parents = bind_foreign_keys(binding, whole, parts.foreign)
@@ -99,6 +102,9 @@ def create_table(
         comments,
         on_commit,
         checked.clustered,
+        checked.parameters,
+        unlogged,
+        (*((UNLOGGED_NOTICE,) if unlogged else ()), *options.notices),
     )
 
 
@@ -141,15 +147,14 @@ def _with_not_nulls(table: str, columns: Sequence[Column], nodes: Sequence[Node]
 def _refuse_table_forms(node: Node) -> None:
     place = offset_to_position(node.relation.location)
     refused = (
-        (node.relation.relpersistence == "u", "UNLOGGED"),
         (node.inhRelations and not node.partbound, "INHERITS"),
         (node.ofTypename, "CREATE TABLE OF"),
-        (node.tablespacename, "TABLESPACE"),
         (node.accessMethod, "USING in CREATE TABLE"),
     )
     for used, what in refused:
         if used:
             raise not_supported(what, place)
+    check_tablespace(node.tablespacename)
 
 
 _ON_COMMIT: Final = {

@@ -18,8 +18,15 @@ from sql.binder.ddl.foreign_keys import (
     without_foreign_key,
 )
 from sql.binder.ddl.generated import bind_immutable
+from sql.binder.ddl.index_methods import check_method, operator_class_shown, orders_rows
 from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
 from sql.binder.ddl.row_validations import row_validations
+from sql.binder.ddl.storage_parameters import (
+    CHANGES_NOTHING,
+    check_tablespace,
+    index_parameters,
+    parameter_notice,
+)
 from sql.binder.resolve.catalog_lookup import (
     missing_object_notice,
     refuse_system_change,
@@ -30,6 +37,7 @@ from sql.binder.resolve.catalog_lookup import (
 from sql.binder.resolve.coercion import to_boolean
 from sql.binder.resolve.operator_classes import (
     TYPES_WITHOUT_OPERATOR_CLASS,
+    check_key_type,
     is_default_class,
     no_operator_class,
 )
@@ -44,18 +52,17 @@ from sql.binder.stored.column_expressions import (
 )
 from sql.binder.stored.relation_users import dependent_objects_still_exist
 from sql.binder.stored.table_changes import without_qualifiers
+from sql.binder.stored.unique_indexes import unique_index_plan
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import IDENTIFIER_BYTES_MAX, make_object_name, truncate_identifier
 from sql.catalog.objects import TEXT_OPERATOR_CLASSES, IndexDefinition
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.parser.syntax import Node, column_name, offset_to_position, string_values
-from sql.plan.nodes import Plan, Project
+from sql.plan.nodes import ColumnRef, Plan, Project
 from sql.statements.bound import AlterTable
 from sql.statements.ddl import ChangeObjects, CreateObject, Redefinition, drop_cascade_notices
 from sql.types.limits import check_key_column_count
 from sql.types.sql_type import SqlType, format_type, quoted_name
-
-_METHODS: Final = frozenset({"btree", "hash"})
 
 
 def _not_a_table(name: str, kind: str) -> SqlError:
@@ -70,16 +77,13 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     refuse_system_change(table)
     place = offset_to_position(node.relation.location)
     for used, what in (
-        (node.tableSpace, "TABLESPACE"),
-        (node.options, "WITH in CREATE INDEX"),
-        (node.accessMethod not in _METHODS, f"an index of method {node.accessMethod}"),
         (node.nulls_not_distinct and not node.unique, "NULLS NOT DISTINCT without UNIQUE"),
-        (node.indexIncludingParams and node.unique, "INCLUDE in a unique index"),
     ):
         if used:
             raise not_supported(what, place)
-    if node.accessMethod == "hash":
-        _check_hash(node)
+    check_method(node)
+    check_tablespace(node.tableSpace)
+    parameters = index_parameters(node.options or (), node.accessMethod)
     name = node.idxname or index_name(
         table.name,
         [
@@ -99,12 +103,18 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
         predicate, plan = _expression(binding, table, node.whereClause, "predicate")
         computed.append(plan)
     included = _included(binding, table, node.indexIncludingParams or ())
-    if node.unique:
+    plain = node.whereClause is None and all(element.name for element in node.indexParams)
+    if node.unique and plain and not included and not any(e.opclass for e in node.indexParams):
         return _unique(binding, table, node, name, options if any(options) else ())
     made = IndexDefinition(
         0, table.schema, name, table.oid, texts, options, node.accessMethod, predicate, included
     )
-    return CreateObject(made, "CREATE INDEX", computed=tuple(computed))
+    made = replace(made, parameters=parameters)
+    if node.unique:
+        return _computed(binding, table, node, made)
+    told = parameter_notice(node.options or ())
+    notices = () if told is None else (told,)
+    return CreateObject(made, "CREATE INDEX", notices=notices, computed=tuple(computed))
 
 
 def index_name(table: str, elements: Sequence[str], taken: set[str], label: str = "idx") -> str:
@@ -195,24 +205,13 @@ def _order(element: Node) -> Iterator[str]:
         yield "NULLS FIRST"
 
 
-def _check_hash(node: Node) -> None:
-    """0A000 for what PostgreSQL's hash indexes do not do either."""
-    orders = (SortByDir.SORTBY_DEFAULT, SortByNulls.SORTBY_NULLS_DEFAULT)
-    ordered = [e for e in node.indexParams if (e.ordering, e.nulls_ordering) != orders]
-    descends = any(e.ordering != SortByDir.SORTBY_DEFAULT for e in ordered)
-    for found, what in (
-        (node.unique, "unique indexes"),
-        (node.indexIncludingParams, "included columns"),
-        (len(node.indexParams) > 1, "multicolumn indexes"),
-        (ordered, "ASC/DESC options" if descends else "NULLS FIRST/LAST options"),
-    ):
-        if found:
-            raise SqlError("0A000", f'access method "hash" does not support {what}')
-
-
 def _operator_class(binding: Binding, element: Node, type_: SqlType, method: str) -> Iterator[str]:
     """The operator class, if it is not the type's own. Strings are ordered by bytes anyway."""
     names = string_values(element.opclass)
+    if not orders_rows(method):
+        shown = operator_class_shown(names, type_, method)
+        yield from () if shown is None else (shown,)
+        return
     _check_class(binding, names, type_, method)
     if type_.name in ("text", "varchar") and names and names[-1] in TEXT_OPERATOR_CLASSES:
         yield names[-1]
@@ -236,11 +235,17 @@ def _check_class(binding: Binding, names: Sequence[str], type_: SqlType, method:
 
 def recheck_index(binding: Binding, table: Table, index: IndexDefinition) -> None:
     """Bind an index again after columns of its table changed their types."""
+    if index.unique:
+        check_computed_types(binding, table, index)
     for place, text in enumerate(index.elements):
         _, plan = _expression(binding, table, parse_stored_expression(text))
         said = index.options[place].split() if index.options else []
+        type_ = plan.columns[0].type
+        if not orders_rows(index.method):
+            operator_class_shown(said, type_, index.method)
+            continue
         names = [word for word in said if word in TEXT_OPERATOR_CLASSES]
-        _check_class(binding, names, plan.columns[0].type, index.method)
+        _check_class(binding, names, type_, index.method)
     if index.predicate:
         _expression(binding, table, parse_stored_expression(index.predicate), "predicate")
 
@@ -263,15 +268,12 @@ def _unique(
     binding: Binding, table: Table, node: Node, name: str, orders: tuple[str, ...]
 ) -> AlterTable:
     """A key, validated as ADD CONSTRAINT .. UNIQUE is."""
-    if node.whereClause is not None or any(e.name is None for e in node.indexParams):
-        raise not_supported("a unique index that is partial or over expressions")
-    if any(element.opclass for element in node.indexParams):
-        raise not_supported("a unique index with an operator class")
     constraint = ast.Constraint(
         conname=name,
         contype=ConstrType.CONSTR_UNIQUE,
         keys=tuple(ast.String(sval=e.name) for e in node.indexParams),
         nulls_not_distinct=node.nulls_not_distinct,
+        options=node.options,
     )
     taken = relation_names(binding.context.catalog, table.schema)
     columns, (key,) = bind_keys(taken, table.name, table.columns, [KeyNode(constraint)])
@@ -284,6 +286,33 @@ def _unique(
         unused="CREATE INDEX",
         validations=checked,
     )
+
+
+def _computed(binding: Binding, table: Table, node: Node, made: IndexDefinition) -> AlterTable:
+    """A unique index that is no key: the server computes its keys and enforces it."""
+    index = replace(made, unique=True, nulls_distinct=not node.nulls_not_distinct)
+    check_computed_types(binding, table, index)
+    told = parameter_notice(node.options or ())
+    return AlterTable(
+        (Redefinition(table, replace(table, version=table.version + 1)),),
+        tag="CREATE INDEX",
+        unused="CREATE INDEX",
+        unique_index=index,
+        notices=() if told is None else ((CHANGES_NOTHING, told, None),),
+    )
+
+
+def check_computed_types(binding: Binding, table: Table, index: IndexDefinition) -> None:
+    """Refuse types whose values may be equal and look different, as keys are looked up by value."""
+    plan = unique_index_plan(binding, table, index)
+    for expr in plan.exprs[: len(index.elements)]:
+        check_key_type(expr.type, None)
+        if not isinstance(expr, ColumnRef) and expr.type.name in _INEXACT:
+            shown = format_type(expr.type)
+            raise not_supported(f"a unique index over an expression of type {shown}")
+
+
+_INEXACT: Final = frozenset({"numeric", "float4", "float8", "bpchar"})
 
 
 def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
@@ -301,6 +330,8 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
         found = next((o for s in path if (o := catalog.relation(s, name)) is not None), None)
         if isinstance(found, IndexDefinition):
             dropped.append(found)
+            if found.unique:
+                _forget(binding, changed, found)
             continue
         owner = _owner(binding, path, name)
         if owner is not None:
@@ -331,6 +362,13 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
         ),
         notices=(*notices, *drop_cascade_notices(told)),
     )
+
+
+def _forget(binding: Binding, changed: dict[int, Table], index: IndexDefinition) -> None:
+    table = changed.get(index.table) or binding.context.catalog.by_oid(index.table)
+    assert table is not None, "an index has a table"
+    left = tuple(oid for oid in table.unique_indexes if oid != index.oid)
+    changed[table.oid] = replace(table, unique_indexes=left)
 
 
 def _check_concurrent(node: Node) -> None:

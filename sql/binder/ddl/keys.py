@@ -12,6 +12,7 @@ from typing import Final
 from pglast.enums import ConstrType
 
 from sql.binder.ddl.deferral import Deferrability
+from sql.binder.ddl.storage_parameters import check_tablespace, index_parameters
 from sql.binder.resolve.operator_classes import check_key_type
 from sql.catalog.catalog import Catalog, Column, Key
 from sql.catalog.constraint_names import IDENTIFIER_BYTES_MAX, make_object_name, truncate_identifier
@@ -93,12 +94,11 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
     for used, what in (
         (node.including, "INCLUDE"),
         (node.indexname, "USING INDEX"),
-        (node.indexspace, "TABLESPACE"),
-        (node.options, "WITH in a constraint"),
         (node.without_overlaps, "WITHOUT OVERLAPS"),
     ):
         if used:
             raise not_supported(what, place)
+    check_tablespace(node.indexspace)
     names = [key.column] if key.column is not None else string_values(node.keys)
     by_name = {column.name: ordinal for ordinal, column in enumerate(columns)}
     ordinals: list[int] = []
@@ -121,6 +121,7 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
         not node.nulls_not_distinct,
         deferrable=when.deferrable,
         deferred=when.deferred,
+        parameters=index_parameters(node.options or (), "btree"),
     )
 
 

@@ -20,6 +20,12 @@ from typing import Final
 
 from pglast import ast
 
+from sql.binder.ddl.storage_parameters import (
+    is_stored_parameter,
+    parameter_notice,
+    stored_parameters,
+    without_parameters,
+)
 from sql.binder.dml.clustering import CLUSTERING_TYPES
 from sql.catalog.catalog import Column, Table
 from sql.errors import SqlError, not_supported
@@ -39,10 +45,6 @@ CLUSTERED_MAX: Final = 32
 """The maximum number of columns of a partition key, as in PostgreSQL."""
 
 
-_OF_POSTGRESQL: Final = re.compile(
-    r"fillfactor|parallel_workers|user_catalog_table|toast_tuple_target|log_autovacuum_min_duration"
-    r"|vacuum_(index_cleanup|truncate|max_eager_freeze_failure_rate)|autovacuum_\w+"
-)
 _NAME: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s,"]+))\s*(,|\Z)')
 _HINT: Final = (
     "A table keeps all of its rows itself, clustered by its partition key: leave its partitions "
@@ -60,18 +62,28 @@ class StorageOptions:
 
     history_us: int | None = None
     cluster_by: tuple[NamedColumn, ...] | None = None
+    kept: tuple[Node, ...] = ()
+    """PostgreSQL's own, which are only shown."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """That some change nothing."""
+        told = parameter_notice(self.kept)
+        return () if told is None else (told,)
 
 
 def storage_options(options: Sequence[Node]) -> StorageOptions:
     """The parameters of WITH and SET."""
     found = StorageOptions()
-    seen: set[str] = set()
+    seen: set[tuple[str | None, str]] = set()
     for option in options:
-        _check_name(option)
-        if option.defname in seen:
+        kept = _is_kept(option)
+        if (option.defnamespace, option.defname) in seen:
             raise SqlError("22023", f'parameter "{option.defname}" specified more than once')
-        seen.add(option.defname)
-        if option.defname == "history":
+        seen.add((option.defnamespace, option.defname))
+        if kept:
+            found = replace(found, kept=(*found.kept, option))
+        elif option.defname == "history":
             found = replace(found, history_us=_history(option))
         else:
             names = _names(_text(option))
@@ -96,8 +108,9 @@ def reset_storage_options(table: Table, options: Sequence[Node]) -> Table:
     for option in options:
         if option.arg is not None:
             raise SqlError("42601", "RESET must not include values for parameters")
-        _check_name(option)
-        if option.defname == "history":
+        if _is_kept(option):
+            table = replace(table, parameters=without_parameters([option], table.parameters))
+        elif option.defname == "history":
             table = replace(table, history_us=None)
         else:
             table = replace(table, clustered=())
@@ -110,12 +123,12 @@ def with_storage_options(table: Table, options: StorageOptions) -> Table:
         table = replace(table, history_us=options.history_us)
     if options.cluster_by is not None:
         table = replace(table, clustered=_clustered(table, options.cluster_by))
-    return table
+    return replace(table, parameters=stored_parameters(options.kept, table.parameters))
 
 
 def storage_option_texts(table: Table) -> tuple[str, ...] | None:
     """The parameters as pg_class and psql show them, and as WITH accepts them."""
-    shown: list[str] = []
+    shown = [*table.parameters]
     if table.history_us is not None:
         days, micros = divmod(table.history_us, _DAY_US)
         shown.append(f"history={format_text(Interval(0, days, micros), INTERVAL)}")
@@ -126,20 +139,13 @@ def storage_option_texts(table: Table) -> tuple[str, ...] | None:
     return tuple(shown) or None
 
 
-def _check_name(option: Node) -> None:
-    if option.defnamespace is not None:
-        if option.defnamespace != "toast":
-            message = f'unrecognized parameter namespace "{option.defnamespace}"'
-            raise SqlError("22023", message)
-        raise not_supported(
-            f"the storage parameter toast.{option.defname}", offset_to_position(option.location)
-        )
-    if _OF_POSTGRESQL.fullmatch(option.defname):
-        raise not_supported(
-            f"the storage parameter {option.defname}", offset_to_position(option.location)
-        )
+def _is_kept(option: Node) -> bool:
+    """Whether it is one of PostgreSQL's. Raises 22023 for an unknown name."""
+    if is_stored_parameter(option):
+        return True
     if option.defname not in ("history", "cluster_by"):
         raise SqlError("22023", f'unrecognized parameter "{option.defname}"')
+    return False
 
 
 # --- history -----------------------------------------------------------------------------------

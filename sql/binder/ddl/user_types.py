@@ -181,7 +181,9 @@ def drop_columns_of_types(
     lost = _without_columns(binding, using)
     known = {thing.oid for thing in objects}
     gone = tuple(thing for thing in lost.dropped if thing.oid not in known)
-    left = _left(lost.left, (), (*types, *objects))
+    # Indexes go with their tables.
+    inside = [index for oid in tables for index in catalog.indexes(oid)]
+    left = _left(lost.left, (), (*types, *objects, *inside))
     there = {key: table for key, table in left.tables.items() if table.oid not in tables}
     left = replace(left, tables=there)
     others = [where for of in types for where in texts_naming_type(left, of)]

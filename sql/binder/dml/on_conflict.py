@@ -4,6 +4,7 @@ Follows PostgreSQL's transformOnConflictClause and infer_arbiter_indexes.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pglast import ast
 from pglast.enums import OnConflictAction
@@ -18,12 +19,17 @@ from sql.binder.resolve.column_lookup import missing_column
 from sql.binder.resolve.operator_classes import is_default_class
 from sql.binder.state import Binding, FromItem, Scope
 from sql.binder.stored.table_changes import with_generated_columns
+from sql.binder.stored.unique_indexes import (
+    by_ordinal,
+    unique_index_expressions,
+    unique_indexes_of,
+)
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import constraint_names
 from sql.errors import SqlError
 from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 from sql.plan.nodes import ColumnRef, Expr, Filter, Plan, PlanColumn, Project, RelationId, Scan
-from sql.plan.traverse import prune_columns
+from sql.plan.traverse import conjuncts, prune_columns
 from sql.statements.bound import OnConflict
 from sql.types.sql_type import INT8
 
@@ -40,19 +46,28 @@ def on_conflict(binding: Binding, outer: Scope, written: TargetRelation, node: N
         raise SqlError("42601", message, offset_to_position(clause.location), hint=hint)
     named = _named(binding, outer, written, node)
     if not updates:
-        return OnConflict(_inferred(binding, written, clause.infer) if named is None else named)
+        found = _inferred(binding, outer, written, node) if named is None else named
+        return OnConflict(found.keys, indexes=found.indexes)
     plan, assigned = _update(binding, outer, written, node)
-    arbiters = _inferred(binding, written, clause.infer) if named is None else named
-    return OnConflict(arbiters, plan, assigned, scanned_tables(binding, plan))
+    found = _inferred(binding, outer, written, node) if named is None else named
+    tables = scanned_tables(binding, plan)
+    return OnConflict(found.keys, plan, assigned, tables, found.indexes)
 
 
-def _named(
-    binding: Binding, outer: Scope, written: TargetRelation, node: Node
-) -> tuple[int, ...] | None:
+@dataclass(frozen=True, slots=True)
+class _Arbiters:
+    """Places of keys, and oids of other unique indexes."""
+
+    keys: tuple[int, ...]
+    indexes: tuple[int, ...] = ()
+
+
+def _named(binding: Binding, outer: Scope, written: TargetRelation, node: Node) -> _Arbiters | None:
     """The key of ON CONSTRAINT; all keys without a target; None: to be inferred."""
     keys, infer = written.table.keys, node.onConflictClause.infer
     if infer is None:
-        return tuple(range(len(keys)))
+        indexes = unique_indexes_of(binding.context.catalog, written.table)
+        return _Arbiters(tuple(range(len(keys))), tuple(index.oid for index in indexes))
     if infer.conname is not None:
         found = [
             place for place, key in enumerate(keys) if key.name == infer.conname and not key.index
@@ -63,7 +78,7 @@ def _named(
         if not found or written.is_view:
             message = f'constraint "{infer.conname}" for table "{written.name}" does not exist'
             raise SqlError("42704", message)
-        return tuple(found)
+        return _Arbiters(tuple(found))
     _check_elements(binding, outer, written, node)
     return None
 
@@ -92,8 +107,11 @@ def _check_elements(binding: Binding, outer: Scope, written: TargetRelation, nod
         condition(binding, scope, infer.whereClause, "WHERE")
 
 
-def _inferred(binding: Binding, written: TargetRelation, infer: Node) -> tuple[int, ...]:
-    """The keys of just these columns; an expression is in none of ours."""
+def _inferred(binding: Binding, outer: Scope, written: TargetRelation, node: Node) -> _Arbiters:
+    """The keys of just these columns, and the unique indexes of just these columns and expressions
+    whose predicate the condition implies.
+    """
+    infer = node.onConflictClause.infer
     names = {
         element.name if element.expr is None else _column_of(element.expr)
         for element in infer.indexElems
@@ -108,12 +126,44 @@ def _inferred(binding: Binding, written: TargetRelation, infer: Node) -> tuple[i
     others = [e for e in infer.indexElems if not _says_as_keys(binding, written, e)]
     if others:
         found = []
-    if not found:
+    indexes: tuple[int, ...] = ()
+    if written.table.unique_indexes and not others:
+        indexes = _inferred_indexes(binding, outer, written, node)
+    if not found and not indexes:
         message = (
             "there is no unique or exclusion constraint matching the ON CONFLICT specification"
         )
         raise SqlError("42P10", message)
+    return _Arbiters(tuple(found), indexes)
+
+
+def _inferred_indexes(
+    binding: Binding, outer: Scope, written: TargetRelation, node: Node
+) -> tuple[int, ...]:
+    infer = node.onConflictClause.infer
+    scope, _, there = _scope(binding, outer, written, node, excluded=False)
+    scope.clause = "ON CONFLICT"
+    wanted = {
+        by_ordinal(binding.expression(scope, _element_node(element)), there)
+        for element in infer.indexElems
+    }
+    given: set[Expr] = set()
+    if infer.whereClause is not None:
+        whole = condition(binding, scope, infer.whereClause, "WHERE")
+        given = {by_ordinal(part, there) for part in conjuncts(whole)}
+    found: list[int] = []
+    for index in unique_indexes_of(binding.context.catalog, written.table):
+        elements, predicate = unique_index_expressions(binding, written.table, index)
+        implied = predicate is None or given.issuperset(conjuncts(predicate))
+        if implied and wanted == {*elements}:
+            found.append(index.oid)
     return tuple(found)
+
+
+def _element_node(element: Node) -> Node:
+    if element.expr is not None:
+        return element.expr
+    return ast.ColumnRef(fields=(ast.String(sval=element.name),))
 
 
 def _says_as_keys(binding: Binding, written: TargetRelation, element: Node) -> bool:

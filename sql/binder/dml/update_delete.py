@@ -21,6 +21,7 @@ from sql.binder.resolve.outer_join_presence import with_presence_columns
 from sql.binder.resolve.relations import table_scan
 from sql.binder.state import Binding, FromItem, Scope, SelectResult
 from sql.binder.stored.table_changes import with_generated_columns
+from sql.binder.stored.unique_indexes import unique_index_columns
 from sql.catalog.catalog import Table
 from sql.parser.syntax import Node, is_a
 from sql.plan.nodes import (
@@ -79,7 +80,7 @@ def delete(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     _filter(binding, target, node)
     returned = _returned(binding, target, node, ModifyKind.DELETE)
     every = tuple(range(len(target.table.columns)))
-    kept = every if returned.plan is not None else _cheap_columns(target)
+    kept = every if returned.plan is not None else _cheap_columns(binding, target)
     return _modify(binding, target, ModifyKind.DELETE, (), kept, returned)
 
 
@@ -124,13 +125,14 @@ def _modify(
     )
 
 
-def _cheap_columns(target: _Target) -> tuple[int, ...]:
+def _cheap_columns(binding: Binding, target: _Target) -> tuple[int, ...]:
     """What a DELETE tells of the rows that go, so that few others conflict with it: what it looks
     at anyway, keys, and everything of a small fixed size.
     """
     table = target.table
     used = set(plan_column_ids(target.plan))
     keys = {ordinal for key in table.keys for ordinal in key.columns}
+    keys |= unique_index_columns(binding.context.catalog, table)
     return tuple(
         ordinal
         for ordinal, (column, scanned) in enumerate(

@@ -31,9 +31,8 @@ from sql.statements.bound import (
     CreateTimeline,
     DropReadHold,
     DropTimeline,
-    MaintenanceKind,
-    MaintenanceStatement,
 )
+from sql.statements.maintenance import MaintenanceKind, MaintenanceStatement
 
 _CLOCKS: Final = frozenset({"system"})
 

@@ -32,7 +32,7 @@ from sql.binder.ddl.alter.identity import (
     set_expression,
     set_identity,
 )
-from sql.binder.ddl.alter.keys import add_keys, use_index
+from sql.binder.ddl.alter.keys import add_keys, unique_indexes_left, use_index
 from sql.binder.ddl.alter.owned_sequences import (
     added_column_parts,
     drop_owned_sequences,
@@ -51,12 +51,10 @@ from sql.binder.ddl.foreign_keys import (
 )
 from sql.binder.ddl.generated import with_generated
 from sql.binder.ddl.keys import KEY_KINDS, KeyNode
+from sql.binder.ddl.physical_layout import PHYSICAL_ACTIONS
 from sql.binder.ddl.row_validations import row_validations
 from sql.binder.ddl.storage_options import (
     refuse_clustering_column,
-    reset_storage_options,
-    storage_options,
-    with_storage_options,
 )
 from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
 from sql.binder.resolve.relations import table_scan
@@ -120,7 +118,10 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
     work.table = replace(work.table, foreign_keys=(*work.table.foreign_keys, *foreign))
     sync_owned_sequences(work)
     told = with_delta_invariants(binding, work.table)
-    after = replace(told, version=table.version + 1)
+    left = unique_indexes_left(work)
+    after = replace(
+        told, version=table.version + 1, unique_indexes=tuple(index.oid for index in left)
+    )
     again, beside = foreign_key_revalidations(work, after)
     by_oid = {parent.oid: parent for parent in (*beside, *parents, after)}
     rules = row_validations(binding, after, work.required, work.checks, _new_keys(work))
@@ -152,6 +153,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
         ),
         unused="ALTER TABLE",
         validations=(*rules, *looked, *again, *work.looked),
+        recomputed=left if work.rewrites or work.retyped else (),
     )
 
 
@@ -468,17 +470,6 @@ def _validate_foreign(work: AlterTableState, foreign: ForeignKey) -> None:
     work.table = replace(work.table, foreign_keys=keys)
 
 
-# --- options -----------------------------------------------------------------------------------
-
-
-def _set_options(work: AlterTableState, command: Node) -> None:
-    work.table = with_storage_options(work.table, storage_options(command.def_))
-
-
-def _reset_options(work: AlterTableState, command: Node) -> None:
-    work.table = reset_storage_options(work.table, command.def_)
-
-
 _ACTIONS: Final[dict[AlterTableType, Callable[[AlterTableState, Node], None]]] = {
     _A.AT_AddColumn: _add_column,
     _A.AT_DropColumn: _drop_column,
@@ -495,6 +486,5 @@ _ACTIONS: Final[dict[AlterTableType, Callable[[AlterTableState, Node], None]]] =
     _A.AT_DropConstraint: _drop_constraint,
     _A.AT_AlterConstraint: _alter_constraint,
     _A.AT_ValidateConstraint: _validate,
-    _A.AT_SetRelOptions: _set_options,
-    _A.AT_ResetRelOptions: _reset_options,
+    **PHYSICAL_ACTIONS,
 }

@@ -10,11 +10,13 @@ from sql.binder.ddl.comments import comments_of_renamed_constraint
 from sql.binder.ddl.foreign_keys import dangling_foreign_keys
 from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
 from sql.binder.resolve.catalog_lookup import refuse_taken_name
-from sql.catalog.catalog import Key
+from sql.binder.stored.unique_indexes import unique_indexes_of
+from sql.catalog.catalog import Key, Table
 from sql.catalog.constraint_names import constraint_names
 from sql.catalog.objects import IndexDefinition
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, offset_to_position
+from sql.types.sql_type import quoted_name
 
 
 def add_keys(work: AlterTableState, nodes: Sequence[KeyNode]) -> None:
@@ -39,6 +41,23 @@ def _taken_names(work: AlterTableState) -> set[str]:
     names -= {thing.name for thing in work.dropped}
     names |= {sequence.name for sequence in work.sequences.values()}
     return names | {key.name for key in work.table.keys}
+
+
+def _no_key(table: Table, index: IndexDefinition, place: int | None, detail: str) -> SqlError:
+    """42809 for a unique index that cannot be a constraint."""
+    names = {quoted_name(column.name) for column in table.columns}
+    if not names.issuperset(index.elements):
+        message = f'index "{index.name}" contains expressions'
+        return SqlError("42809", message, place, detail=detail)
+    if index.predicate:
+        return SqlError("42809", f'"{index.name}" is a partial index', place, detail=detail)
+    return not_supported("a constraint with INCLUDE", place)
+
+
+def unique_indexes_left(work: AlterTableState) -> tuple[IndexDefinition, ...]:
+    """The unique indexes that are no keys and that the statement does not drop."""
+    indexes = unique_indexes_of(work.binding.context.catalog, work.before)
+    return tuple(index for index in indexes if index not in work.dropped)
 
 
 def _put(work: AlterTableState, keys: tuple[Key, ...]) -> None:
@@ -98,6 +117,8 @@ def _unique_index(work: AlterTableState, name: str, place: int | None) -> Key:
         if elsewhere or (isinstance(other, IndexDefinition) and other.table != table.oid):
             message = f'index "{name}" does not belong to table "{table.name}"'
             raise SqlError("55000", message, place)
+        if isinstance(other, IndexDefinition) and other.unique:
+            raise _no_key(table, other, place, detail)
         if isinstance(other, IndexDefinition):
             raise SqlError("42809", f'"{name}" is not a unique index', place, detail=detail)
         if other is not None or any(table.name == name for table in tables):

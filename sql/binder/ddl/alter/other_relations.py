@@ -11,6 +11,13 @@ from typing import Final
 from pglast.enums import AlterTableType, ObjectType
 
 from sql.binder.ddl.alter.set_schema import skip_missing_relation
+from sql.binder.ddl.storage_parameters import (
+    CHANGES_NOTHING,
+    check_tablespace,
+    index_parameters,
+    parameter_notice,
+    without_parameters,
+)
 from sql.binder.dml.target_relation import writable_columns
 from sql.binder.dml.updatable_views import parse_check_option, refuse_check_option
 from sql.binder.resolve.catalog_lookup import Relation, find_relation_named, relation_kind
@@ -18,7 +25,7 @@ from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import checked_default, stored_text_of
 from sql.binder.stored.views import parse_view_query, view_plan
 from sql.catalog.catalog import Column, Table
-from sql.catalog.objects import SequenceDefinition, ViewDefinition
+from sql.catalog.objects import IndexDefinition, SequenceDefinition, ViewDefinition
 from sql.errors import SqlError, not_supported
 from sql.parser.statement_names import object_type_name
 from sql.parser.syntax import Node, offset_to_position
@@ -66,7 +73,6 @@ _SAID: Final = {
 """What PostgreSQL calls the actions; those that are not here are 0A000 for all."""
 
 _PARAMETERS: Final = {
-    "index": ("fillfactor", "deduplicate_items", "buffering", "fastupdate", "autosummarize"),
     "view": ("security_barrier", "security_invoker"),
 }
 """Storage parameters that PostgreSQL has, and that are not kept."""
@@ -93,6 +99,8 @@ def alter_other_relation(binding: Binding, node: Node) -> AlterTable | ChangeObj
         raise SqlError("42809", f'"{relation.relname}" is not {article} {wanted}')
     for command in node.cmds:
         _refuse(found, kind, command)
+    if isinstance(found, IndexDefinition):
+        return _with_index_parameters(found, node.cmds, tag)
     if not isinstance(found, ViewDefinition):
         return ChangeObjects(tag)
     after = found
@@ -105,6 +113,15 @@ def alter_other_relation(binding: Binding, node: Node) -> AlterTable | ChangeObj
 def _refuse(found: Relation, kind: str, command: Node) -> None:
     """What is not done to such a relation."""
     if command.subtype == _A.AT_ColumnDefault and kind == "view":
+        return
+    if command.subtype == _A.AT_SetTableSpace and kind == "index":
+        check_tablespace(command.name)
+        return
+    if command.subtype in _OPTIONS and isinstance(found, IndexDefinition):
+        return
+    if command.subtype in _OPTIONS and isinstance(found, tuple):
+        for option in command.def_ if command.subtype == _A.AT_SetRelOptions else ():
+            raise not_supported(f"the storage parameter {option.defname} of a key's index", None)
         return
     if command.subtype in _OPTIONS and not isinstance(found, SequenceDefinition):
         _check_options(kind, command)
@@ -134,6 +151,22 @@ def _check_options(kind: str, command: Node) -> None:
             raise not_supported(what, offset_to_position(option.location))
         if kind != "view" or name != "check_option":
             raise SqlError("22023", f'unrecognized parameter "{name}"')
+
+
+def _with_index_parameters(
+    index: IndexDefinition, commands: Sequence[Node], tag: str
+) -> ChangeObjects:
+    parameters, notices = index.parameters, list[tuple[str, str, str | None]]()
+    for command in commands:
+        if command.subtype == _A.AT_ResetRelOptions:
+            parameters = without_parameters(command.def_, parameters)
+        elif command.subtype == _A.AT_SetRelOptions:
+            parameters = index_parameters(command.def_, index.method, parameters)
+            notices.append((CHANGES_NOTHING, parameter_notice(command.def_) or "", None))
+    if parameters == index.parameters:
+        return ChangeObjects(tag, notices=tuple(notices))
+    after = replace(index, parameters=parameters, version=index.version + 1)
+    return ChangeObjects(tag, objects=(after,), notices=tuple(notices))
 
 
 # --- views -------------------------------------------------------------------------------------
