@@ -52,9 +52,11 @@ log = logging.getLogger("meridian.connection")
 FLUSH_THRESHOLD_BYTES: Final = 64 << 10
 """Answers are written when so much is waiting. Larger: fewer system calls, more memory."""
 
+PROBE_FIRST_S: Final = 0.02
 PROBE_S: Final = 1.0
-"""So often a client that has shut its side, and whose statement runs, is sent a parameter's status:
-the second write to one that has left fails. Larger: statements of clients that died run longer.
+"""A client that has shut its side, and whose statement runs, is sent a parameter's status after
+the first time, soon again, and later so often: the second write to one that has left fails. Larger:
+statements of clients that died run longer, and hold their locks. Smaller: more of them in answers.
 """
 
 _PROBE: Final = encode_backend(ParameterStatus("integer_datetimes", "on"))
@@ -102,16 +104,19 @@ class Connection(asyncio.Protocol):
         self._at_end = True
         self._wire.end()
         self.wake()
-        asyncio.get_running_loop().call_later(PROBE_S, self._probe)
+        self._probe_after(PROBE_FIRST_S)
         return True
 
-    def _probe(self) -> None:
+    def _probe_after(self, delay_s: float) -> None:
+        asyncio.get_running_loop().call_later(delay_s, self._probe, delay_s)
+
+    def _probe(self, waited_s: float) -> None:
         transport = self._transport
         if self._gone or transport is None or transport.is_closing():
             return
         if self._session is not None and not transport.get_write_buffer_size():
             transport.write(_PROBE)
-        asyncio.get_running_loop().call_later(PROBE_S, self._probe)
+        self._probe_after(min(4 * waited_s, PROBE_S))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
         """The socket is closed."""
