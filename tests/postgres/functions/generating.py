@@ -31,7 +31,14 @@ from tests.postgres.functions.samples import (
 )
 
 _FIRST = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
-STATEMENTS = ("catalog_functions.txt", "registered.txt", "session.txt", "enums.txt", "variadic.txt")
+STATEMENTS = (
+    "catalog_functions.txt",
+    "registered.txt",
+    "session.txt",
+    "enums.txt",
+    "variadic.txt",
+    "extensions.txt",
+)
 """Their cases are statements, in `tests/postgres/queries`."""
 FAMILIES = {
     "postgresql": _FIRST,
