@@ -40,6 +40,12 @@ def hmac(data: bytes, key: bytes, algorithm: str) -> bytes:
     return hash_codes.digest(key, data, algorithm.lower())
 
 
+@implements("meridian_no_hash()")
+def no_hash() -> bytes:
+    """What digest() says of the name of an unknown algorithm."""
+    raise SqlError("22023", "No such hash algorithm")
+
+
 def _hash(data: bytes, seed: int) -> list[int]:
     """The three words that remain."""
     words = [(_GOLDEN + len(data) + _PRIME) & _WORD] * 3

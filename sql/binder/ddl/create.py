@@ -23,7 +23,7 @@ from sql.binder.ddl.storage_options import (
     with_storage_options,
     without_oids,
 )
-from sql.binder.ddl.storage_parameters import check_tablespace
+from sql.binder.ddl.storage_parameters import refuse_other_tablespace
 from sql.binder.resolve.catalog_lookup import refuse_row_type_clash, relation_exists, schema_exists
 from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
 from sql.binder.resolve.role_names import resolve_role, role_spec_name, roles_of
@@ -154,7 +154,7 @@ def _refuse_table_forms(node: Node) -> None:
     for used, what in refused:
         if used:
             raise not_supported(what, place)
-    check_tablespace(node.tablespacename)
+    refuse_other_tablespace(node.tablespacename)
 
 
 _ON_COMMIT: Final = {

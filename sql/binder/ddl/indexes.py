@@ -23,9 +23,9 @@ from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
 from sql.binder.ddl.row_validations import row_validations
 from sql.binder.ddl.storage_parameters import (
     CHANGES_NOTHING,
-    check_tablespace,
     index_parameters,
     parameter_notice,
+    refuse_other_tablespace,
 )
 from sql.binder.resolve.catalog_lookup import (
     missing_object_notice,
@@ -82,7 +82,7 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
         if used:
             raise not_supported(what, place)
     check_method(node)
-    check_tablespace(node.tableSpace)
+    refuse_other_tablespace(node.tableSpace)
     parameters = index_parameters(node.options or (), node.accessMethod)
     name = node.idxname or index_name(
         table.name,

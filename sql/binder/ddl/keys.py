@@ -12,7 +12,7 @@ from typing import Final
 from pglast.enums import ConstrType
 
 from sql.binder.ddl.deferral import Deferrability
-from sql.binder.ddl.storage_parameters import check_tablespace, index_parameters
+from sql.binder.ddl.storage_parameters import index_parameters, refuse_other_tablespace
 from sql.binder.resolve.operator_classes import check_key_type
 from sql.catalog.catalog import Catalog, Column, Key
 from sql.catalog.constraint_names import IDENTIFIER_BYTES_MAX, make_object_name, truncate_identifier
@@ -98,7 +98,7 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
     ):
         if used:
             raise not_supported(what, place)
-    check_tablespace(node.indexspace)
+    refuse_other_tablespace(node.indexspace)
     names = [key.column] if key.column is not None else string_values(node.keys)
     by_name = {column.name: ordinal for ordinal, column in enumerate(columns)}
     ordinals: list[int] = []

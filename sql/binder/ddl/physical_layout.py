@@ -19,7 +19,7 @@ from sql.binder.ddl.storage_options import (
     storage_options,
     with_storage_options,
 )
-from sql.binder.ddl.storage_parameters import CHANGES_NOTHING, check_tablespace
+from sql.binder.ddl.storage_parameters import CHANGES_NOTHING, refuse_other_tablespace
 from sql.binder.resolve.catalog_lookup import (
     find_relation_named,
     relation_kind,
@@ -58,7 +58,7 @@ def reindex(binding: Binding, node: Node) -> ChangeObjects | MaintenanceStatemen
     for option in node.params or ():
         match option.defname:
             case "tablespace":
-                check_tablespace(option.arg.sval)
+                refuse_other_tablespace(option.arg.sval)
             case "concurrently":
                 alone = option_boolean(option)
             case "verbose":
@@ -130,7 +130,7 @@ def _set_unlogged(work: AlterTableState, _command: Node) -> None:
 
 
 def _set_tablespace(_work: AlterTableState, command: Node) -> None:
-    check_tablespace(command.name)
+    refuse_other_tablespace(command.name)
 
 
 def _cluster_on(work: AlterTableState, command: Node) -> None:

@@ -70,7 +70,7 @@ _TRUE: Final = ("on", "yes", "true")
 _FALSE: Final = ("off", "no", "false")
 
 
-def check_tablespace(name: str | None) -> None:
+def refuse_other_tablespace(name: str | None) -> None:
     """42704, 22023 for a tablespace that no table may be in; there is the default one only."""
     if name in (None, "", "pg_default"):
         return

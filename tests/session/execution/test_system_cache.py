@@ -4,6 +4,7 @@ import psycopg
 
 from coordinator.pgcatalog.relations import catalog_view
 from coordinator.pgcatalog.syscache import SystemCache
+from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.catalog.system_catalogs import system_catalog
@@ -49,10 +50,10 @@ def test_rows_are_kept_until_a_field_that_they_are_made_of_changes() -> None:
 
 
 def test_settings_change_in_place_and_are_not_kept() -> None:
-    cache, settings = SystemCache(), {"a": "1"}
-    context = BindContext(Catalog(), ("public",), 0, settings=settings)
+    cache, variables = SystemCache(), Variables(user="meridian", defaults={})
+    context = BindContext(Catalog(), ("public",), 0, settings=variables.shown)
     first = look(cache, "pg_settings", context).inline[0].rows
-    settings["a"] = "2"
+    variables.set("search_path", "other", local=False)
     second = look(cache, "pg_settings", context).inline[0].rows
     assert first.column("setting").to_pylist() != second.column("setting").to_pylist()
 

@@ -13,9 +13,9 @@ from pglast.enums import AlterTableType, ObjectType
 from sql.binder.ddl.alter.set_schema import skip_missing_relation
 from sql.binder.ddl.storage_parameters import (
     CHANGES_NOTHING,
-    check_tablespace,
     index_parameters,
     parameter_notice,
+    refuse_other_tablespace,
     without_parameters,
 )
 from sql.binder.dml.target_relation import writable_columns
@@ -115,7 +115,7 @@ def _refuse(found: Relation, kind: str, command: Node) -> None:
     if command.subtype == _A.AT_ColumnDefault and kind == "view":
         return
     if command.subtype == _A.AT_SetTableSpace and kind == "index":
-        check_tablespace(command.name)
+        refuse_other_tablespace(command.name)
         return
     if command.subtype in _OPTIONS and isinstance(found, IndexDefinition):
         return
