@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from coordinator.pgcatalog.definitions import (
-    catalog_default,
     check_numbers,
     column_number,
     constraints_of,
+    default_text,
     key_numbers,
     referenced_key,
 )
@@ -39,7 +39,7 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
     """All rows."""
     for table in context.catalog.tables.values():
         yield _row((CLASS, table.oid, 0), (NAMESPACE, schema_oid(table.schema), 0), "n")
-        yield from _defaults(context, table)
+        yield from _defaults(table)
         yield from _keys(table)
         yield from _constraints(context, table)
         for index in context.catalog.indexes(table.oid):
@@ -76,10 +76,10 @@ def _named(one: _Address, text: str) -> Iterator[NamedRow]:
         yield _row(one, (CLASS, oid, 0), "n")
 
 
-def _defaults(context: BindContext, table: Table) -> Iterator[NamedRow]:
+def _defaults(table: Table) -> Iterator[NamedRow]:
     numbers = _numbers(table)
     for place, column in enumerate(table.columns, 1):
-        if catalog_default(context, column) is None:
+        if column.identity or not (column.sequence or default_text(column)):
             continue
         number = column_number(column, place)
         one = (ATTRDEF, derived_oid("default", table.oid, number), 0)
