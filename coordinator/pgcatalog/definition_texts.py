@@ -9,7 +9,7 @@ INVARIANTS
       keeps another one from being shown.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,7 +25,6 @@ from coordinator.pgcatalog.definitions import (
     when_text,
 )
 from sql.binder.state import BindContext
-from sql.binder.stored.stored_names import next_value_text
 from sql.binder.stored.unique_indexes import index_element_text
 from sql.catalog.catalog import CheckConstraint, Column, Key, Table
 from sql.catalog.constraint_names import not_null_name
@@ -33,6 +32,7 @@ from sql.catalog.objects import DomainDefinition, IndexDefinition, ViewDefinitio
 from sql.catalog.oids import constraint_oid, derived_oid, index_oid
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS, is_temporary_schema
 from sql.deparse.coercion import UnknownShape
+from sql.deparse.constants import quoted
 from sql.deparse.definitions import Definitions
 from sql.deparse.printer import PLAIN, PRETTY, Style
 from sql.deparse.types import BOOL, type_of
@@ -43,7 +43,7 @@ _GAPS: Final = (UnknownShape, SqlError, LookupError, ValueError, RecursionError)
 """What the printer raises for what it does not know (D2)."""
 
 EXPRESSIONS: Final = -1
-"""The part of a relation under which the expressions of its definitions are listed."""
+"""The part of a relation under which expressions are listed; those of domains have no relation."""
 
 NOT_WRAPPED: Final = -2
 """The part of a view under which its text without line breaks in lists is found."""
@@ -60,10 +60,13 @@ class DefinitionTexts:
         """The default, or the expression of a generated column; an identity has none."""
         if column.identity:
             return None
-        stored = next_value_text(column.sequence) if column.sequence else default_text(column)
+        if column.sequence:
+            name = self._printer().relation_name(column.sequence) or str(column.sequence)
+            return f"nextval({quoted(name)}::regclass)"
+        stored = default_text(column)
         if stored is None:
             return None
-        known = bool(column.sequence or column.generated or column.expression)
+        known = bool(column.generated or column.expression)
         text = stored if known else column.default_text
         if not text:
             return text_with_present_names(self.context, stored)
@@ -71,6 +74,12 @@ class DefinitionTexts:
         return self._printed(
             lambda printed: printed.expression(table, text, style, target=target), stored
         )
+
+    def has_default(self, column: Column) -> bool:
+        """Whether `default` has a text."""
+        if column.identity:
+            return False
+        return bool(column.sequence) or default_text(column) is not None
 
     def condition(self, table: Table, text: str, style: Style = PLAIN) -> str:
         """The condition of a check or of an index, as pg_get_expr() shows it."""
@@ -157,6 +166,16 @@ class DefinitionTexts:
         except _GAPS:
             return stored_view_text(self.context, view)
 
+    def uses(self, view: ViewDefinition) -> Sequence[tuple[int, int]]:
+        """Oid and number of what a view depends on: columns, or 0 for a relation as such."""
+        try:
+            found = self._printer().uses(view)
+        except _GAPS:
+            return view.uses
+        # A relation that a constant names is none of FROM.
+        named = [use for use in view.uses if not use[1] and use not in found]
+        return [*found, *named]
+
     def rule(self, view: ViewDefinition, style: Style = PLAIN) -> str:
         """The rule that a view is (pg_get_ruledef)."""
         name = quoted_name(view.name)
@@ -218,6 +237,10 @@ class DefinitionTexts:
         for name, text in domain.checks:
             pair = self.domain_check(domain, text), self.domain_check(domain, text, PRETTY)
             yield derived_oid("constraint", domain.oid, name), 0, *pair
+            plain, pretty = (
+                self.domain_condition(domain, text, style) for style in (PLAIN, PRETTY)
+            )
+            yield 0, EXPRESSIONS, plain, pretty
 
     def of_view(self, view: ViewDefinition) -> Iterator[tuple[int, int, str, str]]:
         """The same of a view and its rule."""

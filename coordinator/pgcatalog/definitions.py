@@ -174,6 +174,12 @@ def views_as_tables(context: BindContext) -> Iterator[Table]:
         yield Table(view.oid, view.schema, view.name, "", made, timeline="")
 
 
+def views_with_defaults(context: BindContext) -> Iterator[Table]:
+    """`views_as_tables`, if a column of some view has a default of its own."""
+    if any(view.defaults for view in context.catalog.views()):
+        yield from views_as_tables(context)
+
+
 def bound_view_columns(context: BindContext, view: ViewDefinition) -> list[Column] | None:
     """The columns of a view as it is bound now; None if it cannot be."""
     try:

@@ -12,6 +12,7 @@ from coordinator.pgcatalog.definitions import (
     EVERYTHING,
     supported_view_events,
     user_tables,
+    views_with_defaults,
 )
 from coordinator.pgcatalog.information_schema import NamedRow, is_base_table
 from coordinator.pgcatalog.tables import all_tables
@@ -47,6 +48,8 @@ def _texts(context: BindContext) -> Iterator[tuple[int, int, str, str]]:
         yield from texts.of_domain(domain)
     for view in context.catalog.views():
         yield from texts.of_view(view)
+    for table in views_with_defaults(context):
+        yield from texts.expressions(table)
     for table in SYSTEM_RELATIONS.values():
         text = system_view_definition(table)
         yield table.oid, 0, text, text

@@ -6,11 +6,11 @@ Not here: objects that PostgreSQL has and Meridian does not (triggers, toast tab
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
+from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
     check_numbers,
     column_number,
     constraints_of,
-    default_text,
     key_numbers,
     referenced_key,
 )
@@ -39,7 +39,7 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
     """All rows."""
     for table in context.catalog.tables.values():
         yield _row((CLASS, table.oid, 0), (NAMESPACE, schema_oid(table.schema), 0), "n")
-        yield from _defaults(table)
+        yield from _defaults(context, table)
         yield from _keys(table)
         yield from _constraints(context, table)
         for index in context.catalog.indexes(table.oid):
@@ -51,7 +51,7 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
         yield _row((CLASS, view.oid, 0), (NAMESPACE, schema_oid(view.schema), 0), "n")
         rule = (REWRITE, derived_oid("rule", view.oid), 0)
         yield _row(rule, (CLASS, view.oid, 0), "i")
-        for oid, number in view.uses:
+        for oid, number in DefinitionTexts(context).uses(view):
             yield _row(rule, (CLASS, oid, number), "n")
     for domain in context.catalog.domains():
         yield from _named((TYPE, domain.oid, 0), domain.default)
@@ -76,10 +76,10 @@ def _named(one: _Address, text: str) -> Iterator[NamedRow]:
         yield _row(one, (CLASS, oid, 0), "n")
 
 
-def _defaults(table: Table) -> Iterator[NamedRow]:
-    numbers = _numbers(table)
+def _defaults(context: BindContext, table: Table) -> Iterator[NamedRow]:
+    numbers, texts = _numbers(table), DefinitionTexts(context)
     for place, column in enumerate(table.columns, 1):
-        if column.identity or not (column.sequence or default_text(column)):
+        if not texts.has_default(column):
             continue
         number = column_number(column, place)
         one = (ATTRDEF, derived_oid("default", table.oid, number), 0)

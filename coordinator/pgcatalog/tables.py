@@ -19,6 +19,7 @@ from coordinator.pgcatalog.definitions import (
     referenced_key,
     user_tables,
     views_as_tables,
+    views_with_defaults,
 )
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
@@ -180,7 +181,7 @@ def _pg_attribute(context: BindContext) -> Iterator[NamedRow]:
                 "atttypmod": column.type.typmod if column.domain is None else -1,
                 "attndims": int(column.type.element is not None),
                 "attnotnull": column.not_null,
-                "atthasdef": texts.default(table, column) is not None,
+                "atthasdef": texts.has_default(column),
                 "attidentity": {"always": "a", "by default": "d"}.get(column.identity, ""),
                 "attgenerated": "s" if column.generated is not None else "",
                 "attislocal": True,
@@ -207,8 +208,7 @@ def _index_columns(table: Table, key: Key) -> Iterator[NamedRow]:
 def _with_defaults(context: BindContext) -> Iterator[Table]:
     """Tables, and those views whose columns have defaults of their own."""
     yield from user_tables(context.catalog)
-    if any(view.defaults for view in context.catalog.views()):
-        yield from views_as_tables(context)
+    yield from views_with_defaults(context)
 
 
 def _pg_attrdef(context: BindContext) -> Iterator[NamedRow]:

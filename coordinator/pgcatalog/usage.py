@@ -139,11 +139,11 @@ def _constraint_table_usage(context: BindContext) -> Iterator[NamedRow]:
 
 def _view_uses(context: BindContext) -> Iterator[tuple[NamedRow, NamedRow, str | None]]:
     """A view, a relation that it reads, and a column of it; None: the relation as such."""
-    seen = _Seen(context)
+    seen, texts = _Seen(context), DefinitionTexts(context)
     relations = {relation.oid: relation for relation in _relations(context)}
     for view in sorted(context.catalog.views(), key=lambda view: view.oid):
         shown = _named(context, "view", view.schema, view.name)
-        for oid, number in view.uses:
+        for oid, number in texts.uses(view):
             relation = relations.get(oid)
             if relation is None or not _is_seen(seen, relation):
                 continue

@@ -20,6 +20,7 @@ from sql.deparse.overloads import CalledFunction, called_function
 from sql.deparse.state import Analysis, Level
 from sql.deparse.types import BOOL, INT8, Type
 from sql.parser.syntax import Node, is_a, string_values
+from sql.parser.type_names import is_builtin_type
 
 FRAME_NONDEFAULT: Final = 0x1
 _FRAME_ROWS: Final = 0x4
@@ -42,6 +43,9 @@ def function_call(analysis: Analysis, level: Level, node: Node) -> Expr:
     args = [analysis.expression(level, arg) for arg in node.args or ()]
     if node.agg_within_group:
         return _within_group(analysis, level, node, name, args)
+    if len(args) == 1 and is_builtin_type(name) and args[0].type.name in ("unknown", name):
+        # A type's name as a function is a cast (func_get_detail).
+        return coerce(args[0], Type(name), analysis.zone, explicit=True)
     types = tuple([arg.type.name for arg in args])
     found = called_function(name, types, variadic=bool(node.func_variadic))
     done = _arguments(analysis, found, args)

@@ -3,8 +3,9 @@
 import re
 from typing import Final
 
+from sql.deparse.coercion import UnknownShape
 from sql.deparse.nodes import Const
-from sql.deparse.types import Type, shown_type
+from sql.deparse.types import shown_type
 
 _FLOAT: Final = re.compile(r"\d.*[eE.]", re.DOTALL)
 
@@ -13,6 +14,8 @@ def constant_text(constant: Const, *, typed: int) -> str:
     """`typed`: 1 with its type, 0 where the literal alone would not have it, -1 never."""
     label = f"::{shown_type(constant.type)}"
     text, name = constant.text, constant.type.name
+    if text is None and name == "unknown":
+        raise UnknownShape("NULL::unknown, which nobody may write")
     if text is None:
         return "NULL" if typed < 0 else f"NULL{label}"
     needs = True
@@ -37,8 +40,3 @@ def quoted(text: str) -> str:
     """A literal, as standard_conforming_strings reads it (simple_quote_literal)."""
     escaped = text.replace("'", "''")
     return f"'{escaped}'"
-
-
-def plain_type(type_: Type) -> Type:
-    """Its type without modifier."""
-    return type_.bare

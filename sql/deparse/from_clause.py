@@ -95,7 +95,7 @@ def _relation(analysis: Analysis, level: Level, node: Node) -> Entry:
         schema=relation.schema,
         only=not node.inh,
     )
-    made.relation_name = relation.name
+    made.relation_name, made.oid, made.numbers = relation.name, relation.oid, tuple(numbers)
     made.later = [column for number, (column, _) in relation.columns.items() if number not in known]
     return _with_alias(made, node.alias)
 

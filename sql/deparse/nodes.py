@@ -252,6 +252,9 @@ class Entry:
     """What a relation is called now."""
     shown_columns: list[str | None] = field(default_factory=list[str | None])
     prints_columns: bool = False
+    oid: int = 0
+    numbers: tuple[int, ...] = ()
+    """Of a relation, and the attnum of each column."""
     later: list[str] = field(default_factory=list[str])
     """Columns of the relation that the query does not know."""
     later_shown: list[str] = field(default_factory=list[str])

@@ -1,6 +1,8 @@
 """Write FROM (get_from_clause of ruleutils.c)."""
 
-from sql.deparse.nodes import Entry, FromNode, FunctionCall, Join, Query
+from collections.abc import Sequence
+
+from sql.deparse.nodes import Entry, Expr, FromNode, FunctionCall, Join, Query
 from sql.deparse.printer import JOIN_STEP, STEP, VAR_STEP, Printer
 from sql.deparse.types import shown_type
 from sql.types.sql_type import quoted_name
@@ -24,6 +26,17 @@ def write_from(printer: Printer, query: Query) -> None:
         printer.add(apart.text)
 
 
+def write_values(printer: Printer, rows: Sequence[Sequence[Expr]]) -> None:
+    """VALUES (get_values_def)."""
+    printer.add("VALUES ")
+    for at, row in enumerate(rows):
+        printer.add(", (" if at else "(")
+        for place, item in enumerate(row):
+            printer.add("," if place else "")
+            printer.expression(item, implicit=False)
+        printer.add(")")
+
+
 def _item(printer: Printer, node: FromNode) -> None:
     if isinstance(node, Join):
         _join(printer, node)
@@ -40,6 +53,10 @@ def _item(printer: Printer, node: FromNode) -> None:
             printer.add(")")
         case "function":
             _functions(printer, node)
+        case "values":
+            printer.add("(")
+            write_values(printer, node.values)
+            printer.add(")")
         case _:
             printer.add(quoted_name(node.name))
     _alias(printer, node)

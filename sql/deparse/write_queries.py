@@ -8,7 +8,7 @@ from sql.deparse.nodes import CommonTable, Const, Entry, Expr, GroupingSet, Quer
 from sql.deparse.printer import STEP, VAR_STEP, Printer
 from sql.deparse.write_calls import write_key, write_order, write_window
 from sql.deparse.write_expressions import result_name, write_column
-from sql.deparse.write_from import write_from
+from sql.deparse.write_from import write_from, write_values
 from sql.types.sql_type import quoted_name
 
 
@@ -156,17 +156,6 @@ def _bare_values(printer: Printer, query: Query) -> Entry | None:
         if result_name(printer, at, column) != entry.columns[at]:
             return None
     return entry
-
-
-def write_values(printer: Printer, rows: Sequence[Sequence[Expr]]) -> None:
-    """VALUES (get_values_def)."""
-    printer.add("VALUES ")
-    for at, row in enumerate(rows):
-        printer.add(", (" if at else "(")
-        for place, item in enumerate(row):
-            printer.add("," if place else "")
-            printer.expression(item, implicit=False)
-        printer.add(")")
 
 
 def _keys(printer: Printer, exprs: Sequence[Expr]) -> None:

@@ -1,6 +1,6 @@
 """Definitions of every kind, and the texts that a server shows of them.
 
-expressions.txt   each becomes a view over `t`
+expressions.txt   columns of views over `t`, PER_VIEW a view
 queries.txt       each becomes a view
 tables_with.sql   defaults, checks, generated columns, indexes, domains
 """
@@ -14,12 +14,14 @@ import psycopg
 
 DIRECTORY: Final = Path(__file__).parent / "testdata"
 RECORDED: Final = DIRECTORY / "recorded.json"
+PER_VIEW: Final = 20
+KINDS: Final = ("plain", "pretty")
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
 _TEXTS: Final = {
-    "view": "select relname, pg_get_viewdef(oid), pg_get_viewdef(oid, true), pg_get_viewdef(oid, -1)"
-    " from pg_class where relkind = 'v' and oid >= 16384",
+    "view": "select relname, pg_get_viewdef(oid), pg_get_viewdef(oid, true),"
+    " pg_get_viewdef(oid, -1) from pg_class where relkind = 'v' and oid >= 16384",
     "rule": "select ev_class::regclass, pg_get_ruledef(oid), pg_get_ruledef(oid, true)"
     " from pg_rewrite where ev_class >= 16384",
     "constraint": "select coalesce(nullif(conrelid, 0)::regclass::text, contypid::regtype::text)"
@@ -36,11 +38,12 @@ _TEXTS: Final = {
     " pg_get_expr(adbin, adrelid, true) from pg_attrdef where adrelid >= 16384",
     "column": "select table_name || ' ' || column_name, column_default, generation_expression"
     " from information_schema.columns where table_schema in ('public', 's')"
-    " and table_name not in (select viewname from pg_views)",
+    " and table_name !~ '^[eq]\\d'",
     "check": "select constraint_name, check_clause from information_schema.check_constraints"
     " where constraint_schema in ('public', 's') and constraint_name not like '%_not_null'",
     "domain": "select domain_name, domain_default from information_schema.domains"
     " where domain_schema = 'public'",
+    "definition": "select indexname, indexdef from pg_indexes where schemaname in ('public', 's')",
 }
 
 
@@ -52,27 +55,22 @@ def lines(name: str) -> list[str]:
 
 def views() -> dict[str, str]:
     """The queries of all views, by name."""
-    found = {
-        f"e{number:03}": f"select {text} as x from t"
-        for number, text in enumerate(lines("expressions.txt"), 1)
-    }
+    found: dict[str, str] = {}
+    expressions = lines("expressions.txt")
+    for number, first in enumerate(range(0, len(expressions), PER_VIEW), 1):
+        some = expressions[first : first + PER_VIEW]
+        columns = ", ".join(f"{text} as x{at}" for at, text in enumerate(some, 1))
+        found[f"e{number:03}"] = f"select {columns} from t"
     queries = enumerate(lines("queries.txt"), 1)
     return found | {f"q{number:03}": text for number, text in queries}
 
 
-def define(connection: Connection) -> dict[str, str]:
-    """Define everything; what was refused, with the message."""
-    for statement in lines("tables.sql"):
+def define(connection: Connection) -> None:
+    """Define everything."""
+    statements = [*lines("tables.sql"), *lines("tables_with.sql")]
+    statements += (f"create view {name} as {query}" for name, query in views().items())
+    for statement in statements:
         connection.execute(statement.encode())
-    refused: dict[str, str] = {}
-    statements = {line: line for line in lines("tables_with.sql")}
-    statements |= {name: f"create view {name} as {query}" for name, query in views().items()}
-    for name, statement in statements.items():
-        try:
-            connection.execute(statement.encode())
-        except psycopg.Error as error:
-            refused[name] = str(error.diag.message_primary)
-    return refused
 
 
 def texts(connection: Connection) -> dict[str, list[object]]:
@@ -83,8 +81,22 @@ def texts(connection: Connection) -> dict[str, list[object]]:
 def _texts(connection: Connection) -> Iterator[tuple[str, list[object]]]:
     for kind, query in _TEXTS.items():
         for name, *shown in connection.execute(query.encode()):
-            if not str(name).startswith("pg_toast"):
-                yield f"{kind} {name}", shown
+            yield f"{kind} {name}", shown
+
+
+def define_again(connection: Connection) -> dict[str, list[object]]:
+    """Each view once more from each of its texts, plain and pretty; what is shown of those."""
+    shown = connection.execute(
+        "select relname, pg_get_viewdef(oid), pg_get_viewdef(oid, true) from pg_class"
+        " where relkind = 'v' and oid >= 16384"
+    ).fetchall()
+    for name, *found in shown:
+        for kind, text in zip(KINDS, found, strict=True):
+            connection.execute(f"create view {kind}_{name} as {text}".encode())
+    again = connection.execute(
+        "select relname, pg_get_viewdef(oid) from pg_class where relname ~ '^(plain|pretty)_'"
+    )
+    return {f"again {name}": [text] for name, text in again}
 
 
 def recorded() -> Mapping[str, list[object]]:
