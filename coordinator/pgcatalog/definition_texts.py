@@ -35,7 +35,7 @@ from sql.deparse.coercion import UnknownShape
 from sql.deparse.constants import quoted
 from sql.deparse.definitions import Definitions
 from sql.deparse.printer import PLAIN, PRETTY, Style
-from sql.deparse.types import BOOL, type_of
+from sql.deparse.types import BOOL_TYPE, type_of
 from sql.errors import SqlError
 from sql.types.sql_type import quoted_name
 
@@ -84,14 +84,14 @@ class DefinitionTexts:
     def condition(self, table: Table, text: str, style: Style = PLAIN) -> str:
         """The condition of a check or of an index, as pg_get_expr() shows it."""
         return self._printed(
-            lambda printed: printed.expression(table, text, style, target=BOOL), f"({text})"
+            lambda printed: printed.expression(table, text, style, target=BOOL_TYPE), f"({text})"
         )
 
     def domain_condition(self, domain: DomainDefinition, text: str, style: Style = PLAIN) -> str:
         """The condition of a domain's check."""
         value = type_of(domain.type)
         return self._printed(
-            lambda printed: printed.expression(None, text, style, target=BOOL, value=value),
+            lambda printed: printed.expression(None, text, style, target=BOOL_TYPE, value=value),
             f"({text})",
         )
 

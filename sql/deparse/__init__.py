@@ -13,7 +13,8 @@ types and conversions only, checks nothing, and chooses functions and operators 
 `pg_proc` and `pg_operator`.
 
 INVARIANTS
-  Z1  a text that is printed binds to the same definition, and is printed the same again.
+  Z1  a text that is printed binds to the same definition. Printed once more it is what PostgreSQL
+      prints then, which is not always the same text.
   Z2  a shape that the package does not know raises `UnknownShape`; the caller then shows what was
       stored.
 

@@ -7,18 +7,18 @@ from typing import Final
 from pglast import ast
 from pglast.enums import CoercionForm, SortByDir, SortByNulls
 
-from sql.deparse.coercion import UnknownShape, coerce, converted, settled
+from sql.deparse.coercion import UnknownShape, add_coercion, converted, settled
 from sql.deparse.nodes import (
     AggregateCall,
-    Expr,
-    FunctionCall,
+    FuncExpr,
     Listed,
     SortItem,
-    Window,
+    TypedExpr,
+    WindowClause,
 )
 from sql.deparse.overloads import CalledFunction, called_function
 from sql.deparse.state import Analysis, Level
-from sql.deparse.types import BOOL, INT8, Type
+from sql.deparse.types import BOOL_TYPE, INT8_TYPE, Type
 from sql.parser.syntax import Node, is_a, string_values
 from sql.parser.type_names import is_builtin_type
 
@@ -35,7 +35,7 @@ _SYNTAX: Final = frozenset(
 _MOMENTS: Final = frozenset({"date", "time", "timetz", "timestamp", "timestamptz", "interval"})
 
 
-def function_call(analysis: Analysis, level: Level, node: Node) -> Expr:
+def analyze_call(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     """A FuncCall."""
     *qualifier, name = string_values(node.funcname)
     if any(is_a(arg, ast.NamedArgExpr) for arg in node.args or ()):
@@ -45,7 +45,7 @@ def function_call(analysis: Analysis, level: Level, node: Node) -> Expr:
         return _within_group(analysis, level, node, name, args)
     if len(args) == 1 and is_builtin_type(name) and args[0].type.name in ("unknown", name):
         # A type's name as a function is a cast (func_get_detail).
-        return coerce(args[0], Type(name), analysis.zone, explicit=True)
+        return add_coercion(args[0], Type(name), analysis.zone, explicit=True)
     types = tuple([arg.type.name for arg in args])
     found = called_function(name, types, variadic=bool(node.func_variadic))
     done = _arguments(analysis, found, args)
@@ -56,7 +56,7 @@ def function_call(analysis: Analysis, level: Level, node: Node) -> Expr:
         sql_syntax = node.funcformat == CoercionForm.COERCE_SQL_SYNTAX or (
             bool(qualifier) and name in _SYNTAX
         )
-        return FunctionCall(name, done, result, sql_syntax, variadic, returns_set=found.returns_set)
+        return FuncExpr(name, done, result, sql_syntax, variadic, returns_set=found.returns_set)
     order = tuple([sort_item(analysis, level, item) for item in node.agg_order or ()])
     return AggregateCall(
         name,
@@ -77,7 +77,9 @@ def _result(found: CalledFunction) -> Type:
     return Type(found.result)
 
 
-def _arguments(analysis: Analysis, found: CalledFunction, args: Sequence[Expr]) -> tuple[Expr, ...]:
+def _arguments(
+    analysis: Analysis, found: CalledFunction, args: Sequence[TypedExpr]
+) -> tuple[TypedExpr, ...]:
     done = [
         converted(arg, arg.type if wanted == arg.type.name and _any(arg) else Type(wanted),
                   analysis.zone)
@@ -90,19 +92,19 @@ def _arguments(analysis: Analysis, found: CalledFunction, args: Sequence[Expr]) 
     return (*done[: found.repeats], array)
 
 
-def _any(arg: Expr) -> bool:
+def _any(arg: TypedExpr) -> bool:
     return not arg.type.domain
 
 
-def _filter(analysis: Analysis, level: Level, node: Node) -> Expr | None:
+def _filter(analysis: Analysis, level: Level, node: Node) -> TypedExpr | None:
     if node.agg_filter is None:
         return None
-    return converted(analysis.expression(level, node.agg_filter), BOOL, analysis.zone)
+    return converted(analysis.expression(level, node.agg_filter), BOOL_TYPE, analysis.zone)
 
 
 def _within_group(
-    analysis: Analysis, level: Level, node: Node, name: str, direct: Sequence[Expr]
-) -> Expr:
+    analysis: Analysis, level: Level, node: Node, name: str, direct: Sequence[TypedExpr]
+) -> TypedExpr:
     keys = [analysis.expression(level, item.node) for item in node.agg_order]
     types = tuple([arg.type.name for arg in (*direct, *keys)])
     found = called_function(name, types, variadic=False)
@@ -126,7 +128,9 @@ def _within_group(
 # --- sorting and windows -----------------------------------------------------------------------
 
 
-def sort_item(analysis: Analysis, level: Level, node: Node, expr: Expr | None = None) -> SortItem:
+def sort_item(
+    analysis: Analysis, level: Level, node: Node, expr: TypedExpr | None = None
+) -> SortItem:
     """A SortBy; `expr`: what it sorts by, if that is known already."""
     if node.sortby_dir == SortByDir.SORTBY_USING:
         raise UnknownShape("ORDER BY .. USING")
@@ -139,13 +143,13 @@ def sort_item(analysis: Analysis, level: Level, node: Node, expr: Expr | None = 
     return SortItem(expr, descending, first)
 
 
-def _over(analysis: Analysis, level: Level, node: Node) -> Window:
+def _over(analysis: Analysis, level: Level, node: Node) -> WindowClause:
     if node.name is not None:
-        return Window(node.name)
+        return WindowClause(node.name)
     return window(analysis, level, node)
 
 
-def window(analysis: Analysis, level: Level, node: Node) -> Window:
+def window(analysis: Analysis, level: Level, node: Node) -> WindowClause:
     """A WindowDef."""
     partition = [
         settled(analysis.expression(level, part), analysis.zone)
@@ -158,7 +162,7 @@ def window(analysis: Analysis, level: Level, node: Node) -> Window:
         None if bound is None else _offset(analysis, level, bound, frame, keys)
         for bound in (node.startOffset, node.endOffset)
     )
-    return Window(node.name, node.refname, tuple(partition), order, frame, start, end)
+    return WindowClause(node.name, node.refname, tuple(partition), order, frame, start, end)
 
 
 def _inherited(analysis: Analysis, level: Level, node: Node) -> tuple[SortItem, ...]:
@@ -168,12 +172,12 @@ def _inherited(analysis: Analysis, level: Level, node: Node) -> tuple[SortItem, 
 
 def _offset(
     analysis: Analysis, level: Level, node: Node, frame: int, keys: Sequence[SortItem]
-) -> Expr:
+) -> TypedExpr:
     expr = analysis.expression(level, node)
     if frame & (_FRAME_ROWS | _FRAME_GROUPS):
-        return coerce(expr, INT8, analysis.zone)
+        return add_coercion(expr, INT8_TYPE, analysis.zone)
     if expr.type.name == "unknown" and keys:
         sorted_by = keys[0].expr.type.name
         wanted = "interval" if sorted_by in _MOMENTS else sorted_by
-        return coerce(expr, Type(wanted), analysis.zone)
+        return add_coercion(expr, Type(wanted), analysis.zone)
     return expr

@@ -13,8 +13,8 @@ from decimal import Decimal
 from functools import cache
 
 from sql.binder.resolve.coercion import IMPLICIT, can_coerce
-from sql.deparse.nodes import Cast, Const, Expr
-from sql.deparse.types import TEXT, Type
+from sql.deparse.nodes import Cast, Constant, TypedExpr
+from sql.deparse.types import TEXT_TYPE, Type
 from sql.errors import SqlError
 from sql.functions.pg_proc import cast_rows
 from sql.types.sql_type import (
@@ -57,19 +57,19 @@ def literal_text(text: str, type_: Type, zone: str) -> str:
     return format_text(value, replace(plain_type(name), trim=True), timezone=zone)
 
 
-def coerce(expr: Expr, target: Type, zone: str, *, explicit: bool = False) -> Expr:
+def add_coercion(expr: TypedExpr, target: Type, zone: str, *, explicit: bool = False) -> TypedExpr:
     """The expression as the target, with its modifier (coerce_to_target_type)."""
     made = converted(expr, target, zone, explicit=explicit)
     added = made is not expr and isinstance(made, Cast)
     return _with_modifier(made, target, explicit=explicit, hide=added)
 
 
-def converted(expr: Expr, target: Type, zone: str, *, explicit: bool = False) -> Expr:
+def converted(expr: TypedExpr, target: Type, zone: str, *, explicit: bool = False) -> TypedExpr:
     """The expression in the target's type, without its modifier (coerce_type)."""
     source = expr.type
     if target.name in ("any", "unknown"):
         return expr
-    if isinstance(expr, Const) and source.name == "unknown":
+    if isinstance(expr, Constant) and source.name == "unknown":
         return _typed(expr, target, zone, explicit=explicit)
     if source.name == "unknown":
         return expr
@@ -84,17 +84,17 @@ def converted(expr: Expr, target: Type, zone: str, *, explicit: bool = False) ->
     return Cast(replace(made, implicit=True), replace(target, typmod=-1), implicit=not explicit)
 
 
-def _typed(expr: Const, target: Type, zone: str, *, explicit: bool) -> Expr:
+def _typed(expr: Constant, target: Type, zone: str, *, explicit: bool) -> TypedExpr:
     typmod = target.typmod if target.name == "interval" else -1
     type_ = Type(target.name, typmod)
     text = None if expr.text is None else literal_text(expr.text, type_, zone)
-    made = Const(text, type_)
+    made = Constant(text, type_)
     if not target.domain:
         return made
     return Cast(made, replace(target, typmod=-1), implicit=not explicit)
 
 
-def _with_modifier(made: Expr, target: Type, *, explicit: bool, hide: bool) -> Expr:
+def _with_modifier(made: TypedExpr, target: Type, *, explicit: bool, hide: bool) -> TypedExpr:
     if target.domain or made.type.typmod == target.typmod or made.type.name != target.name:
         return made
     if hide and isinstance(made, Cast):
@@ -102,7 +102,7 @@ def _with_modifier(made: Expr, target: Type, *, explicit: bool, hide: bool) -> E
     type_ = Type(target.name, target.typmod)
     if target.typmod >= 0 and target.name.removeprefix("_") in _WITH_MODIFIER:
         return Cast(made, type_, implicit=not explicit, calls=not target.is_array)
-    if isinstance(made, Const):
+    if isinstance(made, Constant):
         return replace(made, type=type_)
     return Cast(made, type_, implicit=not explicit)
 
@@ -112,7 +112,7 @@ def _calling_casts() -> frozenset[tuple[str, str]]:
     return frozenset((row.source, row.target) for row in cast_rows() if row.function)
 
 
-def common_type(exprs: Sequence[Expr]) -> Type:
+def common_type(exprs: Sequence[TypedExpr]) -> Type:
     """The type that all get (select_common_type)."""
     first = exprs[0].type
     if first.name != "unknown" and all(
@@ -131,10 +131,10 @@ def common_type(exprs: Sequence[Expr]) -> Type:
             and not can_coerce(name, chosen, IMPLICIT)
         ):
             chosen = name
-    return TEXT if chosen == "unknown" else Type(chosen)
+    return TEXT_TYPE if chosen == "unknown" else Type(chosen)
 
 
-def common_typmod(exprs: Sequence[Expr], type_: Type) -> int:
+def common_typmod(exprs: Sequence[TypedExpr], type_: Type) -> int:
     """The modifier that all have, or none (select_common_typmod)."""
     found = {(expr.type.name, expr.type.typmod) for expr in exprs}
     if len(found) != 1:
@@ -143,16 +143,16 @@ def common_typmod(exprs: Sequence[Expr], type_: Type) -> int:
     return typmod if name == type_.name else -1
 
 
-def to_common(exprs: Sequence[Expr], zone: str) -> tuple[tuple[Expr, ...], Type]:
+def to_common(exprs: Sequence[TypedExpr], zone: str) -> tuple[tuple[TypedExpr, ...], Type]:
     """All in their common type, and that type with the modifier that the result has."""
     type_ = common_type(exprs)
     done = tuple([converted(expr, type_, zone) for expr in exprs])
     return done, replace(type_, typmod=common_typmod(done, type_))
 
 
-def settled(expr: Expr, zone: str) -> Expr:
+def settled(expr: TypedExpr, zone: str) -> TypedExpr:
     """An untyped literal as text."""
-    return converted(expr, TEXT, zone) if expr.type.name == "unknown" else expr
+    return converted(expr, TEXT_TYPE, zone) if expr.type.name == "unknown" else expr
 
 
 def sql_type(type_: Type) -> SqlType:

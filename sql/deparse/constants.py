@@ -4,13 +4,13 @@ import re
 from typing import Final
 
 from sql.deparse.coercion import UnknownShape
-from sql.deparse.nodes import Const
+from sql.deparse.nodes import Constant
 from sql.deparse.types import shown_type
 
 _FLOAT: Final = re.compile(r"\d.*[eE.]", re.DOTALL)
 
 
-def constant_text(constant: Const, *, typed: int) -> str:
+def constant_text(constant: Constant, *, typed: int) -> str:
     """`typed`: 1 with its type, 0 where the literal alone would not have it, -1 never."""
     label = f"::{shown_type(constant.type)}"
     text, name = constant.text, constant.type.name

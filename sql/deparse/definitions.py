@@ -3,7 +3,7 @@
     text of a definition ─ parse ─▶ tree ─ analyze ─▶ typed nodes ─ write ─▶ text
 
 INVARIANTS
-  D1  a text that is printed means the same as the definition's, and prints the same again.
+  D1  a text that is printed means the same as the definition's.
   D2  a definition with a shape that the package does not know raises `UnknownShape`.
 """
 
@@ -20,11 +20,20 @@ from sql.catalog.catalog import Catalog, Column, Table
 from sql.catalog.objects import DomainDefinition, EnumDefinition, ViewDefinition
 from sql.catalog.system_catalogs import PG_CATALOG, system_catalogs
 from sql.deparse import expressions, queries, write_expressions, write_queries
-from sql.deparse.coercion import UnknownShape, coerce, settled
+from sql.deparse.coercion import UnknownShape, add_coercion, settled
 from sql.deparse.dependencies import direct_uses
-from sql.deparse.nodes import AggregateCall, Entry, Expr, FunctionCall, Keyword, Listed, Query, Var
+from sql.deparse.nodes import (
+    AggregateCall,
+    Entry,
+    FuncExpr,
+    Keyword,
+    Listed,
+    QueryTree,
+    TypedExpr,
+    Var,
+)
 from sql.deparse.printer import PLAIN, Printer, Style
-from sql.deparse.state import Analysis, Item, Level, Relation
+from sql.deparse.state import Analysis, Item, Level, PresentRelation
 from sql.deparse.types import Type, shown_type, type_of
 from sql.errors import SqlError
 from sql.parser.syntax import Node, is_a, string_values, tree_nodes
@@ -68,7 +77,7 @@ class Definitions:
         """Oid and number of each column that a view names itself, 0 for a relation as such."""
         return direct_uses(self._query(view))
 
-    def _query(self, view: ViewDefinition) -> Query:
+    def _query(self, view: ViewDefinition) -> QueryTree:
         pinned = {
             (schema, name): (oid, names, numbers)
             for schema, name, oid, names, numbers in view.relations
@@ -120,11 +129,11 @@ class Definitions:
         bare = not job.is_element or isinstance(expr, Var) or _looks_like_function(expr)
         return printer.text if bare else f"({printer.text})"
 
-    def _analyzed(self, job: "_Job") -> Expr:
+    def _analyzed(self, job: "_Job") -> TypedExpr:
         analysis = self._analysis({})
-        level = Level(Query())
+        level = Level(QueryTree())
         entry = _entry(job.columns)
-        named: list[tuple[str, Expr]] = [
+        named: list[tuple[str, TypedExpr]] = [
             (name, Var(entry, at, type_)) for at, (name, type_) in enumerate(job.columns)
         ]
         level.items.append(Item(None, named, entry=entry))
@@ -132,7 +141,7 @@ class Definitions:
             level.value = Keyword("VALUE", job.value)
         expr = analysis.expression(level, parse_stored_expression(job.text))
         if job.target is not None:
-            return coerce(expr, job.target, self.zone)
+            return add_coercion(expr, job.target, self.zone)
         return settled(expr, self.zone)
 
     def _printer(self, style: Style) -> Printer:
@@ -167,7 +176,9 @@ class Definitions:
         self,
         pinned: Mapping[tuple[str, str], tuple[int, Sequence[str], Sequence[int]]],
     ) -> Analysis:
-        def relation(schema: str, name: str) -> tuple[Relation, Sequence[str], Sequence[int]]:
+        def relation(
+            schema: str, name: str
+        ) -> tuple[PresentRelation, Sequence[str], Sequence[int]]:
             found = pinned.get((schema, name))
             if found is None:
                 raise UnknownShape(name)
@@ -185,11 +196,11 @@ class Definitions:
     def _table(self, oid: int) -> Table | None:
         return self.catalog.by_oid(oid) or _catalogs_by_oid().get(oid)
 
-    def _relation(self, oid: int) -> Relation:
+    def _relation(self, oid: int) -> PresentRelation:
         table = self._table(oid)
         if table is not None:
             columns = {number: (name, type_) for number, name, type_ in _columns(table)}
-            return Relation(oid, table.schema, table.name, columns)
+            return PresentRelation(oid, table.schema, table.name, columns)
         view = next((one for one in self.catalog.views() if one.oid == oid), None)
         found = None if view is None else self.view_columns(oid)
         if view is None or found is None:
@@ -198,7 +209,7 @@ class Definitions:
             at: (name, type_of(column.type, column.domain))
             for at, (name, column) in enumerate(zip(view.columns, found, strict=True), 1)
         }
-        return Relation(oid, view.schema, view.name, columns)
+        return PresentRelation(oid, view.schema, view.name, columns)
 
     def _declared(self, node: Node) -> Type:
         *qualifier, name = string_values(node.names)
@@ -315,7 +326,7 @@ def _entry(columns: Sequence[tuple[str, Type]]) -> Entry:
     return made
 
 
-def _looks_like_function(expr: Expr) -> bool:
+def _looks_like_function(expr: TypedExpr) -> bool:
     if isinstance(expr, Listed):
         return expr.name in ("COALESCE", "GREATEST", "LEAST", "NULLIF")
-    return isinstance(expr, FunctionCall | AggregateCall | Keyword)
+    return isinstance(expr, FuncExpr | AggregateCall | Keyword)

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sql.deparse.nodes import Entry, Join, Query, Var, WholeRow
+from sql.deparse.nodes import Entry, JoinTree, QueryTree, Var, WholeRowVar
 
 
-def direct_uses(query: Query) -> list[tuple[int, int]]:
+def direct_uses(query: QueryTree) -> list[tuple[int, int]]:
     """Oid and number of each column; a relation of which no column is used has number 0."""
     found = set(_references(query))
     with_columns = {oid for oid, number in found if number}
     return sorted(use for use in found if use[1] or use[0] not in with_columns)
 
 
-def _references(start: Query) -> Iterator[tuple[int, int]]:
+def _references(start: QueryTree) -> Iterator[tuple[int, int]]:
     waiting: list[Any] = [start]
     seen: set[int] = set()
     while waiting:
@@ -25,9 +25,9 @@ def _references(start: Query) -> Iterator[tuple[int, int]]:
             yield from _of_column(node, waiting)
             continue
         slots = getattr(node, "__slots__", ())
-        if not slots or isinstance(node, WholeRow):
+        if not slots or isinstance(node, WholeRowVar):
             continue
-        if isinstance(node, Query | Entry | Join):
+        if isinstance(node, QueryTree | Entry | JoinTree):
             if id(node) in seen:
                 continue
             seen.add(id(node))

@@ -9,10 +9,10 @@ INVARIANTS
 from collections.abc import Collection
 
 from sql.deparse.coercion import UnknownShape
-from sql.deparse.nodes import Cast, Entry, Expr, FromNode, Join, Listed, Query, Var
+from sql.deparse.nodes import Cast, Entry, FromNode, JoinTree, Listed, QueryTree, TypedExpr, Var
 
 
-def name_entries(query: Query, around: frozenset[str]) -> frozenset[str]:
+def name_entries(query: QueryTree, around: frozenset[str]) -> frozenset[str]:
     """Name all entries of a query; the names of this query and of those around."""
     names = set(around)
     for entry in query.table:
@@ -48,7 +48,7 @@ def _unique(wanted: str, names: Collection[str]) -> str:
 
 def _force_merged(node: FromNode, forced: dict[int, str]) -> None:
     """A merged column has the name of USING on both sides (set_using_names)."""
-    if not isinstance(node, Join):
+    if not isinstance(node, JoinTree):
         return
     entry = node.entry
     for name, pair in zip(node.using, node.pairs, strict=True):
@@ -60,7 +60,7 @@ def _force_merged(node: FromNode, forced: dict[int, str]) -> None:
     _force_merged(node.right, forced)
 
 
-def _force(expr: Expr, name: str) -> None:
+def _force(expr: TypedExpr, name: str) -> None:
     """The column that a merged column is made of."""
     if isinstance(expr, Var):
         entry = expr.entry

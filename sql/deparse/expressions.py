@@ -7,10 +7,10 @@ from typing import Final
 from pglast import ast
 from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SubLinkType
 
-from sql.deparse.calls import function_call
+from sql.deparse.calls import analyze_call
 from sql.deparse.coercion import (
     UnknownShape,
-    coerce,
+    add_coercion,
     common_type,
     common_typmod,
     converted,
@@ -19,22 +19,30 @@ from sql.deparse.coercion import (
 )
 from sql.deparse.nodes import (
     Boolean,
-    Case,
-    Cast,
+    CaseExpr,
     Collate,
-    Const,
-    Expr,
-    Grouping,
+    Constant,
+    GroupingExpr,
     Keyword,
     Listed,
+    NullOrBooleanTest,
     SubLink,
     Subscript,
-    Test,
+    TypedExpr,
 )
 from sql.deparse.operations import operation, row_of
 from sql.deparse.overloads import called_operator
-from sql.deparse.state import Analysis, Level, find_column
-from sql.deparse.types import BOOL, INT4, INT8, NUMERIC, RECORD, TEXT, UNKNOWN, Type
+from sql.deparse.state import Analysis, Level, named_column
+from sql.deparse.types import (
+    BOOL_TYPE,
+    INT4_TYPE,
+    INT8_TYPE,
+    NUMERIC_TYPE,
+    RECORD_TYPE,
+    TEXT_TYPE,
+    UNKNOWN_TYPE,
+    Type,
+)
 from sql.parser.syntax import Node, is_a, string_values, value_function_name
 from sql.types.sql_type import REG_TYPES
 
@@ -45,8 +53,8 @@ _BOOLEAN_TESTS: Final = {
     BoolTestType.IS_NOT_TRUE: "IS NOT TRUE",
     BoolTestType.IS_FALSE: "IS FALSE",
     BoolTestType.IS_NOT_FALSE: "IS NOT FALSE",
-    BoolTestType.IS_UNKNOWN: "IS UNKNOWN",
-    BoolTestType.IS_NOT_UNKNOWN: "IS NOT UNKNOWN",
+    BoolTestType.IS_UNKNOWN: "IS UNKNOWN_TYPE",
+    BoolTestType.IS_NOT_UNKNOWN: "IS NOT UNKNOWN_TYPE",
 }
 _VALUE_TYPES: Final = {
     "current_date": "date",
@@ -57,7 +65,7 @@ _VALUE_TYPES: Final = {
 }
 
 
-def expression(analysis: Analysis, level: Level, node: Node) -> Expr:
+def expression(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     """One expression; untyped literals stay untyped."""
     analyze = _ANALYZERS.get(type(node))
     if analyze is None:
@@ -65,151 +73,155 @@ def expression(analysis: Analysis, level: Level, node: Node) -> Expr:
     return analyze(analysis, level, node)
 
 
-def condition(analysis: Analysis, level: Level, node: Node) -> Expr:
+def boolean_condition(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     """A condition: boolean."""
-    return converted(analysis.expression(level, node), BOOL, analysis.zone)
+    return converted(analysis.expression(level, node), BOOL_TYPE, analysis.zone)
 
 
-def _constant(_analysis: Analysis, _level: Level, node: Node) -> Expr:
+def _constant(_analysis: Analysis, _level: Level, node: Node) -> TypedExpr:
     if node.isnull:
-        return Const(None, UNKNOWN)
+        return Constant(None, UNKNOWN_TYPE)
     value = node.val
     if is_a(value, ast.Integer):
-        return Const(str(value.ival or 0), INT4)
+        return Constant(str(value.ival or 0), INT4_TYPE)
     if is_a(value, ast.Float):
         return _number(value.fval)
     if is_a(value, ast.Boolean):
-        return Const("t" if value.boolval else "f", BOOL)
+        return Constant("t" if value.boolval else "f", BOOL_TYPE)
     if is_a(value, ast.String):
-        return Const(value.sval or "", UNKNOWN)
+        return Constant(value.sval or "", UNKNOWN_TYPE)
     raise UnknownShape(type(value).__name__)
 
 
-def _number(text: str) -> Const:
+def _number(text: str) -> Constant:
     digits = text.replace("_", "")
     if digits.removeprefix("-").isdecimal():
         number = int(digits)
         if -_INT4_MAX - 1 <= number <= _INT4_MAX:
-            return Const(str(number), INT4)
+            return Constant(str(number), INT4_TYPE)
         fits = -_INT8_MAX - 1 <= number <= _INT8_MAX
-        return Const(str(number), INT8 if fits else NUMERIC)
-    made = converted(Const(digits, UNKNOWN), NUMERIC, "UTC")
-    assert isinstance(made, Const), "a literal stays one"
+        return Constant(str(number), INT8_TYPE if fits else NUMERIC_TYPE)
+    made = converted(Constant(digits, UNKNOWN_TYPE), NUMERIC_TYPE, "UTC")
+    assert isinstance(made, Constant), "a literal stays one"
     return made
 
 
-def _column(_analysis: Analysis, level: Level, node: Node) -> Expr:
+def _column(_analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     if not all(is_a(field, ast.String) for field in node.fields):
         raise UnknownShape("*")
-    return find_column(level, list(string_values(node.fields)))
+    return named_column(level, list(string_values(node.fields)))
 
 
-def _cast(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _cast(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     target = analysis.declared(node.typeName)
     arg = node.arg
     if is_a(arg, ast.A_ArrayExpr) and target.is_array:
-        return coerce(_array_of(analysis, level, arg, target), target, analysis.zone, explicit=True)
+        return add_coercion(
+            _array_of(analysis, level, arg, target), target, analysis.zone, explicit=True
+        )
     if (
         target.name in REG_TYPES
         and is_a(arg, ast.A_Const)
         and is_a(arg.val, ast.String)
         and not node.typeName.arrayBounds
     ):
-        return Const(analysis.reg_text(target.name, arg.val.sval), target)
+        return Constant(analysis.reg_text(target.name, arg.val.sval), target)
     if is_a(arg, ast.RowExpr):
         raise UnknownShape("ROW()::type")
-    return coerce(analysis.expression(level, arg), target, analysis.zone, explicit=True)
+    return add_coercion(analysis.expression(level, arg), target, analysis.zone, explicit=True)
 
 
-def _array(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _array(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     return _array_of(analysis, level, node, None)
 
 
-def _array_of(analysis: Analysis, level: Level, node: Node, target: Type | None) -> Expr:
+def _array_of(analysis: Analysis, level: Level, node: Node, target: Type | None) -> TypedExpr:
     """ARRAY[..]; under a cast to an array its elements are cast (transformArrayExpr)."""
     if any(is_a(part, ast.A_ArrayExpr) for part in node.elements or ()):
         raise UnknownShape("an array of arrays")
     items = [analysis.expression(level, part) for part in node.elements or ()]
     if target is not None:
         element = Type(target.name[1:], target.typmod)
-        done = tuple(coerce(item, element, analysis.zone, explicit=True) for item in items)
+        done = tuple(add_coercion(item, element, analysis.zone, explicit=True) for item in items)
         return Listed("ARRAY", done, target if not done else Type(target.name, target.typmod))
     done, type_ = to_common(items, analysis.zone)
     return Listed("ARRAY", done, Type(f"_{type_.name}", type_.typmod))
 
 
-def _boolean(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _boolean(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     names = {
         BoolExprType.AND_EXPR: "AND",
         BoolExprType.OR_EXPR: "OR",
         BoolExprType.NOT_EXPR: "NOT",
     }
-    args = tuple([condition(analysis, level, arg) for arg in node.args])
+    args = tuple([boolean_condition(analysis, level, arg) for arg in node.args])
     return Boolean(names[node.boolop], args)
 
 
-def _null_test(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _null_test(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     arg = analysis.expression(level, node.arg)
     is_null = node.nulltesttype == NullTestType.IS_NULL
-    return Test("IS NULL" if is_null else "IS NOT NULL", arg)
+    return NullOrBooleanTest("IS NULL" if is_null else "IS NOT NULL", arg)
 
 
-def _boolean_test(analysis: Analysis, level: Level, node: Node) -> Expr:
-    return Test(_BOOLEAN_TESTS[node.booltesttype], condition(analysis, level, node.arg))
+def _boolean_test(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
+    return NullOrBooleanTest(
+        _BOOLEAN_TESTS[node.booltesttype], boolean_condition(analysis, level, node.arg)
+    )
 
 
-def _coalesce(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _coalesce(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     items = [analysis.expression(level, arg) for arg in node.args]
     return Listed("COALESCE", *to_common(items, analysis.zone))
 
 
-def _extreme(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _extreme(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     items = [analysis.expression(level, arg) for arg in node.args]
     name = "GREATEST" if node.op == MinMaxOp.IS_GREATEST else "LEAST"
     return Listed(name, *to_common(items, analysis.zone))
 
 
-def _case(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _case(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     zone = analysis.zone
     arg = None if node.arg is None else settled(analysis.expression(level, node.arg), zone)
-    tests: list[Expr] = []
+    tests: list[TypedExpr] = []
     for when in node.args:
         test = analysis.expression(level, when.expr)
         if arg is None:
-            test = converted(test, BOOL, zone)
+            test = converted(test, BOOL_TYPE, zone)
         else:
             (_, wanted), _ = called_operator("=", (arg.type.name, test.type.name))
             test = converted(test, Type(wanted), zone)
         tests.append(test)
     results = [analysis.expression(level, when.result) for when in node.args]
-    last = Const(None, UNKNOWN)
+    last = Constant(None, UNKNOWN_TYPE)
     otherwise = last if node.defresult is None else analysis.expression(level, node.defresult)
     type_ = common_type([otherwise, *results])
     done = [converted(result, type_, zone) for result in (otherwise, *results)]
     type_ = replace(type_, typmod=common_typmod(done, type_))
-    return Case(arg, tuple(zip(tests, done[1:], strict=True)), done[0], type_)
+    return CaseExpr(arg, tuple(zip(tests, done[1:], strict=True)), done[0], type_)
 
 
-def _row(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _row(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     items = [settled(item, analysis.zone) for item in row_of(analysis, level, node)]
-    return Listed("ROW", tuple(items), RECORD)
+    return Listed("ROW", tuple(items), RECORD_TYPE)
 
 
-def _value_function(_analysis: Analysis, _level: Level, node: Node) -> Expr:
+def _value_function(_analysis: Analysis, _level: Level, node: Node) -> TypedExpr:
     name = value_function_name(node)
     typmod = -1 if node.typmod is None else node.typmod
     text = name.upper() if typmod < 0 else f"{name.upper()}({typmod})"
     return Keyword(text, Type(_VALUE_TYPES.get(name, "name"), typmod))
 
 
-def _collate(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _collate(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     arg = settled(analysis.expression(level, node.arg), analysis.zone)
     return Collate(arg, node.collname[-1].sval, arg.type)
 
 
-def _indirection(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _indirection(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     made = analysis.expression(level, node.arg)
-    parts: list[tuple[Expr | None, ...]] = []
+    parts: list[tuple[TypedExpr | None, ...]] = []
     for part in node.indirection:
         if not is_a(part, ast.A_Indices):
             raise UnknownShape("field selection")
@@ -223,25 +235,25 @@ def _indirection(analysis: Analysis, level: Level, node: Node) -> Expr:
     return Subscript(made, tuple(parts), made.type if is_slice else made.type.element)
 
 
-def _bound(analysis: Analysis, level: Level, arg: Expr, node: Node) -> Expr | None:
+def _bound(analysis: Analysis, level: Level, arg: TypedExpr, node: Node) -> TypedExpr | None:
     if node is None:
         return None
     bound = analysis.expression(level, node)
     if arg.type.name == "jsonb":
-        return converted(bound, TEXT, analysis.zone) if bound.type.name == "unknown" else bound
-    return coerce(bound, INT4, analysis.zone)
+        return converted(bound, TEXT_TYPE, analysis.zone) if bound.type.name == "unknown" else bound
+    return add_coercion(bound, INT4_TYPE, analysis.zone)
 
 
-def _grouping(analysis: Analysis, level: Level, node: Node) -> Expr:
-    return Grouping(tuple([analysis.expression(level, arg) for arg in node.args]))
+def _grouping(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
+    return GroupingExpr(tuple([analysis.expression(level, arg) for arg in node.args]))
 
 
-def _sublink(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _sublink(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     query = analysis.query(node.subselect, level)
     columns = query.columns
     match node.subLinkType:
         case SubLinkType.EXISTS_SUBLINK:
-            return SubLink("EXISTS", query, BOOL)
+            return SubLink("EXISTS", query, BOOL_TYPE)
         case SubLinkType.EXPR_SUBLINK:
             return SubLink("EXPR", query, columns[0].expr.type)
         case SubLinkType.ARRAY_SUBLINK:
@@ -258,25 +270,15 @@ def _sublink(analysis: Analysis, level: Level, node: Node) -> Expr:
         if is_row
         else [analysis.expression(level, node.testexpr)]
     )
-    done: list[Expr] = []
+    done: list[TypedExpr] = []
     for item, column in zip(left, columns, strict=True):
         (wanted, _), _ = called_operator(name, (item.type.name, column.expr.type.name))
         done.append(converted(item, Type(wanted), analysis.zone))
     kind = "ANY" if node.subLinkType == SubLinkType.ANY_SUBLINK else "ALL"
-    return SubLink(kind, query, BOOL, tuple(done), name)
+    return SubLink(kind, query, BOOL_TYPE, tuple(done), name)
 
 
-def domain_value(type_: Type) -> Expr:
-    """VALUE in a domain's check."""
-    return Keyword("VALUE", type_)
-
-
-def is_cast(expr: Expr) -> bool:
-    """Whether it is a conversion."""
-    return isinstance(expr, Cast)
-
-
-_ANALYZERS: Final[Mapping[type, Callable[[Analysis, Level, Node], Expr]]] = {
+_ANALYZERS: Final[Mapping[type, Callable[[Analysis, Level, Node], TypedExpr]]] = {
     ast.A_Const: _constant,
     ast.ColumnRef: _column,
     ast.TypeCast: _cast,
@@ -284,7 +286,7 @@ _ANALYZERS: Final[Mapping[type, Callable[[Analysis, Level, Node], Expr]]] = {
     ast.BoolExpr: _boolean,
     ast.NullTest: _null_test,
     ast.BooleanTest: _boolean_test,
-    ast.FuncCall: function_call,
+    ast.FuncCall: analyze_call,
     ast.CoalesceExpr: _coalesce,
     ast.MinMaxExpr: _extreme,
     ast.CaseExpr: _case,

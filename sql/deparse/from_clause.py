@@ -10,20 +10,20 @@ from typing import Final
 from pglast import ast
 from pglast.enums import JoinType
 
-from sql.deparse.coercion import UnknownShape, coerce, common_type, common_typmod, converted
+from sql.deparse.coercion import UnknownShape, add_coercion, common_type, common_typmod, converted
 from sql.deparse.nodes import (
     Entry,
-    Expr,
     FromNode,
-    FunctionCall,
-    Join,
+    FuncExpr,
+    JoinTree,
     Listed,
-    Query,
+    QueryTree,
+    TypedExpr,
     Var,
 )
 from sql.deparse.overloads import called_function
 from sql.deparse.state import Analysis, Item, Level
-from sql.deparse.types import BOOL, INT8, Type
+from sql.deparse.types import BOOL_TYPE, INT8_TYPE, Type
 from sql.parser.syntax import Node, is_a, string_values
 
 _JOINS: Final = {
@@ -103,17 +103,18 @@ def _relation(analysis: Analysis, level: Level, node: Node) -> Entry:
 def _sample(analysis: Analysis, level: Level, node: Node) -> tuple[FromNode, list[Item]]:
     entry = _relation(analysis, level, node.relation)
     args = [
-        coerce(analysis.expression(level, arg), Type("float4"), analysis.zone) for arg in node.args
+        add_coercion(analysis.expression(level, arg), Type("float4"), analysis.zone)
+        for arg in node.args
     ]
     repeatable = None
     if node.repeatable is not None:
         expr = analysis.expression(level, node.repeatable)
-        repeatable = coerce(expr, Type("float8"), analysis.zone)
+        repeatable = add_coercion(expr, Type("float8"), analysis.zone)
     entry.sample = (node.method[-1].sval, tuple(args), repeatable)
     return _added(level, entry)
 
 
-def subquery_entry(source: Query, name: str) -> Entry:
+def subquery_entry(source: QueryTree, name: str) -> Entry:
     """The entry of a subquery."""
     names = [column.name for column in source.columns]
     types = [column.expr.type for column in source.columns]
@@ -147,9 +148,9 @@ def _function(analysis: Analysis, level: Level, node: Node) -> Entry:
         types += (type_ for _, type_ in columns)
     if node.ordinality:
         names.append(_ORDINALITY)
-        types.append(INT8)
+        types.append(INT8_TYPE)
     first = calls[0]
-    name = first.name if isinstance(first, FunctionCall) else "function"
+    name = first.name if isinstance(first, FuncExpr) else "function"
     made = Entry("function", names, types, [*names], name=name)
     made.functions, made.definitions = tuple(calls), tuple(definitions)
     made.ordinality = bool(node.ordinality)
@@ -176,8 +177,8 @@ def _has_columns(expr: object) -> bool:
 
 def _calls(
     analysis: Analysis, level: Level, node: Node
-) -> tuple[list[Expr], list[tuple[str, Type]]]:
-    calls: list[Expr] = []
+) -> tuple[list[TypedExpr], list[tuple[str, Type]]]:
+    calls: list[TypedExpr] = []
     definitions = [
         (column.colname, analysis.declared(column.typeName)) for column in node.coldeflist or ()
     ]
@@ -189,7 +190,7 @@ def _calls(
         if unnests and len(args) > 1:
             arrays = [analysis.expression(level, arg) for arg in args]
             calls += (
-                FunctionCall("unnest", (array,), array.type.element, returns_set=True)
+                FuncExpr("unnest", (array,), array.type.element, returns_set=True)
                 for array in arrays
             )
         else:
@@ -197,9 +198,9 @@ def _calls(
     return calls, definitions
 
 
-def _output(call: Expr, node: Node, count: int) -> list[tuple[str, Type]]:
+def _output(call: TypedExpr, node: Node, count: int) -> list[tuple[str, Type]]:
     """The columns of one function."""
-    if not isinstance(call, FunctionCall):
+    if not isinstance(call, FuncExpr):
         raise UnknownShape("an expression in FROM")
     types = tuple([arg.type.name for arg in call.args])
     outputs = called_function(call.name, types, variadic=call.variadic).outputs
@@ -223,11 +224,11 @@ def _join(analysis: Analysis, level: Level, node: Node) -> tuple[FromNode, list[
     right, right_items = _item(analysis, inside, node.rarg)
     entry = Entry("join", [], [], [])
     level.query.table.append(entry)
-    made = Join(_JOINS[node.jointype], left, right, entry)
+    made = JoinTree(_JOINS[node.jointype], left, right, entry)
     if node.quals is not None:
         both = Level(level.query, level.parent, [*inside.items, *right_items], level.ctes)
         condition = analysis.expression(both, node.quals)
-        made.condition = converted(condition, BOOL, analysis.zone)
+        made.condition = converted(condition, BOOL_TYPE, analysis.zone)
     sides = _columns(left_items), _columns(right_items)
     using = string_values(node.usingClause)
     if node.isNatural:
@@ -249,24 +250,24 @@ def _join(analysis: Analysis, level: Level, node: Node) -> tuple[FromNode, list[
     return made, items
 
 
-def _columns(items: Sequence[Item]) -> list[tuple[str, Expr]]:
+def _columns(items: Sequence[Item]) -> list[tuple[str, TypedExpr]]:
     return [column for item in items if item.columns_visible for column in item.columns]
 
 
 def _merged(
     analysis: Analysis,
-    made: Join,
+    made: JoinTree,
     name: str,
-    lefts: Sequence[tuple[str, Expr]],
-    rights: Sequence[tuple[str, Expr]],
-) -> Expr:
+    lefts: Sequence[tuple[str, TypedExpr]],
+    rights: Sequence[tuple[str, TypedExpr]],
+) -> TypedExpr:
     """BuildMergedJoinVar."""
     pair = [next(expr for called, expr in side if called == name) for side in (lefts, rights)]
     made.pairs.append((pair[0], pair[1]))
     type_ = common_type(pair)
     typmod = common_typmod(pair, type_)
     left, right = (
-        coerce(expr, Type(type_.name, typmod, type_.domain), analysis.zone) for expr in pair
+        add_coercion(expr, Type(type_.name, typmod, type_.domain), analysis.zone) for expr in pair
     )
     if made.kind == "FULL JOIN":
         return Listed("COALESCE", (left, right), Type(type_.name, typmod))
@@ -284,7 +285,7 @@ def _join_items(entry: Entry, node: Node, items: Sequence[Item], merged: int) ->
         item.names_visible = item.names_visible and alias is None
     if alias is not None:
         _with_alias(entry, alias)
-    columns: list[tuple[str, Expr]] = []
+    columns: list[tuple[str, TypedExpr]] = []
     for at, (name, expr) in enumerate(zip(entry.columns, entry.merged, strict=True)):
         plain = alias is None and (isinstance(expr, Var) or at >= merged)
         columns.append((name, expr if plain else Var(entry, at, expr.type)))

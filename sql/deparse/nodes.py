@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sql.deparse.types import BOOL, INT4, RECORD, Type
+from sql.deparse.types import BOOL_TYPE, INT4_TYPE, RECORD_TYPE, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Var:
 
 
 @dataclass(frozen=True, slots=True)
-class Const:
+class Constant:
     """A constant by the text that its type's output function writes; None is NULL."""
 
     text: str | None
@@ -34,7 +34,7 @@ class Const:
 class Cast:
     """RelabelType, CoerceViaIO, ArrayCoerceExpr, CoerceToDomain and calls that are casts."""
 
-    arg: "Expr"
+    arg: "TypedExpr"
     type: Type
     implicit: bool
     calls: bool = False
@@ -42,11 +42,11 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionCall:
+class FuncExpr:
     """FuncExpr; `sql_syntax`: written with keywords, as EXTRACT(.. FROM ..) is."""
 
     name: str
-    args: tuple["Expr", ...]
+    args: tuple["TypedExpr", ...]
     type: Type
     sql_syntax: bool = False
     variadic: bool = False
@@ -59,7 +59,7 @@ class Operation:
     """OpExpr, and DistinctExpr under the name IS DISTINCT FROM."""
 
     name: str
-    args: tuple["Expr", ...]
+    args: tuple["TypedExpr", ...]
     type: Type
 
 
@@ -69,9 +69,9 @@ class ArrayOperation:
 
     name: str
     any: bool
-    left: "Expr"
-    right: "Expr"
-    type: Type = BOOL
+    left: "TypedExpr"
+    right: "TypedExpr"
+    type: Type = BOOL_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +79,17 @@ class Boolean:
     """BoolExpr: `AND`, `OR` or `NOT`."""
 
     name: str
-    args: tuple["Expr", ...]
-    type: Type = BOOL
+    args: tuple["TypedExpr", ...]
+    type: Type = BOOL_TYPE
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class NullOrBooleanTest:
     """NullTest and BooleanTest: `IS NOT NULL`, `IS TRUE`."""
 
     what: str
-    arg: "Expr"
-    type: Type = BOOL
+    arg: "TypedExpr"
+    type: Type = BOOL_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +97,17 @@ class Listed:
     """COALESCE, GREATEST, LEAST, NULLIF, ROW and ARRAY over a list."""
 
     name: str
-    args: tuple["Expr", ...]
+    args: tuple["TypedExpr", ...]
     type: Type
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CaseExpr:
     """CaseExpr. With `arg` the conditions are what it is compared with."""
 
-    arg: "Expr | None"
-    whens: tuple[tuple["Expr", "Expr"], ...]
-    otherwise: "Expr"
+    arg: "TypedExpr | None"
+    whens: tuple[tuple["TypedExpr", "TypedExpr"], ...]
+    otherwise: "TypedExpr"
     type: Type
 
 
@@ -123,8 +123,8 @@ class Keyword:
 class Subscript:
     """SubscriptingRef: each part is an index, or the two bounds of a slice."""
 
-    arg: "Expr"
-    parts: tuple[tuple["Expr | None", ...], ...]
+    arg: "TypedExpr"
+    parts: tuple[tuple["TypedExpr | None", ...], ...]
     type: Type
 
 
@@ -132,7 +132,7 @@ class Subscript:
 class Collate:
     """CollateExpr."""
 
-    arg: "Expr"
+    arg: "TypedExpr"
     collation: str
     type: Type
 
@@ -141,22 +141,22 @@ class Collate:
 class SortItem:
     """SortGroupClause: `descending` and `nulls_first` as they are, not as they were written."""
 
-    expr: "Expr"
+    expr: "TypedExpr"
     descending: bool = False
     nulls_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowClause:
     """WindowClause."""
 
     name: str | None
     refers_to: str | None = None
-    partition: tuple["Expr", ...] = ()
+    partition: tuple["TypedExpr", ...] = ()
     order: tuple[SortItem, ...] = ()
     frame: int = 0
-    start: "Expr | None" = None
-    end: "Expr | None" = None
+    start: "TypedExpr | None" = None
+    end: "TypedExpr | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,23 +164,23 @@ class AggregateCall:
     """Aggref and WindowFunc; `direct`: how many arguments come before WITHIN GROUP."""
 
     name: str
-    args: tuple["Expr", ...]
+    args: tuple["TypedExpr", ...]
     type: Type
     star: bool = False
     distinct: bool = False
     order: tuple[SortItem, ...] = ()
     within: bool = False
-    where: "Expr | None" = None
-    over: Window | None = None
+    where: "TypedExpr | None" = None
+    over: WindowClause | None = None
     variadic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class GroupingExpr:
     """GroupingFunc."""
 
-    args: tuple["Expr", ...]
-    type: Type = INT4
+    args: tuple["TypedExpr", ...]
+    type: Type = INT4_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +188,9 @@ class SubLink:
     """SubLink: `kind` is EXISTS, ANY, ALL, EXPR, ARRAY or ROW; `left` what it is compared with."""
 
     kind: str
-    query: "Query"
+    query: "QueryTree"
     type: Type
-    left: tuple["Expr", ...] = ()
+    left: tuple["TypedExpr", ...] = ()
     operator: str = ""
 
 
@@ -199,22 +199,23 @@ class RowComparison:
     """RowCompareExpr."""
 
     name: str
-    left: tuple["Expr", ...]
-    right: tuple["Expr", ...]
-    type: Type = BOOL
+    left: tuple["TypedExpr", ...]
+    right: tuple["TypedExpr", ...]
+    type: Type = BOOL_TYPE
 
 
 @dataclass(frozen=True, slots=True)
-class WholeRow:
+class WholeRowVar:
     """A whole-row Var."""
 
     entry: "Entry"
-    type: Type = RECORD
+    type: Type = RECORD_TYPE
 
 
-Expr: TypeAlias = (
-    Var | Const | Cast | FunctionCall | Operation | ArrayOperation | Boolean | Test | Listed | Case
-    | Keyword | Subscript | Collate | AggregateCall | Grouping | SubLink | RowComparison | WholeRow
+TypedExpr: TypeAlias = (
+    Var | Constant | Cast | FuncExpr | Operation | ArrayOperation | Boolean | NullOrBooleanTest
+    | Listed | CaseExpr | Keyword | Subscript | Collate | AggregateCall | GroupingExpr | SubLink
+    | RowComparison | WholeRowVar
 )  # fmt: skip
 
 
@@ -237,15 +238,15 @@ class Entry:
     alias_columns: tuple[str, ...] = ()
     name: str = ""
     schema: str = ""
-    query: "Query | None" = None
-    functions: tuple[Expr, ...] = ()
+    query: "QueryTree | None" = None
+    functions: tuple[TypedExpr, ...] = ()
     definitions: tuple[tuple[str, Type], ...] = ()
-    values: "Sequence[Sequence[Expr]]" = ()
+    values: "Sequence[Sequence[TypedExpr]]" = ()
     ordinality: bool = False
     lateral: bool = False
     only: bool = False
-    sample: "tuple[str, tuple[Expr, ...], Expr | None] | None" = None
-    merged: list[Expr] = field(default_factory=list[Expr])
+    sample: "tuple[str, tuple[TypedExpr, ...], TypedExpr | None] | None" = None
+    merged: list[TypedExpr] = field(default_factory=list[TypedExpr])
     shown: str | None = None
     """The name that the printer chooses; None: a join without alias."""
     relation_name: str = ""
@@ -261,28 +262,30 @@ class Entry:
 
 
 @dataclass(slots=True, eq=False)
-class Join:
+class JoinTree:
     """JoinExpr; `using`: the names of its merged columns, `pairs`: what is merged."""
 
     kind: str
     left: "FromNode"
     right: "FromNode"
     entry: Entry
-    condition: Expr | None = None
+    condition: TypedExpr | None = None
     using: tuple[str, ...] = ()
-    pairs: list[tuple[Expr, Expr]] = field(default_factory=list[tuple[Expr, Expr]])
+    pairs: list[tuple[TypedExpr, TypedExpr]] = field(
+        default_factory=list[tuple[TypedExpr, TypedExpr]]
+    )
     using_alias: str | None = None
 
 
-FromNode: TypeAlias = Entry | Join
+FromNode: TypeAlias = Entry | JoinTree
 
 
 @dataclass(slots=True)
-class Target:
+class ResultColumn:
     """A column of the result; `junk`: only sorted or grouped by."""
 
     name: str
-    expr: Expr
+    expr: TypedExpr
     junk: bool = False
 
 
@@ -291,7 +294,7 @@ class GroupingSet:
     """`kind`: EMPTY, SIMPLE, ROLLUP, CUBE or SETS."""
 
     kind: str
-    items: "list[Expr | GroupingSet]"
+    items: "list[TypedExpr | GroupingSet]"
 
 
 @dataclass(slots=True)
@@ -301,7 +304,7 @@ class CommonTable:
     name: str
     columns: tuple[str, ...]
     materialized: str
-    query: "Query | None" = None
+    query: "QueryTree | None" = None
     names: list[str] = field(default_factory=list[str])
     types: list[Type] = field(default_factory=list[Type])
 
@@ -312,28 +315,28 @@ class SetOperation:
 
     name: str
     all: bool
-    left: "SetOperation | Query"
-    right: "SetOperation | Query"
+    left: "SetOperation | QueryTree"
+    right: "SetOperation | QueryTree"
 
 
 @dataclass(slots=True, eq=False)
-class Query:
-    """A SELECT after analysis (Query)."""
+class QueryTree:
+    """A SELECT after analysis (QueryTree)."""
 
-    targets: list[Target] = field(default_factory=list[Target])
+    targets: list[ResultColumn] = field(default_factory=list[ResultColumn])
     table: list[Entry] = field(default_factory=list[Entry])
     sources: list[FromNode] = field(default_factory=list[FromNode])
-    where: Expr | None = None
-    group: list[Expr] = field(default_factory=list[Expr])
+    where: TypedExpr | None = None
+    group: list[TypedExpr] = field(default_factory=list[TypedExpr])
     grouping_sets: list[GroupingSet] = field(default_factory=list[GroupingSet])
     group_distinct: bool = False
-    having: Expr | None = None
-    windows: list[Window] = field(default_factory=list[Window])
+    having: TypedExpr | None = None
+    windows: list[WindowClause] = field(default_factory=list[WindowClause])
     distinct: bool = False
-    distinct_on: list[Expr] = field(default_factory=list[Expr])
+    distinct_on: list[TypedExpr] = field(default_factory=list[TypedExpr])
     order: list[SortItem] = field(default_factory=list[SortItem])
-    offset: Expr | None = None
-    limit: Expr | None = None
+    offset: TypedExpr | None = None
+    limit: TypedExpr | None = None
     with_ties: bool = False
     locking: list[str] = field(default_factory=list[str])
     recursive: bool = False
@@ -341,6 +344,6 @@ class Query:
     operation: SetOperation | None = None
 
     @property
-    def columns(self) -> list[Target]:
+    def columns(self) -> list[ResultColumn]:
         """What it yields."""
         return [target for target in self.targets if not target.junk]

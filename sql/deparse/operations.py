@@ -11,12 +11,12 @@ from sql.deparse.coercion import UnknownShape, common_type, converted
 from sql.deparse.nodes import (
     ArrayOperation,
     Boolean,
-    Const,
-    Expr,
+    Constant,
     Listed,
+    NullOrBooleanTest,
     Operation,
     RowComparison,
-    Test,
+    TypedExpr,
     Var,
 )
 from sql.deparse.overloads import called_operator
@@ -27,7 +27,7 @@ from sql.parser.syntax import Node, is_a
 _DISTINCT: Final = "IS DISTINCT FROM"
 
 
-def operation(analysis: Analysis, level: Level, node: Node) -> Expr:
+def operation(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     """An A_Expr."""
     analyze = _KINDS.get(node.kind)
     if analyze is None:
@@ -35,7 +35,7 @@ def operation(analysis: Analysis, level: Level, node: Node) -> Expr:
     return analyze(analysis, level, node)
 
 
-def make_operation(analysis: Analysis, name: str, *operands: Expr) -> Operation:
+def make_operation(analysis: Analysis, name: str, *operands: TypedExpr) -> Operation:
     """An operator over analyzed operands (make_op)."""
     wanted, result = called_operator(name, tuple([operand.type.name for operand in operands]))
     done = [
@@ -45,12 +45,12 @@ def make_operation(analysis: Analysis, name: str, *operands: Expr) -> Operation:
     return Operation(name, tuple(done), Type(result))
 
 
-def _wanted(operand: Expr, name: str) -> Type:
+def _wanted(operand: TypedExpr, name: str) -> Type:
     """The operand's own type where the operator takes any."""
     return operand.type if name == operand.type.name and not operand.type.domain else Type(name)
 
 
-def _plain(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _plain(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     name = node.name[-1].sval
     left, right = node.lexpr, node.rexpr
     if is_a(left, ast.RowExpr) and is_a(right, ast.RowExpr):
@@ -61,12 +61,12 @@ def _plain(analysis: Analysis, level: Level, node: Node) -> Expr:
     return make_operation(analysis, name, *operands)
 
 
-def row_of(analysis: Analysis, level: Level, node: Node) -> list[Expr]:
+def row_of(analysis: Analysis, level: Level, node: Node) -> list[TypedExpr]:
     """The fields of a row."""
     return [analysis.expression(level, part) for part in node.args or ()]
 
 
-def _rows(analysis: Analysis, level: Level, name: str, left: Node, right: Node) -> Expr:
+def _rows(analysis: Analysis, level: Level, name: str, left: Node, right: Node) -> TypedExpr:
     """make_row_comparison_op."""
     pairs = zip(row_of(analysis, level, left), row_of(analysis, level, right), strict=True)
     made = [make_operation(analysis, name, *pair) for pair in pairs]
@@ -78,7 +78,7 @@ def _rows(analysis: Analysis, level: Level, name: str, left: Node, right: Node) 
     return RowComparison(name, lefts, rights)
 
 
-def _of_array(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _of_array(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     left = analysis.expression(level, node.lexpr)
     right = analysis.expression(level, node.rexpr)
     is_any = node.kind == A_Expr_Kind.AEXPR_OP_ANY
@@ -86,8 +86,8 @@ def _of_array(analysis: Analysis, level: Level, node: Node) -> Expr:
 
 
 def _array_operation(
-    analysis: Analysis, name: str, left: Expr, right: Expr, *, is_any: bool
-) -> Expr:
+    analysis: Analysis, name: str, left: TypedExpr, right: TypedExpr, *, is_any: bool
+) -> TypedExpr:
     """make_scalar_array_op."""
     element = "unknown" if right.type.name == "unknown" else right.type.name[1:]
     (one, other), _ = called_operator(name, (left.type.name, element))
@@ -99,23 +99,23 @@ def _array_operation(
     )
 
 
-def _distinct(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _distinct(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     left, right = (analysis.expression(level, part) for part in (node.lexpr, node.rexpr))
     negated = node.kind == A_Expr_Kind.AEXPR_NOT_DISTINCT
     for one, other in ((right, left), (left, right)):
-        if isinstance(one, Const) and one.text is None and one.type.name == "unknown":
-            return Test("IS NULL" if negated else "IS NOT NULL", other)
-    made: Expr = replace(make_operation(analysis, "=", left, right), name=_DISTINCT)
+        if isinstance(one, Constant) and one.text is None and one.type.name == "unknown":
+            return NullOrBooleanTest("IS NULL" if negated else "IS NOT NULL", other)
+    made: TypedExpr = replace(make_operation(analysis, "=", left, right), name=_DISTINCT)
     return Boolean("NOT", (made,)) if negated else made
 
 
-def _nullif(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _nullif(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     left, right = (analysis.expression(level, part) for part in (node.lexpr, node.rexpr))
     made = make_operation(analysis, "=", left, right)
     return Listed("NULLIF", made.args, made.args[0].type)
 
 
-def _in(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _in(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     """TransformAExprIn."""
     name = node.name[-1].sval
     joined = "OR" if name == "=" else "AND"
@@ -126,7 +126,7 @@ def _in(analysis: Analysis, level: Level, node: Node) -> Expr:
     rights = [analysis.expression(level, part) for part in node.rexpr]
     alone = [right for right in rights if not _has_column(right, level)]
     others = [right for right in rights if _has_column(right, level)]
-    done: list[Expr] = []
+    done: list[TypedExpr] = []
     if len(alone) > 1:
         type_ = common_type([left, *alone])
         items = tuple([converted(right, type_, analysis.zone) for right in alone])
@@ -138,7 +138,7 @@ def _in(analysis: Analysis, level: Level, node: Node) -> Expr:
     return _chained(joined, done)
 
 
-def _chained(name: str, conditions: Sequence[Expr]) -> Expr:
+def _chained(name: str, conditions: Sequence[TypedExpr]) -> TypedExpr:
     made, *others = conditions
     for other in others:
         made = Boolean(name, (made, other))
@@ -155,15 +155,15 @@ def _has_column(expr: object, level: Level) -> bool:
     return any(_has_column(part, level) for part in parts if not isinstance(part, str | Type))
 
 
-def _between(analysis: Analysis, level: Level, node: Node) -> Expr:
+def _between(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
     value = analysis.expression(level, node.lexpr)
     low, high = (analysis.expression(level, part) for part in node.rexpr)
 
-    def inside(one: Expr, other: Expr) -> Expr:
+    def inside(one: TypedExpr, other: TypedExpr) -> TypedExpr:
         first = make_operation(analysis, ">=", value, one)
         return Boolean("AND", (first, make_operation(analysis, "<=", value, other)))
 
-    def outside(one: Expr, other: Expr) -> Expr:
+    def outside(one: TypedExpr, other: TypedExpr) -> TypedExpr:
         first = make_operation(analysis, "<", value, one)
         return Boolean("OR", (first, make_operation(analysis, ">", value, other)))
 
@@ -178,7 +178,7 @@ def _between(analysis: Analysis, level: Level, node: Node) -> Expr:
             return Boolean("AND", (outside(low, high), outside(high, low)))
 
 
-_KINDS: Final[Mapping[A_Expr_Kind, Callable[[Analysis, Level, Node], Expr]]] = {
+_KINDS: Final[Mapping[A_Expr_Kind, Callable[[Analysis, Level, Node], TypedExpr]]] = {
     A_Expr_Kind.AEXPR_OP: _plain,
     A_Expr_Kind.AEXPR_OP_ANY: _of_array,
     A_Expr_Kind.AEXPR_OP_ALL: _of_array,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sql.deparse.nodes import Entry, Expr, Query
+from sql.deparse.nodes import Entry, QueryTree, TypedExpr
 
 STEP: Final = 8
 JOIN_STEP: Final = 4
@@ -34,8 +34,8 @@ class Printer:
     """See the module. A subquery has a printer of its own with the same text."""
 
     style: Style
-    write_expression: "Callable[[Printer, Expr, bool], None]"
-    write_query: "Callable[[Printer, Query, Sequence[str] | None, bool], None]"
+    write_expression: "Callable[[Printer, TypedExpr, bool], None]"
+    write_query: "Callable[[Printer, QueryTree, Sequence[str] | None, bool], None]"
     relation_name: Callable[[Entry, "Printer"], str]
     text: str = ""
     indent: int = 0
@@ -43,7 +43,7 @@ class Printer:
     """Whether columns are qualified."""
     names: frozenset[str] = frozenset()
     """The names of entries of this query and those around."""
-    query: Query | None = None
+    query: QueryTree | None = None
     result: Sequence[str] | None = None
     names_visible: bool = True
     grouping: bool = False
@@ -66,7 +66,7 @@ class Printer:
         self.text += " " * (depth + plus) + word
         self.indent = max(self.indent + after, 0)
 
-    def expression(self, expr: Expr, *, implicit: bool) -> None:
+    def expression(self, expr: TypedExpr, *, implicit: bool) -> None:
         """An expression; `implicit`: conversions that nobody wrote are shown."""
         self.write_expression(self, expr, implicit)
 
@@ -78,11 +78,13 @@ class Printer:
         """The bytes of the line so far."""
         return len(self.text.rpartition("\n")[2].encode())
 
-    def subquery(self, query: Query, result: Sequence[str] | None, *, names_visible: bool) -> None:
+    def subquery(
+        self, query: QueryTree, result: Sequence[str] | None, *, names_visible: bool
+    ) -> None:
         """A query inside (get_query_def)."""
         self.write_query(self, query, result, names_visible)
 
-    def listed(self, exprs: Sequence[Expr], *, implicit: bool = True) -> None:
+    def listed(self, exprs: Sequence[TypedExpr], *, implicit: bool = True) -> None:
         """Expressions with commas."""
         for at, expr in enumerate(exprs):
             self.add(", " if at else "")

@@ -18,7 +18,7 @@ from pglast.enums import (
 from sql.deparse.calls import sort_item, window
 from sql.deparse.coercion import (
     UnknownShape,
-    coerce,
+    add_coercion,
     common_type,
     common_typmod,
     converted,
@@ -27,18 +27,18 @@ from sql.deparse.coercion import (
 from sql.deparse.from_clause import from_items, subquery_entry
 from sql.deparse.nodes import (
     CommonTable,
-    Const,
+    Constant,
     Entry,
-    Expr,
     GroupingSet,
-    Query,
+    QueryTree,
+    ResultColumn,
     SetOperation,
     SortItem,
-    Target,
+    TypedExpr,
     Var,
 )
 from sql.deparse.state import Analysis, Item, Level, item_called
-from sql.deparse.types import BOOL, INT8, Type
+from sql.deparse.types import BOOL_TYPE, INT8_TYPE, Type
 from sql.parser.syntax import Node, column_name, is_a, string_values
 
 _NAMES: Final = {
@@ -72,12 +72,12 @@ def query(
     resolves: bool = True,
     ctes: Mapping[str, CommonTable] | None = None,
     recursive: CommonTable | None = None,
-) -> Query:
+) -> QueryTree:
     """A SelectStmt. `recursive`: the WITH query whose own query it is."""
     if not is_a(node, ast.SelectStmt):
         raise UnknownShape(type(node).__name__)
     known = ctes if ctes is not None else ({} if parent is None else parent.ctes)
-    level = Level(Query(), parent, ctes=known)
+    level = Level(QueryTree(), parent, ctes=known)
     if node.withClause is not None:
         level.ctes = _with(analysis, level, node.withClause)
     if node.valuesLists:
@@ -114,7 +114,7 @@ def _with(analysis: Analysis, level: Level, clause: Node) -> Mapping[str, Common
     return known
 
 
-def set_columns(made: CommonTable, source: Query) -> None:
+def set_columns(made: CommonTable, source: QueryTree) -> None:
     """The columns of a WITH query, from those of its query."""
     columns = source.columns
     made.names = [*made.columns, *(column.name for column in columns[len(made.columns) :])]
@@ -147,24 +147,24 @@ def _select(analysis: Analysis, level: Level, node: Node, *, resolves: bool) -> 
         made.locking += _locks(level, clause)
 
 
-def _condition(analysis: Analysis, level: Level, node: Node) -> Expr:
-    return converted(analysis.expression(level, node), BOOL, analysis.zone)
+def _condition(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
+    return converted(analysis.expression(level, node), BOOL_TYPE, analysis.zone)
 
 
-def _targets(analysis: Analysis, level: Level, node: Node, *, resolves: bool) -> list[Target]:
+def _targets(analysis: Analysis, level: Level, node: Node, *, resolves: bool) -> list[ResultColumn]:
     value = node.val
     if is_a(value, ast.ColumnRef) and is_a(value.fields[-1], ast.A_Star):
         names = string_values(value.fields[:-1])
         items = [item_called(level, names)] if names else level.items
         shown = [item for item in items if names or item.columns_visible]
-        return [Target(name, expr) for item in shown for name, expr in item.columns]
+        return [ResultColumn(name, expr) for item in shown for name, expr in item.columns]
     expr = analysis.expression(level, value)
     if resolves:
         expr = settled(expr, analysis.zone)
-    return [Target(node.name or column_name(value), expr)]
+    return [ResultColumn(node.name or column_name(value), expr)]
 
 
-def _named(analysis: Analysis, level: Level, node: Node, *, groups: bool = False) -> Expr:
+def _named(analysis: Analysis, level: Level, node: Node, *, groups: bool = False) -> TypedExpr:
     """What ORDER BY, GROUP BY or DISTINCT ON mean (findTargetlistEntrySQL92)."""
     columns = level.query.columns
     if is_a(node, ast.A_Const) and not node.isnull and is_a(node.val, ast.Integer):
@@ -233,9 +233,13 @@ def _locks(level: Level, clause: Node) -> list[str]:
 def _limits(analysis: Analysis, level: Level, node: Node) -> None:
     made = level.query
     if node.limitOffset is not None:
-        made.offset = coerce(analysis.expression(level, node.limitOffset), INT8, analysis.zone)
+        made.offset = add_coercion(
+            analysis.expression(level, node.limitOffset), INT8_TYPE, analysis.zone
+        )
     if node.limitCount is not None:
-        made.limit = coerce(analysis.expression(level, node.limitCount), INT8, analysis.zone)
+        made.limit = add_coercion(
+            analysis.expression(level, node.limitCount), INT8_TYPE, analysis.zone
+        )
     made.with_ties = node.limitOption == LimitOption.LIMIT_OPTION_WITH_TIES
 
 
@@ -258,7 +262,7 @@ def _values(analysis: Analysis, level: Level, node: Node) -> None:
     made.table.append(entry)
     made.sources.append(entry)
     made.targets = [
-        Target(name, Var(entry, at, type_))
+        ResultColumn(name, Var(entry, at, type_))
         for at, (name, type_) in enumerate(zip(names, types, strict=True))
     ]
     level.items.append(Item("*VALUES*", [(one.name, one.expr) for one in made.targets]))
@@ -281,7 +285,7 @@ def _set_operation(
     first = made.table[-len(leaves)]
     types = _column_types(tree)
     made.targets = [
-        Target(column.name, Var(first, at, type_))
+        ResultColumn(column.name, Var(first, at, type_))
         for at, (column, type_) in enumerate(zip(leaves[0].columns, types, strict=True))
     ]
     level.items.append(Item(None, [(one.name, one.expr) for one in made.targets]))
@@ -290,7 +294,7 @@ def _set_operation(
 
 def _tree(
     analysis: Analysis, level: Level, node: Node, recursive: CommonTable | None, *, top: bool
-) -> tuple[SetOperation | Query, list[Query]]:
+) -> tuple[SetOperation | QueryTree, list[QueryTree]]:
     is_leaf = node.op == SetKind.SETOP_NONE or (
         not top
         and (node.sortClause or node.limitOffset or node.limitCount or node.lockingClause
@@ -310,7 +314,7 @@ def _tree(
     return made, [*lefts, *rights]
 
 
-def _types(side: SetOperation | Query) -> list[Type]:
+def _types(side: SetOperation | QueryTree) -> list[Type]:
     if isinstance(side, SetOperation):
         return _column_types(side)
     return [column.expr.type for column in side.columns]
@@ -321,7 +325,7 @@ def _column_types(made: SetOperation) -> list[Type]:
 
 
 def _common(pair: Sequence[Type]) -> Type:
-    items = [Const(None, type_) for type_ in pair]
+    items = [Constant(None, type_) for type_ in pair]
     type_ = common_type(items)
     return Type(type_.name, common_typmod(items, type_), type_.domain)
 
@@ -330,7 +334,7 @@ def _settle(analysis: Analysis, made: SetOperation) -> None:
     """Untyped literals in leaves get the type of their column (transformSetOperationTree)."""
     types = _column_types(made)
     for side in (made.left, made.right):
-        if isinstance(side, Query):
+        if isinstance(side, QueryTree):
             for column, type_ in zip(side.columns, types, strict=True):
                 if column.expr.type.name == "unknown":
                     column.expr = converted(column.expr, type_.bare, analysis.zone)

@@ -5,37 +5,37 @@ from typing import Final
 from sql.deparse.nodes import (
     AggregateCall,
     Boolean,
-    Case,
+    CaseExpr,
     Cast,
-    Const,
-    Expr,
-    FunctionCall,
-    Grouping,
+    Constant,
+    FuncExpr,
+    GroupingExpr,
     Keyword,
     Listed,
+    NullOrBooleanTest,
     Operation,
     SubLink,
     Subscript,
-    Test,
+    TypedExpr,
     Var,
 )
 
 _SIMPLE: Final = (
-    Var, Const, Keyword, Subscript, Listed, FunctionCall, AggregateCall, Grouping, Case,
+    Var, Constant, Keyword, Subscript, Listed, FuncExpr, AggregateCall, GroupingExpr, CaseExpr,
 )  # fmt: skip
-_SEPARATING: Final = (Subscript, Listed, AggregateCall, Grouping, Case)
+_SEPARATING: Final = (Subscript, Listed, AggregateCall, GroupingExpr, CaseExpr)
 _LOW: Final = frozenset("+-")
 _HIGH: Final = frozenset("*/%")
 
 
-def is_simple(expr: Expr, parent: Expr) -> bool:
+def is_simple(expr: TypedExpr, parent: TypedExpr) -> bool:
     """Whether it stands below its parent without parentheses."""
     match expr:
         case Cast():
             return expr.calls or is_simple(expr.arg, expr)
         case Operation() if isinstance(parent, Operation) and expr.name != "IS DISTINCT FROM":
             return _binds_tighter(expr, parent)
-        case Operation() | SubLink() | Test():
+        case Operation() | SubLink() | NullOrBooleanTest():
             return isinstance(parent, Boolean) or _separates(parent)
         case Boolean() if isinstance(parent, Boolean):
             return parent.name == "OR" or (parent.name == "AND" and expr.name != "OR")
@@ -45,8 +45,8 @@ def is_simple(expr: Expr, parent: Expr) -> bool:
             return isinstance(expr, _SIMPLE)
 
 
-def _separates(parent: Expr) -> bool:
-    if isinstance(parent, FunctionCall):
+def _separates(parent: TypedExpr) -> bool:
+    if isinstance(parent, FuncExpr):
         return not parent.sql_syntax
     return isinstance(parent, _SEPARATING)
 

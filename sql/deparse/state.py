@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sql.deparse.coercion import UnknownShape
-from sql.deparse.nodes import CommonTable, Entry, Expr, Query, WholeRow
+from sql.deparse.nodes import CommonTable, Entry, QueryTree, TypedExpr, WholeRowVar
 from sql.deparse.types import Type
 from sql.parser.syntax import Node
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class PresentRelation:
     """A relation as it is now; `columns` by number."""
 
     oid: int
@@ -29,7 +29,7 @@ class Item:
     """A name of FROM with its columns (ParseNamespaceItem)."""
 
     name: str | None
-    columns: list[tuple[str, Expr]]
+    columns: list[tuple[str, TypedExpr]]
     schema: str | None = None
     entry: Entry | None = None
     names_visible: bool = True
@@ -40,12 +40,12 @@ class Item:
 class Level:
     """A query level. `parent`: the level whose columns it may use besides its own."""
 
-    query: Query
+    query: QueryTree
     parent: "Level | None" = None
     items: list[Item] = field(default_factory=list[Item])
     ctes: Mapping[str, CommonTable] = field(default_factory=dict[str, CommonTable])
     windows: Mapping[str, Node] = field(default_factory=dict[str, Node])
-    value: Expr | None = None
+    value: TypedExpr | None = None
     """What VALUE is, in the check of a domain."""
 
     def levels(self) -> Iterator["Level"]:
@@ -60,26 +60,26 @@ class Level:
 class Analysis:
     """What a definition's text means besides its words, and the functions that call each other."""
 
-    relation: Callable[[str, str], tuple[Relation, Sequence[str], Sequence[int]]]
+    relation: Callable[[str, str], tuple[PresentRelation, Sequence[str], Sequence[int]]]
     """A relation by schema as written (or empty) and name; the columns that the text knows."""
     declared: Callable[[Node], Type]
     """The type of a TypeName."""
     reg_text: Callable[[str, str], str]
     """The text of a constant of a reg type."""
     zone: str
-    analyze_expression: "Callable[[Analysis, Level, Node], Expr]"
-    analyze_query: "Callable[..., Query]"
+    analyze_expression: "Callable[[Analysis, Level, Node], TypedExpr]"
+    analyze_query: "Callable[..., QueryTree]"
 
-    def expression(self, level: Level, node: Node) -> Expr:
+    def expression(self, level: Level, node: Node) -> TypedExpr:
         """An expression; see `expressions.py`."""
         return self.analyze_expression(self, level, node)
 
-    def query(self, node: Node, parent: Level | None, *, resolves: bool = True) -> Query:
+    def query(self, node: Node, parent: Level | None, *, resolves: bool = True) -> QueryTree:
         """A query; see `queries.py`. `resolves`: untyped literals of its columns become text."""
         return self.analyze_query(self, node, parent, resolves=resolves)
 
 
-def find_column(level: Level, names: Sequence[str]) -> Expr:
+def named_column(level: Level, names: Sequence[str]) -> TypedExpr:
     """The column of that name (transformColumnRef); of a bare table's name the whole row."""
     *qualifier, name = names
     for part in level.levels():
@@ -96,7 +96,7 @@ def find_column(level: Level, names: Sequence[str]) -> Expr:
         for part in level.levels():
             for item in part.items:
                 if is_called(item, names) and item.entry is not None:
-                    return WholeRow(item.entry)
+                    return WholeRowVar(item.entry)
     raise UnknownShape(".".join(names))
 
 

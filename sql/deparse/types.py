@@ -35,13 +35,13 @@ class Type:
         return Type(self.name[1:], self.typmod)
 
 
-BOOL: Final = Type("bool")
-INT4: Final = Type("int4")
-INT8: Final = Type("int8")
-TEXT: Final = Type("text")
-NUMERIC: Final = Type("numeric")
-RECORD: Final = Type("record")
-UNKNOWN: Final = Type("unknown")
+BOOL_TYPE: Final = Type("bool")
+INT4_TYPE: Final = Type("int4")
+INT8_TYPE: Final = Type("int8")
+TEXT_TYPE: Final = Type("text")
+NUMERIC_TYPE: Final = Type("numeric")
+RECORD_TYPE: Final = Type("record")
+UNKNOWN_TYPE: Final = Type("unknown")
 
 
 def type_of(type_: SqlType, domain: Domain | None = None) -> Type:

@@ -5,7 +5,16 @@ from typing import Final
 
 from sql.deparse.coercion import UnknownShape
 from sql.deparse.constants import constant_text
-from sql.deparse.nodes import AggregateCall, Cast, Const, Expr, FunctionCall, SortItem, Var, Window
+from sql.deparse.nodes import (
+    AggregateCall,
+    Cast,
+    Constant,
+    FuncExpr,
+    SortItem,
+    TypedExpr,
+    Var,
+    WindowClause,
+)
 from sql.deparse.printer import Printer
 from sql.types.sql_type import quoted_name
 
@@ -24,7 +33,7 @@ _BETWEEN: Final = 0x10
 _NONDEFAULT: Final = 0x1
 
 
-def write_function(printer: Printer, expr: FunctionCall) -> None:
+def write_function(printer: Printer, expr: FuncExpr) -> None:
     """A function by its name, or with the keywords of the standard."""
     if expr.sql_syntax and _with_keywords(printer, expr):
         return
@@ -33,14 +42,14 @@ def write_function(printer: Printer, expr: FunctionCall) -> None:
     printer.add(")")
 
 
-def _arguments(printer: Printer, args: Sequence[Expr], *, variadic: bool) -> None:
+def _arguments(printer: Printer, args: Sequence[TypedExpr], *, variadic: bool) -> None:
     for at, arg in enumerate(args):
         printer.add(", " if at else "")
         printer.add("VARIADIC " if variadic and at == len(args) - 1 else "")
         printer.expression(arg, implicit=True)
 
 
-def _parts(printer: Printer, *parts: str | Expr) -> bool:
+def _parts(printer: Printer, *parts: str | TypedExpr) -> bool:
     for part in parts:
         if isinstance(part, str):
             printer.add(part)
@@ -49,7 +58,7 @@ def _parts(printer: Printer, *parts: str | Expr) -> bool:
     return True
 
 
-def _with_keywords(printer: Printer, expr: FunctionCall) -> bool:
+def _with_keywords(printer: Printer, expr: FuncExpr) -> bool:
     """get_func_sql_syntax; whether it is known."""
     args = expr.args
     match expr.name, args:
@@ -59,7 +68,7 @@ def _with_keywords(printer: Printer, expr: FunctionCall) -> bool:
             return _parts(printer, "(", value, " AT LOCAL)")
         case "overlaps", (a, b, c, d):
             return _parts(printer, "((", a, ", ", b, ") OVERLAPS (", c, ", ", d, "))")
-        case "extract", (Const(text=str(field)), value):
+        case "extract", (Constant(text=str(field)), value):
             return _parts(printer, f"EXTRACT({field} FROM ", value, ")")
         case "position", (text, part):
             return _parts(printer, "POSITION((", part, ") IN (", text, "))")
@@ -82,11 +91,11 @@ def _with_keywords(printer: Printer, expr: FunctionCall) -> bool:
             return _parts(printer, f"TRIM({_TRIMS[expr.name]} ", characters, " FROM ", text, ")")
         case "normalize", (text,):
             return _parts(printer, "NORMALIZE(", text, ")")
-        case "normalize", (text, Const(text=str(form))):
+        case "normalize", (text, Constant(text=str(form))):
             return _parts(printer, "NORMALIZE(", text, f", {form})")
         case "is_normalized", (text,):
             return _parts(printer, "(", text, " IS NORMALIZED)")
-        case "is_normalized", (text, Const(text=str(form))):
+        case "is_normalized", (text, Constant(text=str(form))):
             return _parts(printer, "(", text, f" IS {form} NORMALIZED)")
         case _:
             return False
@@ -135,9 +144,9 @@ def write_order(
             printer.add(" NULLS FIRST")
 
 
-def write_key(printer: Printer, expr: Expr) -> None:
+def write_key(printer: Printer, expr: TypedExpr) -> None:
     """What is sorted or grouped by (get_rule_sortgroupclause)."""
-    if isinstance(expr, Const):
+    if isinstance(expr, Constant):
         printer.add(constant_text(expr, typed=1))
         return
     if isinstance(expr, Var):
@@ -145,7 +154,7 @@ def write_key(printer: Printer, expr: Expr) -> None:
         printer.expression(expr, implicit=False)
         printer.sorting = False
         return
-    calls = isinstance(expr, FunctionCall | AggregateCall)
+    calls = isinstance(expr, FuncExpr | AggregateCall)
     calls = calls or (isinstance(expr, Cast) and expr.calls)
     needs = calls or printer.style.bare
     printer.add("(" if needs else "")
@@ -153,7 +162,7 @@ def write_key(printer: Printer, expr: Expr) -> None:
     printer.add(")" if needs else "")
 
 
-def write_window(printer: Printer, window: Window) -> None:
+def write_window(printer: Printer, window: WindowClause) -> None:
     """The parentheses of OVER and WINDOW (get_rule_windowspec)."""
     parts: list[str] = []
     if window.refers_to:
@@ -174,7 +183,7 @@ def write_window(printer: Printer, window: Window) -> None:
     printer.add(f"({' '.join(parts)})")
 
 
-def _frame(printer: Printer, window: Window) -> str:
+def _frame(printer: Printer, window: WindowClause) -> str:
     flags = window.frame
     unit = _word(flags, _UNITS)
     start = _bound(printer, _word(flags, _START), window.start)
@@ -193,7 +202,7 @@ def _word(flags: int, words: Sequence[tuple[int, str]]) -> str:
     return found
 
 
-def _bound(printer: Printer, word: str, offset: Expr | None) -> str:
+def _bound(printer: Printer, word: str, offset: TypedExpr | None) -> str:
     if offset is None or word.startswith(("UNBOUNDED", "CURRENT")):
         return word
     apart = printer.apart()

@@ -9,23 +9,23 @@ from sql.deparse.nodes import (
     AggregateCall,
     ArrayOperation,
     Boolean,
-    Case,
+    CaseExpr,
     Cast,
     Collate,
-    Const,
-    Expr,
-    FunctionCall,
-    Grouping,
+    Constant,
+    FuncExpr,
+    GroupingExpr,
     Keyword,
     Listed,
+    NullOrBooleanTest,
     Operation,
+    ResultColumn,
     RowComparison,
     SubLink,
     Subscript,
-    Target,
-    Test,
+    TypedExpr,
     Var,
-    WholeRow,
+    WholeRowVar,
 )
 from sql.deparse.printer import VAR_STEP, Printer
 from sql.deparse.simplicity import is_simple
@@ -34,12 +34,12 @@ from sql.deparse.write_calls import write_aggregate, write_function
 from sql.types.sql_type import quoted_name
 
 
-def write_expression(printer: Printer, expr: Expr, implicit: bool) -> None:
+def write_expression(printer: Printer, expr: TypedExpr, implicit: bool) -> None:
     """One expression; `implicit`: conversions that nobody wrote are shown."""
     _WRITERS[type(expr)](printer, expr, implicit)
 
 
-def within(printer: Printer, expr: Expr, parent: Expr, *, implicit: bool) -> None:
+def within(printer: Printer, expr: TypedExpr, parent: TypedExpr, *, implicit: bool) -> None:
     """An operand, in parentheses if the style leaves out its own (get_rule_expr_paren)."""
     needs = printer.style.bare and not is_simple(expr, parent)
     printer.add("(" if needs else "")
@@ -93,7 +93,7 @@ def _is_other(printer: Printer, expr: Var, name: str) -> bool:
     )
 
 
-def result_name(printer: Printer, at: int, column: Target) -> str:
+def result_name(printer: Printer, at: int, column: ResultColumn) -> str:
     """What a column of the result is called."""
     known = printer.result
     return known[at] if known is not None and at < len(known) else column.name
@@ -103,7 +103,7 @@ def _column(printer: Printer, expr: Var, _implicit: bool) -> None:
     write_column(printer, expr)
 
 
-def _whole_row(printer: Printer, expr: WholeRow, _implicit: bool) -> None:
+def _whole_row(printer: Printer, expr: WholeRowVar, _implicit: bool) -> None:
     name = expr.entry.shown
     if name is None:
         raise UnknownShape("a row of a join")
@@ -113,7 +113,7 @@ def _whole_row(printer: Printer, expr: WholeRow, _implicit: bool) -> None:
 # --- operators ---------------------------------------------------------------------------------
 
 
-def _constant(printer: Printer, expr: Const, _implicit: bool) -> None:
+def _constant(printer: Printer, expr: Constant, _implicit: bool) -> None:
     printer.add(constant_text(expr, typed=0))
 
 
@@ -122,9 +122,9 @@ def _cast(printer: Printer, expr: Cast, implicit: bool) -> None:
         within(printer, expr.arg, expr, implicit=False)
         return
     arg = expr.arg
-    is_own = isinstance(arg, Const) and not expr.type.domain
+    is_own = isinstance(arg, Constant) and not expr.type.domain
     if is_own and arg.type.name == expr.type.name and arg.type.typmod == -1:
-        assert isinstance(arg, Const), "it is one"
+        assert isinstance(arg, Constant), "it is one"
         printer.add(constant_text(arg, typed=-1))
     else:
         _open(printer)
@@ -165,7 +165,7 @@ def _boolean(printer: Printer, expr: Boolean, _implicit: bool) -> None:
     _close(printer)
 
 
-def _test(printer: Printer, expr: Test, _implicit: bool) -> None:
+def _test(printer: Printer, expr: NullOrBooleanTest, _implicit: bool) -> None:
     _open(printer)
     within(printer, expr.arg, expr, implicit="NULL" in expr.what)
     printer.add(f" {expr.what}")
@@ -189,7 +189,7 @@ def _listed(printer: Printer, expr: Listed, _implicit: bool) -> None:
         printer.add(f"::{shown_type(expr.type)}")
 
 
-def _case(printer: Printer, expr: Case, _implicit: bool) -> None:
+def _case(printer: Printer, expr: CaseExpr, _implicit: bool) -> None:
     printer.keyword("CASE", 0, VAR_STEP, 0)
     if expr.arg is not None:
         printer.add(" ")
@@ -229,7 +229,7 @@ def _collate(printer: Printer, expr: Collate, implicit: bool) -> None:
     _close(printer)
 
 
-def _grouping(printer: Printer, expr: Grouping, _implicit: bool) -> None:
+def _grouping(printer: Printer, expr: GroupingExpr, _implicit: bool) -> None:
     printer.add("GROUPING(")
     printer.listed(expr.args)
     printer.add(")")
@@ -250,7 +250,7 @@ def _sublink(printer: Printer, expr: SubLink, _implicit: bool) -> None:
     printer.add(")" if word is None else "))")
 
 
-def _function(printer: Printer, expr: FunctionCall, _implicit: bool) -> None:
+def _function(printer: Printer, expr: FuncExpr, _implicit: bool) -> None:
     write_function(printer, expr)
 
 
@@ -262,19 +262,19 @@ _WRITERS: Final[Mapping[type, Callable[[Printer, Any, bool], None]]] = {
     AggregateCall: _aggregate,
     ArrayOperation: _array_operation,
     Boolean: _boolean,
-    Case: _case,
+    CaseExpr: _case,
     Cast: _cast,
     Collate: _collate,
-    Const: _constant,
-    FunctionCall: _function,
-    Grouping: _grouping,
+    Constant: _constant,
+    FuncExpr: _function,
+    GroupingExpr: _grouping,
     Keyword: _keyword,
     Listed: _listed,
     Operation: _operation,
     RowComparison: _row_comparison,
     SubLink: _sublink,
     Subscript: _subscript,
-    Test: _test,
+    NullOrBooleanTest: _test,
     Var: _column,
-    WholeRow: _whole_row,
+    WholeRowVar: _whole_row,
 }

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from sql.deparse.nodes import Entry, Expr, FromNode, FunctionCall, Join, Query
+from sql.deparse.nodes import Entry, FromNode, FuncExpr, JoinTree, QueryTree, TypedExpr
 from sql.deparse.printer import JOIN_STEP, STEP, VAR_STEP, Printer
 from sql.deparse.types import shown_type
 from sql.types.sql_type import quoted_name
 
 
-def write_from(printer: Printer, query: Query) -> None:
+def write_from(printer: Printer, query: QueryTree) -> None:
     """The clause, if there is one."""
     for at, node in enumerate(query.sources):
         if not at:
@@ -26,7 +26,7 @@ def write_from(printer: Printer, query: Query) -> None:
         printer.add(apart.text)
 
 
-def write_values(printer: Printer, rows: Sequence[Sequence[Expr]]) -> None:
+def write_values(printer: Printer, rows: Sequence[Sequence[TypedExpr]]) -> None:
     """VALUES (get_values_def)."""
     printer.add("VALUES ")
     for at, row in enumerate(rows):
@@ -38,7 +38,7 @@ def write_values(printer: Printer, rows: Sequence[Sequence[Expr]]) -> None:
 
 
 def _item(printer: Printer, node: FromNode) -> None:
-    if isinstance(node, Join):
+    if isinstance(node, JoinTree):
         _join(printer, node)
         return
     printer.add("LATERAL " if node.lateral else "")
@@ -86,8 +86,8 @@ def _columns(printer: Printer, node: Entry) -> None:
 def _functions(printer: Printer, node: Entry) -> None:
     if len(node.functions) == 1:
         printer.expression(node.functions[0], implicit=True)
-    elif all(isinstance(one, FunctionCall) and one.name == "unnest" for one in node.functions):
-        arrays = [arg for one in node.functions if isinstance(one, FunctionCall)
+    elif all(isinstance(one, FuncExpr) and one.name == "unnest" for one in node.functions):
+        arrays = [arg for one in node.functions if isinstance(one, FuncExpr)
                   for arg in one.args]  # fmt: skip
         printer.add("UNNEST(")
         printer.listed(arrays)
@@ -112,12 +112,12 @@ def _sample(printer: Printer, node: Entry) -> None:
         printer.add(")")
 
 
-def _join(printer: Printer, node: Join) -> None:
+def _join(printer: Printer, node: JoinTree) -> None:
     bare = printer.style.bare
     named = node.entry.alias is not None
     around = not bare or named
     right = node.right
-    right_around = bare and isinstance(right, Join) and right.entry.alias is None
+    right_around = bare and isinstance(right, JoinTree) and right.entry.alias is None
     printer.add("(" if around else "")
     _item(printer, node.left)
     if node.kind == "JOIN" and node.condition is None and not node.using:
@@ -135,7 +135,7 @@ def _join(printer: Printer, node: Join) -> None:
             _columns(printer, node.entry)
 
 
-def _join_condition(printer: Printer, node: Join) -> None:
+def _join_condition(printer: Printer, node: JoinTree) -> None:
     if node.using:
         names = [name for name in node.entry.shown_columns[: len(node.using)] if name is not None]
         printer.add(f" USING ({', '.join(map(quoted_name, names))})")

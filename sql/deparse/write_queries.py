@@ -4,7 +4,16 @@ from collections.abc import Sequence
 
 from sql.deparse.coercion import UnknownShape
 from sql.deparse.entry_names import name_entries
-from sql.deparse.nodes import CommonTable, Const, Entry, Expr, GroupingSet, Query, SetOperation, Var
+from sql.deparse.nodes import (
+    CommonTable,
+    Constant,
+    Entry,
+    GroupingSet,
+    QueryTree,
+    SetOperation,
+    TypedExpr,
+    Var,
+)
 from sql.deparse.printer import STEP, VAR_STEP, Printer
 from sql.deparse.write_calls import write_key, write_order, write_window
 from sql.deparse.write_expressions import result_name, write_column
@@ -13,7 +22,7 @@ from sql.types.sql_type import quoted_name
 
 
 def write_query(
-    outer: Printer, query: Query, result: Sequence[str] | None, names_visible: bool
+    outer: Printer, query: QueryTree, result: Sequence[str] | None, names_visible: bool
 ) -> None:
     """A query at the end of the text; `result`: what its columns are called, if others say so."""
     ctes = frozenset(cte.name for cte in query.ctes)
@@ -35,7 +44,7 @@ def write_query(
     outer.text = printer.text
 
 
-def _select(printer: Printer, query: Query) -> None:
+def _select(printer: Printer, query: QueryTree) -> None:
     if query.ctes:
         _with(printer, query)
     if query.operation is not None:
@@ -55,14 +64,14 @@ def _select(printer: Printer, query: Query) -> None:
         printer.keyword(f" {strength} OF {quoted_name(_shown(query, name))}{wait}", -STEP, STEP, 0)
 
 
-def _shown(query: Query, name: str) -> str:
+def _shown(query: QueryTree, name: str) -> str:
     for entry in query.table:
         if name == (entry.alias or entry.name) and entry.shown is not None:
             return entry.shown
     return name
 
 
-def _numbers(query: Query) -> list[int] | None:
+def _numbers(query: QueryTree) -> list[int] | None:
     """The places of what a set operation is sorted by."""
     if query.operation is None:
         return None
@@ -73,7 +82,7 @@ def _numbers(query: Query) -> list[int] | None:
         raise UnknownShape("ORDER BY of a set operation") from None
 
 
-def _limit(printer: Printer, query: Query, limit: Expr) -> None:
+def _limit(printer: Printer, query: QueryTree, limit: TypedExpr) -> None:
     if query.with_ties:
         printer.keyword(" FETCH FIRST ", -STEP, STEP, 0)
         printer.add("(")
@@ -81,13 +90,13 @@ def _limit(printer: Printer, query: Query, limit: Expr) -> None:
         printer.add(") ROWS WITH TIES")
         return
     printer.keyword(" LIMIT ", -STEP, STEP, 0)
-    if isinstance(limit, Const) and limit.text is None:
+    if isinstance(limit, Constant) and limit.text is None:
         printer.add("ALL")
     else:
         printer.expression(limit, implicit=False)
 
 
-def _with(printer: Printer, query: Query) -> None:
+def _with(printer: Printer, query: QueryTree) -> None:
     printer.indent += STEP
     printer.add(" ")
     for at, cte in enumerate(query.ctes):
@@ -113,7 +122,7 @@ def _common_table(printer: Printer, cte: CommonTable) -> None:
 # --- SELECT ------------------------------------------------------------------------------------
 
 
-def _basic(printer: Printer, query: Query) -> None:
+def _basic(printer: Printer, query: QueryTree) -> None:
     printer.indent += STEP
     printer.add(" ")
     values = _bare_values(printer, query)
@@ -145,7 +154,7 @@ def _basic(printer: Printer, query: Query) -> None:
         write_window(printer, window)
 
 
-def _bare_values(printer: Printer, query: Query) -> Entry | None:
+def _bare_values(printer: Printer, query: QueryTree) -> Entry | None:
     """The rows, if the query is nothing but VALUES (get_simple_values_rte)."""
     if len(query.table) != 1 or query.table[0].kind != "values":
         return None
@@ -158,13 +167,13 @@ def _bare_values(printer: Printer, query: Query) -> Entry | None:
     return entry
 
 
-def _keys(printer: Printer, exprs: Sequence[Expr]) -> None:
+def _keys(printer: Printer, exprs: Sequence[TypedExpr]) -> None:
     for at, expr in enumerate(exprs):
         printer.add(", " if at else "")
         write_key(printer, expr)
 
 
-def _targets(printer: Printer, query: Query) -> None:
+def _targets(printer: Printer, query: QueryTree) -> None:
     was_long = False
     for at, column in enumerate(query.columns):
         printer.add(", " if at else " ")
@@ -194,7 +203,7 @@ def _broken(printer: Printer, text: str, *, first: bool, after_long: bool) -> bo
     return "\n" in text
 
 
-def _group(printer: Printer, query: Query) -> None:
+def _group(printer: Printer, query: QueryTree) -> None:
     if not query.group and not query.grouping_sets:
         return
     printer.keyword(" GROUP BY ", -STEP, STEP, 1)
@@ -228,8 +237,8 @@ def _grouping_set(printer: Printer, one: GroupingSet, *, bare: bool) -> None:
 # --- set operations ----------------------------------------------------------------------------
 
 
-def _operation(printer: Printer, query: Query, node: SetOperation | Query) -> None:
-    if isinstance(node, Query):
+def _operation(printer: Printer, query: QueryTree, node: SetOperation | QueryTree) -> None:
+    if isinstance(node, QueryTree):
         needs = bool(node.ctes or node.order or node.locking or node.operation)
         needs = needs or node.offset is not None or node.limit is not None
         printer.add("(" if needs else "")
