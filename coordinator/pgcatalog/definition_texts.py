@@ -39,8 +39,13 @@ from sql.deparse.types import BOOL_TYPE, type_of
 from sql.errors import SqlError
 from sql.types.sql_type import quoted_name
 
-_GAPS: Final = (UnknownShape, SqlError, LookupError, ValueError, RecursionError)
-"""What the printer raises for what it does not know (D2)."""
+_GAPS: Final = (
+    UnknownShape, SqlError, LookupError, ValueError, RecursionError, StopIteration, AttributeError,
+    AssertionError,
+)  # fmt: skip
+"""What the printer raises for what it does not know: syntax trees have no types, so a node that it
+has not met may lack an attribute (D2).
+"""
 
 EXPRESSIONS: Final = -1
 """The part of a relation under which expressions are listed; those of domains have no relation."""

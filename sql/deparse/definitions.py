@@ -115,14 +115,15 @@ class Definitions:
         type of VALUE.
         """
         job = _Job(text, _used_columns(table, text), style, target, value)
-        return _pure_text(job, self.zone) if _is_pure(text) else self._expression(job)
+        return _pure_text(job, self.zone) if _is_pure(text) else self.printed(job)
 
     def index_element(self, table: Table, text: str, style: Style = PLAIN) -> str:
         """A column of an index: an expression has parentheses if it is no call."""
         job = _Job(text, _used_columns(table, text), style, is_element=True)
-        return _pure_text(job, self.zone) if _is_pure(text) else self._expression(job)
+        return _pure_text(job, self.zone) if _is_pure(text) else self.printed(job)
 
-    def _expression(self, job: "_Job") -> str:
+    def printed(self, job: "_Job") -> str:
+        """One expression."""
         expr = self._analyzed(job)
         printer = self._printer(job.style)
         printer.expression(expr, implicit=False)
@@ -269,7 +270,7 @@ _VIEW_TEXTS: Final[dict[Hashable, str]] = {}
 @lru_cache(maxsize=20_000)
 def _pure_text(job: _Job, zone: str) -> str:
     """The text of an expression that names nothing of a catalog."""
-    return Definitions(Catalog(), (), zone, lambda _: None)._expression(job)
+    return Definitions(Catalog(), (), zone, lambda _: None).printed(job)
 
 
 @lru_cache(maxsize=20_000)

@@ -53,8 +53,8 @@ _BOOLEAN_TESTS: Final = {
     BoolTestType.IS_NOT_TRUE: "IS NOT TRUE",
     BoolTestType.IS_FALSE: "IS FALSE",
     BoolTestType.IS_NOT_FALSE: "IS NOT FALSE",
-    BoolTestType.IS_UNKNOWN: "IS UNKNOWN_TYPE",
-    BoolTestType.IS_NOT_UNKNOWN: "IS NOT UNKNOWN_TYPE",
+    BoolTestType.IS_UNKNOWN: "IS UNKNOWN",
+    BoolTestType.IS_NOT_UNKNOWN: "IS NOT UNKNOWN",
 }
 _VALUE_TYPES: Final = {
     "current_date": "date",
