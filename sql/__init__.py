@@ -13,6 +13,7 @@ pglast only. The packages, each of which imports only those above it:
   `parser`, `statements`        text to syntax tree; what the binder hands to a session
   `binder`, `rewrite`           syntax tree to bound statement; passes over plans before an engine
   `emit`, `explain`             engine SQL for Spark and DuckDB; EXPLAIN's tree
+  `deparse`                     texts of definitions as PostgreSQL prints them
   `function_list`               prints `docs/reference/sql.md`
 
 `data/` holds the function table and lists from a real PostgreSQL server. `compute` and

@@ -265,6 +265,7 @@ def _encode_column(column: Column) -> dict[str, Json]:
         "default_of_domain": column.default_of_domain,
         "collation": column.collation,
         "invariant": column.invariant,
+        "default_text": column.default_text,
     }
 
 
@@ -289,6 +290,7 @@ def _decode_column(record: Mapping[str, Json]) -> Column:
         default_of_domain=bool(record.get("default_of_domain", False)),
         collation=_text(record.get("collation", "")),
         invariant=_text(record.get("invariant", "")),
+        default_text=_text(record.get("default_text", "")),
     )
 
 

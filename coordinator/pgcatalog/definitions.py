@@ -11,14 +11,11 @@ from sql.binder.dml.target_relation import writable_columns
 from sql.binder.resolve.collations import collation_to_store
 from sql.binder.state import BindContext, Binding
 from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
-from sql.binder.stored.stored_names import named_relations, next_value_text, with_current_names
-from sql.binder.stored.unique_indexes import index_element_text
+from sql.binder.stored.stored_names import named_relations, with_current_names
 from sql.binder.stored.view_text import view_query_text
 from sql.binder.stored.views import view_plan
 from sql.catalog.catalog import Catalog, CheckConstraint, Column, ForeignKey, Key, Table
-from sql.catalog.constraint_names import not_null_name
-from sql.catalog.objects import CatalogObject, IndexDefinition, ViewDefinition
-from sql.catalog.oids import constraint_oid, index_oid
+from sql.catalog.objects import CatalogObject, ViewDefinition
 from sql.errors import SqlError
 from sql.types.sql_type import SqlType, format_type, quoted_name
 from sql.types.text_output import format_text
@@ -100,19 +97,7 @@ def index_flags(orders: Sequence[str]) -> tuple[int, ...]:
     )
 
 
-def index_definition(table: Table, key: Key) -> str:
-    """As pg_get_indexdef() writes it."""
-    columns = ", ".join(
-        f"{quoted_name(table.columns[at].name)} {order}".strip()
-        for at, order in zip(key.columns, index_orders(key), strict=True)
-    )
-    distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
-    on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
-    made = f"CREATE UNIQUE INDEX {quoted_name(key.name)} ON {on} USING btree ({columns}){distinct}"
-    return made + _parameters(key.parameters)
-
-
-def _parameters(texts: Sequence[str]) -> str:
+def parameters_text(texts: Sequence[str]) -> str:
     """WITH of an index."""
     if not texts:
         return ""
@@ -126,14 +111,6 @@ def _parameters(texts: Sequence[str]) -> str:
     return f" WITH ({', '.join(shown)})"
 
 
-def catalog_default(context: BindContext, column: Column) -> str | None:
-    """The default as PostgreSQL has it: an identity has none."""
-    if column.identity:
-        return None
-    text = next_value_text(column.sequence) if column.sequence else default_text(column)
-    return None if text is None else text_with_present_names(context, text)
-
-
 def text_with_present_names(context: BindContext, text: str) -> str:
     """A stored text with the present names of its relations."""
     return (
@@ -143,8 +120,8 @@ def text_with_present_names(context: BindContext, text: str) -> str:
     )
 
 
-def view_text(context: BindContext, view: ViewDefinition) -> str:
-    """The query of a view as pg_get_viewdef() gives it, with the names that everything has."""
+def stored_view_text(context: BindContext, view: ViewDefinition) -> str:
+    """The stored query of a view, with the names that everything has."""
     query = view_query_text(context.catalog, context.search_path, view)
     return f" {text_with_present_names(context, query)};"
 
@@ -186,9 +163,8 @@ def user_tables(catalog: Catalog) -> list[Table]:
 def views_as_tables(context: BindContext) -> Iterator[Table]:
     """The views as tables without rows, their columns as the view is bound now."""
     for view in sorted(context.catalog.views(), key=lambda view: view.oid):
-        try:
-            columns = bind_with_context(context, lambda binding: _shown_columns(binding, view))  # noqa: B023
-        except SqlError:
+        columns = bound_view_columns(context, view)
+        if columns is None:
             continue
         defaults = dict(view.defaults)
         made = tuple(
@@ -196,6 +172,20 @@ def views_as_tables(context: BindContext) -> Iterator[Table]:
             for at, column in enumerate(columns)
         )
         yield Table(view.oid, view.schema, view.name, "", made, timeline="")
+
+
+def views_with_defaults(context: BindContext) -> Iterator[Table]:
+    """`views_as_tables`, if a column of some view has a default of its own."""
+    if any(view.defaults for view in context.catalog.views()):
+        yield from views_as_tables(context)
+
+
+def bound_view_columns(context: BindContext, view: ViewDefinition) -> list[Column] | None:
+    """The columns of a view as it is bound now; None if it cannot be."""
+    try:
+        return bind_with_context(context, lambda binding: _shown_columns(binding, view))
+    except SqlError:
+        return None
 
 
 def _shown_columns(binding: Binding, view: ViewDefinition) -> list[Column]:
@@ -246,7 +236,7 @@ def referenced_key(context: BindContext, foreign: ForeignKey) -> tuple[Table, Ke
     return other, key
 
 
-def _foreign_text(context: BindContext, table: Table, key: ForeignKey) -> str:
+def foreign_key_text(context: BindContext, table: Table, key: ForeignKey) -> str:
     """As pg_get_constraintdef() writes it."""
     other, _ = referenced_key(context, key)
     own = ", ".join(quoted_name(table.columns[at].name) for at in key.columns)
@@ -266,65 +256,16 @@ def _foreign_text(context: BindContext, table: Table, key: ForeignKey) -> str:
     if key.set_columns:
         chosen = [quoted_name(table.columns[key.columns[at]].name) for at in key.set_columns]
         text += f" ({', '.join(chosen)})"
-    return text + _when(key) + _unless_validated(key)
+    return text + when_text(key) + validation_text(key)
 
 
-def _when(key: Key | ForeignKey) -> str:
+def when_text(key: Key | ForeignKey) -> str:
     """When it is looked at, if not always at once."""
     if not key.deferrable:
         return ""
     return " DEFERRABLE INITIALLY DEFERRED" if key.deferred else " DEFERRABLE"
 
 
-def _unless_validated(constraint: CheckConstraint | ForeignKey) -> str:
+def validation_text(constraint: CheckConstraint | ForeignKey) -> str:
+    """NOT VALID, if not every row was looked at."""
     return "" if constraint.validated else " NOT VALID"
-
-
-def plain_index_definition(context: BindContext, table: Table, index: IndexDefinition) -> str:
-    """CREATE INDEX as pg_get_indexdef() writes it."""
-    parts = [
-        f"{index_element_text(element)} {option}".strip()
-        for element, option in zip(
-            index.elements, index.options or ("",) * len(index.elements), strict=True
-        )
-    ]
-    on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
-    kind = "UNIQUE INDEX" if index.unique else "INDEX"
-    text = f"CREATE {kind} {quoted_name(index.name)} ON {on} USING {index.method}"
-    text += f" ({', '.join(parts)})"
-    if index.include:
-        text += f" INCLUDE ({', '.join(index.include)})"
-    text += "" if index.nulls_distinct else " NULLS NOT DISTINCT"
-    text += _parameters(index.parameters)
-    text = f"{text} WHERE {index.predicate}" if index.predicate else text
-    return text_with_present_names(context, text)
-
-
-def definition_texts(context: BindContext, table: Table) -> Iterator[tuple[int, int, str]]:
-    """Oid, part and text of what pg_get_constraintdef() and pg_get_indexdef() answer; part 0 is
-    the whole.
-    """
-    for key in table.keys:
-        names = [quoted_name(table.columns[at].name) for at in key.columns]
-        kind = "PRIMARY KEY" if key.primary else "UNIQUE"
-        distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
-        text = f"{kind}{distinct} ({', '.join(names)}){_when(key)}"
-        yield constraint_oid(table, key.name), 0, text
-        yield index_oid(table, key), 0, index_definition(table, key)
-        for part, name in enumerate(names, 1):
-            yield index_oid(table, key), part, name
-    for index in context.catalog.indexes(table.oid):
-        yield index.oid, 0, plain_index_definition(context, table, index)
-        for part, element in enumerate((*index.elements, *index.include), 1):
-            yield index.oid, part, text_with_present_names(context, index_element_text(element))
-    for foreign in table.foreign_keys:
-        text = _foreign_text(context, table, foreign)
-        yield constraint_oid(table, foreign.name), 0, text
-    for check in table.checks:
-        condition = text_with_present_names(context, check.expression)
-        text = f"CHECK (({condition})){_unless_validated(check)}"
-        yield constraint_oid(table, check.name), 0, text
-    for column in table.columns:
-        if column.not_null:
-            oid = constraint_oid(table, not_null_name(table, column))
-            yield oid, 0, f"NOT NULL {quoted_name(column.name)}"

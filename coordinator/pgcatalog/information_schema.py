@@ -7,21 +7,19 @@ PostgreSQL's.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
     DELETED,
     EVERYTHING,
     INSERTED,
     UPDATED,
-    catalog_default,
     column_number,
     constraints_of,
     is_user_view,
     key_numbers,
     referenced_key,
     supported_view_events,
-    text_with_present_names,
     user_tables,
-    view_text,
     views_as_tables,
 )
 from sql.binder.resolve.role_names import roles_of
@@ -106,6 +104,7 @@ def _table_type(table: Table) -> str:
 
 
 def _columns(context: BindContext) -> Iterator[NamedRow]:
+    texts = DefinitionTexts(context)
     for table in _relations(context):
         events = _events(context, table)[1]
         for place, column in enumerate(columns_as_shown(table), 1):
@@ -115,7 +114,7 @@ def _columns(context: BindContext) -> Iterator[NamedRow]:
                 "table_name": table.name,
                 "column_name": column.name,
                 "ordinal_position": column_number(column, place),
-                "column_default": None if column.generated else catalog_default(context, column),
+                "column_default": None if column.generated else texts.default(table, column),
                 "is_nullable": yes_or_no(_nullable(column)),
                 "data_type": _data_type(column.type),
                 "udt_catalog": context.database,
@@ -126,7 +125,7 @@ def _columns(context: BindContext) -> Iterator[NamedRow]:
                 "is_self_referencing": "NO",
                 **_identity(context, column),
                 "is_generated": "NEVER" if column.generated is None else "ALWAYS",
-                "generation_expression": column.generated,
+                "generation_expression": texts.default(table, column) if column.generated else None,
                 "is_updatable": yes_or_no(events[place - 1] == EVERYTHING),
             }
 
@@ -163,7 +162,7 @@ def _domains(context: BindContext) -> Iterator[NamedRow]:
             "domain_schema": domain.schema,
             "domain_name": domain.name,
             "data_type": format_type(domain.type.bare()),
-            "domain_default": text_with_present_names(context, domain.default) or None,
+            "domain_default": DefinitionTexts(context).domain_default(domain),
             "udt_catalog": context.database,
             **underlying_type(domain.type),
             "dtd_identifier": "1",
@@ -362,7 +361,7 @@ def _views(context: BindContext) -> Iterator[NamedRow]:
             "table_catalog": context.database,
             "table_schema": view.schema,
             "table_name": view.name,
-            "view_definition": view_text(context, view),
+            "view_definition": DefinitionTexts(context).view(view),
             "check_option": view.check_option.upper() or "NONE",
             "is_updatable": yes_or_no(events & (UPDATED | DELETED) == UPDATED | DELETED),
             "is_insertable_into": yes_or_no(bool(events & INSERTED)),

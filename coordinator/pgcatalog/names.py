@@ -7,16 +7,16 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
     EVERYTHING,
-    definition_texts,
     supported_view_events,
     user_tables,
-    view_text,
+    views_with_defaults,
 )
 from coordinator.pgcatalog.information_schema import NamedRow, is_base_table
 from coordinator.pgcatalog.tables import all_tables
-from coordinator.pgcatalog.types import all_types, domain_definitions
+from coordinator.pgcatalog.types import all_types
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.catalog.meridian_schema import (
@@ -35,15 +35,24 @@ from sql.types.sql_type import TYPE_OIDS, SqlType, format_type, quoted_name
 
 
 def _definitions(context: BindContext) -> Iterator[NamedRow]:
+    for oid, part, text, pretty in _texts(context):
+        yield {"oid": oid, "part": part, "definition": text, "pretty": pretty}
+
+
+def _texts(context: BindContext) -> Iterator[tuple[int, int, str, str]]:
+    texts = DefinitionTexts(context)
     for table in user_tables(context.catalog):
-        for oid, part, text in definition_texts(context, table):
-            yield {"oid": oid, "part": part, "definition": text}
-    for oid, text in domain_definitions(context):
-        yield {"oid": oid, "part": 0, "definition": text}
+        yield from texts.of_table(table)
+        yield from texts.expressions(table)
+    for domain in context.catalog.domains():
+        yield from texts.of_domain(domain)
     for view in context.catalog.views():
-        yield {"oid": view.oid, "part": 0, "definition": view_text(context, view)}
+        yield from texts.of_view(view)
+    for table in views_with_defaults(context):
+        yield from texts.expressions(table)
     for table in SYSTEM_RELATIONS.values():
-        yield {"oid": table.oid, "part": 0, "definition": system_view_definition(table)}
+        text = system_view_definition(table)
+        yield table.oid, 0, text, text
 
 
 def _type_names(context: BindContext) -> Iterator[NamedRow]:

@@ -6,8 +6,8 @@ Not here: objects that PostgreSQL has and Meridian does not (triggers, toast tab
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
+from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
-    catalog_default,
     check_numbers,
     column_number,
     constraints_of,
@@ -51,7 +51,7 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
         yield _row((CLASS, view.oid, 0), (NAMESPACE, schema_oid(view.schema), 0), "n")
         rule = (REWRITE, derived_oid("rule", view.oid), 0)
         yield _row(rule, (CLASS, view.oid, 0), "i")
-        for oid, number in view.uses:
+        for oid, number in DefinitionTexts(context).uses(view):
             yield _row(rule, (CLASS, oid, number), "n")
     for domain in context.catalog.domains():
         yield from _named((TYPE, domain.oid, 0), domain.default)
@@ -77,9 +77,9 @@ def _named(one: _Address, text: str) -> Iterator[NamedRow]:
 
 
 def _defaults(context: BindContext, table: Table) -> Iterator[NamedRow]:
-    numbers = _numbers(table)
+    numbers, texts = _numbers(table), DefinitionTexts(context)
     for place, column in enumerate(table.columns, 1):
-        if catalog_default(context, column) is None:
+        if not texts.has_default(column):
             continue
         number = column_number(column, place)
         one = (ATTRDEF, derived_oid("default", table.oid, number), 0)

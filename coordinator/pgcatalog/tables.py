@@ -6,23 +6,20 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
     action_code,
-    catalog_default,
     check_numbers,
     column_number,
     constraints_of,
-    index_definition,
     index_flags,
     index_orders,
     is_user_view,
     key_numbers,
-    plain_index_definition,
     referenced_key,
-    text_with_present_names,
     user_tables,
-    view_text,
     views_as_tables,
+    views_with_defaults,
 )
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
@@ -172,7 +169,7 @@ def _class_row(schema: str) -> dict[str, Value]:
 
 
 def _pg_attribute(context: BindContext) -> Iterator[NamedRow]:
-    shown = PrivilegeColumns(context)
+    shown, texts = PrivilegeColumns(context), DefinitionTexts(context)
     sequences = map(sequence_relation, context.catalog.sequences())
     for table in (*all_tables(context), *sequences):
         for place, column in enumerate(columns_as_shown(table), 1):
@@ -184,7 +181,7 @@ def _pg_attribute(context: BindContext) -> Iterator[NamedRow]:
                 "atttypmod": column.type.typmod if column.domain is None else -1,
                 "attndims": int(column.type.element is not None),
                 "attnotnull": column.not_null,
-                "atthasdef": catalog_default(context, column) is not None,
+                "atthasdef": texts.has_default(column),
                 "attidentity": {"always": "a", "by default": "d"}.get(column.identity, ""),
                 "attgenerated": "s" if column.generated is not None else "",
                 "attislocal": True,
@@ -211,14 +208,14 @@ def _index_columns(table: Table, key: Key) -> Iterator[NamedRow]:
 def _with_defaults(context: BindContext) -> Iterator[Table]:
     """Tables, and those views whose columns have defaults of their own."""
     yield from user_tables(context.catalog)
-    if any(view.defaults for view in context.catalog.views()):
-        yield from views_as_tables(context)
+    yield from views_with_defaults(context)
 
 
 def _pg_attrdef(context: BindContext) -> Iterator[NamedRow]:
+    texts = DefinitionTexts(context)
     for table in _with_defaults(context):
         for place, column in enumerate(table.columns, 1):
-            text = catalog_default(context, column)
+            text = texts.default(table, column)
             if text is not None:
                 number = column_number(column, place)
                 yield {
@@ -250,7 +247,7 @@ def _pg_constraint(context: BindContext) -> Iterator[NamedRow]:
     ]
     for table in sorted(owners, key=lambda owner: owner.oid):
         if isinstance(table, DomainDefinition):
-            yield from domain_constraints(table)
+            yield from domain_constraints(context, table)
             continue
         common: dict[str, Value] = {
             "connamespace": schema_oid(table.schema),
@@ -304,7 +301,7 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
             "conname": check.name,
             "contype": "c",
             "conkey": check_numbers(table, check),
-            "conbin": text_with_present_names(context, check.expression),
+            "conbin": DefinitionTexts(context).condition(table, check.expression),
             "convalidated": check.validated,
         }
     for place, column in enumerate(table.columns, 1):
@@ -372,11 +369,13 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indexprs": None
         if None not in found
         else ", ".join(
-            text_with_present_names(context, element)
+            DefinitionTexts(context).index_element(table, element)
             for element, type_ in zip(index.elements, found, strict=True)
             if type_ is None
         ),
-        "indpred": text_with_present_names(context, index.predicate) or None,
+        "indpred": DefinitionTexts(context).condition(table, index.predicate)
+        if index.predicate
+        else None,
     }
 
 
@@ -387,7 +386,7 @@ def _pg_views(context: BindContext) -> Iterator[NamedRow]:
             "schemaname": view.schema,
             "viewname": view.name,
             "viewowner": shown.owner(view),
-            "definition": view_text(context, view),
+            "definition": DefinitionTexts(context).view(view),
         }
     for table in SYSTEM_RELATIONS.values():
         yield {
@@ -432,14 +431,14 @@ def _pg_indexes(context: BindContext) -> Iterator[NamedRow]:
                 "schemaname": table.schema,
                 "tablename": table.name,
                 "indexname": key.name,
-                "indexdef": index_definition(table, key),
+                "indexdef": DefinitionTexts(context).key_index(table, key),
             }
         for index in context.catalog.indexes(table.oid):
             yield {
                 "schemaname": table.schema,
                 "tablename": table.name,
                 "indexname": index.name,
-                "indexdef": plain_index_definition(context, table, index),
+                "indexdef": DefinitionTexts(context).index(table, index),
             }
 
 

@@ -3,12 +3,11 @@
 A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator.pgcatalog.definitions import text_with_present_names
+from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.recorded import operator_class_oids
@@ -246,7 +245,7 @@ def _domain_row(
         "typbasetype": domain.type.oid,
         "typtypmod": domain.type.typmod,
         "typnotnull": domain.not_null,
-        "typdefault": text_with_present_names(context, domain.default) or None,
+        "typdefault": DefinitionTexts(context).domain_default(domain),
         "typinput": function_oid("domain_in"),
         "typoutput": support_functions(domain.type.name)["typoutput"],
         "typreceive": function_oid("domain_recv"),
@@ -254,7 +253,7 @@ def _domain_row(
     }
 
 
-def domain_constraints(domain: DomainDefinition) -> Iterator[NamedRow]:
+def domain_constraints(context: BindContext, domain: DomainDefinition) -> Iterator[NamedRow]:
     """The rows of pg_constraint."""
     rules = [(domain.not_null_name, "n", "")] if domain.not_null else []
     for name, kind, text in [*rules, *((name, "c", text) for name, text in domain.checks)]:
@@ -270,22 +269,13 @@ def domain_constraints(domain: DomainDefinition) -> Iterator[NamedRow]:
             "confupdtype": " ",
             "confdeltype": " ",
             "confmatchtype": " ",
-            "conbin": text or None,
+            "conbin": DefinitionTexts(context).domain_condition(domain, text) if text else None,
         }
 
 
 def domain_constraint_oid(domain: DomainDefinition, name: str) -> int:
     """The oid of a domain's constraint."""
     return derived_oid("constraint", domain.oid, name)
-
-
-def domain_definitions(context: BindContext) -> Iterator[tuple[int, str]]:
-    """What pg_get_constraintdef() answers."""
-    for domain in context.catalog.domains():
-        yield domain_constraint_oid(domain, domain.not_null_name), "NOT NULL"
-        for name, text in domain.checks:
-            shown = re.sub(r"\bvalue\b", "VALUE", text_with_present_names(context, text))
-            yield domain_constraint_oid(domain, name), f"CHECK (({shown}))"
 
 
 def _type_row(named: NamedType, kind: str) -> dict[str, Value]:

@@ -7,11 +7,11 @@ views show only what a role of the session owns.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
     check_numbers,
     column_number,
     constraints_of,
-    definition_texts,
     key_numbers,
     referenced_key,
     user_tables,
@@ -24,7 +24,7 @@ from coordinator.pgcatalog.information_schema import (
     underlying_type,
 )
 from coordinator.pgcatalog.privileges import session_role_oids
-from coordinator.pgcatalog.types import COLLATIONS, domain_constraint_oid, domain_definitions
+from coordinator.pgcatalog.types import COLLATIONS
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
@@ -32,7 +32,6 @@ from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Column, Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.objects import CatalogObject, DomainDefinition
-from sql.catalog.oids import constraint_oid
 from sql.catalog.ownership import object_privileges, owned_object
 from sql.catalog.system_catalogs import columns_as_shown, system_catalogs
 from sql.types.sql_type import SqlType, format_type
@@ -74,12 +73,11 @@ def _relations(context: BindContext) -> Iterator[Table]:
 
 
 def _check_constraints(context: BindContext) -> Iterator[NamedRow]:
+    texts = DefinitionTexts(context)
     for table in _tables(context):
-        texts = {oid: text for oid, part, text in definition_texts(context, table) if not part}
         for check in table.checks:
             named = _named(context, "constraint", table.schema, check.name)
-            text = texts[constraint_oid(table, check.name)]
-            yield named | {"check_clause": _condition(text)}
+            yield named | {"check_clause": texts.condition(table, check.expression)}
         for column in table.columns:
             if column.not_null:
                 name = not_null_name(table, column)
@@ -89,21 +87,14 @@ def _check_constraints(context: BindContext) -> Iterator[NamedRow]:
 
 
 def _domain_checks(context: BindContext) -> Iterator[NamedRow]:
-    seen, texts = _Seen(context), dict(domain_definitions(context))
+    seen, texts = _Seen(context), DefinitionTexts(context)
     for domain in filter(seen.owned, context.catalog.domains()):
-        for name, _ in domain.checks:
+        for name, text in domain.checks:
             named = _named(context, "constraint", domain.schema, name)
-            yield named | {"check_clause": _condition(texts[domain_constraint_oid(domain, name)])}
+            yield named | {"check_clause": texts.domain_condition(domain, text)}
         if domain.not_null:
             named = _named(context, "constraint", domain.schema, domain.not_null_name)
             yield named | {"check_clause": "VALUE IS NOT NULL"}
-
-
-def _condition(definition: str) -> str:
-    """What pg_get_expr() writes of a definition `CHECK ((..))`."""
-    text = definition.removesuffix(" NOT VALID")
-    assert text.startswith("CHECK ("), "a check is written so"
-    return text.removeprefix("CHECK (").removesuffix(")")
 
 
 def _constraint_column_usage(context: BindContext) -> Iterator[NamedRow]:
@@ -148,11 +139,11 @@ def _constraint_table_usage(context: BindContext) -> Iterator[NamedRow]:
 
 def _view_uses(context: BindContext) -> Iterator[tuple[NamedRow, NamedRow, str | None]]:
     """A view, a relation that it reads, and a column of it; None: the relation as such."""
-    seen = _Seen(context)
+    seen, texts = _Seen(context), DefinitionTexts(context)
     relations = {relation.oid: relation for relation in _relations(context)}
     for view in sorted(context.catalog.views(), key=lambda view: view.oid):
         shown = _named(context, "view", view.schema, view.name)
-        for oid, number in view.uses:
+        for oid, number in texts.uses(view):
             relation = relations.get(oid)
             if relation is None or not _is_seen(seen, relation):
                 continue

@@ -62,6 +62,8 @@ class Column:
     collation: str = ""
     """What COLLATE names, if that is not its type's own (`collations.py`)."""
 
+    default_text: str = ""
+    """The text of a default that is a constant, if it is known; it is only shown."""
     invariant: str = ""
     """What its table's checks say of it, as Delta has it (`delta_invariants.py`)."""
 

@@ -51,7 +51,7 @@ _CHAR: Final = SqlType("char")
 HELPER_RELATIONS: Final = {
     (PG_CATALOG, table.name): table
     for table in (
-        _helper(0, "meridian_definitions", oid=OID, part=INT4, definition=TEXT),
+        _helper(0, "meridian_definitions", oid=OID, part=INT4, definition=TEXT, pretty=TEXT),
         _helper(1, "meridian_type_names", oid=OID, name=TEXT, base=TEXT, plain=TEXT, suffix=TEXT),
         _helper(2, "meridian_visible", oid=OID, visible=BOOL),
         _helper(4, "meridian_serials", relation=OID, attname=TEXT, sequence=TEXT),

@@ -171,6 +171,7 @@ def _column(
         made,
         has_default=column.has_default,
         default=column.default,
+        default_text=column.default_text,
         expression=column.expression,
         sequence=column.sequence,
     )

@@ -74,6 +74,12 @@ def choose_function(
     return _settled(exact, args) if exact is not None else _best(candidates, args)
 
 
+def choose_among(rows: Sequence[Function], args: tuple[str, ...]) -> OverloadChoice | None:
+    """The best of these rows, each of which has as many arguments. Raises Ambiguous."""
+    exact = next((row for row in rows if row.args == args), None)
+    return _settled(exact, args) if exact is not None else _best(rows, args)
+
+
 def _takes(row: Function, count: int) -> bool:
     return count >= len(row.args) if row.variadic else count == len(row.args)
 

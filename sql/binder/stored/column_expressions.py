@@ -24,6 +24,7 @@ from pglast.stream import RawStream
 
 from sql.binder.resolve.coercion import ASSIGNMENT, coerce, coerce_to_storage, to_boolean
 from sql.binder.resolve.relations import table_item, table_scan
+from sql.binder.resolve.type_names import find_user_type
 from sql.binder.state import Binding, Scope
 from sql.binder.stored.sequence_values import (
     next_value_per_row,
@@ -230,8 +231,20 @@ def with_defined_default(binding: Binding, column: Column, node: Node) -> Column
     binding.uses_now, binding.uses_session = moved
     if isinstance(expr, Const) and not moving:
         value = _as_written(node, expr.value)
-        return replace(column, has_default=True, default=value, expression=None)
+        text = _constant_text(binding, node)
+        return replace(column, has_default=True, default=value, expression=None, default_text=text)
     return replace(column, has_default=True, default=None, expression=stored_text_of(binding, node))
+
+
+def _constant_text(binding: Binding, node: Node) -> str:
+    """The text of a constant, which is shown; empty if it names a user's type, which may change."""
+    named = [part for part in tree_nodes(node) if is_a(part, ast.TypeName)]
+    if any(find_user_type(binding, part) is not None for part in named):
+        return ""
+    try:
+        return stored_text_of(binding, node)
+    except SqlError:
+        return ""
 
 
 def _as_written(node: Node, value: Value) -> Value:

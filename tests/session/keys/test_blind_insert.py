@@ -45,7 +45,7 @@ def test_it_knows_whatever_a_table_or_a_statement_has() -> None:
     assert {field.name for field in fields(Column)} == {
         "name", "type", "not_null", "has_default", "default", "expression", "number", "stored",
         "sequence", "identity", "generated", "not_null_name", "domain", "default_of_domain",
-        "invariant", "collation",
+        "invariant", "collation", "default_text",
     }  # fmt: skip
 
 

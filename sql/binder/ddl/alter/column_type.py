@@ -152,7 +152,7 @@ def _with_default_of(work: AlterTableState, column: Column, type_: SqlType) -> C
     bare = SqlType(column.type.name)
     done = coerce(work.binding, Const(column.default, bare), None, type_, ASSIGNMENT)
     if column.expression is None and isinstance(done, Const) and done.value == column.default:
-        return replace(altered, default=done.value)
+        return replace(altered, default=done.value, default_text="")
     text = column.expression or _literal(column.default, bare)
     try:
         bind_stored(

@@ -100,8 +100,8 @@ create index on computed (a) where null
 create index on computed (a) where 1/0 = 1
 create index on computed (a) where 'x'
 drop table computed
-# meridian
 select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'ie'::regclass order by 1
+# meridian
 create index on t using gin (z)
 create unique index on t (z) where z > 0
 create unique index on t ((z + 1))

@@ -92,8 +92,6 @@ select 'today 10:00'::timestamp - 'today' as ten, 'tomorrow'::timestamp - 'yeste
 select 'now 10:00'::timestamptz
 select 'now today'::timestamptz
 select 'today'::time
-# meridian
-# What is shown is what is kept: ISO texts in UTC.
 set timezone = 'Europe/Berlin'
 select pg_get_viewdef('v_typed'::regclass)
 select pg_get_viewdef('v_listed'::regclass)
@@ -104,6 +102,7 @@ select pg_get_viewdef('v_run'::regclass)
 select conname, pg_get_constraintdef(oid) from pg_constraint where conrelid = 'k'::regclass order by 1
 select attname, pg_get_expr(adbin, adrelid) from pg_attrdef join pg_attribute on attrelid = adrelid and attnum = adnum where adrelid = 'k'::regclass order by attnum
 select indexdef from pg_indexes where tablename = 'k' order by 1
+# meridian
 # A literal that is of two types has no one text; one between steps of time has.
 create view v_two as select id from e where '2025-06-01' in (d, ts)
 create table steps (ts timestamptz default timestamptz '2025-06-01' + '1 month', check (ts < '2025-06-01'::timestamptz + interval '1-2' year to month))

@@ -91,6 +91,6 @@ select table_name, is_updatable, is_insertable_into, check_option from informati
 select table_name, column_name, column_default, is_updatable from information_schema.columns where table_name in ('dv', 'dv2', 'gv', 'v', 'qv') and (column_default is null or column_default not like '%''%') order by 1, ordinal_position
 select relname, reloptions from pg_class where relkind = 'v' and relnamespace = 'public'::regnamespace and reloptions is not null order by 1
 select pg_relation_is_updatable('v'::regclass, false) as v, pg_relation_is_updatable('qv'::regclass, false) as qv, pg_column_is_updatable('v'::regclass, 1::int2, false) as one, pg_column_is_updatable('v'::regclass, 3::int2, false) as three
+select column_name, column_default from information_schema.columns where table_name = 'dv2' order by ordinal_position
 # meridian
 select pg_get_viewdef('nope')
-select column_name, column_default from information_schema.columns where table_name = 'dv2' order by ordinal_position
