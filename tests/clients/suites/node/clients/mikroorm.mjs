@@ -55,6 +55,12 @@ const simple = (body, more) => async (schema) => {
   }
 };
 
+/** The changes that it plans in its own schema: it would drop what others have left elsewhere, too. */
+const pendingChanges = async (orm) => {
+  const text = await orm.schema.getUpdateSchemaSQL({ wrap: false });
+  return text.split("\n").filter((line) => line.includes(`"${orm.config.get("schema")}"`));
+};
+
 const made = (body) => simple(async (orm) => {
   await orm.schema.createSchema();
   await body(orm, () => orm.em.fork());
@@ -75,11 +81,11 @@ const filled = (body) => made(async (orm, fork) => {
 const cases = {
   is_connected: simple(async (orm) => assert.equal(await orm.isConnected(), true)),
   create_schema: made(async (_orm, fork) => assert.equal(await fork().count(User), 0)),
-  schema_update_is_empty: made(async (orm) => assert.equal((await orm.schema.getUpdateSchemaSQL({ wrap: false })).trim(), "")),
+  schema_update_is_empty: made(async (orm) => assert.deepEqual(await pendingChanges(orm), [])),
   schema_update_adds_column: simple(async (orm, schema) => {
     await orm.schema.execute(`create table "${schema}"."tags" ("word" varchar(255) not null, constraint "tags_pkey" primary key ("word"))`);
     await orm.schema.updateSchema();
-    assert.equal((await orm.schema.getUpdateSchemaSQL({ wrap: false })).trim(), "");
+    assert.deepEqual(await pendingChanges(orm), []);
     await orm.em.fork().insert(Tag, { word: "x", at: "2024-01-01" });
   }),
   create_and_find: filled(async (_orm, fork) => {
