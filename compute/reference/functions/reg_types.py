@@ -17,7 +17,7 @@ from sql.binder.resolve.function_names import function_oid_by_name, function_oid
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.parser.qualified_names import fold_identifier, qualified_name_parts, relation_name_parts
 from sql.parser.type_names import check_type_syntax
-from sql.types.sql_type import quoted_name
+from sql.types.sql_type import TYPE_OIDS, quoted_name
 
 _OID_MAX: Final = (1 << 32) - 1
 _PUBLIC: Final = "public"
@@ -139,15 +139,26 @@ def _type(text: str, known: dict[str, Any]) -> int | None:
 
 
 def _type_keys(name: str) -> Iterator[str]:
-    """What a name of a type may be listed under: as format_type() writes it, or as typname."""
+    """What a name of a type may be listed under: as format_type() writes it, or as typname.
+
+    A name in quotes is a typname, also if it is a word of the grammar, and `_x` is an array's.
+    """
     plain, brackets, _ = name.partition("[")
     suffix = "[]" if brackets else ""
     if '"' not in name and not name.startswith("pg_catalog."):
         yield plain.rstrip() + suffix
+        before, dot, last = plain.rstrip().rpartition(".")
+        if last.startswith("_") and not suffix:
+            yield f"{before}{dot}{last[1:]}[]"
         return
     try:
-        parts = [quoted_name(part) for part in qualified_name_parts(plain, None)]
+        parts = qualified_name_parts(plain, None)
     except SqlError:
         return
     parts = parts[1:] if parts[0] == "pg_catalog" else parts
-    yield ".".join(parts) + suffix
+    schema, typname = [*map(quoted_name, parts[:-1])], parts[-1]
+    yield ".".join([*schema, quoted_name(typname)]) + suffix
+    if not schema and typname in TYPE_OIDS:
+        yield typname + suffix
+    if typname.startswith("_") and not suffix:
+        yield ".".join([*schema, quoted_name(typname[1:])]) + "[]"

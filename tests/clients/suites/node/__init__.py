@@ -1,0 +1,1 @@
+"""Clients of Node.js: drivers, query builders, object-relational mappers, migrators."""
