@@ -49,8 +49,9 @@ final class PgjdbcMetadata {
             equal(Place.USER, data.getUserName());
             equal(63, data.getMaxColumnNameLength());
             equal(32, data.getMaxColumnsInIndex());
-            equal(Connection.TRANSACTION_READ_COMMITTED, data.getDefaultTransactionIsolation());
         });
+        ask(cases, "default_isolation", (data, schema) -> equal(
+                Connection.TRANSACTION_READ_COMMITTED, data.getDefaultTransactionIsolation()));
         ask(cases, "keywords", (data, schema) -> {
             List<String> words = List.of(data.getSQLKeywords().split(","));
             holds(words.contains("ilike"), "ilike is no keyword");
