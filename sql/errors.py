@@ -23,6 +23,8 @@ class SqlError(Exception):
     constraint: str | None = None
     context: str | None = None
     datatype: str | None = None
+    routine: str | None = None
+    """PostgreSQL's function that raises it, where a driver looks for that."""
 
     def __post_init__(self) -> None:
         Exception.__init__(self, self.message)

@@ -32,6 +32,7 @@ from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
+from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.pgcatalog.meridian_schema import relation_view
 from coordinator.pgcatalog.relations import catalog_view, observed_view, shows_sessions
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
@@ -101,6 +102,22 @@ class InProcess(Protocol):
         ...
 
 
+class Sessions(Protocol):
+    """The sessions of the server, as one of them sees them."""
+
+    def observe(self) -> Sequence[ObservedSession]:
+        """All of them, as they are."""
+        ...
+
+    def cancel_backend(self, pid: int) -> bool:
+        """End the statement that a session runs, if any; False: there is no such session."""
+        ...
+
+    def terminate_backend(self, pid: int) -> bool:
+        """End a session; False: there is none."""
+        ...
+
+
 class Spooler(Protocol):
     """Rows on their way into staged files: bounded memory, any number of rows."""
 
@@ -155,6 +172,8 @@ class Services:
     local: Executor | None = None
     """The engine of `SET engine = local`; on a server without another one it is `engine` too."""
     system_cache: SystemCache = field(default_factory=SystemCache)
+    sessions: Sessions | None = None
+    """None before the server accepts connections."""
 
 
 @dataclass(slots=True)
@@ -254,6 +273,7 @@ class Execution:
         cache, coordination = self.services.system_cache, self.services.coordination
         is_cached = [is_system_catalog(t) and not shows_sessions(t) for t in shown]
         observed = () if all(is_cached) else coordination.observe()
+        sessions = () if all(is_cached) else self._sessions()
         assert self.bind_context is not None, "who reads a relation was bound"
         context = self.bind_context()
         points = {} if plan is None else self._points(plan, shown)
@@ -263,7 +283,7 @@ class Execution:
             if has_sequence_rows(table):
                 return sequence_view(table, context, states)
             if shows_sessions(table):
-                return observed_view(table, context, observed)
+                return observed_view(table, context, observed, sessions)
             if is_system_catalog(table):
                 return catalog_view(table, context, cache, points.get(table.oid))
             return relation_view(table, observed)
@@ -271,6 +291,10 @@ class Execution:
         # All of these are values, and there may be many tables, or files to count.
         views = await asyncio.to_thread(lambda: list(map(view, shown)))
         return {RelationId(table.shard): made for table, made in zip(shown, views, strict=True)}
+
+    def _sessions(self) -> Sequence[ObservedSession]:
+        known = self.services.sessions
+        return () if known is None else known.observe()
 
     def _points(self, plan: Plan, tables: Sequence[Table]) -> Mapping[int, Points | None]:
         """By oid, the only values with which rows of a relation matter to the plan."""

@@ -10,6 +10,7 @@ from typing import Final
 from coordinator.execution.context import Execution
 from coordinator.execution.settings import apply_setting
 from coordinator.pgwire.arrow_types import to_values
+from coordinator.pgwire.messages import Severity
 from sql.binder.bind import bind_with_context
 from sql.binder.expressions.serial_sequences import serial_sequence
 from sql.errors import SqlError, not_supported
@@ -87,6 +88,8 @@ async def session_function(execution: Execution, name: str, values: Sequence[Val
             )
         case "pg_get_serial_sequence", _:
             return None
+        case "pg_cancel_backend" | "pg_terminate_backend", (int() as pid,):
+            return await _signal(execution, name, pid)
         case "pg_sleep", (float() as seconds,):
             return await _sleep(seconds)
         case "pg_sleep_for", (Interval() as span,):
@@ -105,6 +108,20 @@ def evaluate_arguments(execution: Execution, args: Sequence[Expr], name: str) ->
     in_process.require(plan, f"{name}() of a computed argument")
     (row,) = in_process.evaluate(execution.run(plan, {})).to_batches()
     return [to_values(row.column(n), arg.type)[0] for n, arg in enumerate(args)]
+
+
+async def _signal(execution: Execution, name: str, pid: int) -> bool:
+    """Interrupt a session, as its own client or the server's end does."""
+    sessions = execution.services.sessions
+    assert sessions is not None, "who calls is a session"
+    ends = name == "pg_terminate_backend"
+    found = sessions.terminate_backend(pid) if ends else sessions.cancel_backend(pid)
+    if not found:
+        told = SqlError("01000", f"PID {pid} is not a PostgreSQL backend process")
+        execution.notice(told, Severity.WARNING)
+    # One's own session is interrupted here, and not when it no longer runs the statement.
+    await asyncio.sleep(0)
+    return found
 
 
 async def _sleep(seconds: float) -> str:

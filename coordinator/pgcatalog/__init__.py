@@ -10,6 +10,7 @@ made of changes. The columns are defined in `sql/catalog`. The modules:
 - `syscache` keeps rows, and looks them up by oid, name and the like;
 - `tables`, `types`, `functions`, `roles`, `privileges`, `comments`, `server`, `statistics`,
   `pg_depend` and `sequences` compute rows of pg_catalog, `information_schema` the standard's views;
+- `locks` and `activity` compute rows about sessions, which no catalog version has;
 - `names` computes the helper relations behind functions such as pg_get_indexdef() and reg types;
 - `definitions` holds numbers and texts that several of them need.
 

@@ -10,7 +10,7 @@ from typing import Final
 from coordinator.pgcatalog.information_schema import NamedRow, yes_or_no
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
-from sql.catalog.oids import schema_oid
+from sql.catalog.oids import cast_oid, schema_oid
 from sql.catalog.system_catalogs import PG_CATALOG
 from sql.functions.pg_proc import (
     Procedure,
@@ -20,7 +20,7 @@ from sql.functions.pg_proc import (
     function_oid,
     procedures,
 )
-from sql.types.sql_type import Value
+from sql.types.sql_type import SqlType, Value
 
 _LANGUAGES: Final = {"internal": (12, 2246), "c": (13, 2247), "sql": (14, 2248)}
 """Oids of each language and its validator."""
@@ -68,7 +68,7 @@ def _arguments(procedure: Procedure) -> dict[str, Value]:
     return given
 
 
-def _pg_cast(_context: BindContext) -> Iterator[NamedRow]:
+def _pg_cast(context: BindContext) -> Iterator[NamedRow]:
     for row in cast_rows():
         yield {
             "oid": row.oid,
@@ -78,6 +78,17 @@ def _pg_cast(_context: BindContext) -> Iterator[NamedRow]:
             "castcontext": row.context,
             "castmethod": row.method,
         }
+    for enum in context.catalog.enums():
+        for text, outward, allowed in enum.casts:
+            source, target = (enum.oid, SqlType(text).oid)[:: 1 if outward else -1]
+            yield {
+                "oid": cast_oid(enum.oid, text, outward=outward),
+                "castsource": source,
+                "casttarget": target,
+                "castfunc": 0,
+                "castcontext": allowed,
+                "castmethod": "i",
+            }
 
 
 def _pg_language(_context: BindContext) -> Iterator[NamedRow]:

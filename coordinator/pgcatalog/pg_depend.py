@@ -21,10 +21,11 @@ from sql.binder.stored.stored_names import named_relations
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.objects import IndexDefinition
-from sql.catalog.oids import constraint_oid, derived_oid, index_oid, schema_oid
+from sql.catalog.oids import cast_oid, constraint_oid, derived_oid, index_oid, schema_oid
 from sql.types.sql_type import quoted_name
 
 TYPE: Final = 1247
+CAST: Final = 2605
 CLASS: Final = 1259
 ATTRDEF: Final = 2604
 CONSTRAINT: Final = 2606
@@ -55,6 +56,11 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
             yield _row(rule, (CLASS, oid, number), "n")
     for domain in context.catalog.domains():
         yield from _named((TYPE, domain.oid, 0), domain.default)
+    for enum in context.catalog.enums():
+        for text, outward, _ in enum.casts:
+            yield _row(
+                (CAST, cast_oid(enum.oid, text, outward=outward), 0), (TYPE, enum.oid, 0), "n"
+            )
     yield from _sequences(context)
 
 

@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Final
 
 from coordinator.core.observation import ObservedTimeline
+from coordinator.pgcatalog.activity import ACTIVITY_ROWS, ObservedSession
 from coordinator.pgcatalog.comments import COMMENT_ROWS
 from coordinator.pgcatalog.extensions import EXTENSION_ROWS
 from coordinator.pgcatalog.functions import FUNCTION_INFORMATION_ROWS, FUNCTION_ROWS
@@ -83,10 +84,16 @@ rows are in the order of the table's oid, and then as the table lists them (W3).
 
 
 def observed_view(
-    relation: Table, context: BindContext, observed: Sequence[ObservedTimeline]
+    relation: Table,
+    context: BindContext,
+    observed: Sequence[ObservedTimeline],
+    sessions: Sequence[ObservedSession],
 ) -> ShardView:
     """A relation that shows sessions, as a view with rows in memory."""
-    seen = LOCK_ROWS[relation.name](observed)
+    if relation.name in ACTIVITY_ROWS:
+        seen = ACTIVITY_ROWS[relation.name](context, sessions)
+    else:
+        seen = LOCK_ROWS[relation.name](observed)
     here = {"database": DATABASE_OIDS[context.database]}
     return rows_as_view(relation, [_row(relation, {**here, **named}) for named in seen])
 

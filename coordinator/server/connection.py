@@ -21,6 +21,7 @@ from typing import Final, cast
 from coordinator import session_errors as wrong
 from coordinator.core.messages import ConnectionId
 from coordinator.failures import admin_shutdown, query_canceled
+from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.messages import (
     AuthenticationOk,
@@ -227,6 +228,13 @@ class Connection(asyncio.Protocol):
         """See Interruptible."""
         if self._session is not None:
             self._session.end(admin_shutdown())
+
+    def observed(self) -> ObservedSession:
+        """See Interruptible."""
+        assert self._session is not None, "a session has begun when the server knows it"
+        assert self._transport is not None, "a session has a connection"
+        end = self._transport.get_extra_info("peername")
+        return self._session.activity.observed(end[0] if isinstance(end, tuple) else None)
 
     # --- the task -------------------------------------------------------------------------------
 

@@ -14,11 +14,13 @@ import asyncio
 import hmac
 import logging
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from coordinator.config import Settings
 from coordinator.execution.context import Services
+from coordinator.pgcatalog.activity import ObservedSession
 from storage.threads import Threads
 
 log = logging.getLogger("meridian.server")
@@ -43,6 +45,10 @@ class Interruptible(Protocol):
 
     def end(self) -> None:
         """End what runs, with 57P01, and the session."""
+        ...
+
+    def observed(self) -> ObservedSession:
+        """The session as it is, for pg_stat_activity."""
         ...
 
 
@@ -91,7 +97,7 @@ class Server:
         """Accept connections; their tasks run in `group`."""
         assert self._listener is not None, "bind comes before accept"
         self._group = group
-        self._services = services
+        self._services = replace(services, sessions=self)
         self.started_at = services.clock.now()
         await self._listener.start_serving()
 
@@ -163,6 +169,24 @@ class Server:
     def leave(self, pid: int) -> None:
         """It is over; its key opens nothing any more."""
         self._sessions.pop(pid, None)
+
+    def observe(self) -> Sequence[ObservedSession]:
+        """See Sessions."""
+        return [session.observed() for _, session in self._sessions.values()]
+
+    def cancel_backend(self, pid: int) -> bool:
+        """See Sessions."""
+        _, session = self._sessions.get(pid, (_NO_SECRET, None))
+        if session is not None:
+            session.cancel()
+        return session is not None
+
+    def terminate_backend(self, pid: int) -> bool:
+        """See Sessions."""
+        _, session = self._sessions.get(pid, (_NO_SECRET, None))
+        if session is not None:
+            session.end()
+        return session is not None
 
     def cancel(self, pid: int, secret: bytes) -> None:
         """A cancel request: silent, whether the key is right or not (D2)."""

@@ -9,7 +9,7 @@
 - Names of a session: `prepared_statements`, `portal`, `portals`, `cursors`.
 - Running: `statement_runner`, `statement_binder`, `bind_parameters`, `as_of`.
 - Results: `result_columns`, `result_encoder`.
-- `temporary_tables` drops a session's temporary relations.
+- `temporary_tables` drops a session's temporary relations; `activity` says what it runs.
 
 Only `server` imports the package; it imports `execution` and the layers below.
 """

@@ -38,10 +38,14 @@ def result_columns(bound: BoundStatement, variables: Variables) -> tuple[OutputC
 def check_promised_columns(
     promised: tuple[OutputColumn, ...] | None, bound: BoundStatement, variables: Variables
 ) -> None:
-    """Raises 0A000 if a client was promised other columns than the statement has now."""
+    """Raises 0A000 if a client was promised other columns than the statement has now.
+
+    pgjdbc knows by the routine that it can prepare the statement again and go on.
+    """
     if promised is None:
         return
     columns = result_columns(bound, variables) or ()
     found = [(column.name, column.type) for column in columns]
     if [(column.name, column.type) for column in promised] != found:
-        raise SqlError("0A000", "cached plan must not change result type")
+        message = "cached plan must not change result type"
+        raise SqlError("0A000", message, routine="RevalidateCachedQuery")

@@ -52,6 +52,7 @@ from coordinator.pgwire.messages import (
     error_response,
     notice_response,
 )
+from coordinator.session.activity import Activity
 from coordinator.session.client import Client
 from coordinator.session.commands import Commands
 from coordinator.session.requests import Identity
@@ -101,6 +102,7 @@ class Session:
             services, client, transaction, variables, runner, self._restart_clock, self._notice
         )
         self._runner = runner
+        self.activity = Activity(services.clock, identity, transaction, variables)
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
         self._interruptible = False
@@ -226,7 +228,18 @@ class Session:
             self._notified |= taken.more
             await self._client.relieve()
 
+    def _tell_activity(self, message: Query | Parse | Execute) -> None:
+        match message:
+            case Query(text=text) | Parse(text=text):
+                self.activity.running(text)
+            case Execute(portal=name):
+                portal = self._commands.portals.cursor(name)
+                if portal is not None:
+                    self.activity.running(portal.prepared.statement.text)
+
     async def _handle(self, message: FrontendMessage) -> None:
+        if isinstance(message, Query | Parse | Execute) and not self._skipping:
+            self._tell_activity(message)
         match message:
             case Bind() | Execute() | Describe() | Parse() | Close():
                 if not self._skipping:
@@ -355,6 +368,7 @@ class Session:
             await self._send_notifications()
         for name, value in self._variables.unreported():
             self._client.send(ParameterStatus(name, value))
+        self.activity.idle()
         # Also before a farewell: a driver takes an error before it for the statement's own.
         self._client.send(ReadyForQuery(self._transaction.status))
         if self._last_call is not None and not self._transaction.is_open:

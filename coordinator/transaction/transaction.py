@@ -213,6 +213,11 @@ class SessionTransaction:
             self._now = self._clock.now()
         return self._now
 
+    @property
+    def started_at(self) -> int | None:
+        """The start of a transaction that is open, if anything has asked for it."""
+        return self._now if self._now and self.is_open else None
+
     # --- snapshots ------------------------------------------------------------------------------
 
     def begin_reads(self) -> None:

@@ -17,6 +17,7 @@ from pglast import ast
 
 from sql.binder.ddl.alter.set_schema import set_schema
 from sql.binder.ddl.alter.statement import alter_table, rename
+from sql.binder.ddl.casts import create_cast
 from sql.binder.ddl.comments import comment
 from sql.binder.ddl.create import create_schema, create_table
 from sql.binder.ddl.create_table_as import create_table_as, select_into
@@ -345,6 +346,7 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.CreateEnumStmt: create_enum,
     ast.CreateExtensionStmt: create_extension,
     ast.AlterExtensionStmt: alter_extension,
+    ast.CreateCastStmt: create_cast,
     ast.CreateDomainStmt: create_domain,
     ast.AlterDomainStmt: alter_domain,
     ast.AlterEnumStmt: alter_enum,

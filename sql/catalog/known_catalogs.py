@@ -24,6 +24,7 @@ COMPUTED_CATALOGS: Final = frozenset(
             "pg_statio_sys_sequences", "pg_statio_sys_tables", "pg_statio_user_indexes",
             "pg_statio_user_sequences", "pg_statio_user_tables", "pg_stat_archiver",
             "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_database_conflicts",
+            "pg_stat_activity",
             "pg_stat_wal", "pg_aggregate", "pg_amop", "pg_amproc", "pg_operator", "pg_opfamily",
         )
     }

@@ -8,7 +8,7 @@ INVARIANTS
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeAlias
 
-from sql.types.enums import EnumType
+from sql.types.enums import EnumCast, EnumType
 from sql.types.sql_type import SqlType, quoted_name, user_type_name
 
 RELATION_SPACE: Final = "relation"
@@ -155,17 +155,18 @@ class TypeDefinition(ObjectDefinition):
 
 @dataclass(frozen=True, slots=True)
 class EnumDefinition(TypeDefinition):
-    """CREATE TYPE .. AS ENUM. `array`: the oid of its array type."""
+    """CREATE TYPE .. AS ENUM. `array`: the oid of its array type; `casts`: those of CREATE CAST."""
 
     kind: ClassVar[str] = "enum"
 
     labels: tuple[str, ...] = ()
     array: int = 0
+    casts: tuple[EnumCast, ...] = ()
 
     @property
     def type(self) -> SqlType:
         """The type that columns of this enum have."""
-        enum = EnumType(self.oid, self.array, self.schema, self.name, self.labels)
+        enum = EnumType(self.oid, self.array, self.schema, self.name, self.labels, self.casts)
         return SqlType(enum.type_name)
 
 

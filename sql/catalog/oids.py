@@ -40,6 +40,11 @@ def schema_oid(name: str) -> int:
     return derived_oid("schema", name) if known is None else known
 
 
+def cast_oid(enum: int, text: str, *, outward: bool) -> int:
+    """The oid of a cast between an enum and a type of texts."""
+    return derived_oid("cast", enum, text, outward)
+
+
 def row_type_oid(relation: int) -> int:
     """The oid of the row type of a table or view."""
     return derived_oid("row type", relation)

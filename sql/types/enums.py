@@ -12,16 +12,22 @@ INVARIANTS
       are equal values. Only its order is not that of the text: `sql/emit/enums.py`.
   E2  a column's type is the definition that its catalog has (K5 of `coordinator/core/catalog.py`):
       a change of an enum gives every table that uses it another version.
+  E3  the casts that CREATE CAST has made are part of the name, too, so whether a conversion is
+      implicit needs no catalog either. A definition without any has the name that it had before.
 """
 
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from sql.types.catalog_types import HELD_AS
 
 _PREFIX: Final = "enum["
+
+
+EnumCast: TypeAlias = tuple[str, bool, str]
+"""The type of texts, whether the cast leads to it (and not to the enum), and `castcontext`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +39,14 @@ class EnumType:
     schema: str
     name: str
     labels: tuple[str, ...]
+    casts: tuple[EnumCast, ...] = ()
+    """Those of CREATE CAST, in their order (E3)."""
 
     @property
     def type_name(self) -> str:
         """The name of the SqlType."""
         parts = [self.oid, self.array, self.schema, self.name, self.labels]
+        parts += [self.casts] if self.casts else []
         return "enum" + json.dumps(parts, separators=(",", ":"))
 
 
@@ -50,10 +59,21 @@ def is_enum(name: str) -> bool:
 def enum_of(name: str) -> EnumType:
     """The definition behind the name of an enum."""
     assert is_enum(name), f"{name} is no enum"
-    oid, array, schema, plain, labels = cast(
-        "tuple[int, int, str, str, list[str]]", json.loads(name.removeprefix("enum"))
-    )
-    return EnumType(oid, array, schema, plain, tuple(labels))
+    parts: list[object] = json.loads(name.removeprefix("enum"))
+    oid, array, schema, plain, labels = cast("tuple[int, int, str, str, list[str]]", parts[:5])
+    further = cast("list[list[EnumCast]]", parts[5:])
+    casts = [(text, outward, context) for made in further for text, outward, context in made]
+    return EnumType(oid, array, schema, plain, tuple(labels), tuple(casts))
+
+
+def created_cast_context(source: str, target: str) -> str | None:
+    """The context that CREATE CAST gave the cast between an enum and a type of texts (E3)."""
+    outward = is_enum(source)
+    enum, text = (source, target) if outward else (target, source)
+    if not is_enum(enum) or is_enum(text):
+        return None
+    made = enum_of(enum).casts
+    return next((context for to, out, context in made if (to, out) == (text, outward)), None)
 
 
 def storage_type_name(name: str) -> str:

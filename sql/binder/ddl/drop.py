@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from pglast.enums import DropBehavior, ObjectType
 
+from sql.binder.ddl.casts import drop_cast
 from sql.binder.ddl.drop_absent import drop_absent
 from sql.binder.ddl.drop_sequences import drop_sequences
 from sql.binder.ddl.dropped_domains import domains_dropped_with
@@ -212,5 +213,7 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
             return drop_sequences(binding, node)
         case ObjectType.OBJECT_EXTENSION:
             return drop_extensions(binding, node)
+        case ObjectType.OBJECT_CAST:
+            return drop_cast(binding, node)
         case _:
             return drop_absent(binding, node)

@@ -10,6 +10,7 @@ from pglast.enums import AlterTableType, DropBehavior, ObjectType
 from sql.binder.ddl import domains as bind_domains
 from sql.binder.ddl import enums as bind_enums
 from sql.binder.ddl.alter.actions import alter_columns
+from sql.binder.ddl.casts import cast_dependency_details
 from sql.binder.resolve.catalog_lookup import (
     check_qualified,
     look_up_type,
@@ -110,8 +111,10 @@ def drop_types(binding: Binding, node: Node) -> ChangeObjects:
     catalog, types = binding.context.catalog, [*dropped.values()]
     using = [(table, column, of) for of in types for table, column in columns_of_type(catalog, of)]
     named = [(where, of) for of in types for where in texts_naming_type(catalog, of)]
-    if (using or named) and node.behavior != DropBehavior.DROP_CASCADE:
+    casts = [(line, of) for of in types for line in cast_dependency_details(of)]
+    if (using or named or casts) and node.behavior != DropBehavior.DROP_CASCADE:
         told = column_dependency_details(catalog, types, ())
+        told += [f"{line} depends on type {type_display_name(of)}" for line, of in casts]
         told += [f"{where} depends on type {type_display_name(of)}" for where, of in named]
         raise _needed(types, told)
     lost = _without_columns(binding, using)
@@ -119,7 +122,7 @@ def drop_types(binding: Binding, node: Node) -> ChangeObjects:
     if others:
         raise not_supported(f'DROP TYPE .. CASCADE while the definition of "{others[0]}" names it')
     told = [f"drop cascades to column {c.name} of table {t.shown}" for t, c, _ in using]
-    told += _told_views(lost.dropped)
+    told += _told_views(lost.dropped) + [f"drop cascades to {line}" for line, _ in casts]
     notices += drop_cascade_notices(told)
     return ChangeObjects(
         "DROP DOMAIN" if domains else "DROP TYPE",

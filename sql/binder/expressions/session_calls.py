@@ -40,7 +40,14 @@ from sql.statements.runtime_parameters import RuntimeParameter
 from sql.types.sql_type import FLOAT8, INT8, SqlType
 
 SIDE_EFFECT_FUNCTIONS: Final = frozenset(
-    {"pg_sleep", "pg_sleep_for", "pg_sleep_until", "set_config"}
+    {
+        "pg_cancel_backend",
+        "pg_sleep",
+        "pg_sleep_for",
+        "pg_sleep_until",
+        "pg_terminate_backend",
+        "set_config",
+    }
 )
 
 

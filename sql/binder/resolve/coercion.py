@@ -38,7 +38,7 @@ from sql.plan.nodes import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme
 from sql.types import bpchar as char_blanks_bpchar
 from sql.types import numeric
 from sql.types.datetime.typmods import apply_time_typmod
-from sql.types.enums import is_enum, storage_type_name
+from sql.types.enums import created_cast_context, is_enum, storage_type_name
 from sql.types.sql_type import (
     NUMERIC,
     REG_TYPES,
@@ -57,6 +57,8 @@ from sql.types.text_input import apply_typmod, parse_text
 IMPLICIT: Final = CastContext.IMPLICIT
 ASSIGNMENT: Final = CastContext.ASSIGNMENT
 EXPLICIT: Final = CastContext.EXPLICIT
+_OF_CREATED: Final = {"i": IMPLICIT, "a": ASSIGNMENT, "e": EXPLICIT}
+"""By `castcontext` of pg_cast."""
 _RANK: Final = {IMPLICIT: 0, ASSIGNMENT: 1, EXPLICIT: 2}
 _POLYMORPHIC: Final = frozenset(
     {
@@ -80,7 +82,11 @@ def can_coerce(source: str, target: str, context: CastContext) -> bool:
     if source.startswith("_") and target.startswith("_"):
         return can_coerce(source[1:], target[1:], context)
     row = find_cast(source, target)
-    return row is not None and row.context is not None and _RANK[row.context] <= _RANK[context]
+    if row is None or row.context is None:
+        return False
+    created = created_cast_context(source, target)
+    needed = row.context if created is None else _OF_CREATED[created]
+    return _RANK[needed] <= _RANK[context]
 
 
 def coerce(

@@ -24,7 +24,7 @@ REFUSED = frozenset(
     {
         "pg_catalog.pg_backend_memory_contexts", "pg_catalog.pg_config", "pg_catalog.pg_cursors",
         "pg_catalog.pg_prepared_statements",
-        "pg_catalog.pg_shdepend", "pg_catalog.pg_stat_activity", "pg_catalog.pg_stat_database",
+        "pg_catalog.pg_shdepend", "pg_catalog.pg_stat_database",
         "pg_catalog.pg_stat_gssapi", "pg_catalog.pg_stat_io", "pg_catalog.pg_stat_progress_copy",
         "pg_catalog.pg_stat_recovery_prefetch", "pg_catalog.pg_stat_slru",
         "pg_catalog.pg_stat_ssl", "pg_catalog.pg_timezone_abbrevs",

@@ -233,6 +233,52 @@ def test_shutdown_interrupts_what_does_not_end() -> None:
     run(story())
 
 
+def test_a_session_cancels_and_terminates_others() -> None:
+    async def story() -> None:
+        engine = StuckEngine()
+        async with running(engine=engine) as stack:
+            victim = await stuck(stack, engine)
+            other = await Client.connect(stack)
+            found = "from pg_stat_activity where state = 'active' and query like 'select a%'"
+            assert (await other.ask(f"select pg_cancel_backend(pid) {found}"))[1] == "DataRow t"
+            assert (await victim.hear())[-2:] == [
+                "ERROR 57014 canceling statement due to user request", "ReadyForQuery I"
+            ]  # fmt: skip
+            idle = "from pg_stat_activity where state = 'idle'"
+            assert (await other.ask(f"select wait_event {idle}"))[1] == "DataRow ClientRead"
+            assert (await other.ask(f"select pg_terminate_backend(pid) {idle}"))[1] == "DataRow t"
+            assert await victim.hear() == [
+                "FATAL 57P01 terminating connection due to administrator command"
+            ]
+            # What is gone is not listed any more; one's own session ends without an answer.
+            assert (await other.ask("select count(*) from pg_stat_activity"))[1] == "DataRow 1"
+            own = await other.ask("select pg_terminate_backend(pg_backend_pid())")
+            assert [*own, *await other.hear()] == [
+                "ReadyForQuery I",
+                "FATAL 57P01 terminating connection due to administrator command",
+            ]
+
+    run(story())
+
+
+def test_the_state_of_a_session_in_a_block() -> None:
+    async def story() -> None:
+        async with running() as stack:
+            seen, other = await Client.connect(stack), await Client.connect(stack)
+            states: list[str] = []
+            asked = "select state from pg_stat_activity where pid <> pg_backend_pid()"
+            for text in ("begin", "select 1/0", "rollback"):
+                await seen.ask(text)
+                states.append((await other.ask(asked))[1])
+            assert states == [
+                "DataRow idle in transaction",
+                "DataRow idle in transaction (aborted)",
+                "DataRow idle",
+            ]
+
+    run(story())
+
+
 def test_too_many_connections_are_turned_away() -> None:
     async def story() -> None:
         settings = Settings(connections_max=2, connections_unauthenticated_max=2)

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from coordinator.pgwire.client_codec import encode_frontend
-from coordinator.pgwire.messages import Bind, Execute, Parse, Query, Sync
+from coordinator.pgwire.messages import (
+    Bind,
+    Describe,
+    ErrorResponse,
+    Execute,
+    Parse,
+    Query,
+    Sync,
+    Target,
+)
 from tests.support.stack import serving
 from tests.support.transcript import Command, run_transcript
 from tests.support.wire import WireClient, parse_line, show
@@ -51,3 +60,17 @@ def test_what_is_no_message_is_skipped_like_one() -> None:
         assert found == ["ParseComplete", "BindComplete", "ERROR", "ReadyForQuery"]
         client.send_bytes(nonsense + wrong + encode_frontend(Sync()))
         assert show(client.answers(1)[0]).startswith("ERROR 08P01")
+
+
+def test_a_changed_plan_names_the_routine_by_which_pgjdbc_prepares_again() -> None:
+    with serving() as dsn, WireClient(dsn) as client:
+        client.send(Query("create table t (a int)"))
+        client.answers(1)
+        client.send(Parse("s", "select * from t"), Describe(Target.STATEMENT, "s"), Sync())
+        client.answers(1)
+        client.send(Query("alter table t add b int"))
+        client.answers(1)
+        client.send(Bind("", "s"), Execute(""), Sync())
+        (error,) = [one for one in client.answers(1) if isinstance(one, ErrorResponse)]
+        fields = dict(error.fields)
+        assert (fields["C"], fields["R"]) == ("0A000", "RevalidateCachedQuery")

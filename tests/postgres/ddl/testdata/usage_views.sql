@@ -37,6 +37,14 @@ select count(*) from pg_stat_archiver
 select count(*) from pg_stat_wal
 select count(*) from pg_stat_checkpointer
 select count(*) from information_schema.user_defined_types
+select datname = current_database(), usename = session_user, application_name, client_addr is not null, client_port > 0, state, xact_start <= query_start + interval '1 minute', wait_event, query, backend_type from pg_stat_activity where pid = pg_backend_pid()
+select pg_typeof(client_addr), pg_typeof(backend_xid) from pg_stat_activity where pid = pg_backend_pid()
+select pg_cancel_backend(null), pg_terminate_backend(null)
+select pg_cancel_backend(0)
+select pg_terminate_backend(-1)
+select pg_cancel_backend(pg_backend_pid())
+select 1
 # meridian
 select current_user is not null, count(*) from pg_stat_database_conflicts
-select count(*) from pg_stat_activity
+select 1 where pg_terminate_backend(-1)
+select pg_terminate_backend(-1, 5)

@@ -1,0 +1,69 @@
+"""Rows of pg_stat_activity: the sessions of this server, and what they run at this moment.
+
+    Session ─▶ ObservedSession, a value ─▶ rows
+
+A row names the columns it has (W2 of `pgcatalog/relations.py`). Processes that PostgreSQL has
+beside its sessions (checkpointer, launchers ..) do not exist here, so they are not listed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from coordinator.pgcatalog.information_schema import NamedRow
+from sql.binder.resolve.role_names import roles_of
+from sql.binder.state import BindContext
+from sql.catalog.oids import DATABASE_OIDS
+
+_ACTIVE: Final = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSession:
+    """A session as it is. Times are in microseconds; None: there was none yet."""
+
+    pid: int
+    database: str
+    user: str
+    application: str
+    address: str | None
+    port: int | None
+    started_at: int
+    transaction_at: int | None
+    query_at: int | None
+    changed_at: int
+    state: str
+    query: str
+
+
+def _pg_stat_activity(
+    context: BindContext, sessions: Sequence[ObservedSession]
+) -> Iterator[NamedRow]:
+    roles = roles_of(context)
+    for seen in sorted(sessions, key=lambda session: session.pid):
+        role = roles.named(seen.user)
+        waits = seen.state != _ACTIVE
+        yield {
+            "datid": DATABASE_OIDS[seen.database],
+            "datname": seen.database,
+            "pid": seen.pid,
+            "usesysid": None if role is None else role.oid,
+            "usename": seen.user,
+            "application_name": seen.application,
+            "client_addr": seen.address,
+            "client_port": seen.port,
+            "backend_start": seen.started_at,
+            "xact_start": seen.transaction_at,
+            "query_start": seen.query_at,
+            "state_change": seen.changed_at,
+            "wait_event_type": "Client" if waits else None,
+            "wait_event": "ClientRead" if waits else None,
+            "state": seen.state,
+            "query": seen.query,
+            "backend_type": "client backend",
+        }
+
+
+ACTIVITY_ROWS: Final[
+    Mapping[str, Callable[[BindContext, Sequence[ObservedSession]], Iterator[NamedRow]]]
+] = {"pg_stat_activity": _pg_stat_activity}

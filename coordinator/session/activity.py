@@ -1,0 +1,68 @@
+"""What a session does at this moment, for pg_stat_activity of all sessions.
+
+INVARIANTS
+  V1  only the session itself changes it; who looks gets a value.
+"""
+
+from typing import Final
+
+from coordinator.pgcatalog.activity import ObservedSession
+from coordinator.session.requests import Identity
+from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.session_roles import SESSION_AUTHORIZATION
+from coordinator.variables.variables import Variables
+from storage.clock import Clock
+
+QUERY_BYTES_MAX: Final = 1023
+"""Of a query's text, as `track_activity_query_size` says."""
+
+_BETWEEN: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
+
+
+class Activity:
+    """See the module."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        identity: Identity,
+        transaction: SessionTransaction,
+        variables: Variables,
+    ) -> None:
+        self._clock = clock
+        self._identity = identity
+        self._transaction = transaction
+        self._variables = variables
+        self._started_at = self._changed_at = clock.now()
+        self._query_at: int | None = None
+        self._query = ""
+        self._runs = False
+
+    def running(self, query: str) -> None:
+        """A statement begins."""
+        self._query_at = self._changed_at = self._clock.now()
+        self._query = query
+        self._runs = True
+
+    def idle(self) -> None:
+        """The client has its answers."""
+        self._changed_at = self._clock.now()
+        self._runs = False
+
+    def observed(self, address: str | None) -> ObservedSession:
+        """The session as it is; `address`: the client's (V1)."""
+        text = self._query.encode()[:QUERY_BYTES_MAX].decode(errors="ignore")
+        return ObservedSession(
+            pid=self._identity.pid,
+            database=self._identity.database,
+            user=self._variables.get(SESSION_AUTHORIZATION),
+            application=self._variables.get("application_name"),
+            address=address,
+            port=self._identity.ports[0],
+            started_at=self._started_at,
+            transaction_at=self._transaction.started_at,
+            query_at=self._query_at,
+            changed_at=self._changed_at,
+            state="active" if self._runs else _BETWEEN[self._transaction.status],
+            query=text,
+        )
