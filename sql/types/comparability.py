@@ -41,6 +41,8 @@ def check_element_comparison(name: str, types: Sequence[SqlType]) -> None:
     compared. PostgreSQL finds out at run time, so the error has no position.
     """
     elements = [type_.element for type_ in types if type_.element is not None]
+    for element in elements if name in _EQUAL | _ORDERED else ():
+        check_record_types_known(element, None)
     if not any(element.name in _INCOMPARABLE for element in elements):
         return
     shown = format_type(elements[0])

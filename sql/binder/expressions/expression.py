@@ -27,6 +27,7 @@ from sql.binder.expressions.operators import (
     check_single_evaluation,
     operator_expression,
 )
+from sql.binder.expressions.row_fields import as_row_type, null_test_of_record
 from sql.binder.expressions.rows import cast_row, row_record, row_value
 from sql.binder.expressions.subqueries import negated_subquery, subquery
 from sql.binder.expressions.system_sets import field_of_system_set
@@ -50,6 +51,7 @@ from sql.binder.resolve.column_lookup import (
     qualified_column,
 )
 from sql.binder.resolve.expression_domain import domain_of
+from sql.binder.resolve.row_types import declared_row_type
 from sql.binder.resolve.type_names import declared_type
 from sql.binder.resolve.unified_types import to_common_type
 from sql.binder.state import Binding, Scope
@@ -83,7 +85,17 @@ from sql.plan.nodes import (
 from sql.types.comparability import check_greatest_least
 from sql.types.datetime.typmods import time_typmod
 from sql.types.limits import check_row_field_count
-from sql.types.sql_type import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
+from sql.types.sql_type import (
+    BOOL,
+    INT4,
+    INT8,
+    NAME,
+    TEXT,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    SqlType,
+    format_type,
+)
 
 ExpressionBinder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
 NULL_NODE: Final = ast.A_Const(isnull=True)
@@ -182,7 +194,7 @@ def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
         return item.whole
     whole = None if item is None else whole_row(binding, scope, node)
     if whole is not None:
-        if whole.of_table:
+        if whole.item.again:
             raise not_supported("a reference to a whole row", offset_to_position(node.location))
         return row_record(binding, whole)
     raise missing_column(scope, name, node.location)
@@ -250,6 +262,9 @@ def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 
 def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
+    row_type = declared_row_type(binding, node.typeName)
+    if row_type is not None:
+        return _cast_to_row(binding, scope, node, row_type)
     target, domain = declared_type(binding, node.typeName)
     done = _cast_to(binding, scope, node, target)
     if domain is not None:
@@ -273,6 +288,15 @@ def _cast_to(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Exp
         place = node.location if (node.location or -1) >= 0 else location(node.arg)
         raise cannot_cast(expr.type, target, offset_to_position(place))
     return done if target.typmod != -1 else _without_modifier(done, target)
+
+
+def _cast_to_row(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Expr:
+    if target.element is not None:
+        what = f"arrays of {format_type(target.element)}"
+        raise not_supported(what, offset_to_position(node.typeName.location))
+    expr = cast_row(binding, scope, node.arg) or expression(binding, scope, node.arg)
+    place = node.location if (node.location or -1) >= 0 else location(node.arg)
+    return as_row_type(binding, expr, node.arg, target, offset_to_position(place))
 
 
 def _without_modifier(expr: Expr, target: SqlType) -> Expr:
@@ -357,7 +381,7 @@ def _tested(binding: Binding, scope: Scope, node: Node, test: Test) -> Expr:
         arg = binding.parameter(index, place)
         binding.undetermined.setdefault(index, place)
     elif arg.type.name == "record":
-        raise not_supported("IS NULL of a row that is computed", node_position(node))
+        return null_test_of_record(test, arg)
     return IsTest(test, arg, BOOL)
 
 
