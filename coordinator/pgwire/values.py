@@ -42,6 +42,7 @@ from sql.types.sql_type import (
     Interval,
     SqlType,
     Value,
+    is_reg_array,
 )
 from sql.types.styles import DEFAULT_STYLES, Styles
 from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, parse_enum_label, parse_text
@@ -77,6 +78,12 @@ def decode_value(
     """
     if type_.name in REG_TYPES:
         return decode_text(data) if code == TEXT_FORMAT else str(_decode_binary(data, OID))
+    if is_reg_array(type_):
+        # Names or numbers, which are looked up.
+        if code == TEXT_FORMAT:
+            return parse_text("_text", decode_text(data))
+        oids = decode_array(data, type_.element or OID, partial(_decode_binary, type_=OID))
+        return tuple([None if oid is None else str(oid) for oid in oids])
     if code == TEXT_FORMAT:
         value = parse_text(type_.name, decode_text(data), timezone=timezone, styles=styles)
     else:

@@ -313,6 +313,8 @@ def is_reg_array(type_: SqlType) -> bool:
 
 def parameter_type(type_: SqlType) -> SqlType:
     """The type that a parameter is sent as: text for a reg type, resolved at run time."""
+    if is_reg_array(type_):
+        return array_of(TEXT)
     return TEXT if type_.name in REG_TYPES else type_
 
 

@@ -19,6 +19,7 @@ from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQL
 from sql.binder.expressions import sql_json
 from sql.binder.expressions.arrays import array_constructor, array_subscript, cast_constructor
 from sql.binder.expressions.calls import cannot_cast
+from sql.binder.expressions.catalog_casts import cast_to_catalog_type
 from sql.binder.expressions.catalog_vectors import cast_vector, is_vector
 from sql.binder.expressions.function_calls import function_call
 from sql.binder.expressions.grouping_sets import grouping_call
@@ -27,8 +28,8 @@ from sql.binder.expressions.operators import (
     check_single_evaluation,
     operator_expression,
 )
-from sql.binder.expressions.row_fields import as_row_type, null_test_of_record
-from sql.binder.expressions.rows import cast_row, row_record, row_value
+from sql.binder.expressions.row_fields import null_test_of_record
+from sql.binder.expressions.rows import cast_row, cast_to_row_type, row_record, row_value
 from sql.binder.expressions.subqueries import negated_subquery, subquery
 from sql.binder.expressions.system_sets import field_of_system_set
 from sql.binder.expressions.whole_rows import expanded_row_fields, whole_row
@@ -51,7 +52,6 @@ from sql.binder.resolve.column_lookup import (
     qualified_column,
 )
 from sql.binder.resolve.expression_domain import domain_of
-from sql.binder.resolve.row_types import declared_row_type
 from sql.binder.resolve.type_names import declared_type
 from sql.binder.resolve.unified_types import to_common_type
 from sql.binder.state import Binding, Scope
@@ -94,7 +94,6 @@ from sql.types.sql_type import (
     TIMESTAMPTZ,
     UNKNOWN,
     SqlType,
-    format_type,
 )
 
 ExpressionBinder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
@@ -262,9 +261,9 @@ def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 
 def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
-    row_type = declared_row_type(binding, node.typeName)
-    if row_type is not None:
-        return _cast_to_row(binding, scope, node, row_type)
+    rare = cast_to_row_type(binding, scope, node) or cast_to_catalog_type(binding, scope, node)
+    if rare is not None:
+        return rare
     target, domain = declared_type(binding, node.typeName)
     done = _cast_to(binding, scope, node, target)
     if domain is not None:
@@ -288,15 +287,6 @@ def _cast_to(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Exp
         place = node.location if (node.location or -1) >= 0 else location(node.arg)
         raise cannot_cast(expr.type, target, offset_to_position(place))
     return done if target.typmod != -1 else _without_modifier(done, target)
-
-
-def _cast_to_row(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Expr:
-    if target.element is not None:
-        what = f"arrays of {format_type(target.element)}"
-        raise not_supported(what, offset_to_position(node.typeName.location))
-    expr = cast_row(binding, scope, node.arg) or expression(binding, scope, node.arg)
-    place = node.location if (node.location or -1) >= 0 else location(node.arg)
-    return as_row_type(binding, expr, node.arg, target, offset_to_position(place))
 
 
 def _without_modifier(expr: Expr, target: SqlType) -> Expr:

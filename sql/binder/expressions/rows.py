@@ -12,13 +12,14 @@ from typing import Final
 from pglast import ast
 
 from sql.binder.expressions.calls import operator
-from sql.binder.expressions.row_fields import field_of_record_value, is_record
+from sql.binder.expressions.row_fields import as_row_type, field_of_record_value, is_record
 from sql.binder.expressions.whole_rows import WholeRow, expanded_row_fields, whole_row
 from sql.binder.resolve.coercion import coerce_implicitly, zone_arguments
+from sql.binder.resolve.row_types import declared_row_type
 from sql.binder.state import Binding, Scope
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.functions.table import function_by_id
-from sql.parser.syntax import Node, is_a, node_position, offset_to_position
+from sql.parser.syntax import Node, is_a, location, node_position, offset_to_position
 from sql.plan.conditions import connect_conditions
 from sql.plan.nodes import BoolOp, Call, Case, Const, Distinct, Expr, Logical, Param
 from sql.types.limits import check_row_field_count
@@ -88,6 +89,19 @@ def cast_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     """A whole row to be cast, as a record; None for any other expression."""
     whole = whole_row(binding, scope, node)
     return None if whole is None else row_record(binding, whole)
+
+
+def cast_to_row_type(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """A TypeCast to the row type of a table; None for other types."""
+    target = declared_row_type(binding, node.typeName)
+    if target is None:
+        return None
+    if target.element is not None:
+        what = f"arrays of {format_type(target.element)}"
+        raise not_supported(what, offset_to_position(node.typeName.location))
+    expr = cast_row(binding, scope, node.arg) or binding.expression(scope, node.arg)
+    cast = node.location if (node.location or -1) >= 0 else location(node.arg)
+    return as_row_type(binding, expr, node.arg, target, offset_to_position(cast))
 
 
 def row_record(binding: Binding, whole: WholeRow) -> Expr:

@@ -143,6 +143,14 @@ def test_an_oid_of_a_reg_type_is_looked_up_as_its_number() -> None:
     assert decode_value(b"pg_class", regclass, 0) == "pg_class"
 
 
+def test_oids_of_an_array_of_a_reg_type_are_looked_up_as_their_numbers() -> None:
+    sent = bytes.fromhex(
+        "00000001 00000000 0000089e 00000002 00000001 00000004 00000017 00000004 00000019"
+    )
+    assert decode_value(sent, SqlType("_regtype"), BINARY) == ("23", "25")
+    assert decode_value(b"{int4,text}", SqlType("_regtype"), 0) == ("int4", "text")
+
+
 def test_a_row_in_binary_is_postgresqls() -> None:
     inner = record_type([TEXT], ["t"])
     type_ = record_type([INT4, inner, array_of(TEXT), TIMESTAMP, numeric(8, 3)])
