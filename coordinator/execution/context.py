@@ -254,6 +254,8 @@ class Execution:
         cache, coordination = self.services.system_cache, self.services.coordination
         is_cached = [is_system_catalog(t) and not shows_sessions(t) for t in shown]
         observed = () if all(is_cached) else coordination.observe()
+        named = self.transaction.named_rows
+        own = {} if all(is_cached) or named is None else named()
         assert self.bind_context is not None, "who reads a relation was bound"
         context = self.bind_context()
         points = {} if plan is None else self._points(plan, shown)
@@ -263,7 +265,7 @@ class Execution:
             if has_sequence_rows(table):
                 return sequence_view(table, context, states)
             if shows_sessions(table):
-                return observed_view(table, context, observed)
+                return observed_view(table, context, observed, own)
             if is_system_catalog(table):
                 return catalog_view(table, context, cache, points.get(table.oid))
             return relation_view(table, observed)

@@ -29,6 +29,7 @@ from coordinator.pgcatalog.server import SERVER_ROWS
 from coordinator.pgcatalog.statistics import STATISTICS_ROWS
 from coordinator.pgcatalog.syscache import SystemCache, with_catalog
 from coordinator.pgcatalog.tables import TABLE_ROWS
+from coordinator.pgcatalog.time_zones import TIME_ZONE_ROWS
 from coordinator.pgcatalog.types import TYPE_ROWS
 from coordinator.pgcatalog.usage import USAGE_ROWS
 from sql.binder.state import BindContext
@@ -53,6 +54,7 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow
         **FUNCTION_ROWS,
         **STATISTICS_ROWS,
         **RECORDED_ROWS,
+        **TIME_ZONE_ROWS,
         "pg_depend": pg_depend,
     },
     INFORMATION_SCHEMA: {
@@ -83,10 +85,15 @@ rows are in the order of the table's oid, and then as the table lists them (W3).
 
 
 def observed_view(
-    relation: Table, context: BindContext, observed: Sequence[ObservedTimeline]
+    relation: Table,
+    context: BindContext,
+    observed: Sequence[ObservedTimeline],
+    own: Mapping[str, Sequence[Mapping[str, Value]]],
 ) -> ShardView:
-    """A relation that shows sessions, as a view with rows in memory."""
-    seen = LOCK_ROWS[relation.name](observed)
+    """A relation that shows sessions, as a view with rows in memory; `own`: rows of those that show
+    only the session that asks.
+    """
+    seen = own[relation.name] if relation.name in own else LOCK_ROWS[relation.name](observed)
     here = {"database": DATABASE_OIDS[context.database]}
     return rows_as_view(relation, [_row(relation, {**here, **named}) for named in seen])
 
