@@ -7,6 +7,7 @@ from sql.binder.expressions.json_rows import ROW_TAKING_FUNCTIONS, row_argument
 from sql.binder.expressions.row_fields import is_record
 from sql.binder.expressions.rows import counted_whole_row
 from sql.binder.resolve.coercion import zone_arguments
+from sql.binder.resolve.styled_arguments import refuse_styled_rows
 from sql.binder.state import Binding, Scope
 from sql.functions.table import function_by_id
 from sql.parser.syntax import Node
@@ -38,6 +39,7 @@ def _row_as_json(binding: Binding, expr: Expr) -> Expr:
     """A row that is computed, as JSON; any other expression unchanged."""
     if not is_record(expr.type):
         return expr
+    refuse_styled_rows(binding, expr)
     to_json = function_by_id("row_to_json(record)")
     row = Call(to_json, (expr, *zone_arguments(binding, to_json)), JSON)
     binding.rows[id(row)] = row
