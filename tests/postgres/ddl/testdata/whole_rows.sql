@@ -24,7 +24,7 @@ select to_json(array_agg(u order by id)) from u
 select json_build_array(u, 1) from u order by id
 select jsonb_agg(u order by id) from u
 select jsonb_object_agg(id, u) from u
-select json_object_agg(id, t) from u left join t on t.a = u.t_id
+select json_object_agg(id, t order by id) from u left join t on t.a = u.t_id
 select row_to_json(t), to_jsonb(t) from t order by a
 select to_jsonb(t) - 'a' from t order by a
 select row_to_json(row(1,'a'))
