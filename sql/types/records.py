@@ -10,7 +10,7 @@ INVARIANTS
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Context, Decimal
 from functools import cache
@@ -43,10 +43,12 @@ def check_record_field(type_: SqlType) -> None:
 def record_type(
     fields: Sequence[SqlType], names: Sequence[str] | None = None, row: RowType | None = None
 ) -> SqlType:
-    """The type of rows with these fields; with precision 0 where one has no key (R2)."""
+    """The type of rows with these fields; with precision and scale 0 where one has no key (R2)."""
+    keyed = all(map(_has_key, fields))
     return SqlType(
         "record",
-        precision=None if all(map(_has_key, fields)) else 0,
+        precision=None if keyed else 0,
+        scale=None if keyed else 0,
         fields=tuple(fields),
         names=None if names is None else tuple(names),
         row=row,
@@ -69,9 +71,16 @@ def field_names(type_: SqlType) -> tuple[str, ...]:
     return type_.names or tuple([f"f{place}" for place in range(1, len(type_.fields) + 1)])
 
 
-def mixed_record_type(type_: SqlType) -> SqlType:
+def mixed_record_type(type_: SqlType, types: Iterable[SqlType]) -> SqlType:
     """The type of rows, or arrays of rows, of several types: they are shown, but not compared."""
-    return replace(type_, precision=0, fields=None, names=None, row=None)
+    scale = 0 if any(each.scale == 0 for each in types) else None
+    return replace(type_, precision=0, scale=scale, fields=None, names=None, row=None)
+
+
+def check_record_keys(type_: SqlType) -> None:
+    """Raises 0A000 for rows that have no keys (R2), however they are compared."""
+    if type_.name in ("record", "_record") and type_.scale == 0:
+        check_record_types_known(type_, None)
 
 
 def check_record_types_known(type_: SqlType, place: int | None) -> None:

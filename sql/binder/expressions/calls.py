@@ -242,7 +242,7 @@ def _record_result(declared: Sequence[str], args: Sequence[Expr], type_: SqlType
     ]
     if not rows:
         return type_
-    found = rows[0] if len(set(rows)) == 1 else mixed_record_type(rows[0])
+    found = rows[0] if len(set(rows)) == 1 else mixed_record_type(rows[0], rows)
     return array_of(found) if type_.element is not None else found
 
 

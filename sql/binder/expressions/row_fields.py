@@ -15,7 +15,6 @@ from typing import Final
 from pglast import ast
 
 from sql.binder.resolve.coercion import EXPLICIT, coerce, zone_arguments
-from sql.binder.resolve.row_types import without_field_modifiers
 from sql.binder.state import Binding
 from sql.errors import SqlError, not_supported
 from sql.functions.table import function_by_id
@@ -84,13 +83,12 @@ def as_row_type(
     """An expression as a row of a table's type. Raises 42846, 22P02. `cast`: where `::` stands."""
     assert target.fields is not None, "the fields are known"
     place = offset_to_position(location(node))
-    shown = without_field_modifiers(target)
     if isinstance(expr, Const) and expr.value is None:
-        return Const(None, shown)
+        return Const(None, target)
     if expr.type.name == "unknown" and isinstance(expr, Const):
         refuse_styled_fields(binding, target, place)
         try:
-            return Const(parse_record(str(expr.value), target, binding.context.timezone), shown)
+            return Const(parse_record(str(expr.value), target, binding.context.timezone), target)
         except SqlError as error:
             raise error.at(place) from None
     if expr.type.name in ("unknown", "text", "varchar"):
@@ -105,7 +103,7 @@ def as_row_type(
         types = f"{format_type(expr.type.bare())} to {format_type(target)}"
         raise SqlError("42846", f"cannot cast type {types}", cast)
     if expr.type.fields == target.fields:
-        return Coalesce((expr,), shown)
+        return Coalesce((expr,), target)
     return _converted(binding, expr, node, target, cast)
 
 
@@ -136,7 +134,6 @@ def _converted(binding: Binding, row: Expr, node: Node, target: SqlType, cast: i
 
 def _whole(binding: Binding, row: Expr, made: Sequence[Expr], target: SqlType) -> Expr:
     call = function_by_id("row(any)")
-    target = without_field_modifiers(target)
     found = Call(call, (*made, *zone_arguments(binding, call)), target)
     if isinstance(row, Call) and row.function.id in _ROWS:
         return found

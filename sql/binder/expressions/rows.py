@@ -45,7 +45,9 @@ def record(
     """`ROW(..)` as a value, or a row with names."""
     for value in values:
         check_record_field(value.type)
-    type_ = record_type([value.type.bare() for value in values], names, row_type)
+    # A column of a table keeps its modifier.
+    types = [value.type.bare() if row_type is None else value.type for value in values]
+    type_ = record_type(types, names, row_type)
     styles = binding.context.styles
     row = function_by_id(_ROW)
     if not any(styles.writes(value.type.name) for value in values):

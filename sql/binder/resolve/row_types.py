@@ -1,7 +1,5 @@
 """The row types of tables and views (pg_class.reltype), as types of whole rows and of casts."""
 
-from dataclasses import replace
-
 from sql.binder.resolve.catalog_lookup import look_up_type, row_type
 from sql.binder.state import Binding
 from sql.catalog.catalog import Table, definition_of
@@ -43,9 +41,3 @@ def declared_row_type(binding: Binding, node: Node) -> SqlType | None:
     names = [column.name for column in relation.columns]
     found = record_type([column.type for column in relation.columns], names, row_type_of(relation))
     return array_of(found) if node.arrayBounds else found
-
-
-def without_field_modifiers(type_: SqlType) -> SqlType:
-    """A row type as the type of its values."""
-    assert type_.fields is not None, "the fields are known"
-    return replace(type_, fields=tuple([field.bare() for field in type_.fields]))
