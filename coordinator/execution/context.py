@@ -34,7 +34,7 @@ from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.pgcatalog.meridian_schema import relation_view
-from coordinator.pgcatalog.relations import catalog_view, observed_view, shows_sessions
+from coordinator.pgcatalog.relations import Observed, catalog_view, observed_view, shows_sessions
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
 from coordinator.pgcatalog.syscache import SystemCache
 from coordinator.pgwire.messages import Severity
@@ -274,6 +274,8 @@ class Execution:
         is_cached = [is_system_catalog(t) and not shows_sessions(t) for t in shown]
         observed = () if all(is_cached) else coordination.observe()
         sessions = () if all(is_cached) else self._sessions()
+        named = self.transaction.named_rows
+        own = {} if all(is_cached) or named is None else named()
         assert self.bind_context is not None, "who reads a relation was bound"
         context = self.bind_context()
         points = {} if plan is None else self._points(plan, shown)
@@ -283,7 +285,7 @@ class Execution:
             if has_sequence_rows(table):
                 return sequence_view(table, context, states)
             if shows_sessions(table):
-                return observed_view(table, context, observed, sessions)
+                return observed_view(table, context, Observed(observed, sessions, own))
             if is_system_catalog(table):
                 return catalog_view(table, context, cache, points.get(table.oid))
             return relation_view(table, observed)

@@ -44,6 +44,10 @@ def session_value(execution: Execution, kind: str, *, writes: bool) -> Value:
             return execution.services.coordination.notifications.queue.usage
         case "pg_listening_channels":
             return execution.transaction.listening_channels
+        case "meridian_settings":
+            settings = execution.variables.shown
+            names = [*settings, *execution.variables.custom_names]
+            return tuple([text for name in names for text in (name, settings[name])])
         case _:
             return transaction_number(execution, kind, writes=writes)
 

@@ -11,6 +11,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from itertools import count
 from typing import Final
 
@@ -28,7 +29,7 @@ from sql.catalog.meridian_schema import (
     TIMELINES,
     TRANSACTIONS,
 )
-from sql.types.sql_type import Value
+from sql.types.sql_type import Interval, Value
 from storage.batch import InlineSlice, ShardView
 from storage.types import ShardId, Timestamp, inline_source
 
@@ -45,11 +46,19 @@ def relation_view(relation: Table, observed: Sequence[ObservedTimeline]) -> Shar
     return rows_as_view(relation, list(_ROWS[relation.oid](observed)))
 
 
+def _arrow_values(values: Sequence[Value], type_: pa.DataType) -> Sequence[object]:
+    """Values as Arrow takes them: an interval as its three fields."""
+    if not pa.types.is_struct(type_):
+        return values
+    return [asdict(value) if isinstance(value, Interval) else value for value in values]
+
+
 def rows_as_view(relation: Table, rows: Sequence[Row]) -> ShardView:
     """Rows as a view (M1, M2)."""
     schema = table_schema(relation.columns)
     columns = [
-        pa.array([row[index] for row in rows], field.type) for index, field in enumerate(schema)
+        pa.array(_arrow_values([row[index] for row in rows], field.type), field.type)
+        for index, field in enumerate(schema)
     ]
     return table_as_view(relation, pa.Table.from_arrays(columns, schema=schema))
 

@@ -2,6 +2,7 @@
 
     sql/data/pg_operator.txt    operators, their classes and families, aggregates, as they are here
     sql/data/pg_keywords.txt    what pg_get_keywords() gives
+    sql/data/pg_recorded.txt    conversions, text search, wait events, of which none acts here
     sql/data/sql_standard.txt   the tables sql_* of information_schema
 
 A line is the name of a relation and a JSON array, the values of a row. The files are written by
@@ -22,6 +23,7 @@ from sql.types.sql_type import Value
 _DATA: Final = Path(__file__).parents[2] / "sql" / "data"
 _OPERATORS: Final = "pg_operator.txt"
 _KEYWORDS: Final = "pg_keywords.txt"
+_OTHERS: Final = "pg_recorded.txt"
 _STANDARD: Final = "sql_standard.txt"
 
 
@@ -52,6 +54,12 @@ RECORDED_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] 
     name: partial(_rows, PG_CATALOG, _OPERATORS, name)
     for name in (
         "pg_aggregate", "pg_amop", "pg_amproc", "pg_opclass", "pg_operator", "pg_opfamily"
+    )
+} | {
+    name: partial(_rows, PG_CATALOG, _OTHERS, name)
+    for name in (
+        "pg_conversion", "pg_ts_config", "pg_ts_config_map", "pg_ts_dict", "pg_ts_parser",
+        "pg_ts_template", "pg_wait_events",
     )
 } | {"meridian_keywords": partial(_rows, PG_CATALOG, _KEYWORDS, "meridian_keywords")}  # fmt: skip
 STANDARD_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {

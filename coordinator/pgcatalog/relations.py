@@ -7,8 +7,8 @@ INVARIANTS
   W3  without ORDER BY, rows of one catalog come by oid, or by table and attnum.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from typing import Final
@@ -30,6 +30,7 @@ from coordinator.pgcatalog.server import SERVER_ROWS
 from coordinator.pgcatalog.statistics import STATISTICS_ROWS
 from coordinator.pgcatalog.syscache import SystemCache, with_catalog
 from coordinator.pgcatalog.tables import TABLE_ROWS
+from coordinator.pgcatalog.time_zones import TIME_ZONE_ROWS
 from coordinator.pgcatalog.types import TYPE_ROWS
 from coordinator.pgcatalog.usage import USAGE_ROWS
 from sql.binder.state import BindContext
@@ -54,6 +55,7 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[NamedRow
         **FUNCTION_ROWS,
         **STATISTICS_ROWS,
         **RECORDED_ROWS,
+        **TIME_ZONE_ROWS,
         "pg_depend": pg_depend,
     },
     INFORMATION_SCHEMA: {
@@ -83,17 +85,26 @@ _ORDER: Final[Mapping[str, Sequence[str]]] = {
 rows are in the order of the table's oid, and then as the table lists them (W3)."""
 
 
-def observed_view(
-    relation: Table,
-    context: BindContext,
-    observed: Sequence[ObservedTimeline],
-    sessions: Sequence[ObservedSession],
-) -> ShardView:
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What relations that show sessions are made of, all of one moment; `own`: rows of those that
+    show only the session that asks.
+    """
+
+    timelines: Sequence[ObservedTimeline]
+    sessions: Sequence[ObservedSession]
+    own: Mapping[str, Sequence[NamedRow]]
+
+
+def observed_view(relation: Table, context: BindContext, observed: Observed) -> ShardView:
     """A relation that shows sessions, as a view with rows in memory."""
+    seen: Iterable[NamedRow]
     if relation.name in ACTIVITY_ROWS:
-        seen = ACTIVITY_ROWS[relation.name](context, sessions)
+        seen = ACTIVITY_ROWS[relation.name](context, observed.sessions)
+    elif relation.name in observed.own:
+        seen = observed.own[relation.name]
     else:
-        seen = LOCK_ROWS[relation.name](observed)
+        seen = LOCK_ROWS[relation.name](observed.timelines)
     here = {"database": DATABASE_OIDS[context.database]}
     return rows_as_view(relation, [_row(relation, {**here, **named}) for named in seen])
 

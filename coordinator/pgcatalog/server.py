@@ -12,6 +12,8 @@ from coordinator.pgcatalog.types import COLLATIONS
 from sql.binder.state import BindContext
 from sql.catalog import ownership as role_names_ownership
 from sql.catalog.acl import OWNER
+from sql.catalog.catalog import Table
+from sql.catalog.objects import CatalogObject
 from sql.catalog.oids import DATABASE_OIDS, schema_oid
 from sql.catalog.ownership import OwnedObject
 from sql.catalog.system_catalogs import PG_CATALOG
@@ -95,8 +97,51 @@ def _pg_settings(context: BindContext) -> Iterator[NamedRow]:
         }
 
 
+_CONFIGURATION: Final = (
+    "BINDIR", "DOCDIR", "HTMLDIR", "INCLUDEDIR", "PKGINCLUDEDIR", "INCLUDEDIR-SERVER", "LIBDIR",
+    "PKGLIBDIR", "LOCALEDIR", "MANDIR", "SHAREDIR", "SYSCONFDIR", "PGXS", "CONFIGURE", "CC",
+    "CPPFLAGS", "CFLAGS", "CFLAGS_SL", "LDFLAGS", "LDFLAGS_EX", "LDFLAGS_SL", "LIBS",
+)  # fmt: skip
+
+
+def _pg_config(context: BindContext) -> Iterator[NamedRow]:
+    """What PostgreSQL says of a build that did not record its options."""
+    for name in _CONFIGURATION:
+        yield {"name": name, "setting": "not recorded"}
+    yield {"name": "VERSION", "setting": context.version}
+
+
+def _pg_shdepend(context: BindContext) -> Iterator[NamedRow]:
+    """Owners of relations and types, but for the first superuser, who owns all else."""
+    shown = PrivilegeColumns(context)
+    catalog = context.catalog
+    classes = {"rel": 1259, "typ": 1247}
+    owned: list[tuple[str, Table | CatalogObject]] = [
+        *(("rel", table) for table in catalog.tables.values()),
+        *(
+            ("typ" if thing.kind in ("enum", "domain") else "rel", thing)
+            for thing in catalog.objects.values()
+            if thing.kind in ("enum", "domain", "view", "sequence")
+        ),
+    ]
+    for prefix, thing in owned:
+        owner = shown.named(thing, prefix)[f"{prefix}owner"]
+        if owner != OWNER:
+            yield {
+                "dbid": DATABASE_OIDS[context.database],
+                "classid": classes[prefix],
+                "objid": thing.oid,
+                "objsubid": 0,
+                "refclassid": 1260,
+                "refobjid": owner,
+                "deptype": "o",
+            }
+
+
 SERVER_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "pg_am": _pg_am,
+    "pg_config": _pg_config,
+    "pg_shdepend": _pg_shdepend,
     "pg_collation": _pg_collation,
     "pg_database": _pg_database,
     "pg_settings": _pg_settings,

@@ -141,6 +141,36 @@ _SEQUENCES: Final[Mapping[str, _Rows]] = {
     "user": _sequences,
 }
 
+_SLRU: Final = (
+    "commit_timestamp", "multixact_member", "multixact_offset", "notify", "serializable",
+    "subtransaction", "transaction", "other",
+)  # fmt: skip
+_DATABASE_COUNTS: Final = (
+    "numbackends", "xact_commit", "xact_rollback", "blks_read", "blks_hit", "tup_returned",
+    "tup_fetched", "tup_inserted", "tup_updated", "tup_deleted", "conflicts", "temp_files",
+    "temp_bytes", "deadlocks", "sessions", "sessions_abandoned", "sessions_fatal",
+    "sessions_killed", "parallel_workers_to_launch", "parallel_workers_launched",
+)  # fmt: skip
+_DATABASE_TIMES: Final = (
+    "blk_read_time", "blk_write_time", "session_time", "active_time", "idle_in_transaction_time",
+)  # fmt: skip
+
+
+def _databases(_context: BindContext) -> Iterator[NamedRow]:
+    """All databases, and one row for what belongs to none."""
+    counts: NamedRow = dict.fromkeys(_DATABASE_COUNTS, 0) | dict.fromkeys(_DATABASE_TIMES, 0.0)
+    yield {**counts, "datid": 0, "numbackends": None}
+    for name, oid in DATABASE_OIDS.items():
+        yield {**counts, "datid": oid, "datname": name}
+
+
+def _slru(_context: BindContext) -> Iterator[NamedRow]:
+    counts = ("zeroed", "hit", "read", "written", "exists")
+    zeros = dict.fromkeys((*(f"blks_{count}" for count in counts), "flushes", "truncates"), 0)
+    for name in _SLRU:
+        yield {"name": name, **zeros}
+
+
 STATISTICS_ROWS: Final[Mapping[str, _Rows]] = {
     **{f"pg_stat_{which}_tables": rows for which, rows in _TABLES.items()},
     **{f"pg_stat_{which}_indexes": rows for which, rows in _INDEXES.items()},
@@ -169,6 +199,12 @@ STATISTICS_ROWS: Final[Mapping[str, _Rows]] = {
          "restartpoints_done", "buffers_written", "slru_written"),
         ("write_time", "sync_time"),
     ),
+    "pg_stat_database": _databases,
     "pg_stat_database_conflicts": _database_conflicts,
+    "pg_stat_recovery_prefetch": _of_server(
+        ("prefetch", "hit", "skip_init", "skip_new", "skip_fpw", "skip_rep", "wal_distance",
+         "block_distance", "io_depth")
+    ),
+    "pg_stat_slru": _slru,
     "pg_stat_wal": _of_server(("wal_records", "wal_fpi", "wal_bytes", "wal_buffers_full")),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Final
 from sql.errors import SqlError, not_supported
 from sql.types.sql_type import TYPE_NAMES_BY_OID, SqlType, Value, format_type
 
-_HEADER: Final = struct.Struct("!iii")
+_HEADER: Final = struct.Struct("!iiI")
 _DIMENSION: Final = struct.Struct("!ii")
 _LENGTH: Final = struct.Struct("!i")
 _DIMENSIONS_MAX: Final = 6

@@ -21,6 +21,8 @@ from coordinator.pgwire.column_text import text_column
 from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.messages import TEXT_FORMAT, DataRows
 from coordinator.pgwire.values import encode_value
+from sql.errors import not_supported
+from sql.types.record_text import styles_change_fields
 from sql.types.sql_type import SqlType, Value
 from sql.types.styled_output import styled_text
 from sql.types.styles import DEFAULT_STYLES, Styles
@@ -54,6 +56,9 @@ class RowEncoder:
         kind: bytes = b"D",
     ) -> None:
         assert len(types) == len(formats), "one format for each column"
+        for type_, code in zip(types, formats, strict=True):
+            if code != TEXT_FORMAT and styles_change_fields(styles, type_):
+                raise not_supported("binary output of rows under this DateStyle or IntervalStyle")
         self._types = tuple(types)
         self._kind = kind
         self._columns = tuple(

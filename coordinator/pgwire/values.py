@@ -33,6 +33,7 @@ from sql.types.datetime.timetz import (
 from sql.types.enums import enum_of, is_enum, storage_type_name
 from sql.types.internal_char import byte_of_char, char_of_byte
 from sql.types.json.path_printer import displayed_path_text as shown_path
+from sql.types.record_text import record_fields
 from sql.types.sql_type import (
     DISPLAY_NAMES,
     OID,
@@ -41,6 +42,7 @@ from sql.types.sql_type import (
     Interval,
     SqlType,
     Value,
+    is_reg_array,
 )
 from sql.types.styles import DEFAULT_STYLES, Styles
 from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, parse_enum_label, parse_text
@@ -59,6 +61,8 @@ _NUMERIC_SCALE_MAX: Final = 0x3FFF
 _EXACT: Final = Context(prec=400_000, Emax=999_999_999, Emin=-999_999_999)
 _INTERVAL: Final = struct.Struct("!qii")
 _TIMETZ: Final = struct.Struct("!qi")
+_LENGTH: Final = struct.Struct("!i")
+_FIELD_TYPE: Final = struct.Struct("!I")
 
 
 def decode_value(
@@ -74,6 +78,12 @@ def decode_value(
     """
     if type_.name in REG_TYPES:
         return decode_text(data) if code == TEXT_FORMAT else str(_decode_binary(data, OID))
+    if is_reg_array(type_):
+        # Names or numbers, which are looked up.
+        if code == TEXT_FORMAT:
+            return parse_text("_text", decode_text(data))
+        oids = decode_array(data, type_.element or OID, partial(_decode_binary, type_=OID))
+        return tuple([None if oid is None else str(oid) for oid in oids])
     if code == TEXT_FORMAT:
         value = parse_text(type_.name, decode_text(data), timezone=timezone, styles=styles)
     else:
@@ -108,9 +118,11 @@ def encode_value(value: Value, type_: SqlType, code: int, *, timezone: str = "UT
     if type_.name == "numeric":
         assert isinstance(value, Decimal), "numeric is a Decimal"
         return encode_numeric(value, scale=type_.scale, trim=type_.trim)
+    if type_.name == "record":
+        return _encode_record(value, type_, code, timezone)
     if (element := type_.element) is not None:
         assert isinstance(value, tuple), "an array is a tuple"
-        encode = partial(encode_value, type_=element, code=code)
+        encode = partial(encode_value, type_=element, code=code, timezone=timezone)
         return encode_array(value, element, encode, is_vector=type_.name in VECTOR_TYPE_OIDS)
     return _BINARY_ENCODERS[type_.name](value)
 
@@ -348,8 +360,20 @@ def _encode_interval(value: Value) -> bytes:
     return _INTERVAL.pack(value.micros, value.days, value.months)
 
 
-def _no_record(_value: Value) -> bytes:
-    raise not_supported("binary output of a row value")
+def _encode_record(value: Value, type_: SqlType, code: int, timezone: str) -> bytes:
+    """The fields, each behind its type and its length (record_send)."""
+    if type_.fields is None:
+        raise not_supported("binary output of rows of several types")
+    parts = [_LENGTH.pack(len(type_.fields))]
+    values = record_fields(value, type_, timezone)
+    for part, field in zip(values, type_.fields, strict=True):
+        parts.append(_FIELD_TYPE.pack(field.oid))
+        if part is None:
+            parts.append(_LENGTH.pack(-1))
+        else:
+            data = encode_value(part, field, code, timezone=timezone)
+            parts += (_LENGTH.pack(len(data)), data)
+    return b"".join(parts)
 
 
 def _no_aclitem(_value: Value) -> bytes:
@@ -404,7 +428,6 @@ _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "timestamp": _encode_timestamp,
     "timestamptz": _encode_timestamp,
     "interval": _encode_interval,
-    "record": _no_record,
     **dict.fromkeys(REG_TYPES, _encode_written_oid),
     "void": lambda _: b"",
 }

@@ -49,6 +49,7 @@ from coordinator.session.bind_parameters import (
 )
 from coordinator.session.client import Client
 from coordinator.session.cursors import Cursor
+from coordinator.session.named_objects import PreparedStatements, named_rows
 from coordinator.session.portal import Portal, PortalCursor, PreparedStatement, command_tag
 from coordinator.session.portals import Portals
 from coordinator.session.prepared_statements import (
@@ -98,8 +99,9 @@ class Commands:
         self._runner = runner
         self._restart_clock = restart_clock
         self._notice = notice
-        self._statements: dict[str, PreparedStatement] = {}
-        self.portals = Portals()
+        self._statements = PreparedStatements(services.clock)
+        self.portals = Portals(services.clock)
+        transaction.named_rows = lambda: named_rows(self._statements, self.portals)
 
     # --- simple protocol ------------------------------------------------------------------------
 
@@ -176,7 +178,7 @@ class Commands:
             case "all":
                 if not self._transaction.warns_outside:
                     raise wrong.forbidden_in_block("DISCARD ALL")
-                self._deallocate_all()
+                self._statements.clear_named()
                 await self.portals.close_all()
                 self._variables.set(SESSION_AUTHORIZATION, None, local=False)
                 self._variables.reset_all()
@@ -189,7 +191,7 @@ class Commands:
             case "sequences":
                 self._transaction.sequences.discard()
             case "deallocate all":
-                self._deallocate_all()
+                self._statements.clear_named()
             case "deallocate":
                 if self._statements.pop(discard.name or "", None) is None:
                     raise wrong.undefined_statement(discard.name or "")
@@ -200,10 +202,6 @@ class Commands:
                     raise wrong.undefined_cursor(discard.name or "")
             case _:
                 pass  # plans: nothing is kept of them
-
-    def _deallocate_all(self) -> None:
-        """The statements that have names go; only Parse and Query replace the one without."""
-        self._statements = {name: kept for name, kept in self._statements.items() if not name}
 
     async def end_implicit(self) -> None:
         """Sync, the end of a string: commit what no block holds (C1)."""

@@ -40,7 +40,7 @@ class Cursor:
         self._kept: list[pa.RecordBatch] = []
         self._kept_rows = 0
         self._kept_bytes = 0
-        self._scroll = scroll
+        self.scroll = scroll
         self._position = 0
         self.failed = False
         """An error has ended it; a savepoint may have ended the error."""
@@ -51,7 +51,7 @@ class Cursor:
 
     async def fetch(self, fetch: FetchCommand) -> AsyncGenerator[pa.RecordBatch, None]:
         """The rows that a FETCH returns; reading them moves the cursor."""
-        steps = self._scrolled(fetch) if self._scroll or self._kept else self._forward(fetch)
+        steps = self._scrolled(fetch) if self.scroll or self._kept else self._forward(fetch)
         try:
             async for batch in steps:
                 yield batch

@@ -30,6 +30,7 @@ class PortalCursor(Protocol):
     """The cursor on a portal, as the portal holds it (`session/cursors.py`)."""
 
     failed: bool
+    scroll: bool
 
     async def keep_all(self) -> None:
         """Read to the end now."""
@@ -76,6 +77,7 @@ class Portal:
     kept: bool = False
     binary: bool = False
     """Of DECLARE BINARY: what FETCH by a simple query sends is in binary."""
+    opened_at: int = 0
     outcome: Outcome | None = None
     finished: bool = False
     _rest: pa.RecordBatch | None = field(default=None, repr=False)

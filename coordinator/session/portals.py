@@ -7,17 +7,33 @@ INVARIANTS
       their names stay to the block's end: using one reports the failed transaction.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from coordinator import session_errors as wrong
+from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.session.portal import Portal
+from storage.clock import Clock
 
 
 class Portals:
     """See the module."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._portals: dict[str, Portal] = {}
+
+    def rows(self) -> Iterator[NamedRow]:
+        """Of pg_cursors; a portal without a name is not listed."""
+        for name, portal in self._portals.items():
+            if name:
+                yield {
+                    "name": name,
+                    "statement": portal.prepared.statement.text,
+                    "is_holdable": portal.hold,
+                    "is_binary": portal.binary,
+                    "is_scrollable": portal.cursor is not None and portal.cursor.scroll,
+                    "creation_time": portal.opened_at,
+                }
 
     def find(self, name: str) -> Portal:
         """The portal of that name. Raises 34000."""
@@ -38,6 +54,7 @@ class Portals:
     def open(self, name: str, portal: Portal) -> None:
         """A new portal; its name is free."""
         assert name not in self._portals, "names are checked before"
+        portal.opened_at = self._clock.now()
         self._portals[name] = portal
 
     async def close(self, name: str) -> bool:

@@ -24,7 +24,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 from coordinator import session_errors as wrong
@@ -54,6 +54,7 @@ from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError
 from sql.statements.session import TransactionControl
+from sql.types.sql_type import Value
 from storage.clock import Clock
 from storage.types import Timestamp
 
@@ -92,6 +93,8 @@ class SessionTransaction:
         self.fresh = NewTables(self._savepoints)
         self.notifications = PendingNotifications(coordination.notifications.queue.bytes_max)
         self.lock_calls = LockCalls()
+        self.named_rows: Callable[[], Mapping[str, Sequence[Mapping[str, Value]]]] | None = None
+        """Rows of catalogs that show the session's statements and portals."""
         self.settle: Callable[[], Awaitable[None]] | None = None
         """Looks at deferred constraints (X7)."""
         self.number: int | None = None  # what txid_current() answers, once somebody asks

@@ -238,6 +238,11 @@ class Variables:
             return self._default(key)
         raise unrecognized_variable(name)
 
+    @property
+    def custom_names(self) -> Sequence[str]:
+        """The custom variables that were named so far."""
+        return sorted(self._custom)
+
     def show(self, name: str) -> str:
         """The value, if the role may look at it. Raises 42501, 42704."""
         variable = VARIABLES_BY_NAME.get(name.lower())

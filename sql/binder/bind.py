@@ -287,7 +287,11 @@ def _described(binding: Binding, result: SelectResult) -> tuple[OutputColumn, ..
     origins, shown = binding.origins, shown_types()
     return tuple(
         [
-            OutputColumn(column.name, shown.get(origin, column.type), *origin)
+            OutputColumn(
+                column.name,
+                binding.shown.of_column(column.id) or shown.get(origin, column.type),
+                *origin,
+            )
             for column in result.columns
             for origin in (origins.get(column.id, (0, 0)),)
         ]

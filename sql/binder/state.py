@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any, Final
 
+from sql.binder.catalog_results import CatalogResults
 from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Catalog, Column, NameDependency, Table, whole_catalog
 from sql.catalog.objects import Domain
@@ -126,13 +127,12 @@ class Binding:
     row_asked: "Node | None" = None
     """The target whose row a subquery yields as JSON (`json_row_subqueries.py`), until it does."""
     rows: dict[int, Expr] = field(default_factory=dict[int, Expr])
-    """The JSON of rows that are arguments of aggregates, by identity: json_agg() tells them from
-    the result of row_to_json(t), which is JSON like any other.
-    """
+    """JSON of rows that json_agg() gets, by identity; other JSON looks like it."""
     casts: dict[int, tuple[Expr, Domain | None]] = field(
         default_factory=dict[int, tuple[Expr, Domain | None]]
     )
     """The domain of a cast's result, by its identity; the expression is kept alive."""
+    shown: CatalogResults = field(default_factory=CatalogResults)
     collated: dict[int, tuple[Expr, Collation | None]] = field(
         default_factory=dict[int, tuple[Expr, Collation | None]]
     )
@@ -262,6 +262,7 @@ class Binding:
         """Copy what is known of `column` to `made`, which is the same column under another id."""
         if column in self.origins:
             self.origins[made] = self.origins[column]
+        self.shown.set_column(made, self.shown.of_column(column))
         if column in self.domains:
             self.domains[made] = self.domains[column]
         if column in self.collations:

@@ -43,10 +43,10 @@ AVAILABLE_EXTENSIONS: Final = {
             "pgcrypto",
             "1.4",
             "cryptographic functions",
-            functions=frozenset({"digest", "hmac"}),
+            functions=frozenset({"digest", "gen_random_bytes", "hmac"}),
             missing=frozenset({
                 "armor", "crypt", "dearmor", "decrypt", "decrypt_iv", "encrypt", "encrypt_iv",
-                "gen_random_bytes", "gen_salt", "pgp_armor_headers", "pgp_key_id",
+                "gen_salt", "pgp_armor_headers", "pgp_key_id",
                 "pgp_pub_decrypt", "pgp_pub_decrypt_bytea", "pgp_pub_encrypt",
                 "pgp_pub_encrypt_bytea", "pgp_sym_decrypt", "pgp_sym_decrypt_bytea",
                 "pgp_sym_encrypt", "pgp_sym_encrypt_bytea",
@@ -58,10 +58,10 @@ AVAILABLE_EXTENSIONS: Final = {
             "1.1",
             "generate universally unique identifiers (UUIDs)",
             functions=frozenset({
-                "uuid_generate_v3", "uuid_generate_v4", "uuid_generate_v5", "uuid_nil",
+                "uuid_generate_v1", "uuid_generate_v1mc", "uuid_generate_v3",
+                "uuid_generate_v4", "uuid_generate_v5", "uuid_nil",
                 "uuid_ns_dns", "uuid_ns_oid", "uuid_ns_url", "uuid_ns_x500",
             }),
-            missing=frozenset({"uuid_generate_v1", "uuid_generate_v1mc"}),
         ),
     )
 }  # fmt: skip

@@ -25,6 +25,10 @@ COMPUTED_CATALOGS: Final = frozenset(
             "pg_statio_user_sequences", "pg_statio_user_tables", "pg_stat_archiver",
             "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_database_conflicts",
             "pg_stat_activity",
+            "pg_config", "pg_conversion", "pg_cursors", "pg_prepared_statements", "pg_shdepend",
+            "pg_stat_database", "pg_stat_recovery_prefetch", "pg_stat_slru",
+            "pg_timezone_abbrevs", "pg_timezone_names", "pg_ts_config", "pg_ts_config_map",
+            "pg_ts_dict", "pg_ts_parser", "pg_ts_template", "pg_wait_events",
             "pg_stat_wal", "pg_aggregate", "pg_amop", "pg_amproc", "pg_operator", "pg_opfamily",
         )
     }
@@ -63,15 +67,15 @@ EMPTY_CATALOGS: Final = frozenset(
             "pg_statistic", "pg_statistic_ext", "pg_stats", "pg_stats_ext", "pg_subscription",
             "pg_transform", "pg_trigger",
             "pg_user_mapping", "pg_user_mappings",
-            "pg_aios", "pg_conversion", "pg_file_settings", "pg_hba_file_rules",
+            "pg_aios", "pg_backend_memory_contexts", "pg_stat_progress_copy",
+            "pg_file_settings", "pg_hba_file_rules",
             "pg_ident_file_mappings", "pg_largeobject", "pg_parameter_acl", "pg_replication_origin",
             "pg_replication_origin_status", "pg_seclabels", "pg_shmem_allocations",
             "pg_shmem_allocations_numa", "pg_stat_progress_analyze", "pg_stat_progress_basebackup",
             "pg_stat_progress_cluster", "pg_stat_progress_create_index",
             "pg_stat_progress_vacuum", "pg_stat_replication_slots", "pg_stat_subscription_stats",
             "pg_stat_wal_receiver", "pg_stat_xact_user_functions", "pg_statistic_ext_data",
-            "pg_stats_ext_exprs", "pg_subscription_rel", "pg_ts_config", "pg_ts_config_map",
-            "pg_ts_dict", "pg_ts_parser", "pg_ts_template", "pg_wait_events",
+            "pg_stats_ext_exprs", "pg_subscription_rel",
         )
     }
     | {

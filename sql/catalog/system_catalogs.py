@@ -93,7 +93,9 @@ def system_catalogs() -> Mapping[tuple[str, str], Table]:
     return _relations()
 
 
-OBSERVED_CATALOGS: Final = frozenset({"pg_locks", "pg_stat_activity", "meridian_blocking"})
+OBSERVED_CATALOGS: Final = frozenset(
+    {"pg_locks", "pg_stat_activity", "meridian_blocking", "pg_cursors", "pg_prepared_statements"}
+)
 """Relations of pg_catalog that show sessions at this moment, and not the catalog."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sql.errors import SqlError
-from sql.types.records import check_record_types_known
+from sql.types.records import check_record_keys, check_record_types_known
 from sql.types.sql_type import SqlType, format_type
 
 _INCOMPARABLE: Final = frozenset({"json", "_json", "jsonpath", "_jsonpath"})
@@ -41,6 +41,8 @@ def check_element_comparison(name: str, types: Sequence[SqlType]) -> None:
     compared. PostgreSQL finds out at run time, so the error has no position.
     """
     elements = [type_.element for type_ in types if type_.element is not None]
+    for element in elements if name in _EQUAL | _ORDERED else ():
+        check_record_keys(element)
     if not any(element.name in _INCOMPARABLE for element in elements):
         return
     shown = format_type(elements[0])

@@ -72,6 +72,16 @@ Value: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
+class RowType:
+    """The name of a row type: that of its table or view. `array`: the oid of arrays of rows."""
+
+    oid: int
+    array: int
+    schema: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SqlType:
     """A type with its modifier. `name` is pg_type.typname, e.g. `int4`, `varchar`."""
 
@@ -82,10 +92,16 @@ class SqlType:
     trim: bool = False
     fields: "tuple[SqlType, ...] | None" = field(default=None, repr=False)
     """The types of a record's fields, if they are known."""
+    names: tuple[str, ...] | None = field(default=None, repr=False)
+    """The names of these fields; None: `f1`, `f2` .."""
+    row: RowType | None = field(default=None, repr=False)
+    """The row type of a record, or of an array's elements; None for `record` itself."""
 
     @property
     def oid(self) -> int:
         """pg_type.oid."""
+        if self.row is not None:
+            return self.row.oid if self.element is None else self.row.array
         known = TYPE_OIDS.get(self.name)
         if known is not None:
             return known
@@ -297,6 +313,8 @@ def is_reg_array(type_: SqlType) -> bool:
 
 def parameter_type(type_: SqlType) -> SqlType:
     """The type that a parameter is sent as: text for a reg type, resolved at run time."""
+    if is_reg_array(type_):
+        return array_of(TEXT)
     return TEXT if type_.name in REG_TYPES else type_
 
 
@@ -306,6 +324,8 @@ def format_type(type_: SqlType) -> str:
         return type_.name
     if (element := type_.element) is not None:
         return f"{format_type(element)}[]"
+    if type_.row is not None:
+        return user_type_name(type_.row.schema, type_.row.name)
     if is_enum(type_.name):
         return user_type_name(enum_of(type_.name).schema, enum_of(type_.name).name)
     name = DISPLAY_NAMES.get(type_.name, type_.name)

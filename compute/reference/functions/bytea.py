@@ -20,6 +20,9 @@ _CODECS: Final = {
     "utf8": "utf-8", "unicode": "utf-8", "latin1": "latin-1", "iso88591": "latin-1",
     "sqlascii": "",
 }  # fmt: skip
+_RANDOM_BYTES_MAX: Final = 1024
+_V1_TICKS_TO_1970: Final = 0x01B21DD213814000
+"""Steps of 100 ns from 1582-10-15."""
 _PYTHON_CODECS: Final = {
     **_CODECS,
     "win1252": "cp1252", "win1251": "cp1251", "win1250": "cp1250", "latin2": "iso8859-2",
@@ -263,6 +266,25 @@ def _digest(name: str) -> Function:
 def uuidv4() -> str:
     """A random UUID."""
     return str(uuid.UUID(bytes=os.urandom(16), version=4))
+
+
+@implements("gen_random_bytes(int4)")
+def random_bytes(count: int) -> bytes:
+    """gen_random_bytes() of pgcrypto."""
+    if not 1 <= count <= _RANDOM_BYTES_MAX:
+        raise SqlError("39000", "Length not in range")
+    return os.urandom(count)
+
+
+@implements("meridian_time_uuid(bytea)")
+def uuidv1(random: bytes) -> str:
+    """A UUID of the time, and of a random clock sequence and node that is no network card's."""
+    ticks = time.time_ns() // 100 + _V1_TICKS_TO_1970  # noqa: TID251 - as for uuidv7()
+    sequence = int.from_bytes(random[:2]) & 0x3FFF
+    node = int.from_bytes(random[2:8]) | 1 << 40
+    low, middle, high = ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 & 0x0FFF
+    value = low << 96 | middle << 80 | 1 << 76 | high << 64 | 2 << 62 | sequence << 48 | node
+    return str(uuid.UUID(int=value))
 
 
 @implements("uuidv7()")

@@ -19,7 +19,7 @@ def _types(call: Call) -> list[SqlType]:
     return [arg.type for arg in call.args[:-1]]
 
 
-@makes("to_json(anyelement)")
+@makes("to_json(anyelement)", "row_to_json(record)")
 def _to_json(call: Call) -> Function:
     type_ = call.args[0].type
     return lambda value, zone: value_to_json(value, type_, zone)

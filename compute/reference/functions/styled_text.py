@@ -1,11 +1,17 @@
-"""Convert values and rows to text, in the default styles or a session's (DateStyle and others)."""
+"""Convert values and rows to text, in the default styles or a session's (DateStyle and others);
+read rows' fields from their texts.
+"""
+
+from collections.abc import Sequence
 
 from compute.reference.registry import Function, makes
 from sql.plan.nodes import Call
+from sql.types.record_text import parse_record, record_field, split_record
 from sql.types.records import encode_record
 from sql.types.sql_type import Value
 from sql.types.styled_output import styled_text
 from sql.types.styles import Styles, unpack_styles
+from sql.types.text_output import format_record
 
 
 @makes("row(any)")
@@ -20,6 +26,32 @@ def _styled_row_value(call: Call) -> Function:
     return lambda *args: encode_record(
         args[:-2], types, str(args[-1]), unpack_styles(str(args[-2]))
     )
+
+
+@makes("record_part(record,int4)")
+def _part(call: Call) -> Function:
+    type_ = call.args[0].type
+    return lambda row, number, zone: record_field(row, type_, number, str(zone))
+
+
+@makes("record_in(text)")
+def _record_in(call: Call) -> Function:
+    type_ = call.type
+    return lambda text, zone: parse_record(str(text), type_, str(zone))
+
+
+@makes("record_is_null(record)")
+def _is_null(_call: Call) -> Function:
+    return lambda row: row is None or all(part is None for part in _parts(row))
+
+
+@makes("record_is_not_null(record)")
+def _is_not_null(_call: Call) -> Function:
+    return lambda row: row is not None and all(part is not None for part in _parts(row))
+
+
+def _parts(row: Value) -> Sequence[str | None]:
+    return split_record(format_record(row))
 
 
 @makes("styled(any)")

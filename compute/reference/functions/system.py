@@ -200,3 +200,15 @@ implements("unique_id()")(count(1).__next__)
 implements("kept(any)")(lambda value: value)
 implements("unicode_version()")(lambda: "16.0")
 implements("pg_trigger_depth()")(lambda: 0)
+
+
+@makes("setting_of(_text,text,bool)")
+def _setting_of(_call: Call) -> Function:
+    def setting(settings: tuple[str, ...], name: str, missing_ok: bool) -> Value:
+        known = dict(zip(settings[::2], settings[1::2], strict=True))
+        found = known.get(name.lower())
+        if found is None and not missing_ok:
+            raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
+        return found
+
+    return setting

@@ -36,6 +36,7 @@ from sql.plan.nodes import AnyAll, BoolOp, Call, Const, Expr, InList, Logical, P
 from sql.types.array_text import multidimensional_array
 from sql.types.bpchar import is_bpchar
 from sql.types.numeric import unify_numeric_types
+from sql.types.records import check_record_keys
 from sql.types.sql_type import (
     BOOL,
     INT4,
@@ -204,6 +205,9 @@ def any_all_of_array(binding: Binding, name: str, left: Expr, array: Expr, node:
         raise SqlError("42809", message, place)
     if not is_type(f"_{choice.args[1]}"):
         raise no_array_type(SqlType(choice.args[1]), place)
+    if choice.args == ("record", "record"):
+        for type_ in (left.type, array.type):
+            check_record_keys(type_)
     left = coerce_implicitly(binding, left, node.lexpr, plain_type(choice.args[0]))
     array = coerce_implicitly(binding, array, node.rexpr, array_of(plain_type(choice.args[1])))
     if choice.function.numeric is not None:

@@ -33,7 +33,7 @@ from sql.plan.bpchar_calls import polymorphic_bpchar_call, trim_bpchar_arguments
 from sql.plan.nodes import Call, ColumnId, Const, Expr, is_null
 from sql.types import numeric
 from sql.types.comparability import check_element_comparison
-from sql.types.records import check_records_comparable
+from sql.types.records import check_records_comparable, mixed_record_type
 from sql.types.sql_type import (
     REG_TYPES,
     TEXT,
@@ -216,6 +216,8 @@ def polymorphic_call(
     ]
     computed = row.kind is not FunctionKind.CAST and not row.internal
     if not alike:
+        if type_.name in ("record", "_record"):
+            return args, _record_result(declared, args, type_)
         args, type_ = polymorphic_bpchar_call(row, declared, args, type_)
         return args, type_.bare() if computed else type_
     there = [index for index in alike if not is_null(args[index])] or alike
@@ -229,6 +231,19 @@ def polymorphic_call(
     if row.result.startswith("any"):
         type_ = array_of(common) if choice.result.startswith("_") else common
     return tuple(shaped), type_.bare() if computed else type_
+
+
+def _record_result(declared: Sequence[str], args: Sequence[Expr], type_: SqlType) -> SqlType:
+    """The type of rows, or an array of them, that a function makes of such arguments."""
+    rows = [
+        arg.type.element or arg.type
+        for name, arg in zip(declared, args, strict=False)
+        if name.startswith("any") and name != "any" and not is_null(arg)
+    ]
+    if not rows:
+        return type_
+    found = rows[0] if len(set(rows)) == 1 else mixed_record_type(rows[0], rows)
+    return array_of(found) if type_.element is not None else found
 
 
 def numeric_call(

@@ -19,6 +19,7 @@ from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQL
 from sql.binder.expressions import sql_json
 from sql.binder.expressions.arrays import array_constructor, array_subscript, cast_constructor
 from sql.binder.expressions.calls import cannot_cast
+from sql.binder.expressions.catalog_casts import cast_to_catalog_type
 from sql.binder.expressions.catalog_vectors import cast_vector, is_vector
 from sql.binder.expressions.function_calls import function_call
 from sql.binder.expressions.grouping_sets import grouping_call
@@ -27,7 +28,8 @@ from sql.binder.expressions.operators import (
     check_single_evaluation,
     operator_expression,
 )
-from sql.binder.expressions.rows import cast_row, row_record, row_value
+from sql.binder.expressions.row_fields import null_test_of_record
+from sql.binder.expressions.rows import cast_row, cast_to_row_type, row_record, row_value
 from sql.binder.expressions.subqueries import negated_subquery, subquery
 from sql.binder.expressions.system_sets import field_of_system_set
 from sql.binder.expressions.whole_rows import expanded_row_fields, whole_row
@@ -83,7 +85,16 @@ from sql.plan.nodes import (
 from sql.types.comparability import check_greatest_least
 from sql.types.datetime.typmods import time_typmod
 from sql.types.limits import check_row_field_count
-from sql.types.sql_type import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
+from sql.types.sql_type import (
+    BOOL,
+    INT4,
+    INT8,
+    NAME,
+    TEXT,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    SqlType,
+)
 
 ExpressionBinder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
 NULL_NODE: Final = ast.A_Const(isnull=True)
@@ -182,7 +193,7 @@ def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
         return item.whole
     whole = None if item is None else whole_row(binding, scope, node)
     if whole is not None:
-        if whole.of_table:
+        if whole.item.again:
             raise not_supported("a reference to a whole row", offset_to_position(node.location))
         return row_record(binding, whole)
     raise missing_column(scope, name, node.location)
@@ -250,6 +261,9 @@ def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 
 def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
+    rare = cast_to_row_type(binding, scope, node) or cast_to_catalog_type(binding, scope, node)
+    if rare is not None:
+        return rare
     target, domain = declared_type(binding, node.typeName)
     done = _cast_to(binding, scope, node, target)
     if domain is not None:
@@ -357,7 +371,7 @@ def _tested(binding: Binding, scope: Scope, node: Node, test: Test) -> Expr:
         arg = binding.parameter(index, place)
         binding.undetermined.setdefault(index, place)
     elif arg.type.name == "record":
-        raise not_supported("IS NULL of a row that is computed", node_position(node))
+        return null_test_of_record(test, arg)
     return IsTest(test, arg, BOOL)
 
 

@@ -32,20 +32,27 @@ from sql.binder.expressions.ordered_sets import (
     within_group_nodes,
 )
 from sql.binder.expressions.pattern_folding import fold_pattern
+from sql.binder.expressions.record_functions import POPULATE_RECORD_FUNCTIONS, RECORD_FUNCTIONS
 from sql.binder.expressions.row_aggregates import aggregate_lookup_name, bind_aggregate_argument
 from sql.binder.expressions.sequence_calls import sequence_call
 from sql.binder.expressions.session_calls import (
     SESSION_VALUES,
     SIDE_EFFECT_FUNCTIONS,
     changes_settings,
+    depends_on_rows,
     session_call_for_rows,
     session_call_parameter,
     session_value_parameter,
+    setting_of_each_row,
 )
-from sql.binder.expressions.set_returning import set_call
+from sql.binder.expressions.set_returning import record_function_call, set_call
 from sql.binder.expressions.sort_keys import argument_sort_key, expression_sort_key
 from sql.binder.expressions.system_calls import system_call
-from sql.binder.expressions.system_sets import information_schema_call, refuse_rows_as_values
+from sql.binder.expressions.system_sets import (
+    information_schema_call,
+    is_system_set,
+    rows_as_values,
+)
 from sql.binder.expressions.windows import window_call
 from sql.binder.resolve import postgresql_functions as postgresql
 from sql.binder.resolve.catalog_lookup import existing_schemas, qualifying_schema
@@ -97,7 +104,8 @@ _INTERNAL: Final = frozenset({"narrow", "assign", "array", "subscript", "slice"}
 
 def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A FuncCall: a plain function, an aggregate, or a constant of the session."""
-    refuse_rows_as_values(node)
+    if is_system_set(node):
+        return binding.expression(scope, rows_as_values(node, None, is_set=True))
     rewritten = rewrite_call(without_void_parameters(binding, node))
     node, given = information_schema_call(rewritten), node
     names = string_values(node.funcname)
@@ -135,7 +143,9 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
         binding.tells_timestamp = binding.tells_timestamp or name in _TIMESTAMP
         binding.uses_session = True
         return _SESSION[name](binding.context)
-    if returns_set(name):
+    if name in RECORD_FUNCTIONS and not name.endswith("set"):
+        return record_function_call(binding, scope, node)
+    if name in POPULATE_RECORD_FUNCTIONS or returns_set(name):
         return set_call(binding, scope, node)
     if name in SESSION_VALUES and not node.args:
         return session_value_parameter(binding, name, scope, offset_to_position(place))
@@ -144,7 +154,7 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
         return row
     nodes = node.args or ()
     exprs = [_plain_argument(binding, scope, name, nodes, index) for index in range(len(nodes))]
-    constant = _setting(binding, name, exprs, nodes, offset_to_position(place))
+    constant = _setting(binding, scope, name, exprs, nodes, offset_to_position(place))
     if constant is None:
         constant = system_call(binding, name, exprs, nodes, offset_to_position(place))
     if constant is not None:
@@ -273,15 +283,22 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
 
 
 def _setting(
-    binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node], place: int | None
+    binding: Binding,
+    scope: Scope,
+    name: str,
+    exprs: Sequence[Expr],
+    nodes: Sequence[Node],
+    place: int | None,
 ) -> Expr | None:
-    """`current_setting('name' [, missing_ok])` of a constant name."""
+    """`current_setting('name' [, missing_ok])`."""
     if name != "current_setting" or not 1 <= len(exprs) <= 2:
         return None
     binding.reads_settings = True
     types = (TEXT, BOOL)[: len(exprs)]
     args = convert_arguments(binding, name, exprs, nodes, types, place)
     first = args[0]
+    if any(map(depends_on_rows, args)):
+        return setting_of_each_row(binding, scope, args, node_position(nodes[0]))
     if changes_settings(binding) or not all(isinstance(arg, Const) for arg in args):
         return session_call_parameter(binding, name, args, TEXT, node_position(nodes[0]))
     assert isinstance(first, Const), "all of them are constants"

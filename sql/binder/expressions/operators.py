@@ -28,6 +28,7 @@ from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.conditions import connect_conditions
 from sql.plan.nodes import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, Logical, Test
 from sql.plan.traverse import has_more_parts, is_volatile_anywhere, is_volatile_expression
+from sql.types.records import check_record_keys
 from sql.types.sql_type import BOOL, FLOAT8, SqlType, format_type
 
 _FLOATS: Final = frozenset({"float4", "float8"})
@@ -217,6 +218,8 @@ def _list(
 ) -> Expr:
     left, left_node = subject
     merged_collation(binding, [left, *items])
+    for expr in (left, *items):
+        check_record_keys(expr.type)
     converted = [
         convert_common(binding, item, node, common.bare(), "IN")
         for item, node in zip(items, nodes, strict=True)

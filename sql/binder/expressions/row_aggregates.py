@@ -4,10 +4,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from sql.binder.expressions.json_rows import ROW_TAKING_FUNCTIONS, row_argument
+from sql.binder.expressions.row_fields import is_record
 from sql.binder.expressions.rows import counted_whole_row
+from sql.binder.resolve.coercion import zone_arguments
+from sql.binder.resolve.styled_arguments import refuse_styled_rows
 from sql.binder.state import Binding, Scope
+from sql.functions.table import function_by_id
 from sql.parser.syntax import Node
-from sql.plan.nodes import Expr
+from sql.plan.nodes import Call, Expr
+from sql.types.sql_type import JSON
 
 _OF_ROWS: Final = "json_agg.rows"
 """json_agg() of rows, which stand on lines of their own."""
@@ -25,7 +30,20 @@ def bind_aggregate_argument(binding: Binding, scope: Scope, call: Node, arg: Nod
             binding.rows[id(row)] = row
     elif name == "count" and not call.agg_distinct:
         row = counted_whole_row(binding, scope, arg)
+    if row is None and name == "json_agg" and not call.agg_distinct:
+        return _row_as_json(binding, binding.expression(scope, arg))
     return binding.expression(scope, arg) if row is None else row
+
+
+def _row_as_json(binding: Binding, expr: Expr) -> Expr:
+    """A row that is computed, as JSON; any other expression unchanged."""
+    if not is_record(expr.type):
+        return expr
+    refuse_styled_rows(binding, expr)
+    to_json = function_by_id("row_to_json(record)")
+    row = Call(to_json, (expr, *zone_arguments(binding, to_json)), JSON)
+    binding.rows[id(row)] = row
+    return row
 
 
 def aggregate_lookup_name(binding: Binding, call: Node, exprs: Sequence[Expr]) -> str:

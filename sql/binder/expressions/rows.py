@@ -12,27 +12,42 @@ from typing import Final
 from pglast import ast
 
 from sql.binder.expressions.calls import operator
+from sql.binder.expressions.row_fields import as_row_type, field_of_record_value, is_record
 from sql.binder.expressions.whole_rows import WholeRow, expanded_row_fields, whole_row
 from sql.binder.resolve.coercion import coerce_implicitly, zone_arguments
+from sql.binder.resolve.row_types import declared_row_type
 from sql.binder.state import Binding, Scope
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.functions.table import function_by_id
-from sql.parser.syntax import Node, is_a, node_position, offset_to_position
+from sql.parser.syntax import Node, is_a, location, node_position, offset_to_position
 from sql.plan.conditions import connect_conditions
 from sql.plan.nodes import BoolOp, Call, Case, Const, Distinct, Expr, Logical, Param
 from sql.types.limits import check_row_field_count
-from sql.types.records import RECORD, UNTYPED_RECORD, check_record_field, check_records_comparable
-from sql.types.sql_type import BOOL, TEXT, SqlType, format_type
+from sql.types.records import (
+    RECORD,
+    check_record_field,
+    check_record_types_known,
+    check_records_comparable,
+    record_type,
+)
+from sql.types.sql_type import BOOL, TEXT, UNKNOWN, RowType, SqlType, format_type
 
 _ROW: Final = "row(any)"
 _STYLED_ROW: Final = "styled_row(any)"
 
 
-def record(binding: Binding, values: Sequence[Expr]) -> Call:
-    """`ROW(..)` as a value."""
+def record(
+    binding: Binding,
+    values: Sequence[Expr],
+    names: Sequence[str] | None = None,
+    row_type: RowType | None = None,
+) -> Call:
+    """`ROW(..)` as a value, or a row with names."""
     for value in values:
         check_record_field(value.type)
-    type_ = replace(RECORD, fields=tuple([value.type.bare() for value in values]))
+    # A column of a table keeps its modifier.
+    types = [value.type.bare() if row_type is None else value.type for value in values]
+    type_ = record_type(types, names, row_type)
     styles = binding.context.styles
     row = function_by_id(_ROW)
     if not any(styles.writes(value.type.name) for value in values):
@@ -42,10 +57,17 @@ def record(binding: Binding, values: Sequence[Expr]) -> Call:
     return Call(row, (*values, how, *zone_arguments(binding, row)), type_)
 
 
+def comparable_record(binding: Binding, values: Sequence[Expr]) -> Call:
+    """`ROW(..)` to compare and sort by; 0A000 for fields that have no order here."""
+    row = record(binding, values)
+    check_record_types_known(row.type, None)
+    return row
+
+
 def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A RowExpr as a value; an untyped literal in it becomes text."""
     values: list[Expr] = []
-    untyped = False
+    untyped: set[int] = set()
     for part in expanded_row_fields(binding, scope, node):
         expr = binding.expression(scope, part)
         if isinstance(expr, Param) and expr.type.name == "unknown":
@@ -53,11 +75,16 @@ def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
             binding.undetermined.setdefault(expr.index, part.location)
             expr = Param(expr.index, TEXT)
         unknown = expr.type.name == "unknown"
-        untyped = untyped or expr.type == UNTYPED_RECORD or (unknown and isinstance(expr, Const))
+        if unknown and isinstance(expr, Const):
+            untyped.add(len(values))
         values.append(coerce_implicitly(binding, expr, part, TEXT) if unknown else expr)
     check_row_field_count(len(values), offset_to_position(node.location))
     found = record(binding, values)
-    return replace(found, type=UNTYPED_RECORD) if untyped else found
+    if not untyped:
+        return found
+    fields = enumerate(found.type.fields or ())
+    types = tuple([UNKNOWN if index in untyped else type_ for index, type_ in fields])
+    return replace(found, type=replace(found.type, precision=0, fields=types))
 
 
 def cast_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
@@ -66,9 +93,23 @@ def cast_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     return None if whole is None else row_record(binding, whole)
 
 
+def cast_to_row_type(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """A TypeCast to the row type of a table; None for other types."""
+    target = declared_row_type(binding, node.typeName)
+    if target is None:
+        return None
+    if target.element is not None:
+        what = f"arrays of {format_type(target.element)}"
+        raise not_supported(what, offset_to_position(node.typeName.location))
+    expr = cast_row(binding, scope, node.arg) or binding.expression(scope, node.arg)
+    cast = node.location if (node.location or -1) >= 0 else location(node.arg)
+    return as_row_type(binding, expr, node.arg, target, offset_to_position(cast))
+
+
 def row_record(binding: Binding, whole: WholeRow) -> Expr:
     """A whole row as a record."""
-    return whole.or_null(binding, record(binding, whole.exprs))
+    row_type = whole.row_type(binding)
+    return whole.or_null(binding, record(binding, whole.exprs, whole.names, row_type))
 
 
 def whole_row_equality(
@@ -111,9 +152,9 @@ def _type_of(whole: WholeRow) -> SqlType:
 
 def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`(t).a`, `(ROW(..)).f1`; if x is not a row, `(x).f` is `f(x)` (ParseFuncOrColumn)."""
-    name = node.indirection[0].sval
     if len(node.indirection) > 1:
-        raise not_supported("selecting a part of a field", node_position(node))
+        return _part_of_field(binding, scope, node)
+    name = node.indirection[0].sval
     if is_a(node.arg, ast.RowExpr):
         return _field(binding, scope, node.arg, name)
     whole = whole_row(binding, scope, node.arg)
@@ -128,6 +169,9 @@ def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
         if len(found) == 1:
             return found[0]
         raise not_supported("selecting a field", node_position(node))
+    row = None if is_a(node.arg, ast.A_Const) else binding.expression(scope, node.arg)
+    if row is not None and is_record(row.type):
+        return field_of_record_value(binding, row, name, node.arg)
     call = ast.FuncCall(funcname=(ast.String(sval=name),), args=(node.arg,), location=-1)
     try:
         return binding.expression(scope, call)
@@ -140,6 +184,15 @@ def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
     shown = format_type(type_.bare())
     message = f"column notation .{name} applied to type {shown}, which is not a composite type"
     raise SqlError("42809", message, node_position(node.arg))
+
+
+def _part_of_field(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`(t).a.b`, `(t).a[1]`."""
+    first, *rest = node.indirection
+    inner = ast.A_Indirection(arg=node.arg, indirection=(first,))
+    if not all(is_a(part, ast.A_Indices) or is_a(part, ast.String) for part in rest):
+        raise not_supported("selecting a part of a field", node_position(node))
+    return binding.expression(scope, ast.A_Indirection(arg=inner, indirection=tuple(rest)))
 
 
 def _field(binding: Binding, scope: Scope, row: Node, name: str) -> Expr:

@@ -1,6 +1,7 @@
 """Functions that the session evaluates before a statement runs: set_config(), pg_sleep() and more.
 
-They are listed in `sql/data/session.txt`. current_setting() of a computed name is one of them, too.
+They are listed in `sql/data/session.txt`. current_setting() of a computed name is one of them, too;
+one of a name that rows have is looked up in all settings.
 
     select set_config('a.b', $1, true), pg_sleep(1)
            └─▶ Supplied: the session does it before the statement runs, in this order ─▶ a parameter
@@ -20,7 +21,7 @@ from typing import Final
 
 from sql.binder.state import RUNTIME_PARAMETER_BASE, Binding, Scope
 from sql.errors import not_supported
-from sql.functions.table import Function
+from sql.functions.table import Function, function_by_id
 from sql.plan.nodes import (
     Call,
     ColumnRef,
@@ -37,7 +38,7 @@ from sql.plan.nodes import (
 from sql.plan.traverse import child_expressions, column_ids
 from sql.statements.bound import BoundQuery, BoundStatement, Explain
 from sql.statements.runtime_parameters import RuntimeParameter
-from sql.types.sql_type import FLOAT8, INT8, SqlType
+from sql.types.sql_type import BOOL, FLOAT8, INT8, TEXT, SqlType
 
 SIDE_EFFECT_FUNCTIONS: Final = frozenset(
     {
@@ -58,8 +59,11 @@ SESSION_VALUES: Final = {
     **dict.fromkeys(sorted(TRANSACTION_NUMBER_FUNCTIONS), INT8),
     "pg_notification_queue_usage": FLOAT8,
     "pg_listening_channels": SqlType("_text"),
+    "meridian_settings": SqlType("_text"),
 }
-"""Functions without arguments that have one value for the whole statement; of a set, an array."""
+"""Functions without arguments that have one value for the whole statement; of a set, an array.
+`meridian_settings`: names of settings, each with its value behind it.
+"""
 _RULES: Final = frozenset(
     {
         "check constraints",
@@ -91,6 +95,23 @@ def session_call_for_rows(
     binding.uses_session = binding.acts = True
     binding.sets_for_rows |= function.name == "set_config"
     return Call(function, args, type_, binding.new_id())
+
+
+def depends_on_rows(expr: Expr) -> bool:
+    """Whether an argument is computed from rows."""
+    return next(iter(column_ids(expr)), None) is not None
+
+
+def setting_of_each_row(
+    binding: Binding, scope: Scope, args: Sequence[Expr], place: int | None
+) -> Expr:
+    """`current_setting(column [, missing_ok])`, of settings as they are before the statement."""
+    if changes_settings(binding):
+        raise not_supported("current_setting() of a computed argument beside set_config()", place)
+    settings = session_value_parameter(binding, "meridian_settings", scope, place)
+    name, *missing_ok = args
+    missing = missing_ok[0] if missing_ok else Const(False, BOOL)
+    return Call(function_by_id("setting_of(_text,text,bool)"), (settings, name, missing), TEXT)
 
 
 def session_value_parameter(binding: Binding, name: str, scope: Scope, place: int | None) -> Param:

@@ -33,6 +33,7 @@ from sql.binder.expressions.record_functions import (
     rows_of_record,
 )
 from sql.binder.expressions.session_calls import session_value_parameter
+from sql.binder.expressions.system_sets import rows_as_values
 from sql.binder.resolve.coercion import EXPLICIT, coerce, coerce_implicitly, zone_arguments
 from sql.binder.resolve.function_choice import (
     ARRAY_FUNCTION_OF_SET,
@@ -99,7 +100,7 @@ def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         hint = "You might be able to move the set-returning function into a LATERAL FROM item."
         raise SqlError("0A000", message, place, hint=hint)
     if name in TWO_COLUMN_SETS | RECORD_FUNCTIONS:
-        raise not_supported(f"the rows of {name} as values", place)
+        return record_function_call(binding, scope, node)
     before = len(scope.set_calls)
     call = _bound(binding, scope, node)
     if len(scope.set_calls) > before:
@@ -109,6 +110,19 @@ def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         column = scope.set_calls[call] = binding.new_column(name, call.type)
     found = binding.reference(column, node.location)
     return _of_text(binding, found, node) if name in _ARRAYS else found
+
+
+def record_function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """The rows of a function of several columns as records, or its row as one."""
+    name = node.funcname[-1].sval
+    if name in RECORD_FUNCTIONS - POPULATE_RECORD_FUNCTIONS:
+        message = "function returning record called in context that cannot accept type record"
+        hint = "Try calling the function in the FROM clause using a column definition list."
+        raise SqlError("0A000", message, hint=hint)
+    base = node.args[0] if name in POPULATE_RECORD_FUNCTIONS and node.args else None
+    row_type = None if base is None or not is_a(base, ast.TypeCast) else base.typeName
+    is_set = name in TWO_COLUMN_SETS or name.endswith("set")
+    return binding.expression(scope, rows_as_values(node, row_type, is_set=is_set))
 
 
 def _of_text(binding: Binding, text: Expr, node: Node) -> Expr:

@@ -5,6 +5,7 @@ from typing import Final
 
 from pglast import ast, parser
 
+from sql.binder.expressions.catalog_casts import shown_as
 from sql.binder.expressions.serial_sequences import SERIAL_SEQUENCE_FUNCTION as SERIAL
 from sql.binder.expressions.serial_sequences import serial_call
 from sql.binder.resolve.catalog_lookup import existing_schemas
@@ -13,11 +14,10 @@ from sql.binder.resolve.expression_domain import domain_of
 from sql.binder.resolve.function_choice import convert_arguments
 from sql.binder.resolve.type_names import resolve_type
 from sql.binder.state import Binding
-from sql.catalog.system_catalogs import shown_types
 from sql.errors import SqlError, not_supported
 from sql.functions.table import function_by_id
 from sql.parser.syntax import Node, is_a, node_position
-from sql.plan.nodes import Call, Case, ColumnRef, Const, Expr, IsTest, Test
+from sql.plan.nodes import Call, Case, Const, Expr, IsTest, Test
 from sql.types.sql_type import BOOL, TEXT, TYPE_OIDS, SqlType
 from sql.types.styles import DEFAULT_STYLES
 
@@ -38,8 +38,7 @@ def system_call(
 def _typeof(binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> Expr:
     domain = domain_of(binding, exprs[0])
     shown = exprs[0].type
-    if isinstance(exprs[0], ColumnRef):
-        shown = shown_types().get(binding.origins.get(exprs[0].id, (0, 0)), shown)
+    shown = shown_as(binding, exprs[0]) or shown
     oid = shown.oid if domain is None else domain.oid
     return Const(oid, SqlType("regtype"))
 

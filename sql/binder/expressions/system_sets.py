@@ -2,6 +2,8 @@
 
     FROM aclexplode(c.relacl) a            ─▶  LATERAL (SELECT .. FROM unnest(c.relacl) ..) a
     SELECT (aclexplode(c.relacl)).grantee  ─▶  unnest(ARRAY(SELECT q.grantee FROM (SELECT ..) q))
+    SELECT aclexplode(c.relacl)            ─▶  unnest(ARRAY(SELECT q FROM aclexplode(c.relacl) q))
+    SELECT json_to_record(j) ..            ─▶  (SELECT q FROM json_to_record(j) q)
 
 Functions of information_schema that return one value are rows of the function table, whose names
 have the schema in them (`sql/data/catalog_functions.txt`).
@@ -9,8 +11,6 @@ have the schema in them (`sql/data/catalog_functions.txt`).
 INVARIANTS
   E1  a query that stands for a function orders its rows, so that the fields of one call that are
       taken one by one belong together.
-
-Not here: the rows of such a function as values, without a field (0A000).
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,7 @@ from typing import Any, Final
 from pglast import ast, enums, parser
 
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA
-from sql.errors import not_supported
-from sql.parser.syntax import Node, is_a, node_position, string_values
+from sql.parser.syntax import Node, copy_node, is_a, string_values
 
 _PREFIX: Final = "_pg_"
 _OF_ROWS: Final = {
@@ -59,6 +58,14 @@ _QUERIES: Final = {
     ("pg_catalog", "pg_get_keywords", 0): (
         "select k.word, k.catcode, k.barelabel, k.catdesc, k.baredesc"
         " from pg_catalog.meridian_keywords k order by k.word"
+    ),
+    ("pg_catalog", "pg_show_all_settings", 0): "select s.* from pg_catalog.pg_settings s",
+    ("pg_catalog", "pg_available_extensions", 0): (
+        "select e.name, e.default_version, e.comment from pg_catalog.pg_available_extensions e"
+    ),
+    ("pg_catalog", "pg_available_extension_versions", 0): (
+        "select e.name, e.version, e.superuser, e.trusted, e.relocatable, e.schema, e.requires,"
+        " e.comment from pg_catalog.pg_available_extension_versions e"
     ),
     ("pg_catalog", "pg_options_to_table", 1): (
         "select case when strpos(o.item, '=') > 0 then left(o.item, strpos(o.item, '=') - 1)"
@@ -100,25 +107,59 @@ def field_of_system_set(node: Node) -> Node | None:
     if query is None:
         return None
     (field,) = node.indirection
-    column = ast.ColumnRef(fields=(ast.String(sval="q"), field), location=node.arg.location)
+    place = node.arg.location
+    column = ast.ColumnRef(fields=(_ALIAS, field), location=place)
     source = ast.RangeSubselect(lateral=False, subquery=query, alias=ast.Alias(aliasname="q"))
-    values: Node = _parsed("select 1")
-    values.targetList = (ast.ResTarget(val=column, location=node.arg.location),)
-    values.fromClause = (source,)
-    array = ast.SubLink(
-        subLinkType=enums.SubLinkType.ARRAY_SUBLINK, subselect=values, location=node.arg.location
+    return _elements(_values(column, source, place), place)
+
+
+def is_system_set(node: Node) -> bool:
+    """Whether it is a call of one of these functions."""
+    return _text(node) is not None
+
+
+def rows_as_values(node: Node, row_type: Node | None, *, is_set: bool) -> Node:
+    """The rows of a function in FROM as a set of records, or its row as one.
+
+    `row_type`: the TypeName of the row type that they have.
+    """
+    place = node.location
+    function = ast.RangeFunction(
+        lateral=False,
+        ordinality=False,
+        is_rowsfrom=False,
+        functions=((copy_node(node), None),),
+        alias=ast.Alias(aliasname="q"),
     )
+    row: Node = ast.ColumnRef(fields=(_ALIAS,), location=place)
+    if row_type is not None:
+        row = ast.TypeCast(arg=row, typeName=row_type, location=place)
+    query = _values(row, function, place)
+    if is_set:
+        return _elements(query, place)
+    kind = enums.SubLinkType.EXPR_SUBLINK
+    return ast.SubLink(subLinkType=kind, subselect=query, location=place)
+
+
+_ALIAS: Final = ast.String(sval="q")
+
+
+def _values(value: Node, source: Node, place: int) -> Node:
+    """`SELECT value FROM source`."""
+    query: Node = _parsed("select 1")
+    query.targetList = (ast.ResTarget(val=value, location=place),)
+    query.fromClause = (source,)
+    return query
+
+
+def _elements(query: Node, place: int) -> Node:
+    """`unnest(ARRAY(query))`."""
+    kind = enums.SubLinkType.ARRAY_SUBLINK
+    array = ast.SubLink(subLinkType=kind, subselect=query, location=place)
     call: Node = _parsed("select pg_catalog.unnest(1)").targetList[0].val
     call.args = (array,)
-    call.location = node.arg.location
+    call.location = place
     return call
-
-
-def refuse_rows_as_values(node: Node) -> None:
-    """0A000 for a call of such a function of which no field is taken."""
-    if _text(node) is not None:
-        name = string_values(node.funcname)[-1]
-        raise not_supported(f"the rows of {name} as values", node_position(node))
 
 
 def information_schema_call(node: Node) -> Node:

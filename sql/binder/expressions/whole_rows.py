@@ -3,8 +3,7 @@
     to_jsonb(t), count(t), t::text   the row as JSON, whether there is one, its text
     t IS NULL, t IS DISTINCT FROM u  evaluated on the columns
     (t).a, (t).*, ROW(t.*)           the columns themselves
-
-Named row types do not exist here, so a whole row is allowed only where it is consumed at once.
+    t, anywhere else                 a record of the table's row type (`rows.py`)
 
 INVARIANTS
   O1  a row that an outer join null-extends is NULL as a whole, not a row of NULLs. A NOT NULL
@@ -20,12 +19,17 @@ from typing import Final
 
 from pglast import ast
 
+from sql.binder.resolve.catalog_lookup import named_relation
 from sql.binder.resolve.column_lookup import find_column, find_item, reference_at, required_item
+from sql.binder.resolve.row_types import row_type_of
 from sql.binder.state import Binding, FromItem, Scope
+from sql.catalog.catalog import Table
+from sql.catalog.objects import ViewDefinition
+from sql.catalog.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, is_a, offset_to_position
 from sql.plan.nodes import Case, ColumnRef, Const, Expr, IsTest, Test
-from sql.types.sql_type import BOOL
+from sql.types.sql_type import BOOL, RowType
 
 _GENERATED: Final = "column generation expressions"
 _CHECK: Final = "check constraints"
@@ -54,6 +58,14 @@ class WholeRow:
     def exprs(self) -> list[Expr]:
         """The columns."""
         return [expr for _, expr in self.columns]
+
+    def row_type(self, binding: Binding) -> RowType | None:
+        """The row type of its table or view; None for the rows of a query, a function, a join."""
+        schema, name = self.item.schema, self.item.relation or self.item.name
+        if schema in (None, PG_CATALOG, INFORMATION_SCHEMA):
+            return None
+        found = named_relation(binding.context.catalog, schema or "", name or "")
+        return row_type_of(found) if isinstance(found, Table | ViewDefinition) else None
 
     def present(self, binding: Binding) -> Expr | None:
         """Whether it is a real row; None if it always is. 0A000 where that is unknown (O1)."""

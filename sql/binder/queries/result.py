@@ -8,7 +8,16 @@ from sql.binder.resolve.coercion import is_exact
 from sql.binder.resolve.collations import set_column_collation
 from sql.binder.resolve.expression_domain import set_column_domain
 from sql.binder.state import Binding, SelectResult
-from sql.plan.nodes import DistinctOn, DistinctRows, Expr, Plan, PlanColumn, Project, Sort, SortKey
+from sql.plan.nodes import (
+    DistinctOn,
+    DistinctRows,
+    Expr,
+    Plan,
+    PlanColumn,
+    Project,
+    Sort,
+    SortKey,
+)
 from sql.plan.projections import column_reference
 
 
@@ -63,6 +72,7 @@ def _target_column(binding: Binding, target: TargetEntry) -> PlanColumn:
     column = binding.new_column(target.name, expr.type)
     set_column_domain(binding, column, expr)
     set_column_collation(binding, column, expr)
+    binding.shown.set_column(column.id, binding.shown.of(expr))
     if expr.type.name == "numeric" and not is_exact(binding, expr):
         binding.inexact.add(column.id)
     return column

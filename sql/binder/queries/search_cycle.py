@@ -19,7 +19,7 @@ from pglast import ast
 from pglast.enums import SetOperation
 
 from sql.binder.expressions.calls import operator
-from sql.binder.expressions.rows import record
+from sql.binder.expressions.rows import comparable_record
 from sql.binder.resolve.unified_types import to_common_type
 from sql.binder.state import Binding, Scope
 from sql.errors import SqlError, not_supported
@@ -185,10 +185,12 @@ def _with_first(
     if found.search is not None:
         key = [refs[name] for name in string_values(found.search.search_col_list)]
         breadth = found.search.search_breadth_first
-        row = record(binding, [Const(0, INT8), *key] if breadth else key)
+        row = comparable_record(binding, [Const(0, INT8), *key] if breadth else key)
         added.append(row if breadth else _array(row))
     if found.cycle is not None and found.mark is not None:
-        row = record(binding, [refs[name] for name in string_values(found.cycle.cycle_col_list)])
+        row = comparable_record(
+            binding, [refs[name] for name in string_values(found.cycle.cycle_col_list)]
+        )
         added += [found.mark[1], _array(row)]
     return _extended(binding, plan, len(columns), [*added, Const(0, INT8)])
 
@@ -209,12 +211,14 @@ def _with_next(
         key = [refs[name] for name in string_values(found.search.search_col_list)]
         before = earlier.pop(0)
         if found.search.search_breadth_first:
-            added.append(record(binding, [_deeper(binding, depth, found), *key]))
+            added.append(comparable_record(binding, [_deeper(binding, depth, found), *key]))
         else:
-            added.append(_appended(before, record(binding, key)))
+            added.append(_appended(before, comparable_record(binding, key)))
     if found.cycle is not None and found.mark is not None:
         mark, path = earlier
-        row = record(binding, [refs[name] for name in string_values(found.cycle.cycle_col_list)])
+        row = comparable_record(
+            binding, [refs[name] for name in string_values(found.cycle.cycle_col_list)]
+        )
         closes = AnyAll(function_by_id("record = record"), False, (row, path), BOOL)
         added += [Case(((closes, found.mark[0]),), found.mark[1], mark.type), _appended(path, row)]
         nodes = [found.cycle, found.cycle]

@@ -453,7 +453,7 @@ def _common(
         return numeric.unify_numeric_types([numeric.numeric_cast_type(type_) for type_ in types])
     if word != "UNION" and types[0].name == chosen.name and not rows:
         return types[0]  # What is shown is of the left side.
-    return mixed_record_type(bare) if rows else set_operation_type(types, bare)
+    return mixed_record_type(bare, types) if rows else set_operation_type(types, bare)
 
 
 def _as_types(binding: Binding, side: SelectResult, types: Sequence[SqlType], word: str) -> Plan:

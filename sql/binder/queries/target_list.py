@@ -10,6 +10,7 @@ from pglast import ast
 
 from sql.binder.expressions.grouping_sets import GroupClause, group_clause, is_grouping_set
 from sql.binder.expressions.json_rows import row_argument
+from sql.binder.expressions.row_fields import is_record, part_of_record
 from sql.binder.expressions.whole_rows import whole_row
 from sql.binder.resolve.coercion import coerce_implicitly
 from sql.binder.resolve.column_lookup import column_in_item, reference_at, required_item
@@ -19,6 +20,7 @@ from sql.parser.syntax import Node, column_name, is_a, node_position, offset_to_
 from sql.plan.nodes import ColumnRef, Const, Expr, Param, Subquery
 from sql.plan.renumbering import column_refs, is_same_expression
 from sql.plan.traverse import child_expressions
+from sql.types.records import field_names
 from sql.types.sql_type import TEXT, format_type
 
 
@@ -42,7 +44,7 @@ def target_list(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[T
             targets.extend(_star(binding, scope, value))
             continue
         if is_a(value, ast.A_Indirection) and is_a(value.indirection[-1], ast.A_Star):
-            targets.extend(_star(binding, scope, _all_of(binding, scope, value)))
+            targets.extend(_star_of_value(binding, scope, value))
             continue
         name = node.name if node.name is not None else column_name(value)
         expr = _row_asked(binding, scope, value) or binding.expression(scope, value)
@@ -75,20 +77,24 @@ def _star(binding: Binding, scope: Scope, node: Node) -> list[TargetEntry]:
     return [TargetEntry(name, reference_at(binding, expr, place), node) for name, expr in pairs]
 
 
-def _all_of(binding: Binding, scope: Scope, node: Node) -> Node:
-    """`(t).*`, as `t.*`."""
-    if len(node.indirection) > 1 or whole_row(binding, scope, node.arg) is None:
-        if len(node.indirection) == 1 and is_a(node.arg, ast.FuncCall):
-            _check_composite(binding, scope, node.arg)
-        raise not_supported("expanding a composite value", node_position(node))
-    fields = [field for field in node.arg.fields if is_a(field, ast.String)]
-    return ast.ColumnRef(fields=(*fields, ast.A_Star()), location=node.arg.location)
-
-
-def _check_composite(binding: Binding, scope: Scope, call: Node) -> None:
-    type_ = binding.expression(scope, call).type
-    if type_.name != "record":
-        raise SqlError("42809", f"type {format_type(type_.bare())} is not composite")
+def _star_of_value(binding: Binding, scope: Scope, node: Node) -> list[TargetEntry]:
+    """`(t).*`, `(q.row).*`, `(f(x)).*` (ExpandRowReference)."""
+    *path, _ = node.indirection
+    if not path and whole_row(binding, scope, node.arg) is not None:
+        fields = [field for field in node.arg.fields if is_a(field, ast.String)]
+        all_of = ast.ColumnRef(fields=(*fields, ast.A_Star()), location=node.arg.location)
+        return _star(binding, scope, all_of)
+    part = ast.A_Indirection(arg=node.arg, indirection=tuple(path)) if path else node.arg
+    row = binding.expression(scope, part)
+    if row.type.name != "record":
+        raise SqlError("42809", f"type {format_type(row.type.bare())} is not composite")
+    place = node_position(node)
+    if not is_record(row.type):
+        raise not_supported("expanding a composite value", place)
+    return [
+        TargetEntry(name, part_of_record(binding, row, number, place), node)
+        for number, name in enumerate(field_names(row.type), 1)
+    ]
 
 
 def settle_target(binding: Binding, target: TargetEntry) -> Expr:

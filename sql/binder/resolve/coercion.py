@@ -130,8 +130,6 @@ def bind_settled(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     bare = plain_type(target.name)
-    if isinstance(expr, Param) and is_reg_array(bare):
-        raise not_supported(f"a parameter of type {format_type(bare)}", node_position(node))
     if isinstance(expr, Param):
         return reg_parameter(binding, binding.resolve_parameter(expr, bare), node)
     # A column of a subquery is never unknown: `SelectResult.settle` has seen to it.
@@ -156,6 +154,9 @@ def reg_parameter(binding: Binding, param: Param, node: Node) -> Expr:
     The name is looked up when the statement runs. Any other parameter is returned unchanged.
     """
     type_ = param.type
+    if is_reg_array(type_):
+        names = Param(param.index, array_of(TEXT))
+        return coerce(binding, names, node, type_, EXPLICIT) or names
     if type_.name not in REG_TYPES:
         return param
     # The cast of a name takes numbers, as input does; that of a text to regclass does not.

@@ -5,8 +5,9 @@
 INVARIANTS
   Y1  if a function makes text of a value, the value is passed as its text in the session's style.
       So are an interval and a bytea of which a function makes JSON.
-  Y2  other uses are refused: floats in JSON, where they are numbers; functions that parse text; and
-      DISTINCT, because equal values may be displayed differently.
+  Y2  other uses are refused: floats in JSON, where they are numbers; rows in JSON, whose fields are
+      read from their texts; functions that parse text; and DISTINCT, because equal values may be
+      displayed differently.
 
 Not here: row values (`expressions/rows.py`), and results (`styled_output.py`).
 """
@@ -16,8 +17,10 @@ from typing import Final
 
 from sql.binder.resolve.styled_functions import check_style, prints_arguments
 from sql.binder.state import Binding
+from sql.errors import not_supported
 from sql.functions.table import Function, function_by_id
 from sql.plan.nodes import Call, Const, Expr
+from sql.types.record_text import styles_change_fields
 from sql.types.sql_type import TEXT, array_of
 from sql.types.styles import DEFAULT_STYLES
 
@@ -39,6 +42,9 @@ def styled_arguments(
     styles = binding.context.styles
     if styles == DEFAULT_STYLES:
         return tuple(args)
+    if "json" in row.name or "json" in result:
+        for arg in args:
+            refuse_styled_rows(binding, arg)
     made = list(args)
     if not distinct:
         made = [
@@ -47,6 +53,12 @@ def styled_arguments(
         ]
     check_style(styles, row, [arg.type.name for arg in made], result)
     return tuple(made)
+
+
+def refuse_styled_rows(binding: Binding, expr: Expr) -> None:
+    """0A000 for rows whose fields JSON reads back from their texts in the session's style (Y2)."""
+    if expr.type.fields and styles_change_fields(binding.context.styles, expr.type):
+        raise not_supported("JSON of computed rows under this DateStyle or IntervalStyle")
 
 
 def text_in_session_style(binding: Binding, expr: Expr) -> Call:

@@ -10,10 +10,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from sql.binder.resolve.catalog_lookup import check_qualified, look_up_type, row_type_exists
+from sql.binder.resolve.catalog_lookup import (
+    check_qualified,
+    look_up_type,
+    named_relation,
+    row_type_exists,
+)
 from sql.binder.state import BindContext, Binding
-from sql.catalog.catalog import Catalog, type_dependency
-from sql.catalog.objects import Domain, DomainDefinition, UserType
+from sql.catalog.catalog import Catalog, Table, type_dependency
+from sql.catalog.objects import Domain, DomainDefinition, UserType, ViewDefinition
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, system_catalog
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.parser.syntax import Node, offset_to_position, string_values
@@ -158,6 +163,8 @@ def _with_name(context: BindContext, encoded: str) -> SqlType:
         found = context.catalog.type_named(schema, name)
         if found is not None:
             return found.type
+        if isinstance(named_relation(context.catalog, schema, name), Table | ViewDefinition):
+            raise not_supported(f'the type of rows of "{name}"')
     raise SqlError("42704", f'type "{".".join([*qualifier, name])}" does not exist')
 
 
@@ -172,6 +179,8 @@ def _with_oid(catalog: Catalog, oid: int) -> SqlType:
 
 
 def refuse_pseudo_type(name: str, type_: SqlType) -> None:
-    """42P16 for a pseudo-type as the type of a column."""
+    """42P16 for a pseudo-type as the type of a column, 0A000 for a row type."""
+    if type_.row is not None:
+        raise not_supported(f'column "{name}" of type {format_type(type_)}')
     if type_.name in ("void", "record", "_record"):
         raise SqlError("42P16", f'column "{name}" has pseudo-type {format_type(type_)}')

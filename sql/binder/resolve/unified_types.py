@@ -76,9 +76,15 @@ def as_common_type(
     typmod = typmods.pop() if len(typmods) == 1 else -1
     if char_blanks_bpchar.is_bpchar(target):
         return char_blanks.unify_bpchar(done, typmod)
-    if len({expr.type.fields for expr in done if not isinstance(expr, Const)}) > 1:
-        target = mixed_record_type(target)
+    rows = [expr.type for expr in done if expr.type.fields is not None or not is_null(expr)]
+    if len(set(map(row_shape, rows))) > 1:
+        target = mixed_record_type(target, rows)
     return done, replace(target, typmod=typmod)
+
+
+def row_shape(type_: SqlType) -> tuple[object, ...]:
+    """All that two types of rows may differ in."""
+    return type_.fields, type_.names, type_.row
 
 
 def common_numeric(exprs: Sequence[Expr]) -> SqlType:

@@ -238,6 +238,34 @@ def abbreviation_at_utc(zone: tzinfo, seconds: int) -> str:
     return zone.fromutc(_naive(seconds).replace(tzinfo=zone)).tzname() or ""
 
 
+def is_daylight_at_utc(zone: tzinfo, seconds: int) -> bool:
+    """Whether daylight saving time is in force at an instant."""
+    return bool(zone.fromutc(_naive(seconds).replace(tzinfo=zone)).dst())
+
+
+def abbreviation_names(session: tzinfo) -> set[str]:
+    """The lower-case abbreviations that mean something if this is the session's zone (Z4)."""
+    listed = _abbreviations().keys() | _changing().keys()
+    if isinstance(session, timezone):
+        return {*listed, *filter(None, [session.tzname(None).lower()])}
+    names = {name for name in _uses(session) if name.isalpha()}
+    return listed | names
+
+
+def abbreviation_meaning(name: str, session: tzinfo, seconds: int) -> FixedAbbreviation:
+    """The meaning of such an abbreviation at an instant."""
+    found = find_abbreviation(name, session)
+    assert found is not None, "the abbreviation is known"
+    if isinstance(found, FixedAbbreviation):
+        return found
+    uses = abbreviation_uses(found.zone, name)
+    if uses:
+        return _use_at(uses, seconds).meaning
+    return FixedAbbreviation(
+        offset_at_utc(found.zone, seconds), is_daylight_at_utc(found.zone, seconds)
+    )
+
+
 def offset_at_local(zone: tzinfo, seconds: int) -> int:
     """The offset of a local time, given in seconds since 1970 as its clock shows them (Z2)."""
     if zone is UTC:

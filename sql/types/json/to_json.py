@@ -18,6 +18,8 @@ from sql.types.json.parser import (
     quote_json,
     unquote_json,
 )
+from sql.types.record_text import record_fields
+from sql.types.records import field_names
 from sql.types.sql_type import SqlType, Value
 from sql.types.text_output import format_text
 
@@ -50,7 +52,9 @@ def value_to_json(value: Value, type_: SqlType, timezone: str) -> str:
         return f"[{','.join(value_to_json(item, element, timezone) for item in value)}]"
     match type_.name:
         case "record":
-            raise not_supported("a row value as JSON")
+            pairs = _fields(value, type_, timezone)
+            parts = [f"{quote_json(n)}:{value_to_json(v, t, timezone)}" for n, v, t in pairs]
+            return f"{{{','.join(parts)}}}"
         case "bool":
             return "true" if value else "false"
         case "json" | "jsonb":
@@ -64,6 +68,14 @@ def value_to_json(value: Value, type_: SqlType, timezone: str) -> str:
             return text if finite else quote_json(text)
         case _:
             return quote_json(value_to_json_string(value, type_, timezone))
+
+
+def _fields(value: Value, type_: SqlType, timezone: str) -> list[tuple[str, Value, SqlType]]:
+    """The names, values and types of a row's fields."""
+    if type_.fields is None:
+        raise not_supported("a row of several types as JSON")
+    values = record_fields(value, type_, timezone)
+    return list(zip(field_names(type_), values, type_.fields, strict=True))
 
 
 def value_to_json_string(value: Value, type_: SqlType, timezone: str) -> str:
@@ -88,7 +100,8 @@ def value_to_json_tree(value: Value, type_: SqlType, timezone: str) -> JsonTree:
         case bool():
             return value
         case str() if type_.name == "record":
-            raise not_supported("a row value as JSON")
+            pairs = _fields(value, type_, timezone)
+            return {name: value_to_json_tree(part, t, timezone) for name, part, t in pairs}
         case str() if type_.name in ("json", "jsonb"):
             return parse_json_tree(value)
         case int() if type_.name in ("int2", "int4", "int8"):

@@ -22,15 +22,11 @@ order by n.nspname desc, c.relname
 
 REFUSED = frozenset(
     {
-        "pg_catalog.pg_backend_memory_contexts", "pg_catalog.pg_config", "pg_catalog.pg_cursors",
-        "pg_catalog.pg_prepared_statements",
-        "pg_catalog.pg_shdepend", "pg_catalog.pg_stat_database",
-        "pg_catalog.pg_stat_gssapi", "pg_catalog.pg_stat_io", "pg_catalog.pg_stat_progress_copy",
-        "pg_catalog.pg_stat_recovery_prefetch", "pg_catalog.pg_stat_slru",
-        "pg_catalog.pg_stat_ssl", "pg_catalog.pg_timezone_abbrevs",
-        "pg_catalog.pg_timezone_names",
+        "pg_catalog.pg_stat_gssapi",
+        "pg_catalog.pg_stat_io",
+        "pg_catalog.pg_stat_ssl",
     }
-)  # fmt: skip
+)
 """An answer would be a guess, or nobody has written it: 0A000."""
 
 OTHER_TYPES = {"pg_catalog.pg_statistic_ext_data": "stxdexpr"}

@@ -114,3 +114,27 @@ async def test_refusals() -> None:
         await one.execute("create extension pgcrypto")
         with pytest.raises(psycopg.errors.FeatureNotSupported):
             await one.execute("select crypt('a', 'b')")
+
+
+@on_a_loop
+async def test_random_values_differ_from_row_to_row() -> None:
+    async with running() as stack, connected(stack, 1) as (one,):
+        await one.execute('create extension "uuid-ossp"')
+        await one.execute("create extension pgcrypto")
+        await one.execute("create table t as select generate_series(1, 50) as n")
+        for call in ("gen_random_bytes(16)", "uuid_generate_v1()", "uuid_generate_v1mc()"):
+            for source in ("generate_series(1, 50)", "t"):
+                query = (
+                    f"select count(distinct x), count(*) from (select {call} as x from {source}) q"
+                )
+                assert await all_rows(one, query) == [(50, 50)], call
+        query = "select uuid_extract_version(x), uuid_extract_timestamp(x) - now() < '1 minute'"
+        assert await all_rows(one, f"{query} from (select uuid_generate_v1() as x) q") == [
+            (1, True)
+        ]
+        assert await all_rows(one, "select length(gen_random_bytes(1024))") == [(1024,)]
+        with pytest.raises(psycopg.Error, match="Length not in range") as refused:
+            await one.execute("select gen_random_bytes(0)")
+        assert refused.value.sqlstate == "39000"
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            await one.execute("select crypt('a', gen_salt('bf'))")

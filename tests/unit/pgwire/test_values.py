@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from coordinator.pgwire.values import decode_value, encode_value
 from sql.errors import SqlError
+from sql.types.record_text import parse_record
+from sql.types.records import record_type
 from sql.types.sql_type import (
     BOOL,
     DATE,
@@ -22,6 +24,7 @@ from sql.types.sql_type import (
     UUID,
     SqlType,
     Value,
+    array_of,
     bpchar,
     numeric,
     varchar,
@@ -138,3 +141,28 @@ def test_an_oid_of_a_reg_type_is_looked_up_as_its_number() -> None:
     regclass = SqlType("regclass")
     assert decode_value(struct.pack("!I", 4_294_967_295), regclass, 1) == "4294967295"
     assert decode_value(b"pg_class", regclass, 0) == "pg_class"
+
+
+def test_oids_of_an_array_of_a_reg_type_are_looked_up_as_their_numbers() -> None:
+    sent = bytes.fromhex(
+        "00000001 00000000 0000089e 00000002 00000001 00000004 00000017 00000004 00000019"
+    )
+    assert decode_value(sent, SqlType("_regtype"), BINARY) == ("23", "25")
+    assert decode_value(b"{int4,text}", SqlType("_regtype"), 0) == ("int4", "text")
+
+
+def test_a_row_in_binary_is_postgresqls() -> None:
+    inner = record_type([TEXT], ["t"])
+    type_ = record_type([INT4, inner, array_of(TEXT), TIMESTAMP, numeric(8, 3)])
+    row = parse_record('(1,"(""a b"")","{x,NULL}",,1.500)', type_, "UTC")
+    fields = (
+        "00000005 00000017 00000004 00000001"
+        " 000008c9 0000000f 00000001 00000019 00000003 612062"
+        " 000003f1 0000001d 00000001 00000001 00000019 00000002 00000001 00000001 78 ffffffff"
+        " 0000045a ffffffff"
+        " 000006a4 0000000c 0002 0000 0000 0003 0001 1388"
+    )
+    assert encode_value(row, type_, BINARY).hex() == fields.replace(" ", "")
+
+
+BINARY = 1

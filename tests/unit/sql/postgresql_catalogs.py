@@ -36,6 +36,17 @@ KEYWORDS_HEAD = "# Keywords of PostgreSQL {version}; see pgcatalog/recorded.py.\
 STANDARD_FILE = FILE.with_name("sql_standard.txt")
 STANDARD_HEAD = "# What PostgreSQL {version} says of the standard; see pgcatalog/recorded.py.\n"
 STANDARD = ("sql_features", "sql_implementation_info", "sql_parts", "sql_sizing")
+OTHERS_FILE = FILE.with_name("pg_recorded.txt")
+OTHERS_HEAD = "# Rows of other catalogs of PostgreSQL {version}; see pgcatalog/recorded.py.\n"
+OTHERS = {
+    "pg_conversion": "oid",
+    "pg_ts_config": "oid",
+    "pg_ts_config_map": "mapcfg, maptokentype, mapseqno",
+    "pg_ts_dict": "oid",
+    "pg_ts_parser": "oid",
+    "pg_ts_template": "oid",
+    "pg_wait_events": "type, name",
+}
 TYPES = """
 select concat_ws(' ', typname, oid::int, typlen, typbyval, typcategory, typalign, typstorage,
   typcollation::int, typelem::int, typarray::int)
@@ -57,6 +68,11 @@ def main() -> None:
             name: connection.execute(f"table information_schema.{name}").fetchall()
             for name in STANDARD
         }
+        others = [
+            f"{name} {json.dumps(row, ensure_ascii=False)}\n"
+            for name, order in OTHERS.items()
+            for row in connection.execute(_rows_of(connection, name, order)).fetchall()
+        ]
         keywords = connection.execute("select * from pg_get_keywords() order by word").fetchall()
         types = [f"{line}\n" for (line,) in connection.execute(TYPES)]
     lines = [
@@ -72,6 +88,7 @@ def main() -> None:
         ),
         encoding="utf-8",
     )
+    OTHERS_FILE.write_text(OTHERS_HEAD.format(version=version) + "".join(others), encoding="utf-8")
     KEYWORDS_FILE.write_text(
         KEYWORDS_HEAD.format(version=version)
         + "".join(f"meridian_keywords {json.dumps(row)}\n" for row in keywords),
@@ -79,6 +96,17 @@ def main() -> None:
     )
     TYPES_FILE.write_text(TYPES_HEAD.format(version=version) + "".join(types), encoding="utf-8")
     FILE.write_text(HEAD.format(version=version) + "".join(lines), encoding="utf-8")
+
+
+def _rows_of(connection: "psycopg.Connection[tuple[object, ...]]", name: str, order: str) -> bytes:
+    """All rows; an oid and its kin as numbers."""
+    cursor = connection.execute(f"select * from {name} limit 0".encode())
+    oids = {psycopg.postgres.types[each].oid for each in ("oid", "regproc")}
+    shown = [
+        f"{column.name}::oid::int8" if column.type_code in oids else f'"{column.name}"'
+        for column in cursor.description or ()
+    ]
+    return f"select {', '.join(shown)} from {name} order by {order}".encode()
 
 
 if __name__ == "__main__":

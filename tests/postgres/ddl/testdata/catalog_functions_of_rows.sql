@@ -23,7 +23,6 @@ select pg_stat_get_vacuum_count('bt'::regclass), pg_stat_get_last_vacuum_time('b
 select information_schema._pg_nothing(1)
 drop table bt
 drop role "odd ""role"
-# meridian
 select (information_schema._pg_expandarray(array[7, 8])).*, 1 as one
 select information_schema._pg_expandarray(array[7, 8])
 select aclexplode(acldefault('r', 10))
