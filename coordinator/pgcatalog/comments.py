@@ -18,6 +18,9 @@ _CLASSES: Final = {
     "relation": _PG_CLASS, "column": _PG_CLASS, "index": _PG_CLASS, "constraint": 2606,
     "schema": 2615, "type": 1247, "extension": 3079,
 }  # fmt: skip
+PUBLIC_SCHEMA: Final = Subject("schema", "public")
+"""PostgreSQL is born with a comment on it, and pg_dump moves any other."""
+
 _PG_DATABASE, _PG_AUTHID = 1262, 1260
 
 
@@ -39,6 +42,12 @@ def _pg_description(context: BindContext) -> Iterator[NamedRow]:
         "classoid": _CLASSES["extension"],
         "description": AVAILABLE_EXTENSIONS[PLPGSQL.name].comment,
     }
+    if PUBLIC_SCHEMA not in context.catalog.comments and "public" in context.catalog.schemas:
+        yield {
+            "objoid": _oid(PUBLIC_SCHEMA),
+            "classoid": _CLASSES["schema"],
+            "description": "standard public schema",
+        }
     for subject, text in _comments(context.catalog):
         if subject.kind in _CLASSES:
             yield {

@@ -20,8 +20,9 @@ from sql.binder.stored.column_expressions import parse_stored_expression, refere
 from sql.binder.stored.stored_names import named_relations
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.objects import IndexDefinition
+from sql.catalog.objects import IndexDefinition, ViewDefinition
 from sql.catalog.oids import constraint_oid, derived_oid, index_oid, schema_oid
+from sql.types.enums import enum_of, is_enum
 from sql.types.sql_type import quoted_name
 
 TYPE: Final = 1247
@@ -51,11 +52,25 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
         yield _row((CLASS, view.oid, 0), (NAMESPACE, schema_oid(view.schema), 0), "n")
         rule = (REWRITE, derived_oid("rule", view.oid), 0)
         yield _row(rule, (CLASS, view.oid, 0), "i")
-        for oid, number in view.uses:
-            yield _row(rule, (CLASS, oid, number), "n")
+        for on in _read_by(context, view):
+            yield _row(rule, on, "n")
     for domain in context.catalog.domains():
         yield from _named((TYPE, domain.oid, 0), domain.default)
+        if is_enum(domain.type.name):
+            yield _row((TYPE, domain.oid, 0), (TYPE, enum_of(domain.type.name).oid, 0), "n")
     yield from _sequences(context)
+
+
+def _read_by(context: BindContext, view: ViewDefinition) -> Iterator[_Address]:
+    """The columns that a view reads, and the views that it reads them through."""
+    named = {relation[2] for relation in view.relations}
+    for oid, number in view.uses:
+        # Those of a table below another view are that view's.
+        if oid in named or not number:
+            yield CLASS, oid, number
+    for below in context.catalog.views():
+        if below.oid in named:
+            yield CLASS, below.oid, 0
 
 
 def _row(one: _Address, on: _Address, kind: str) -> NamedRow:
