@@ -241,12 +241,14 @@ def _of_enums() -> dict[str, Value]:
 def _domain_row(
     context: BindContext, named: NamedType, domain: DomainDefinition
 ) -> dict[str, Value]:
+    default = text_with_present_names(context, domain.default) or None
     return _type_row(named, "d") | {
         "oid": domain.oid,
         "typbasetype": domain.type.oid,
         "typtypmod": domain.type.typmod,
         "typnotnull": domain.not_null,
-        "typdefault": text_with_present_names(context, domain.default) or None,
+        "typdefault": default,
+        "typdefaultbin": default,
         "typinput": function_oid("domain_in"),
         "typoutput": support_functions(domain.type.name)["typoutput"],
         "typreceive": function_oid("domain_recv"),
