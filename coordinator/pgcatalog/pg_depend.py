@@ -4,6 +4,7 @@ Not here: objects that PostgreSQL has and Meridian does not (triggers, toast tab
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from coordinator.pgcatalog.definitions import (
@@ -15,9 +16,12 @@ from coordinator.pgcatalog.definitions import (
     referenced_key,
 )
 from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.syscache import with_catalog
+from sql.binder.bind import bind_with_context
 from sql.binder.state import BindContext
 from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
 from sql.binder.stored.stored_names import named_relations
+from sql.binder.stored.views import view_can_be_bound
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.objects import IndexDefinition, ViewDefinition
@@ -71,6 +75,22 @@ def _read_by(context: BindContext, view: ViewDefinition) -> Iterator[_Address]:
     for below in context.catalog.views():
         if below.oid in named:
             yield CLASS, below.oid, 0
+    if "group by" in view.text.lower():
+        for table in context.catalog.tables.values():
+            if table.oid in named:
+                yield from _grouped_by_key(context, view, table)
+
+
+def _grouped_by_key(context: BindContext, view: ViewDefinition, table: Table) -> Iterator[_Address]:
+    """The primary key, if the view shows columns that depend on it (check_functional_grouping)."""
+    key = next((key for key in table.keys if key.primary), None)
+    if key is None:
+        return
+    bare = replace(table, keys=tuple(other for other in table.keys if other is not key))
+    tables = {**context.catalog.tables, (table.schema, table.name): bare}
+    without = with_catalog(context, replace(context.catalog, tables=tables))
+    if not bind_with_context(without, lambda binding: view_can_be_bound(binding, view)):
+        yield CONSTRAINT, constraint_oid(table, key.name), 0
 
 
 def _row(one: _Address, on: _Address, kind: str) -> NamedRow:
