@@ -10,6 +10,8 @@ INVARIANTS
 from collections.abc import Iterator
 from typing import Final
 
+from pglast import ast
+
 from coordinator.pgcatalog.definitions import catalog_default, column_number
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
@@ -19,11 +21,12 @@ from sql.binder.ddl.indexes import index_column_names, index_element_name
 from sql.binder.state import BindContext, Binding
 from sql.binder.stored.column_expressions import parse_stored_expression
 from sql.binder.stored.unique_indexes import unique_index_plan
-from sql.catalog.catalog import Key, Table
+from sql.catalog.catalog import Column, Key, Table
 from sql.catalog.objects import IndexDefinition
 from sql.catalog.oids import index_oid
 from sql.catalog.system_catalogs import columns_as_shown
 from sql.errors import SqlError
+from sql.parser.syntax import is_a
 from sql.types.sql_type import TEXT, SqlType, Value
 
 _IDENTITY: Final = {"always": "a", "by default": "d"}
@@ -104,18 +107,24 @@ def _of_index(context: BindContext, table: Table, index: IndexDefinition) -> Ite
     except SqlError:
         # It names something that is gone.
         found = [TEXT] * len(index.elements)
-    included = [table.columns[_ordinal(table, text)].type for text in index.include]
+    columns = [_column(table, text) for text in texts]
+    included = [column.type for column in columns[len(found) :] if column is not None]
     for place, (name, type_) in enumerate(zip(names, [*found, *included], strict=True), 1):
+        column = columns[place - 1]
+        domain = None if column is None else column.domain
         yield _of_type(type_) | {
             "attrelid": index.oid,
             "attname": name,
-            "atttypid": type_.oid,
+            "atttypid": type_.oid if domain is None else domain.oid,
             "attnum": place,
             "atttypmod": type_.typmod,
             "attcollation": collation_of(type_) if place <= len(found) else 0,
         }
 
 
-def _ordinal(table: Table, text: str) -> int:
-    name = index_element_name(parse_stored_expression(text))
-    return next(at for at, column in enumerate(table.columns) if column.name == name)
+def _column(table: Table, text: str) -> Column | None:
+    """The column that an element is, if it is one."""
+    node = parse_stored_expression(text)
+    if not is_a(node, ast.ColumnRef):
+        return None
+    return next(column for column in table.columns if column.name == index_element_name(node))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.recorded import recorded_comments
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog
 from sql.catalog.extensions import AVAILABLE_EXTENSIONS, PLPGSQL
@@ -37,6 +38,7 @@ def _oid(subject: Subject) -> int:
 
 
 def _pg_description(context: BindContext) -> Iterator[NamedRow]:
+    yield from recorded_comments()
     yield {
         "objoid": PLPGSQL.oid,
         "classoid": _CLASSES["extension"],
@@ -58,7 +60,18 @@ def _pg_description(context: BindContext) -> Iterator[NamedRow]:
             }
 
 
+_DATABASES: Final = {
+    "template1": "default template for new databases",
+    "template0": "unmodifiable empty database",
+    "postgres": "default administrative connection database",
+}
+
+
 def _pg_shdescription(context: BindContext) -> Iterator[NamedRow]:
+    said = {subject.of for subject, _ in _comments(context.catalog) if subject.kind == "database"}
+    for name, text in _DATABASES.items():
+        if name not in said:
+            yield {"objoid": DATABASE_OIDS[name], "classoid": _PG_DATABASE, "description": text}
     for subject, text in _comments(context.catalog):
         if subject.kind == "database":
             oid = DATABASE_OIDS[str(subject.of)]

@@ -112,6 +112,8 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
             | ({"relpersistence": "u"} if table.unlogged else {})
         )
         owner = {"relowner": rights["relowner"]}
+        if table.unlogged:
+            owner["relpersistence"] = "u"
         for index in context.catalog.indexes(table.oid):
             yield _index_class(index) | owner
         for key in table.keys:

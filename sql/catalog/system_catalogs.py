@@ -69,6 +69,7 @@ HELPER_RELATIONS: Final = {
             baredesc=TEXT,
         ),
         _helper(9, "meridian_name_lists", kind=TEXT, names=TEXT),
+        _helper(12, "meridian_settings", name=TEXT, shown=TEXT),
         _helper(10, "meridian_blocking", pid=INT4, blocked_by=INT4, place=INT4),
         _helper(3, "meridian_names", kind=TEXT, oid=OID, shown=TEXT, other=TEXT),
     )

@@ -107,6 +107,12 @@ def check_privilege_names(kind: str, text: str) -> bool:
     return True
 
 
+@implements("meridian_no_setting(text)")
+def refuse_setting(name: str) -> str:
+    """42704: there is no setting of that name."""
+    raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
+
+
 _LETTERS: Final = {
     "select": "r", "insert": "a", "update": "w", "delete": "d", "truncate": "D", "references": "x",
     "trigger": "t", "maintain": "m", "usage": "U", "create": "C", "connect": "c", "temporary": "T",
@@ -195,6 +201,7 @@ FUNCTIONS.register(
     "meridian_no_sequence()",
     "meridian_no_fork()",
     "meridian_no_such_database()",
+    "meridian_no_tablespace()",
 )
 implements("unique_id()")(count(1).__next__)
 implements("kept(any)")(lambda value: value)

@@ -61,6 +61,7 @@ from sql.binder.resolve.function_choice import (
     returns_set,
 )
 from sql.binder.resolve.overloads import OverloadChoice
+from sql.binder.resolve.sql_functions import inline_sql_function
 from sql.binder.resolve.styled_arguments import styled_arguments
 from sql.binder.state import BindContext, Binding, Scope
 from sql.binder.stored.sequence_values import SEQUENCE_FUNCTIONS as SEQUENCE_CALLS
@@ -72,6 +73,7 @@ from sql.functions.table import FunctionKind, function_by_id, functions
 from sql.parser.named_arguments import has_named_arguments
 from sql.parser.syntax import Node, is_a, location, node_position, offset_to_position, string_values
 from sql.plan.nodes import Aggregate, Const, Expr, Param, SortKey
+from sql.plan.traverse import column_ids
 from sql.types.comparability import check_equality
 from sql.types.limits import check_argument_count
 from sql.types.sql_type import BOOL, FLOAT8, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ
@@ -275,13 +277,17 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
 def _setting(
     binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node], place: int | None
 ) -> Expr | None:
-    """`current_setting('name' [, missing_ok])` of a constant name."""
+    """`current_setting('name' [, missing_ok])`; of a computed name, a look-up for each row."""
     if name != "current_setting" or not 1 <= len(exprs) <= 2:
         return None
     binding.reads_settings = True
     types = (TEXT, BOOL)[: len(exprs)]
     args = convert_arguments(binding, name, exprs, nodes, types, place)
     first = args[0]
+    if not changes_settings(binding) and any(any(column_ids(arg)) for arg in args):
+        binding.uses_session = True
+        missing = args[1] if len(args) == 2 else Const(False, BOOL)
+        return inline_sql_function(binding, "meridian_setting($1, $2)", (args[0], missing))
     if changes_settings(binding) or not all(isinstance(arg, Const) for arg in args):
         return session_call_parameter(binding, name, args, TEXT, node_position(nodes[0]))
     assert isinstance(first, Const), "all of them are constants"

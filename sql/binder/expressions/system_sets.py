@@ -56,6 +56,14 @@ _QUERIES: Final = {
         f" join (values {_PRIVILEGES}) p(place, letter, name) on strpos(i.parts[2], p.letter) > 0"
         " order by i.place, p.place"
     ),
+    ("pg_catalog", "pg_available_extensions", 0): (
+        "select a.name, a.default_version, a.comment"
+        " from pg_catalog.pg_available_extensions a order by a.name"
+    ),
+    ("pg_catalog", "pg_available_extension_versions", 0): (
+        "select a.name, a.version, a.superuser, a.trusted, a.relocatable, a.schema, a.requires,"
+        " a.comment from pg_catalog.pg_available_extension_versions a order by a.name, a.version"
+    ),
     ("pg_catalog", "pg_get_keywords", 0): (
         "select k.word, k.catcode, k.barelabel, k.catdesc, k.baredesc"
         " from pg_catalog.meridian_keywords k order by k.word"
