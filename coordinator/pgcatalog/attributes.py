@@ -24,7 +24,7 @@ from sql.binder.stored.unique_indexes import unique_index_plan
 from sql.catalog.catalog import Column, Key, Table
 from sql.catalog.objects import IndexDefinition
 from sql.catalog.oids import index_oid
-from sql.catalog.system_catalogs import columns_as_shown
+from sql.catalog.system_catalogs import PG_CATALOG, columns_as_shown, is_catalog_view
 from sql.errors import SqlError
 from sql.parser.syntax import is_a
 from sql.types.sql_type import TEXT, SqlType, Value
@@ -51,7 +51,7 @@ def table_attributes(
             "atthasdef": catalog_default(context, column) is not None,
             "attidentity": _IDENTITY.get(column.identity, ""),
             "attgenerated": "s" if column.generated is not None else "",
-            "attcollation": collation_of(column.type, column.collation),
+            "attcollation": _collation(table, column),
             "attacl": shown.column(table.oid, number),
         }
     for number in range(1, max(numbers, default=0)):
@@ -61,6 +61,15 @@ def table_attributes(
         yield from _of_key(table, key)
     for index in context.catalog.indexes(table.oid):
         yield from _of_index(context, table, index)
+
+
+def _collation(table: Table, column: Column) -> int:
+    """Texts in tables of pg_catalog compare by bytes, as in PostgreSQL; those of views do not."""
+    found = collation_of(column.type, column.collation)
+    if column.type.name == "pg_node_tree":
+        found = collation_of(TEXT)
+    by_bytes = found and table.schema == PG_CATALOG and not is_catalog_view(table)
+    return collation_of(column.type, "C") if by_bytes else found
 
 
 def _of_type(type_: SqlType) -> dict[str, Value]:

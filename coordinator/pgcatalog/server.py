@@ -37,7 +37,8 @@ def _pg_am(_context: BindContext) -> Iterator[NamedRow]:
 
 
 def _pg_collation(_context: BindContext) -> Iterator[NamedRow]:
-    for name, (oid, provider, encoding) in COLLATIONS.items():
+    for name, (oid, provider, encoding, locale) in COLLATIONS.items():
+        of_libc = locale if provider == "c" else None
         yield {
             "oid": oid,
             "collname": name,
@@ -46,6 +47,9 @@ def _pg_collation(_context: BindContext) -> Iterator[NamedRow]:
             "collprovider": provider,
             "collisdeterministic": True,
             "collencoding": encoding,
+            "collcollate": of_libc,
+            "collctype": of_libc,
+            "colllocale": locale if provider == "b" else None,
         }
 
 
