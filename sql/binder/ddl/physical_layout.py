@@ -173,6 +173,10 @@ def _set_storage(work: AlterTableState, command: Node) -> None:
 def _replica_identity(work: AlterTableState, command: Node) -> None:
     if command.def_.name is not None:
         _check_index(work.binding, work.table, command.def_.name)
+        for index in work.binding.context.catalog.indexes(work.table.oid):
+            if index.name == command.def_.name and not index.unique:
+                message = f'cannot use non-unique index "{index.name}" as replica identity'
+                raise SqlError("42809", message)
     _notice(work, "a replica identity changes nothing: there is no logical replication")
 
 

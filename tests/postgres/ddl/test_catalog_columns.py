@@ -23,7 +23,6 @@ order by n.nspname desc, c.relname
 REFUSED = frozenset(
     {
 
-        "pg_catalog.pg_available_extension_versions", "pg_catalog.pg_available_extensions",
         "pg_catalog.pg_backend_memory_contexts", "pg_catalog.pg_config", "pg_catalog.pg_cursors",
         "pg_catalog.pg_prepared_statements",
         "pg_catalog.pg_shdepend", "pg_catalog.pg_stat_activity", "pg_catalog.pg_stat_database",
