@@ -27,7 +27,7 @@ from sql.catalog.oids import index_oid
 from sql.catalog.system_catalogs import PG_CATALOG, columns_as_shown, is_catalog_view
 from sql.errors import SqlError
 from sql.parser.syntax import is_a
-from sql.types.sql_type import TEXT, SqlType, Value
+from sql.types.sql_type import INT4, TEXT, SqlType, Value
 
 _IDENTITY: Final = {"always": "a", "by default": "d"}
 
@@ -116,11 +116,14 @@ def _of_index(context: BindContext, table: Table, index: IndexDefinition) -> Ite
     except SqlError:
         # It names something that is gone.
         found = [TEXT] * len(index.elements)
+    if index.method == "hash":
+        # It keeps hashes in place of values.
+        found = [INT4] * len(found)
     columns = [_column(table, text) for text in texts]
     included = [column.type for column in columns[len(found) :] if column is not None]
     for place, (name, type_) in enumerate(zip(names, [*found, *included], strict=True), 1):
         column = columns[place - 1]
-        domain = None if column is None else column.domain
+        domain = None if column is None or index.method == "hash" else column.domain
         yield _of_type(type_) | {
             "attrelid": index.oid,
             "attname": name,
