@@ -69,11 +69,11 @@ def test_a_password_is_kept_as_a_verifier_that_only_superusers_see() -> None:
         one.execute("set role b")
         assert _passwords(one, "pg_authid") == ["********"]
         one.execute("reset role")
-        kept = one.execute("select passwd from pg_shadow where usename = 'a'").fetchall()
-        assert kept == []
+        shadow = one.execute("select passwd from pg_shadow where usename = 'a'").fetchall()
+        assert shadow == []
         one.execute("alter role a login")
-        kept = one.execute("select passwd from pg_shadow where usename = 'a'").fetchall()
-        assert kept == [(verifier,)]
+        shadow = one.execute("select passwd from pg_shadow where usename = 'a'").fetchall()
+        assert shadow == [(verifier,)]
 
 
 def _passwords(connection: "psycopg.Connection[Any]", relation: str) -> list[object]:
