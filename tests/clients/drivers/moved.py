@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -140,7 +140,7 @@ def restore(dsn: str, *files: Path) -> None:
 
 
 @contextlib.contextmanager
-def emptied(dsn: str) -> Iterator[str]:
+def emptied(dsn: str) -> Generator[str, None, None]:
     """The server as it began, but for its roles, once the test is over."""
     try:
         yield dsn
