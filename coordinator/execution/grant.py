@@ -29,7 +29,15 @@ from sql.binder.ddl.roles.roles import PASSWORD_NOT_CHECKED
 from sql.binder.resolve.role_names import current_role
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER, ObjectPrivileges
-from sql.catalog.ownership import OwnedObject, owned_object, owned_schema, user_default_acl
+from sql.catalog.catalog import Catalog
+from sql.catalog.objects import SequenceDefinition
+from sql.catalog.ownership import (
+    OwnedObject,
+    object_privileges,
+    owned_object,
+    owned_schema,
+    user_default_acl,
+)
 from sql.catalog.roles import Role
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, not_supported
@@ -80,7 +88,7 @@ def with_owners(execution: Execution, changes: list[CatalogChange]) -> list[Cata
         owned.append(change)
         thing = _made(change)
         if thing is not None and thing.subject not in known:
-            whose = OWNER if is_temporary_schema(thing.name) else owner
+            whose = OWNER if is_temporary_schema(thing.name) else _of_table(catalog, change, owner)
             acl = (
                 None
                 if is_temporary_schema(thing.schema)
@@ -89,6 +97,15 @@ def with_owners(execution: Execution, changes: list[CatalogChange]) -> list[Cata
             if (whose, acl) != (OWNER, None) or thing.name == "public":
                 owned.append(PutPrivileges(thing.subject, ObjectPrivileges(whose, acl, 1)))
     return owned
+
+
+def _of_table(catalog: Catalog, change: CatalogChange, owner: int) -> int:
+    """The owner of a new object; a sequence for a column has the owner of the column's table."""
+    made = change.object if isinstance(change, PutObject) else None
+    if not isinstance(made, SequenceDefinition) or not made.owner:
+        return owner
+    table = catalog.by_oid(made.owner)
+    return owner if table is None else object_privileges(catalog, owned_object(table)).owner
 
 
 def _owner(execution: Execution, context: BindContext) -> int:

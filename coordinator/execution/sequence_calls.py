@@ -68,12 +68,14 @@ async def evaluate_runtime_parameters(
     writes = not isinstance(prepared.bound, BoundQuery | Explain)
     caller = _Caller(execution)
     execution.parameters = own
-    bound_under = execution.variables.binding_key
+    bound_under = execution.variables.evaluation_key
     for call in prepared.supplied:
         # Arguments of the next may be what those before it have answered.
         value = await _value(caller, call, writes=writes)
         execution.parameters = (*execution.parameters, value)
-    if execution.variables.binding_key != bound_under and computes_more_than_calls(prepared.bound):
+    if execution.variables.evaluation_key != bound_under and computes_more_than_calls(
+        prepared.bound
+    ):
         raise not_supported("set_config() of such a setting beside other expressions")
 
 

@@ -68,9 +68,9 @@ async def session_function_for_row(
     execution: Execution, name: str, values: Sequence[Value]
 ) -> Value:
     """The call for one row of a statement, which was bound under the settings from before it."""
-    bound_under = execution.variables.binding_key
+    bound_under = execution.variables.evaluation_key
     found = await session_function(execution, name, values)
-    if execution.variables.binding_key != bound_under:
+    if execution.variables.evaluation_key != bound_under:
         raise not_supported("set_config() of such a setting for each row")
     return found
 

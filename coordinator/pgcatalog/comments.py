@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.recorded import recorded_comments
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog
 from sql.catalog.extensions import AVAILABLE_EXTENSIONS, PLPGSQL
@@ -18,6 +19,9 @@ _CLASSES: Final = {
     "relation": _PG_CLASS, "column": _PG_CLASS, "index": _PG_CLASS, "constraint": 2606,
     "schema": 2615, "type": 1247, "extension": 3079,
 }  # fmt: skip
+PUBLIC_SCHEMA: Final = Subject("schema", "public")
+"""PostgreSQL is born with a comment on it, and pg_dump moves any other."""
+
 _PG_DATABASE, _PG_AUTHID = 1262, 1260
 
 
@@ -34,11 +38,18 @@ def _oid(subject: Subject) -> int:
 
 
 def _pg_description(context: BindContext) -> Iterator[NamedRow]:
+    yield from recorded_comments()
     yield {
         "objoid": PLPGSQL.oid,
         "classoid": _CLASSES["extension"],
         "description": AVAILABLE_EXTENSIONS[PLPGSQL.name].comment,
     }
+    if PUBLIC_SCHEMA not in context.catalog.comments and "public" in context.catalog.schemas:
+        yield {
+            "objoid": _oid(PUBLIC_SCHEMA),
+            "classoid": _CLASSES["schema"],
+            "description": "standard public schema",
+        }
     for subject, text in _comments(context.catalog):
         if subject.kind in _CLASSES:
             yield {
@@ -49,7 +60,18 @@ def _pg_description(context: BindContext) -> Iterator[NamedRow]:
             }
 
 
+_DATABASES: Final = {
+    "template1": "default template for new databases",
+    "template0": "unmodifiable empty database",
+    "postgres": "default administrative connection database",
+}
+
+
 def _pg_shdescription(context: BindContext) -> Iterator[NamedRow]:
+    said = {subject.of for subject, _ in _comments(context.catalog) if subject.kind == "database"}
+    for name, text in _DATABASES.items():
+        if name not in said:
+            yield {"objoid": DATABASE_OIDS[name], "classoid": _PG_DATABASE, "description": text}
     for subject, text in _comments(context.catalog):
         if subject.kind == "database":
             oid = DATABASE_OIDS[str(subject.of)]

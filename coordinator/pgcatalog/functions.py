@@ -22,7 +22,9 @@ from sql.functions.pg_proc import (
 )
 from sql.types.sql_type import SqlType, Value
 
-_LANGUAGES: Final = {"internal": (12, 2246), "c": (13, 2247), "sql": (14, 2248)}
+_LANGUAGES: Final = {
+    "internal": (12, 2246), "c": (13, 2247), "sql": (14, 2248), "plpgsql": (12_775, 0)
+}  # fmt: skip
 """Oids of each language and its validator."""
 
 
@@ -97,7 +99,8 @@ def _pg_language(_context: BindContext) -> Iterator[NamedRow]:
             "oid": oid,
             "lanname": name,
             "lanowner": OWNER,
-            "lanpltrusted": name == "sql",
+            "lanispl": name == "plpgsql",
+            "lanpltrusted": name in ("sql", "plpgsql"),
             "lanvalidator": validator,
         }
 

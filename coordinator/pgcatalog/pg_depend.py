@@ -4,6 +4,7 @@ Not here: objects that PostgreSQL has and Meridian does not (triggers, toast tab
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
@@ -15,13 +16,17 @@ from coordinator.pgcatalog.definitions import (
     referenced_key,
 )
 from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.syscache import with_catalog
+from sql.binder.bind import bind_with_context
 from sql.binder.state import BindContext
 from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
 from sql.binder.stored.stored_names import named_relations
+from sql.binder.stored.views import view_can_be_bound
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.objects import IndexDefinition
+from sql.catalog.objects import IndexDefinition, ViewDefinition
 from sql.catalog.oids import cast_oid, constraint_oid, derived_oid, index_oid, schema_oid
+from sql.types.enums import enum_of, is_enum
 from sql.types.sql_type import quoted_name
 
 TYPE: Final = 1247
@@ -54,14 +59,40 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
         yield _row(rule, (CLASS, view.oid, 0), "i")
         for oid, number in DefinitionTexts(context).uses(view):
             yield _row(rule, (CLASS, oid, number), "n")
+        for on in _grouped_by_keys(context, view):
+            yield _row(rule, on, "n")
     for domain in context.catalog.domains():
         yield from _named((TYPE, domain.oid, 0), domain.default)
+        if is_enum(domain.type.name):
+            yield _row((TYPE, domain.oid, 0), (TYPE, enum_of(domain.type.name).oid, 0), "n")
     for enum in context.catalog.enums():
         for text, outward, _ in enum.casts:
             yield _row(
                 (CAST, cast_oid(enum.oid, text, outward=outward), 0), (TYPE, enum.oid, 0), "n"
             )
     yield from _sequences(context)
+
+
+def _grouped_by_keys(context: BindContext, view: ViewDefinition) -> Iterator[_Address]:
+    """The primary keys of its tables that its GROUP BY relies on."""
+    if "group by" not in view.text.lower():
+        return
+    named = {relation[2] for relation in view.relations}
+    for table in context.catalog.tables.values():
+        if table.oid in named:
+            yield from _grouped_by_key(context, view, table)
+
+
+def _grouped_by_key(context: BindContext, view: ViewDefinition, table: Table) -> Iterator[_Address]:
+    """The primary key, if the view shows columns that depend on it (check_functional_grouping)."""
+    key = next((key for key in table.keys if key.primary), None)
+    if key is None:
+        return
+    bare = replace(table, keys=tuple(other for other in table.keys if other is not key))
+    tables = {**context.catalog.tables, (table.schema, table.name): bare}
+    without = with_catalog(context, replace(context.catalog, tables=tables))
+    if not bind_with_context(without, lambda binding: view_can_be_bound(binding, view)):
+        yield CONSTRAINT, constraint_oid(table, key.name), 0
 
 
 def _row(one: _Address, on: _Address, kind: str) -> NamedRow:

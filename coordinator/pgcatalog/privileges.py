@@ -19,7 +19,7 @@ from sql.catalog.acl import (
     acl_item_text,
     explode_acl,
 )
-from sql.catalog.catalog import Table
+from sql.catalog.catalog import Catalog, Table
 from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA_ALIAS
 from sql.catalog.objects import CatalogObject, Subject, ViewDefinition
 from sql.catalog.oids import DATABASE_OIDS, derived_oid, index_oid, schema_oid
@@ -31,7 +31,7 @@ from sql.catalog.ownership import (
     owned_objects,
     owned_schema,
 )
-from sql.catalog.system_catalogs import SYSTEM_SCHEMAS, system_catalogs
+from sql.catalog.system_catalogs import PG_CATALOG, SYSTEM_SCHEMAS, system_catalogs
 from sql.types.sql_type import TYPE_OIDS, Value
 
 
@@ -80,6 +80,18 @@ def _pg_default_acl(context: BindContext) -> Iterator[NamedRow]:
                 "defaclobjtype": str(subject.part)[0],
                 "defaclacl": shown.acl(rights.acl),
             }
+
+
+def _pg_init_privs(context: BindContext) -> Iterator[NamedRow]:
+    """What the server began with, so that pg_dump moves only what was changed since."""
+    shown, born = PrivilegeColumns(context), Catalog()
+    for relation in builtin_relations():
+        acl = shown.acl(object_privileges(born, owned_object(relation)).acl)
+        yield {"objoid": relation.oid, "classoid": 1259, "privtype": "i", "initprivs": acl}
+    for schema in (PG_CATALOG, "public"):
+        acl = shown.acl(object_privileges(born, owned_schema(schema)).acl)
+        oid = schema_oid(schema)
+        yield {"objoid": oid, "classoid": 2615, "privtype": "i", "initprivs": acl}
 
 
 def _members(context: BindContext) -> Iterator[NamedRow]:
@@ -143,6 +155,7 @@ PRIVILEGE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]]
     "meridian_members": _members,
     "meridian_rights": _rights,
     "pg_default_acl": _pg_default_acl,
+    "pg_init_privs": _pg_init_privs,
 }
 
 

@@ -1,6 +1,7 @@
 """Rows that PostgreSQL has from the start, recorded in files: operators, the SQL standard.
 
     sql/data/pg_operator.txt    operators, their classes and families, aggregates, as they are here
+    sql/data/pg_description.txt what is said about them
     sql/data/pg_keywords.txt    what pg_get_keywords() gives
     sql/data/pg_recorded.txt    conversions, text search, wait events, of which none acts here
     sql/data/sql_standard.txt   the tables sql_* of information_schema
@@ -22,6 +23,7 @@ from sql.types.sql_type import Value
 
 _DATA: Final = Path(__file__).parents[2] / "sql" / "data"
 _OPERATORS: Final = "pg_operator.txt"
+_COMMENTS: Final = "pg_description.txt"
 _KEYWORDS: Final = "pg_keywords.txt"
 _OTHERS: Final = "pg_recorded.txt"
 _STANDARD: Final = "sql_standard.txt"
@@ -42,6 +44,12 @@ def _rows(schema: str, file: str, name: str, _context: BindContext) -> Iterator[
     assert relation is not None, "it is known"
     columns = [column.name for column in relation.columns]
     return (dict(zip(columns, row, strict=True)) for row in _recorded(file)[name])
+
+
+def recorded_comments() -> Iterator[NamedRow]:
+    """The rows of pg_description that PostgreSQL is born with."""
+    for relation, oid, text in _recorded(_COMMENTS)["pg_description"]:
+        yield {"objoid": oid, "classoid": relation, "description": text}
 
 
 @cache

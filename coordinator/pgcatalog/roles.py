@@ -1,14 +1,14 @@
 """Rows of pg_catalog about roles and their members: pg_roles, pg_auth_members, pg_user ..
 
-A row names the columns it has (W2 of `pgcatalog/relations.py`); a password is never shown (U3 of
-`sql/catalog/roles.py`).
+A row names the columns it has (W2 of `pgcatalog/relations.py`). Only superusers see verifiers of
+passwords (U3 of `sql/catalog/roles.py`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from coordinator.pgcatalog.information_schema import NamedRow
-from sql.binder.resolve.role_names import roles_of
+from sql.binder.resolve.role_names import current_role, roles_of
 from sql.binder.state import BindContext
 from sql.catalog.oids import derived_oid
 from sql.catalog.roles import Role, Roles
@@ -43,8 +43,14 @@ def _pg_roles(context: BindContext) -> Iterator[NamedRow]:
 def _pg_authid(context: BindContext) -> Iterator[NamedRow]:
     roles = roles_of(context)
     for role in roles.all():
-        hidden = None if role.password is None else _HIDDEN
-        yield _shown(role, roles) | {"rolpassword": hidden}
+        yield _shown(role, roles) | {"rolpassword": _verifier(context, role)}
+
+
+def _verifier(context: BindContext, role: Role) -> str | None:
+    """As PostgreSQL has it for those who may read pg_authid: `pg_dumpall` moves roles with it."""
+    if role.password is None or roles_of(context).is_super(current_role(context).oid):
+        return role.password
+    return _HIDDEN
 
 
 def _pg_auth_members(context: BindContext) -> Iterator[NamedRow]:
@@ -72,7 +78,7 @@ def _users(context: BindContext) -> Iterator[dict[str, Value]]:
                 "usesuper": role.superuser,
                 "userepl": role.replication,
                 "usebypassrls": role.bypass_rls,
-                "passwd": None if role.password is None else _HIDDEN,
+                "passwd": _verifier(context, role),
                 "valuntil": role.valid_until,
             }
 

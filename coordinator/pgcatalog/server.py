@@ -11,7 +11,7 @@ from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.types import COLLATIONS
 from sql.binder.state import BindContext
 from sql.catalog import ownership as role_names_ownership
-from sql.catalog.acl import OWNER
+from sql.catalog.acl import OWNER, PUBLIC, AclItem
 from sql.catalog.catalog import Table
 from sql.catalog.objects import CatalogObject
 from sql.catalog.oids import DATABASE_OIDS, schema_oid
@@ -22,6 +22,7 @@ from sql.functions.pg_proc import function_oid
 HEAP: Final = 2
 BTREE: Final = 403
 METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
+_HANDLERS: Final = {"btree": "bthandler", "spgist": "spghandler"}
 _TABLESPACE: Final = 1663
 
 
@@ -32,11 +33,14 @@ def _pg_am(_context: BindContext) -> Iterator[NamedRow]:
         "amhandler": function_oid("heap_tableam_handler"),
         "amtype": "t",
     }
-    yield {"oid": BTREE, "amname": "btree", "amhandler": function_oid("bthandler"), "amtype": "i"}
+    for name, oid in METHODS.items():
+        handler = function_oid(_HANDLERS.get(name, f"{name}handler"))
+        yield {"oid": oid, "amname": name, "amhandler": handler, "amtype": "i"}
 
 
 def _pg_collation(_context: BindContext) -> Iterator[NamedRow]:
-    for name, (oid, provider, encoding) in COLLATIONS.items():
+    for name, (oid, provider, encoding, locale) in COLLATIONS.items():
+        of_libc = locale if provider == "c" else None
         yield {
             "oid": oid,
             "collname": name,
@@ -45,6 +49,9 @@ def _pg_collation(_context: BindContext) -> Iterator[NamedRow]:
             "collprovider": provider,
             "collisdeterministic": True,
             "collencoding": encoding,
+            "collcollate": of_libc,
+            "collctype": of_libc,
+            "colllocale": locale if provider == "b" else None,
         }
 
 
@@ -58,7 +65,7 @@ def _pg_database(context: BindContext) -> Iterator[NamedRow]:
             "oid": oid,
             "datname": name,
             "datdba": OWNER if is_template else owner,
-            "datacl": None if is_template else acl,
+            "datacl": _template_acl(context) if is_template else acl,
             "encoding": 6,
             "datlocprovider": "c",
             "datistemplate": is_template,
@@ -68,6 +75,12 @@ def _pg_database(context: BindContext) -> Iterator[NamedRow]:
             "datcollate": "C",
             "datctype": "C",
         }
+
+
+def _template_acl(context: BindContext) -> tuple[str, ...]:
+    """Nobody but the owner creates schemas in a template."""
+    acl = (AclItem(PUBLIC, OWNER, "c"), AclItem(OWNER, OWNER, "CTc"))
+    return PrivilegeColumns(context).acl(acl) or ()
 
 
 def _pg_tablespace(_context: BindContext) -> Iterator[NamedRow]:

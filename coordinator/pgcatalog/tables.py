@@ -6,6 +6,7 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from coordinator.pgcatalog.attributes import table_attributes
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
     action_code,
@@ -28,12 +29,11 @@ from coordinator.pgcatalog.types import (
     collation_of,
     domain_constraints,
     opclass_oid,
-    storage_columns,
 )
 from sql.binder.ddl.index_methods import orders_rows
 from sql.binder.ddl.storage_options import storage_option_texts
 from sql.binder.state import BindContext
-from sql.catalog.catalog import Key, Table
+from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
 from sql.catalog.meridian_schema import (
     SYSTEM_RELATIONS,
@@ -48,7 +48,6 @@ from sql.catalog.sequence_relation import sequence_relation
 from sql.catalog.system_catalogs import (
     CATALOG_SCHEMAS,
     PG_CATALOG,
-    columns_as_shown,
     is_catalog_view,
     system_catalogs,
 )
@@ -98,7 +97,7 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
                 "relname": table.name,
                 "relkind": "v" if view else "r",
                 "relam": 0 if view else HEAP,
-                "relnatts": len(table.columns),
+                "relnatts": max(map(table.number_of, range(len(table.columns))), default=0),
                 "relchecks": len(table.checks),
                 "relhasindex": bool(table.keys) or any(context.catalog.indexes(table.oid)),
                 "relhasrules": is_user_view(table),
@@ -110,6 +109,8 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
             | ({"relpersistence": "u"} if table.unlogged else {})
         )
         owner = {"relowner": rights["relowner"]}
+        if table.unlogged:
+            owner["relpersistence"] = "u"
         for index in context.catalog.indexes(table.oid):
             yield _index_class(index) | owner
         for key in table.keys:
@@ -172,37 +173,7 @@ def _pg_attribute(context: BindContext) -> Iterator[NamedRow]:
     shown, texts = PrivilegeColumns(context), DefinitionTexts(context)
     sequences = map(sequence_relation, context.catalog.sequences())
     for table in (*all_tables(context), *sequences):
-        for place, column in enumerate(columns_as_shown(table), 1):
-            yield {f"att{end}": value for end, value in storage_columns(column.type).items()} | {
-                "attrelid": table.oid,
-                "attname": column.name,
-                "atttypid": column.type.oid if column.domain is None else column.domain.oid,
-                "attnum": column_number(column, place),
-                "atttypmod": column.type.typmod if column.domain is None else -1,
-                "attndims": int(column.type.element is not None),
-                "attnotnull": column.not_null,
-                "atthasdef": texts.has_default(column),
-                "attidentity": {"always": "a", "by default": "d"}.get(column.identity, ""),
-                "attgenerated": "s" if column.generated is not None else "",
-                "attislocal": True,
-                "attcollation": collation_of(column.type, column.collation),
-                "attacl": shown.column(table.oid, column_number(column, place)),
-            }
-        for key in table.keys:
-            yield from _index_columns(table, key)
-
-
-def _index_columns(table: Table, key: Key) -> Iterator[NamedRow]:
-    for place, at in enumerate(key.columns, 1):
-        column = table.columns[at]
-        yield {f"att{end}": value for end, value in storage_columns(column.type).items()} | {
-            "attrelid": index_oid(table, key),
-            "attname": column.name,
-            "atttypid": column.type.oid,
-            "attnum": place,
-            "atttypmod": column.type.typmod,
-            "attislocal": True,
-        }
+        yield from table_attributes(context, shown, texts, table)
 
 
 def _with_defaults(context: BindContext) -> Iterator[Table]:

@@ -41,14 +41,14 @@ _CHAR: Final = 18
 _ARRAY: Final = "_int4"
 _DEFAULT_COLLATION, _C_COLLATION = 100, 950
 COLLATIONS: Final = {
-    "default": (_DEFAULT_COLLATION, "d", -1),
-    "C": (_C_COLLATION, "c", -1),
-    "POSIX": (951, "c", -1),
-    "ucs_basic": (962, "b", 6),
-    "pg_c_utf8": (811, "b", 6),
-    "C.utf8": (12_359, "c", 6),
+    "default": (_DEFAULT_COLLATION, "d", -1, None),
+    "C": (_C_COLLATION, "c", -1, "C"),
+    "POSIX": (951, "c", -1, "POSIX"),
+    "ucs_basic": (962, "b", 6, "C"),
+    "pg_c_utf8": (811, "b", 6, "C.UTF-8"),
+    "C.utf8": (12_359, "c", 6, "C.utf8"),
 }
-"""Oid, provider and encoding of each."""
+"""Oid, provider, encoding and locale of each."""
 _ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
 
 
@@ -240,12 +240,14 @@ def _of_enums() -> dict[str, Value]:
 def _domain_row(
     context: BindContext, named: NamedType, domain: DomainDefinition
 ) -> dict[str, Value]:
+    default = DefinitionTexts(context).domain_default(domain)
     return _type_row(named, "d") | {
         "oid": domain.oid,
         "typbasetype": domain.type.oid,
         "typtypmod": domain.type.typmod,
         "typnotnull": domain.not_null,
-        "typdefault": DefinitionTexts(context).domain_default(domain),
+        "typdefault": default,
+        "typdefaultbin": default,
         "typinput": function_oid("domain_in"),
         "typoutput": support_functions(domain.type.name)["typoutput"],
         "typreceive": function_oid("domain_recv"),

@@ -323,7 +323,7 @@ def _role_routine_grants(context: BindContext) -> Iterator[NamedRow]:
 
 
 def _collations(context: BindContext) -> Iterator[NamedRow]:
-    for name, (_, _, encoding) in COLLATIONS.items():
+    for name, (_, _, encoding, _) in COLLATIONS.items():
         if encoding in (-1, _UTF8):
             yield _named(context, "collation", "pg_catalog", name) | {"pad_attribute": "NO PAD"}
 

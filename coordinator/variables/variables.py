@@ -219,6 +219,11 @@ class Variables:
         """Everything here that may change what a statement means: part of plan cache keys."""
         return self._binding_key
 
+    @property
+    def evaluation_key(self) -> tuple[object, ...]:
+        """Everything here that may change what a statement means once its names are resolved."""
+        return self._binding_key[:-1]
+
     def get(self, name: str) -> str:
         """The value as SHOW prints it. Raises 42704."""
         key = name.lower()

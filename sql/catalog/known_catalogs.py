@@ -13,7 +13,8 @@ COMPUTED_CATALOGS: Final = frozenset(
             "pg_available_extension_versions", "pg_available_extensions", "pg_extension",
             "pg_cast", "pg_class", "pg_collation", "pg_constraint", "pg_database",
             "pg_default_acl", "pg_depend", "pg_description", "pg_enum", "pg_group",
-            "pg_index", "pg_indexes", "pg_language", "pg_locks", "pg_namespace", "pg_opclass",
+            "pg_index", "pg_indexes", "pg_init_privs", "pg_language", "pg_locks", "pg_namespace",
+            "pg_opclass",
             "pg_proc", "pg_rewrite", "pg_roles", "pg_sequence", "pg_sequences",
             "pg_settings", "pg_shadow", "pg_shdescription", "pg_stat_all_tables",
             "pg_stat_sys_tables", "pg_stat_user_indexes", "pg_stat_user_tables", "pg_tables",
@@ -59,7 +60,7 @@ EMPTY_CATALOGS: Final = frozenset(
         for name in (
             "pg_db_role_setting", "pg_event_trigger",
             "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
-            "pg_inherits", "pg_init_privs", "pg_largeobject_metadata", "pg_matviews",
+            "pg_inherits", "pg_largeobject_metadata", "pg_matviews",
             "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",
             "pg_publication_namespace", "pg_publication_rel", "pg_publication_tables", "pg_range",
             "pg_prepared_xacts", "pg_replication_slots", "pg_rules", "pg_seclabel", "pg_shseclabel",

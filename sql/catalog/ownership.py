@@ -43,6 +43,7 @@ _SYSTEM_SCHEMA: Final = ObjectPrivileges(
 _SYSTEM_TABLE: Final = ObjectPrivileges(
     OWNER, (AclItem(OWNER, OWNER, "arwdDxtm"), AclItem(PUBLIC, OWNER, "r"))
 )
+_SECRET_TABLE: Final = ObjectPrivileges(OWNER, (AclItem(OWNER, OWNER, "arwdDxtm"),))
 DEFAULT_ACL_LETTERS: Final = {
     "table": "r", "sequence": "S", "function": "f", "type": "T", "schema": "n", "large object": "L"
 }  # fmt: skip
@@ -85,7 +86,7 @@ def object_privileges(catalog: Catalog, thing: OwnedObject) -> ObjectPrivileges:
         return _PUBLIC
     of = thing.subject.of
     if thing.subject.kind == "relation" and isinstance(of, int) and of < FIRST_OID:
-        return ObjectPrivileges() if thing.name in ("pg_authid", "pg_shadow") else _SYSTEM_TABLE
+        return _SECRET_TABLE if thing.name in ("pg_authid", "pg_shadow") else _SYSTEM_TABLE
     return ObjectPrivileges()
 
 

@@ -1,8 +1,8 @@
 """The type `"char"` (char.c): one byte, as the character of that code; '' for the byte 0.
 
 INVARIANTS
-  C1  a byte beyond ASCII is refused where such a value would arise (0A000): no text holds that
-      byte alone.
+  C1  a byte beyond ASCII is held as its octal escape, which is also its text. Equality is right;
+      the order among others is that of the escape.
 """
 
 import re
@@ -18,13 +18,19 @@ _OCTAL: Final = re.compile(r"\\([0-7]{3})")
 def char_of_byte(code: int) -> str:
     """The value of a byte (C1)."""
     if code > _ASCII_MAX:
-        raise not_supported('a "char" beyond ASCII')
+        return f"\\{code:03o}"
     return chr(code) if code else ""
 
 
 def byte_of_char(value: str) -> int:
     """The byte of a value."""
-    return ord(value or "\0")
+    return int(value[1:], 8) if len(value) > 1 else ord(value or "\0")
+
+
+def integer_of_char(value: str) -> int:
+    """The cast to integer: the byte is signed."""
+    code = byte_of_char(value)
+    return code if code <= _SIGNED_MAX else code - 256
 
 
 def char_as_text(value: str) -> str:

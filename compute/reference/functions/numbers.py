@@ -14,7 +14,7 @@ from sql.emit.quotient_levels import without_widening_cast
 from sql.errors import SqlError, division_by_zero, out_of_range
 from sql.plan.nodes import Call
 from sql.types.division_scale import quotient_decimals
-from sql.types.internal_char import byte_of_char, char_as_text, char_of_integer
+from sql.types.internal_char import char_as_text, char_of_integer, integer_of_char
 from sql.types.numeric import numeric_cast_type
 from sql.types.sql_type import (
     DISPLAY_NAMES,
@@ -238,7 +238,7 @@ implements("int2::numeric", "int4::numeric", "int8::numeric", "numeric::numeric"
 implements("bool::int4")(int)
 implements("int4::bool")(bool)
 implements("int4::char")(char_of_integer)
-implements("char::int4")(byte_of_char)
+implements("char::int4")(integer_of_char)
 implements("char::bpchar")(char_as_text)
 
 _OIDS: Final = ("oid", *REG_TYPES)

@@ -195,6 +195,7 @@ FUNCTIONS.register(
     "meridian_no_sequence()",
     "meridian_no_fork()",
     "meridian_no_such_database()",
+    "meridian_no_tablespace()",
 )
 implements("unique_id()")(count(1).__next__)
 implements("kept(any)")(lambda value: value)

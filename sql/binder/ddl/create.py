@@ -25,8 +25,8 @@ from sql.binder.ddl.storage_options import (
 )
 from sql.binder.ddl.storage_parameters import refuse_other_tablespace
 from sql.binder.resolve.catalog_lookup import refuse_row_type_clash, relation_exists, schema_exists
-from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
 from sql.binder.resolve.role_names import resolve_role, role_spec_name, roles_of
+from sql.binder.resolve.system_columns import SYSTEM_COLUMNS
 from sql.binder.state import Binding
 from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS

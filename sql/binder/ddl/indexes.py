@@ -119,13 +119,19 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
 
 def index_name(table: str, elements: Sequence[str], taken: set[str], label: str = "idx") -> str:
     """Choose an index name as PostgreSQL's ChooseIndexName, and add it to `taken`."""
-    number, names = 0, list[str]()
-    for element in elements:
-        names.append(_other_than(names, element))
-    while (name := make_object_name(table, "_".join(names), f"{label}{number or ''}")) in taken:
+    number, names = 0, "_".join(index_column_names(elements))
+    while (name := make_object_name(table, names, f"{label}{number or ''}")) in taken:
         number += 1
     taken.add(name)
     return name
+
+
+def index_column_names(elements: Sequence[str]) -> list[str]:
+    """The names of an index's columns, from those of its elements (ChooseIndexColumnNames)."""
+    names = list[str]()
+    for element in elements:
+        names.append(_other_than(names, element))
+    return names
 
 
 def _other_than(names: Sequence[str], name: str) -> str:

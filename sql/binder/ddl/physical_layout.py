@@ -1,4 +1,4 @@
-"""CLUSTER, REINDEX, tablespaces, UNLOGGED, disabled triggers: accepted, and they change nothing.
+"""CLUSTER, REINDEX, UNLOGGED, storage of columns and the like: accepted, and nothing changes.
 
     names checked as PostgreSQL does ─▶ NOTICE that nothing changes
 
@@ -35,6 +35,7 @@ from sql.parser.option_values import option_boolean
 from sql.parser.syntax import Node, offset_to_position
 from sql.statements.ddl import ChangeObjects
 from sql.statements.maintenance import MaintenanceKind, MaintenanceStatement
+from sql.types.sql_type import format_type
 
 UNLOGGED_NOTICE: Final = "the table is durable, although it is UNLOGGED"
 
@@ -151,6 +152,37 @@ def _one_trigger(work: AlterTableState, command: Node) -> None:
     raise SqlError("42704", message)
 
 
+def _set_statistics(work: AlterTableState, command: Node) -> None:
+    work.column(command.name)
+    target = command.def_.ival if command.def_ is not None else -1
+    if target < -1:
+        raise SqlError("22023", f"statistics target {target} is too low")
+    _notice(work, "a statistics target changes nothing: statistics are kept as rows are written")
+
+
+def _set_storage(work: AlterTableState, command: Node) -> None:
+    column, name = work.column(command.name), command.def_.sval
+    if name.lower() not in _STORAGES:
+        raise SqlError("22023", f'invalid storage type "{name}"')
+    if column.type.size > 0 and name.lower() not in ("plain", "default"):
+        shown = format_type(column.type.bare())
+        raise SqlError("0A000", f"column data type {shown} can only have storage PLAIN")
+    _notice(work, "the storage of a column changes nothing: files are compressed as a whole")
+
+
+def _replica_identity(work: AlterTableState, command: Node) -> None:
+    if command.def_.name is not None:
+        _check_index(work.binding, work.table, command.def_.name)
+        for index in work.binding.context.catalog.indexes(work.table.oid):
+            if index.name == command.def_.name and not index.unique:
+                message = f'cannot use non-unique index "{index.name}" as replica identity'
+                raise SqlError("42809", message)
+    _notice(work, "a replica identity changes nothing: there is no logical replication")
+
+
+_STORAGES: Final = ("plain", "external", "extended", "main", "default")
+
+
 def _set_options(work: AlterTableState, command: Node) -> None:
     options = storage_options(command.def_)
     for text in options.notices:
@@ -170,6 +202,9 @@ PHYSICAL_ACTIONS: Final[Mapping[AlterTableType, Callable[[AlterTableState, Node]
     _A.AT_SetTableSpace: _set_tablespace,
     _A.AT_ClusterOn: _cluster_on,
     _A.AT_DropCluster: _without_cluster,
+    _A.AT_SetStatistics: _set_statistics,
+    _A.AT_SetStorage: _set_storage,
+    _A.AT_ReplicaIdentity: _replica_identity,
     _A.AT_EnableTrigAll: _triggers,
     _A.AT_DisableTrigAll: _triggers,
     _A.AT_EnableTrigUser: _triggers,

@@ -25,6 +25,7 @@ from sql.binder.resolve.coercion import (
 from sql.binder.resolve.collations import merged_collation, set_collation
 from sql.binder.resolve.function_choice import operator_signature
 from sql.binder.resolve.overloads import AmbiguousOverload, choose_operator
+from sql.binder.resolve.sql_functions import inline_sql_function
 from sql.binder.resolve.unified_types import as_common_type, select_common_type
 from sql.binder.state import Binding, Scope
 from sql.errors import SqlError, datatype_mismatch, not_supported, undefined_function
@@ -126,6 +127,8 @@ def array_subscript(binding: Binding, scope: Scope, node: Node) -> Expr:
     expr = binding.expression(scope, node.arg)
     if expr.type.name == "jsonb":
         return _jsonb_subscript(binding, scope, expr, node)
+    if expr.type.name == "name":
+        return _character_of_name(binding, scope, expr, node)
     if expr.type.element is None:
         shown = format_type(expr.type.bare())
         message = f"cannot subscript type {shown} because it does not support subscripting"
@@ -145,6 +148,18 @@ def array_subscript(binding: Binding, scope: Scope, node: Node) -> Expr:
         index = subscript_of_vector(binding, index)
     row = function_by_id("subscript(anyarray,int4)")
     return Call(row, (expr, index), element_type(expr.type))
+
+
+_CHARACTER: Final = """case when $2 between 0 and 63 then replace(encode(substring(
+    convert_to($1::text, 'UTF8') from $2 + 1 for 1), 'escape'), '\\\\', '\\')::"char" end"""
+
+
+def _character_of_name(binding: Binding, scope: Scope, name: Expr, node: Node) -> Expr:
+    """`n[0]`, a byte of a name (raw_array_subscript_handler)."""
+    (part, *more) = node.indirection
+    if more or part.is_slice:
+        raise not_supported("such a subscript of a name", node_position(node.arg))
+    return inline_sql_function(binding, _CHARACTER, (name, _bound(binding, scope, part.uidx, 0)))
 
 
 def _jsonb_subscript(binding: Binding, scope: Scope, expr: Expr, node: Node) -> Expr:

@@ -290,7 +290,7 @@ def _setting(
     nodes: Sequence[Node],
     place: int | None,
 ) -> Expr | None:
-    """`current_setting('name' [, missing_ok])`."""
+    """`current_setting('name' [, missing_ok])`; of a computed name, a look-up for each row."""
     if name != "current_setting" or not 1 <= len(exprs) <= 2:
         return None
     binding.reads_settings = True

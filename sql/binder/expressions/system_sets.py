@@ -55,18 +55,19 @@ _QUERIES: Final = {
         f" join (values {_PRIVILEGES}) p(place, letter, name) on strpos(i.parts[2], p.letter) > 0"
         " order by i.place, p.place"
     ),
+    ("pg_catalog", "pg_available_extensions", 0): (
+        "select a.name, a.default_version, a.comment"
+        " from pg_catalog.pg_available_extensions a order by a.name"
+    ),
+    ("pg_catalog", "pg_available_extension_versions", 0): (
+        "select a.name, a.version, a.superuser, a.trusted, a.relocatable, a.schema, a.requires,"
+        " a.comment from pg_catalog.pg_available_extension_versions a order by a.name, a.version"
+    ),
     ("pg_catalog", "pg_get_keywords", 0): (
         "select k.word, k.catcode, k.barelabel, k.catdesc, k.baredesc"
         " from pg_catalog.meridian_keywords k order by k.word"
     ),
     ("pg_catalog", "pg_show_all_settings", 0): "select s.* from pg_catalog.pg_settings s",
-    ("pg_catalog", "pg_available_extensions", 0): (
-        "select e.name, e.default_version, e.comment from pg_catalog.pg_available_extensions e"
-    ),
-    ("pg_catalog", "pg_available_extension_versions", 0): (
-        "select e.name, e.version, e.superuser, e.trusted, e.relocatable, e.schema, e.requires,"
-        " e.comment from pg_catalog.pg_available_extension_versions e"
-    ),
     ("pg_catalog", "pg_options_to_table", 1): (
         "select case when strpos(o.item, '=') > 0 then left(o.item, strpos(o.item, '=') - 1)"
         " else o.item end as option_name, case when strpos(o.item, '=') > 0"

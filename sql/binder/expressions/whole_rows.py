@@ -21,6 +21,7 @@ from pglast import ast
 
 from sql.binder.resolve.catalog_lookup import named_relation
 from sql.binder.resolve.column_lookup import find_column, find_item, reference_at, required_item
+from sql.binder.resolve.row_presence import row_presence
 from sql.binder.resolve.row_types import row_type_of
 from sql.binder.state import Binding, FromItem, Scope
 from sql.catalog.catalog import Table
@@ -28,8 +29,8 @@ from sql.catalog.objects import ViewDefinition
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, is_a, offset_to_position
-from sql.plan.nodes import Case, ColumnRef, Const, Expr, IsTest, Test
-from sql.types.sql_type import BOOL, RowType
+from sql.plan.nodes import Case, Const, Expr
+from sql.types.sql_type import RowType
 
 _GENERATED: Final = "column generation expressions"
 _CHECK: Final = "check constraints"
@@ -68,16 +69,8 @@ class WholeRow:
         return row_type_of(found) if isinstance(found, Table | ViewDefinition) else None
 
     def present(self, binding: Binding) -> Expr | None:
-        """Whether it is a real row; None if it always is. 0A000 where that is unknown (O1)."""
-        if not self.item.nullable:
-            return None
-        known = _required(binding, self.item)
-        if known is None and self.item.side is not None:
-            known = self.item.side.asked(binding, self.place - 1)
-        if known is None:
-            what = "the whole row of a table without a NOT NULL column in an outer join"
-            raise not_supported(what, self.place)
-        return IsTest(Test.IS_NOT_NULL, known, BOOL)
+        """Whether it is a real row; None if it always is (O1)."""
+        return row_presence(binding, self.item, self.place)
 
     def or_null(self, binding: Binding, value: Expr) -> Expr:
         """The value, which is NULL for a null-extended row."""
@@ -132,22 +125,6 @@ def _check_kept(binding: Binding, scope: Scope, item: FromItem, place: int | Non
         raise not_supported("a whole row in a constraint or an index", place)
     if binding.recorded is not None and item.schema is not None:
         raise not_supported("a whole row of a table in a view", place)
-
-
-def _required(binding: Binding, item: FromItem) -> Expr | None:
-    """A column that is NULL only where the row of the item was made up."""
-    table = binding.tables.get((item.schema or "", item.relation or item.name or ""))
-    if table is None:
-        return None
-    required = {
-        (table.oid, table.number_of(ordinal))
-        for ordinal, column in enumerate(table.columns)
-        if column.not_null
-    }
-    for _, expr in item.columns:
-        if isinstance(expr, ColumnRef) and binding.origins.get(expr.id) in required:
-            return expr
-    return None
 
 
 def expanded_row_fields(binding: Binding, scope: Scope, row: Node) -> list[Node]:

@@ -9,16 +9,14 @@ decides, and two matches in one level are 42702.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from sql.binder.resolve.column_hints import similar_columns
+from sql.binder.resolve.system_columns import SYSTEM_COLUMNS, system_column
 from sql.binder.state import Binding, FromItem, Scope
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.plan.nodes import ColumnRef, Expr
 from sql.plan.renumbering import expression_with_fresh_ids
 from sql.plan.traverse import has_subquery
-
-SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"})
 
 
 def hidden_target(item: FromItem) -> FromItem:
@@ -33,7 +31,7 @@ def find_column(binding: Binding, scope: Scope, name: str, place: int) -> Expr |
         for item in level.visible():
             if not item.columns_visible:
                 continue
-            match = column_in_item(item, name, place)
+            match = column_in_item(item, name, place) or system_column(binding, item, name, place)
             if match is None:
                 continue
             if found is not None:
@@ -109,7 +107,7 @@ def qualified_column(
 ) -> Expr:
     """`t.c` or `s.t.c`; 42P01 without such an item, 42703 without such a column."""
     item = required_item(binding, scope, qualifier, name, place)
-    found = column_in_item(item, name, place)
+    found = column_in_item(item, name, place) or system_column(binding, item, name, place)
     if found is not None:
         return reference_at(binding, found, place)
     if name in SYSTEM_COLUMNS and item.schema is not None:

@@ -1,6 +1,7 @@
 """Roles and privileges beyond what PostgreSQL's answers say: restarts, warnings, passwords."""
 
 import asyncio
+from typing import Any
 
 import psycopg
 import pytest
@@ -51,7 +52,7 @@ def test_roles_survive_also_in_a_compacted_history() -> None:
         assert _state(dsn) == before
 
 
-def test_a_password_is_kept_as_a_verifier_and_never_shown() -> None:
+def test_a_password_is_kept_as_a_verifier_that_only_superusers_see() -> None:
     kept = scram_verifier("secret", 4096)
     assert kept.startswith("SCRAM-SHA-256$4096:")
     assert scram_verifier(kept, 5000) == kept
@@ -61,11 +62,25 @@ def test_a_password_is_kept_as_a_verifier_and_never_shown() -> None:
         one.add_notice_handler(lambda notice: told.append(notice.message_primary))
         one.execute("create role a password 'secret'")
         assert told == [WARNINGS[1]]
-        for query in (
-            "select rolpassword from pg_authid where rolname = 'a'",
-            "select rolpassword from pg_roles where rolname = 'a'",
-        ):
-            assert one.execute(query.encode()).fetchall() == [("********",)]
+        assert _passwords(one, "pg_roles") == ["********"]
+        (verifier,) = _passwords(one, "pg_authid")
+        assert str(verifier).startswith("SCRAM-SHA-256$4096:")
+        one.execute(f"create role b password '{verifier}'".encode())
+        one.execute("set role b")
+        assert _passwords(one, "pg_authid") == ["********"]
+        one.execute("reset role")
+        shadow = one.execute("select passwd from pg_shadow where usename = 'a'").fetchall()
+        assert shadow == []
+        one.execute("alter role a login")
+        shadow = one.execute("select passwd from pg_shadow where usename = 'a'").fetchall()
+        assert shadow == [(verifier,)]
+
+
+def _passwords(connection: "psycopg.Connection[Any]", relation: str) -> list[object]:
+    found = connection.execute(
+        f"select rolpassword from {relation} where rolname = 'a'".encode()
+    ).fetchall()
+    return [password for (password,) in found]
 
 
 def test_a_session_stays_the_role_that_it_has_become() -> None:

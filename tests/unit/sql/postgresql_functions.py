@@ -54,9 +54,12 @@ order by c.oid
 
 NAMED: Final = (
     "enum_in", "enum_out", "enum_recv", "enum_send", "domain_in", "domain_recv",
-    "heap_tableam_handler", "bthandler",
+    "heap_tableam_handler", "bthandler", "hashhandler", "gisthandler", "ginhandler", "spghandler",
+    "brinhandler",
 )  # fmt: skip
 """What catalogs name besides the functions of PostgreSQL's own types."""
+NAMED_TYPES: Final = ("event_trigger", "trigger")
+"""Types that clients ask for by name, though no function here has them."""
 MODES: Final = {"o": "out ", "b": "inout ", "v": "variadic ", "t": "table "}
 VOLATILITIES: Final = {"i": "", "s": "stable", "v": "volatile"}
 PARALLEL: Final = {"s": "", "r": "restricted", "u": "unsafe"}
@@ -126,7 +129,8 @@ def main() -> None:
     }
     lines = [
         *(f"type {oid} {name} {shown}" for oid, name, shown in sorted(types)
-          if oid in used and name not in TYPE_OIDS and name not in catalog_types()),
+          if (oid in used or name in NAMED_TYPES)
+          and name not in TYPE_OIDS and name not in catalog_types()),
         *(f"of {' '.join(row)}" for row in support),
         f"more {' '.join(_more(found, listed))}",
         *(f"cast {' '.join(map(str, row))}" for row in casts),

@@ -56,8 +56,8 @@ from sql.binder.ddl.row_validations import row_validations
 from sql.binder.ddl.storage_options import (
     refuse_clustering_column,
 )
-from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
 from sql.binder.resolve.relations import table_scan
+from sql.binder.resolve.system_columns import SYSTEM_COLUMNS
 from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import per_row_default
 from sql.binder.stored.domain_checks import with_domain_default

@@ -18,7 +18,7 @@ from sql.binder.resolve.catalog_lookup import (
     refuse_renamed_type_clash,
     refuse_taken_name,
 )
-from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
+from sql.binder.resolve.system_columns import SYSTEM_COLUMNS
 from sql.binder.state import Binding
 from sql.binder.stored.table_changes import index_with_renamed_column, with_renamed_column
 from sql.catalog.catalog import Table

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sql.binder.ddl.foreign_keys import ForeignKeyNode
 from sql.binder.ddl.keys import KeyNode
-from sql.binder.resolve.column_lookup import SYSTEM_COLUMNS
+from sql.binder.resolve.system_columns import SYSTEM_COLUMNS
 from sql.binder.state import Binding
 from sql.binder.stored.table_changes import with_column_definition
 from sql.catalog.catalog import Column, Table
