@@ -15,7 +15,7 @@ async def execute_maintenance(
     coordination = execution.services.coordination
     tag = statement.kind.value
     if statement.kind is not MaintenanceKind.ANALYZE:
-        _check_alone(execution, tag, alone=alone)
+        _check_alone(execution, statement.command or tag, alone=alone)
     if statement.problem is not None:
         raise replace(statement.problem)
     match statement.kind:
@@ -31,8 +31,8 @@ async def execute_maintenance(
     return Done(tag)
 
 
-def _check_alone(execution: Execution, tag: str, *, alone: bool) -> None:
+def _check_alone(execution: Execution, command: str, *, alone: bool) -> None:
     """25001 inside of a block or a pipeline."""
-    execution.transaction.check_writable(tag)
+    execution.transaction.check_writable(command)
     if not alone:
-        raise SqlError("25001", f"{tag} cannot run inside a transaction block")
+        raise SqlError("25001", f"{command} cannot run inside a transaction block")

@@ -20,8 +20,8 @@ class MaintenanceKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class MaintenanceStatement:
     """OPTIMIZE, VACUUM, ANALYZE; REINDEX and CLUSTER of more than one relation, or without locks.
-    `tables` None: all. They run outside of transactions. `problem`:
-    an error about a table, raised at execution.
+    `tables` None: all. They run outside of transactions, which `command` says to who runs them in
+    one (empty: the tag). `problem`: an error about a table, raised at execution.
     """
 
     kind: MaintenanceKind
@@ -29,3 +29,4 @@ class MaintenanceStatement:
     problem: SqlError | None = None
     notice: SqlError | None = None
     """That it changes nothing."""
+    command: str = ""

@@ -76,11 +76,14 @@ def reindex(binding: Binding, node: Node) -> ChangeObjects | MaintenanceStatemen
                 raise SqlError("42809", f'"{node.relation.relname}" is not an index')
         case ReindexObjectType.REINDEX_OBJECT_TABLE:
             _table(binding, node)
-        case kind:
+        case ReindexObjectType.REINDEX_OBJECT_SCHEMA:
+            known = schema_exists(binding, node.name)
+            told = _told(MaintenanceKind.REINDEX, _REINDEX, alone=True)
+            assert isinstance(told, MaintenanceStatement), "it runs alone"
+            problem = None if known else undefined_schema(node.name)
+            return replace(told, command="REINDEX SCHEMA", problem=problem)
+        case _:
             alone = True
-            of_schema = kind == ReindexObjectType.REINDEX_OBJECT_SCHEMA
-            if of_schema and not schema_exists(binding, node.name):
-                raise undefined_schema(node.name)
     return _told(MaintenanceKind.REINDEX, _REINDEX, alone=alone)
 
 

@@ -18,7 +18,7 @@ insert into u values (5, 'd@x', 'open', 5, null), (6, 'e@x', 'open', 5, null)
 insert into u values (5, 'd@x', 'z', 5, null), (6, 'D@x', 'z', 5, null)
 insert into u values (7, null, 'z', 5, null), (8, null, 'z', 5, null)
 insert into u values (5, 'f@x', 'z', 7, null)
-insert into u values (5, 'f@x', 'z', 7, now()::timestamp)
+insert into u values (5, 'f@x', 'z', 7, timestamp '2026-01-01')
 update u set deleted = null
 select id, email, state, n from u order by id
 update u set id = id + 100
@@ -42,7 +42,7 @@ merge into u using (values (1, 'q@X'), (900, 'w@x')) v(i, e) on u.id = v.i when 
 merge into u using (values (1, 'q9@X'), (900, 'w@x')) v(i, e) on u.id = v.i when matched then update set email = v.e when not matched then insert values (v.i, v.e, 'm', 1, null)
 alter table u add constraint c unique using index u_email
 alter table u add constraint c unique using index u_open
-create unique index u_bad on u (state)
+create unique index u_bad on u (state) where state = 'z'
 create unique index u_bad on u ((1 / (id - 102)))
 create unique index u_bad on u (md5(email), (state is null)) where state = 'm' or state = 'x'
 create unique index u_bad2 on u ((state is null))
