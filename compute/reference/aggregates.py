@@ -192,6 +192,7 @@ def _json_object_agg(
 
 folds("json_agg(anyelement)")(_json_agg(json_agg))
 folds("json_agg.rows(json)")(_json_agg(json_agg_of_rows))
+folds("json_agg_strict.rows(json)")(_json_agg(json_agg_of_rows, strict=True))
 folds("jsonb_agg(anyelement)")(_json_agg(jsonb_agg))
 folds("json_agg_strict(anyelement)")(_json_agg(json_agg, strict=True))
 folds("jsonb_agg_strict(anyelement)")(_json_agg(jsonb_agg, strict=True))

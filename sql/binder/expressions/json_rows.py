@@ -23,7 +23,7 @@ from sql.types.sql_type import JSON, JSONB, TEXT, array_of
 _FUNCTIONS: Final = frozenset({"row_to_json", "to_json", "to_jsonb"})
 _OF_ARRAYS: Final = frozenset({"array_to_json", "to_json", "to_jsonb"})
 ROW_TAKING_FUNCTIONS: Final = frozenset({
-    "json_agg", "jsonb_agg", "jsonb_agg_strict", "json_object_agg",
+    "json_agg", "json_agg_strict", "jsonb_agg", "jsonb_agg_strict", "json_object_agg",
     "jsonb_object_agg", "json_build_array", "jsonb_build_array", "json_build_object",
     "jsonb_build_object",
 })  # fmt: skip

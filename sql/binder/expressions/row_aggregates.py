@@ -14,8 +14,8 @@ from sql.parser.syntax import Node
 from sql.plan.nodes import Call, Expr
 from sql.types.sql_type import JSON
 
-_OF_ROWS: Final = "json_agg.rows"
-"""json_agg() of rows, which stand on lines of their own."""
+_OF_ROWS: Final = {"json_agg": "json_agg.rows", "json_agg_strict": "json_agg_strict.rows"}
+"""JSON arrays of rows, which stand on lines of their own."""
 
 
 def bind_aggregate_argument(binding: Binding, scope: Scope, call: Node, arg: Node) -> Expr:
@@ -30,7 +30,7 @@ def bind_aggregate_argument(binding: Binding, scope: Scope, call: Node, arg: Nod
             binding.rows[id(row)] = row
     elif name == "count" and not call.agg_distinct:
         row = counted_whole_row(binding, scope, arg)
-    if row is None and name == "json_agg" and not call.agg_distinct:
+    if row is None and name in _OF_ROWS and not call.agg_distinct:
         return _row_as_json(binding, binding.expression(scope, arg))
     return binding.expression(scope, arg) if row is None else row
 
@@ -47,6 +47,6 @@ def _row_as_json(binding: Binding, expr: Expr) -> Expr:
 
 
 def aggregate_lookup_name(binding: Binding, call: Node, exprs: Sequence[Expr]) -> str:
-    """The name to look up in the function table: json_agg() of rows has a name of its own."""
+    """The name to look up in the function table: JSON arrays of rows have names of their own."""
     name: str = call.funcname[-1].sval
-    return _OF_ROWS if name == "json_agg" and exprs and id(exprs[0]) in binding.rows else name
+    return _OF_ROWS.get(name, name) if exprs and id(exprs[0]) in binding.rows else name

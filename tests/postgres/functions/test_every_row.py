@@ -23,7 +23,7 @@ from sql.binder.expressions.acting_calls import ACTING_FUNCTIONS
 from sql.binder.resolve.overloads import OverloadChoice
 from sql.binder.state import Binding
 from sql.errors import SqlError
-from sql.functions.table import Function, all_functions
+from sql.functions.table import Function, all_functions, rows_of_file
 from sql.plan.nodes import Expr
 from sql.types.sql_type import SqlType
 from tests.postgres.functions.generating import FAMILIES
@@ -38,8 +38,10 @@ CASES_MIN = 3
 # `small_functions`) and `tests/postgres/locking` (those that act).
 ELSEWHERE = (
     *ACTING_FUNCTIONS, "clock_timestamp", "currval", "lastval", "meridian_clock", "nextval",
-    "pg_get_serial_sequence", "setval", "timeofday",
+    "pg_cancel_backend", "pg_get_serial_sequence", "pg_terminate_backend", "setval", "timeofday",
+    *(row.name for row in rows_of_file("extensions.txt")),
 )  # fmt: skip
+"""Rows that tests of their own call; the PostgreSQL that we compare with has no extensions."""
 _Chooser = Callable[..., OverloadChoice | None]
 
 
