@@ -61,11 +61,16 @@ def refusal(plan: Plan) -> str | None:
     return None
 
 
+def is_linear(plan: Plan) -> bool:
+    """Whether the work of a plan grows no faster than its inputs."""
+    return not any(isinstance(node, Join | Subquery) for node in walk(plan))
+
+
 def refusal_of_inputs(
-    plan: Plan, views: Mapping[RelationId, ShardView], allowed: RowsAllowed | None
+    views: Mapping[RelationId, ShardView], allowed: RowsAllowed | None, *, linear: bool
 ) -> str | None:
-    """Why the plan cannot run in process over these inputs; None if it can. `allowed`: None allows
-    no input at all.
+    """Why a plan cannot run in process over these inputs; None if it can. `allowed`: None allows
+    no input at all. `linear`: see `is_linear`.
     """
     if not views:
         return None
@@ -73,10 +78,10 @@ def refusal_of_inputs(
         return "the plan has inputs"
     if any(view.files for view in views.values()):
         return "an input has files"
-    rows = sum(part.rows.num_rows for view in views.values() for part in view.inline)
+    rows = sum([view.inline_rows for view in views.values()])
     if rows <= allowed.rows:
         return None
-    if rows <= allowed.linear and not any(isinstance(n, Join | Subquery) for n in walk(plan)):
+    if linear and rows <= allowed.linear:
         return None
     return f"the inputs have {rows} rows"
 
