@@ -62,9 +62,7 @@ ReadFile: TypeAlias = Callable[[ShardId, DataFile], pa.Table]
 
 def row_count_bound(view: ShardView) -> int:
     """An upper bound of the rows of a view; exact if no row is deleted."""
-    return sum(part.row_limit for part in view.files) + sum(
-        part.rows.num_rows for part in view.inline
-    )
+    return sum(part.row_limit for part in view.files) + view.inline_rows
 
 
 def view_bytes(view: ShardView) -> int:

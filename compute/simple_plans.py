@@ -37,6 +37,14 @@ def is_trivial_plan(plan: Plan) -> bool:
     return all(map(_is_plain, plan_expressions(plan))) and all(map(is_trivial_plan, inputs(plan)))
 
 
+def only_scan(plan: Plan) -> Scan | None:
+    """The scan of a plan that filters, computes, sorts and cuts its rows, and does nothing else."""
+    below = plan
+    while isinstance(below, Project | Filter | Sort | Limit):
+        below = below.input
+    return below if isinstance(below, Scan) and not plan_has_subquery(plan) else None
+
+
 def is_row_by_row(plan: Plan) -> bool:
     """Whether it has one scan, and each scanned row gives one row or none, independent of other
     rows.

@@ -14,6 +14,7 @@ INVARIANTS
       reader.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
@@ -21,7 +22,7 @@ from typing import Final, Protocol, TypeAlias
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from storage.types import ShardId, Source
+from storage.types import OWN, ShardId, Source, Timestamp, inline_ts, is_file
 
 RowIdentity: TypeAlias = tuple[Source, int]
 """B1."""
@@ -106,12 +107,54 @@ class InlineSlice:
     deleted: BitMap64
 
 
+class FilesKey(Protocol):
+    """What tells sets of file slices apart, as a text once somebody asks for it."""
+
+    def __str__(self) -> str:
+        """Equal for equal slices, and for no others."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ShardView:
-    """A shard at a timestamp (B4). `base_key` is equal for two views whose `files` are the same."""
+    """A shard at a timestamp (B4)."""
 
     shard: ShardId
     schema: pa.Schema
-    base_key: str
+    files_key: FilesKey
     files: tuple[FileSlice, ...]
     inline: tuple[InlineSlice, ...]
+    counted: list[int] = field(default_factory=list[int], compare=False, repr=False)
+    """`inline_rows`, once somebody has counted them."""
+
+    @property
+    def inline_rows(self) -> int:
+        """Rows of all slices in memory, deleted ones too."""
+        if not self.counted:
+            self.counted.append(sum([part.rows.num_rows for part in self.inline]))
+        return self.counted[0]
+
+    def inline_slice(self, source: Source) -> InlineSlice | None:
+        """The slice of a source; in a shard, slices ascend by the time of their commit."""
+        at = place_of(self.inline, source)
+        return None if at is None else self.inline[at]
+
+    @property
+    def base_key(self) -> str:
+        """Equal for two views whose `files` are the same. Of most views nobody asks for it."""
+        return str(self.files_key)
+
+
+def place_of(slices: Sequence[InlineSlice], source: Source) -> int | None:
+    """Where the slice of a source is among those of a shard, own rows last."""
+    commits = len(slices) - bool(slices and slices[-1].source == OWN)
+    if source == OWN:
+        return commits if commits < len(slices) else None
+    if is_file(source):
+        return None
+    at = bisect_left(slices, inline_ts(source), hi=commits, key=_commit_time)
+    return at if at < commits and slices[at].source == source else None
+
+
+def _commit_time(part: InlineSlice) -> Timestamp:
+    return inline_ts(part.source)

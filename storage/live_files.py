@@ -17,7 +17,7 @@ INVARIANTS
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, overload
+from typing import Final, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -160,6 +160,48 @@ def slice_digest(part: FileSlice) -> int:
     digest = hashlib.blake2b(encode_bitmap(part.deleted), digest_size=DIGEST_BYTES)
     digest.update(f"{part.row_limit} {part.file.name}".encode())
     return int.from_bytes(digest.digest(), "big")
+
+
+SliceChange: TypeAlias = tuple[FileSlice | None, FileSlice | None]
+"""A slice as it was and as it is; None: it is not there."""
+
+
+class SlicesDigest:
+    """The sum of the digests of a view's file slices (F3), counted when it is asked for."""
+
+    __slots__ = ("_changes", "_counted", "_sum")
+
+    def __init__(self, total: int, changes: Mapping[Source, SliceChange] | None = None) -> None:
+        self._sum = total
+        self._changes = {} if changes is None else changes
+        """By file, what is not in the sum yet."""
+        self._counted: int | None = None if self._changes else total
+
+    def changed(self, changes: Mapping[Source, SliceChange]) -> "SlicesDigest":
+        """The digest of the same slices once these are others."""
+        if self._counted is not None:
+            return SlicesDigest(self._counted, changes)
+        made = dict(self._changes)
+        for name, (before, after) in changes.items():
+            known = made.get(name)
+            made[name] = (before if known is None else known[0], after)
+        return SlicesDigest(self._sum, made)
+
+    def __str__(self) -> str:
+        """The digest as text."""
+        if self._counted is None:
+            total = self._sum
+            for before, after in self._changes.values():
+                total -= 0 if before is None else slice_digest(before)
+                total += 0 if after is None else slice_digest(after)
+            self._counted = total
+        return f"{self._counted % (1 << 8 * DIGEST_BYTES):0{2 * DIGEST_BYTES}x}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SlicesDigest) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ INVARIANTS
   V5  a compaction moves rows to other files and changes no answer: versions before it keep the old
       names, the ones from it on have the new. A delete may name a row as any view still held shows
       it; it is resolved through what the rewritten files say of their rows (`Moved`).
+  V7  a view over the newest version is made from the one before and what has come since (G1 of
+      `grown_view.py`), with own writes and hidden rows on top. Another version or definition
+      begins anew.
 
 Not here: building views (`shard_view.py`), writing files and logs (`delta/`), deciding when to
 flush (the coordinator).
@@ -28,16 +31,18 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final
 
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch, bytes_of
+from storage.batch import DataFile, Deletes, ShardView, WriteBatch
 from storage.delta.schema import encode_schema
+from storage.grown_view import ViewGrower
 from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
-from storage.types import OWN, ShardId, Source, Timestamp, inline_source, inline_ts, is_file
+from storage.tail import Committed, Tail, add_commit, commit_ts, grown_view, memory_bytes
+from storage.types import OWN, ShardId, Source, Timestamp, inline_ts, is_file
 
 __all__ = [
     "Committed",
@@ -59,9 +64,9 @@ TICKS_PER_MS: Final = 1_000
 
 RETENTION_US: Final = 3_600_000_000
 
-COMMIT_OVERHEAD_BYTES: Final = 2_048
-"""What a one-row Arrow table and its objects cost in memory beside the values: without it, a tail
-of tiny commits would be bounded far too late."""
+SHOWN_MAX: Final = 8
+"""Views that are kept of a shard. Larger: more of memory. Smaller: a reader whose timestamp is some
+commits old pays for a view made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +103,6 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """One commit in the tail. `inline` is the slice of its inline rows, if it has any."""
-
-    ts: Timestamp
-    batch: WriteBatch
-    inline: InlineSlice | None = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        rows = self.batch.inserts
-        part = None if rows is None or not rows.num_rows else _slice(self.ts, rows)
-        object.__setattr__(self, "inline", part)
-
-
-def _slice(ts: Timestamp, rows: pa.Table) -> InlineSlice:
-    return InlineSlice(inline_source(ts), rows, BitMap64())
-
-
-Tail: TypeAlias = tuple[Committed, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Definition:
     """The fields of a shard, from a commit on (V6)."""
 
@@ -135,6 +119,14 @@ class Fence(Enum):
     """Its log or files are gone, or are not what was written."""
     UNREADABLE = "unreadable"
     """Storage did not give its log when the server started; the next start asks again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A view over the newest version that somebody has asked for, and its last commit (V7)."""
+
+    upto: Timestamp
+    view: ShardView
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +149,10 @@ class ShardState:
     """How long the table, when it is made, promises foreign readers to keep what was removed."""
     definitions: tuple[Definition, ...] = ()
     """All that may still be asked for, the present one last; empty: there was never another."""
-    _newest: list[ShardView] = field(
-        default_factory=list[ShardView], init=False, compare=False, repr=False
+    _shown: list[_Shown] = field(
+        default_factory=list[_Shown], init=False, compare=False, repr=False
     )
-    """The view of all commits, once it has been asked for: most readers read there."""
+    """The last few views over the newest version, by time: nearly all readers read there (V7)."""
 
     @property
     def fenced(self) -> bool:
@@ -223,26 +215,28 @@ class ShardState:
         assert OWN not in batch.deletes, "B2: a batch does not delete its own rows"
         batch = self._resolved(batch)
         commit = Committed(ts, batch)
-        return replace(
+        state = replace(
             self,
             tail=(*self.tail, commit),
-            tail_bytes=self.tail_bytes + _memory_bytes(batch),
+            tail_bytes=self.tail_bytes + memory_bytes(batch),
             last_write=ts,
         )
+        state._shown[:] = self._shown
+        return state
 
     def flushed(self, version: Version) -> "ShardState":
         """This state after `version` became durable: the tail up to its cut is gone."""
         if self.versions:
             assert version.number > self.versions[-1].number, "versions ascend"
             assert version.cut > self.versions[-1].cut, "C1: cuts ascend"
-        first = bisect_right(self.tail, version.cut, key=_commit_ts)
+        first = bisect_right(self.tail, version.cut, key=commit_ts)
         state = replace(self, versions=(*self.versions, version), tail=self.tail[first:])
         # What is left of the tail may name rows that this very flush has moved into a file.
         tail = tuple(state._recommitted(commit) for commit in state.tail)
         return replace(
             state,
             tail=tail,
-            tail_bytes=sum(_memory_bytes(commit.batch) for commit in tail),
+            tail_bytes=sum(memory_bytes(commit.batch) for commit in tail),
             last_write=max(self.last_write, _newest_write(version)),
         )
 
@@ -254,7 +248,9 @@ class ShardState:
         # Nobody reads before the base any more, so nobody asks when its rows went.
         kept = replace(self.versions[base], added=(), deletes=(), rewritten=())
         state = replace(self, versions=(kept, *self.versions[base + 1 :]))
-        return state if not self.definitions else state._pruned_definitions(kept.cut)
+        state = state if not self.definitions else state._pruned_definitions(kept.cut)
+        state._shown[:] = self._shown
+        return state
 
     def _pruned_definitions(self, since: Timestamp) -> "ShardState":
         first = bisect_right(self.definitions, since, key=_definition_since) - 1
@@ -272,18 +268,43 @@ class ShardState:
         in the view by this name.
         """
         schema = self.schema if schema is None else schema
-        if hidden:
+        if self.cut is not None and as_of < self.cut:
             return self._view(as_of, own, schema, hidden)
-        if own is not None or not self._all_before(as_of):
-            return self._view(as_of, own, schema)
-        if not self._newest or self._newest[0].schema is not schema:
-            self._newest[:] = [self._view(as_of, None, schema)]
-        return self._newest[0]
+        shown = self._shown_view(as_of, schema)
+        if own is None and not hidden:
+            return shown
+        grower = ViewGrower(shown)
+        if own is not None:
+            grower.add_own(self._own_as_shown(own, len(self.versions)))
+        grower.hide(hidden)
+        return grower.view()
 
-    def _all_before(self, as_of: Timestamp) -> bool:
-        """Whether every version and commit is at or before a timestamp."""
-        cut = self.cut
-        return (cut is None or cut <= as_of) and (not self.tail or self.tail[-1].ts <= as_of)
+    def _shown_view(self, as_of: Timestamp, schema: pa.Schema) -> ShardView:
+        """The view of all commits up to a timestamp, over the newest version (V7)."""
+        shown = self._shown
+        if shown and shown[0].view.schema is not schema:
+            shown.clear()
+        end = bisect_right(self.tail, as_of, key=commit_ts)
+        upto = self.tail[end - 1].ts if end else self.cut or Timestamp(0)
+        place = bisect_right(shown, upto, key=_shown_upto)
+        before = shown[place - 1] if place else None
+        if before is not None and before.upto == upto:
+            return before.view
+        view = None
+        if before is not None:
+            first = bisect_right(self.tail, before.upto, key=commit_ts)
+            view = grown_view(before.view, self.tail[first:end])
+        if view is None:
+            view = self._view(as_of, None, schema)
+        shown.insert(place, _Shown(upto, view))
+        if len(shown) > SHOWN_MAX:
+            del shown[0]
+        return view
+
+    def _own_as_shown(self, own: WriteBatch, end: int) -> WriteBatch:
+        """Own writes as a view names rows whose base is the last of `versions[:end]`."""
+        # At read committed, rows that this transaction deleted may be gone with their file.
+        return replace(own, deletes=self._resolve(own.deletes, end, ignore_gone=True))
 
     def _view(
         self,
@@ -300,12 +321,10 @@ class ShardState:
         if following < len(self.versions):
             _add_part(builder, self.versions[following], as_of)
         else:
-            for commit in self.tail[: bisect_right(self.tail, as_of, key=_commit_ts)]:
-                _add_commit(builder, commit)
+            for commit in self.tail[: bisect_right(self.tail, as_of, key=commit_ts)]:
+                add_commit(builder, commit)
         if own is not None:
-            # At read committed, rows that this transaction deleted may be gone with their file.
-            deletes = self._resolve(own.deletes, following, ignore_gone=True)
-            builder.add_own(replace(own, deletes=deletes))
+            builder.add_own(self._own_as_shown(own, following))
         builder.hide(hidden)
         return builder.view(self.shard, schema)
 
@@ -313,8 +332,8 @@ class ShardState:
         """True if a commit with after < ts <= upto wrote here; `after` must be at or past since."""
         if after >= upto or self.last_write <= after:
             return False
-        if bisect_right(self.tail, upto, key=_commit_ts) > bisect_right(
-            self.tail, after, key=_commit_ts
+        if bisect_right(self.tail, upto, key=commit_ts) > bisect_right(
+            self.tail, after, key=commit_ts
         ):
             return True
         first = bisect_right(self.versions, after, key=_version_cut)
@@ -420,21 +439,12 @@ def _add_part(builder: ViewBuilder, version: Version, as_of: Timestamp) -> None:
             builder.delete(deletes)
 
 
-def _add_commit(builder: ViewBuilder, commit: Committed) -> None:
-    if commit.inline is not None:
-        builder.add_inline(commit.inline)
-    for file in commit.batch.staged:
-        builder.add_file(file, file.rows)
-    if commit.batch.deletes:
-        builder.delete(commit.batch.deletes)
-
-
 def _definition_since(definition: Definition) -> Timestamp:
     return definition.since
 
 
-def _commit_ts(commit: Committed) -> Timestamp:
-    return commit.ts
+def _shown_upto(shown: _Shown) -> Timestamp:
+    return shown.upto
 
 
 def _version_cut(version: Version) -> Timestamp:
@@ -444,11 +454,6 @@ def _version_cut(version: Version) -> Timestamp:
 def _newest_write(version: Version) -> Timestamp:
     times = [version.files[name].runs.times[-1] for name in version.added]
     return Timestamp(max([*times, *(ts for ts, _ in version.deletes)], default=0))
-
-
-def _memory_bytes(batch: WriteBatch) -> int:
-    rows = 0 if batch.inserts is None else bytes_of(batch.inserts)
-    return rows + COMMIT_OVERHEAD_BYTES * (1 + len(batch.deletes) + len(batch.staged))
 
 
 def staged_file(file: DataFile, ts: Timestamp) -> LiveFile:

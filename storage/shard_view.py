@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView, WriteBatch
-from storage.live_files import DIGEST_BYTES, FileMap, slice_digest
+from storage.live_files import FileMap, SlicesDigest, slice_digest
 from storage.row_schema import conform_to_schema, has_schema
 from storage.types import OWN, ShardId, Source
 
@@ -73,7 +73,7 @@ class ViewBuilder:
         return ShardView(
             shard=shard,
             schema=schema,
-            base_key=f"{self._digest % (1 << 8 * DIGEST_BYTES):0{2 * DIGEST_BYTES}x}",
+            files_key=SlicesDigest(self._digest),
             files=tuple(self._files.values()),
             inline=tuple(self._inline.values()),
         )

@@ -75,6 +75,14 @@ class _Tail:
     count: int = 0
 
 
+def _unknown(view: ShardView, tail: _Tail) -> list[InlineSlice]:
+    """The slices of a view that are not in the dictionary. They need not be the last ones: a slice
+    may have been hidden, or deleted by a transaction, in all views that were looked at.
+    """
+    known = tail.known
+    return [part for part in view.inline if part.source not in known]
+
+
 class KeyIndex:
     """See the module. A server has one, which its threads share."""
 
@@ -98,15 +106,12 @@ class KeyIndex:
         """One of the keys that a live inline row has. `going`: rows that are deleted, too."""
         tail = self._tail(view, keys)
         wanted = keys.values if keys.is_small and keys.count <= len(tail.rows) else ()
-        parts: dict[Source, InlineSlice] = {}
         for values in wanted:
             for source, row in tail.rows.get(values, ()):
-                parts = parts or {part.source: part for part in view.inline}
-                if source in parts and _is_live(parts[source].deleted, going, source, row):
+                part = view.inline_slice(source)
+                if part is not None and _is_live(part.deleted, going, source, row):
                     return values
-        for part in view.inline:
-            if wanted and part.source in tail.known:
-                continue
+        for part in _unknown(view, tail) if wanted else view.inline:
             rows = columns_of_key(keys.key, part.rows)
             live = _Live(part.source, part.rows.num_rows, part.deleted, going)
             found = _first(rows, keys.among(rows), live)
@@ -170,15 +175,13 @@ class KeyIndex:
         """
         tail = self._tail(view, keys)
         wanted = keys.values if keys.is_small else ()
-        parts = {part.source: part for part in view.inline} if wanted else {}
         found: dict[RowKey, RowIdentity] = {}
         for values in wanted:
             for source, row in tail.rows.get(values, ()):
-                if source in parts and _is_live(parts[source].deleted, going, source, row):
+                part = view.inline_slice(source)
+                if part is not None and _is_live(part.deleted, going, source, row):
                     found[values] = (source, row)
-        for part in view.inline:
-            if wanted and part.source in tail.known:
-                continue
+        for part in _unknown(view, tail) if wanted else view.inline:
             rows = columns_of_key(keys.key, part.rows)
             live = _Live(part.source, part.rows.num_rows, part.deleted, going)
             found.update(_places(keys, rows, keys.among(rows), live))
@@ -212,18 +215,16 @@ class KeyIndex:
         """
         tail = self._tail(view, key)
         found: list[RowIdentity] = []
-        parts: dict[Source, InlineSlice] = {}
         for source, row in tail.rows.get(key.values, ()):
-            parts = parts or {part.source: part for part in view.inline}
-            if source in parts and row not in parts[source].deleted:
+            part = view.inline_slice(source)
+            if part is not None and row not in part.deleted:
                 found.append((source, row))
-        for part in view.inline:
-            if part.source not in tail.known:
-                columns = self._inline_columns(view.shard, part, key, may_read=may_read)
-                if columns is None:
-                    return None
-                rows = columns.having(key, at_most)
-                found += [(part.source, row) for row in rows if row not in part.deleted]
+        for part in _unknown(view, tail):
+            columns = self._inline_columns(view.shard, part, key, may_read=may_read)
+            if columns is None:
+                return None
+            rows = columns.having(key, at_most)
+            found += [(part.source, row) for row in rows if row not in part.deleted]
         for file in self._files_with(view, key):
             columns = self._columns.get(_place(view.shard, file.file.name, key))
             if columns is None and may_read:
@@ -270,10 +271,8 @@ class KeyIndex:
             tail = self._tails[place] = _Tail()
         self._tails.move_to_end(place)
         before = tail.count
-        for part in view.inline:
-            if part.source in tail.known or part.source == OWN:
-                continue
-            if part.rows.num_rows <= SMALL_ROWS_MAX:
+        for part in _unknown(view, tail):
+            if part.source != OWN and part.rows.num_rows <= SMALL_ROWS_MAX:
                 for row, values in enumerate(_keys(columns_of_key(keys.key, part.rows))):
                     tail.rows.setdefault(values, []).append((part.source, row))
                 tail.known.add(part.source)

@@ -39,15 +39,15 @@ def fetch_located_rows(
     wanted: dict[Source, list[int]] = {}
     for source, row in places:
         wanted.setdefault(source, []).append(row)
-    inline = {part.source: part.rows for part in view.inline}
     files = {part.file.name: part.file for part in view.files}
     parts: list[pa.Table] = []
     first: dict[RowIdentity, int] = {}
     count = 0
     for source, indexes in wanted.items():
         rows = sorted(set(indexes))
-        if source in inline:
-            part = conform_batch(inline[source].take(pa.array(rows, pa.int64())), view.schema)
+        inline = view.inline_slice(source)
+        if inline is not None:
+            part = conform_batch(inline.rows.take(pa.array(rows, pa.int64())), view.schema)
         else:
             part = conform_batch(read(view.shard, files[source], rows), view.schema)
         if len(wanted) == 1 and rows == indexes:

@@ -38,6 +38,7 @@ from sql.plan.traverse import inputs
 from sql.types.sql_type import SqlType, Value
 from storage.batch import RowIdentity, ShardView
 from storage.known_rows import Column
+from storage.types import Source
 
 INDEXED_ROWS_MAX: Final = 200_000
 """Rows of a table that is looked up by columns that are no key. Larger: fewer scans, and longer
@@ -106,21 +107,26 @@ class PointRead:
 
     def answer(self, rows: list[Row], parameters: Sequence[Value]) -> pa.RecordBatch:
         """Run the plan over these rows."""
-        return self._maker.batch(self._prepared.rows(parameters, rows))
+        return self._maker.batch(self.rows_of_plan(rows, parameters))
+
+    def rows_of_plan(self, rows: list[Row], parameters: Sequence[Value]) -> list[Row]:
+        """The same, as values."""
+        return self._prepared.rows(parameters, rows)
 
     def _read(
         self, index: KeyIndex, view: ShardView, places: Sequence[RowIdentity], *, may_read: bool
     ) -> list[Row] | NotAnsweredReason:
         found: list[Row] = []
         for source, numbers in _by_source(view, places):
-            file = next((part.file for part in view.files if part.file.name == source), None)
-            if file is None:
-                rows = next(part.rows for part in view.inline if part.source == source)
-                at: Sequence[int] = numbers
-            elif may_read or index.rows_warm(view.shard, file, numbers):
-                rows, at = index.read_rows(view.shard, file, numbers), range(len(numbers))
+            part = view.inline_slice(source)
+            at: Sequence[int] = numbers
+            if part is not None:
+                rows = part.rows
             else:
-                return NotAnsweredReason.FILES
+                file = next(part.file for part in view.files if part.file.name == source)
+                if not may_read and not index.rows_warm(view.shard, file, numbers):
+                    return NotAnsweredReason.FILES
+                rows, at = index.read_rows(view.shard, file, numbers), range(len(numbers))
             cells = _Cells(rows, view.schema, self._scan)
             if self._scan.identity is None:
                 found += [cells.row(row) for row in at]
@@ -132,7 +138,7 @@ class PointRead:
 
 def _by_source(
     view: ShardView, places: Sequence[RowIdentity]
-) -> Iterator[tuple[object, list[int]]]:
+) -> Iterator[tuple[Source, list[int]]]:
     """Rows by file or slice, all in the order of the view."""
     if len(places) > 1:
         names = [part.file.name for part in view.files] + [part.source for part in view.inline]

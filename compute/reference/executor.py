@@ -11,7 +11,7 @@ INVARIANTS
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice
+from itertools import islice
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from pyroaring import BitMap64
 
 from compute.executor import Run
 from compute.reference.arrow import to_batch, to_values
+from compute.reference.decoded_rows import DecodedRows, decode_slices
 from compute.reference.expressions import Row
 from compute.reference.expressions import Source as CompiledSource
 from compute.reference.plans import PlanCompiler
@@ -31,7 +32,7 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.types.sql_type import Value
-from storage.batch import DataFile, InlineSlice, ShardView
+from storage.batch import DataFile, ShardView
 from storage.row_schema import conform_to_schema
 from storage.types import ShardId, Source
 
@@ -77,12 +78,13 @@ def execute_plan(
     views: Mapping[RelationId, ShardView],
     parameters: Sequence[Value] = (),
     read_file: ReadFile = _no_files,
+    decoded: DecodedRows | None = None,
 ) -> Iterator[Row]:
-    """The rows of a plan, synchronously."""
+    """The rows of a plan, synchronously. `decoded`: keeps rows in memory as values."""
     check_depth(plan)
 
     def read(scan: Scan) -> Sequence[Row]:
-        return _scan_rows(scan, views[scan.relation], read_file)
+        return _scan_rows(scan, views[scan.relation], read_file, decoded)
 
     return PlanCompiler(read, parameters).compile(plan)()
 
@@ -127,49 +129,15 @@ def evaluate(expr: Expr, parameters: Sequence[Value] = ()) -> Value:
 # --- inputs ------------------------------------------------------------------------------------
 
 
-def rows_in_memory(scan: Scan, view: ShardView) -> Sequence[Row]:
-    """The rows that a scan reads of a view without files."""
-    return _scan_rows(scan, view, _no_files)
-
-
-def _scan_rows(scan: Scan, view: ShardView, read_file: ReadFile) -> Sequence[Row]:
+def _scan_rows(
+    scan: Scan, view: ShardView, read_file: ReadFile, decoded: DecodedRows | None
+) -> Sequence[Row]:
     rows: list[Row] = []
     for part in view.files:
         table = conform_to_schema(read_file(view.shard, part.file), view.schema)
         rows += _slice_rows(scan, part.file.name, table, part.row_limit, part.deleted)
-    return rows + _inline_rows(scan, view.inline)
-
-
-def _inline_rows(scan: Scan, slices: Sequence[InlineSlice]) -> list[Row]:
-    """The live rows of all slices, decoded at once: most slices of a tail have a row or two."""
-    if not slices:
-        return []
-    if len(slices) == 1:
-        (one,) = slices
-        return _slice_rows(scan, one.source, one.rows, one.rows.num_rows, one.deleted)
-    table = _concatenated([part.rows for part in slices])
-    columns: list[Sequence[Value]] = [
-        to_values(table.column(ordinal), column.type)
-        for column, ordinal in zip(scan.columns, scan.ordinals, strict=True)
-    ]
-    counts = [part.rows.num_rows for part in slices]
-    if scan.identity is not None:
-        sources = [[part.source] * count for part, count in zip(slices, counts, strict=True)]
-        columns += [list(chain(*sources)), list(chain(*map(range, counts)))]
-    rows: list[Row] = list(zip(*columns, strict=True)) if columns else [()] * sum(counts)
-    starts = accumulate(counts, initial=0)
-    gone = {
-        start + index for start, part in zip(starts, slices, strict=False) for index in part.deleted
-    }
-    return [row for place, row in enumerate(rows) if place not in gone] if gone else rows
-
-
-def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables of the same fields, of which some may let NULL in that others do not."""
-    try:
-        return pa.concat_tables(tables)
-    except pa.ArrowInvalid:
-        return pa.concat_tables(tables, promote_options="default")  # twenty times slower
+    inline = view.inline
+    return rows + (decode_slices(scan, inline) if decoded is None else decoded.rows(scan, inline))
 
 
 def _slice_rows(

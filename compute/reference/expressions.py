@@ -8,6 +8,7 @@ INVARIANTS
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 from compute.reference.function_table import implementations
@@ -115,7 +116,7 @@ def _all(exprs: Sequence[Expr], frame: Frame, depth: int) -> tuple[Evaluator, ..
 def _column(id_: ColumnId, frame: Frame) -> Evaluator:
     index = frame.columns.get(id_)
     if index is not None:
-        return lambda row: row[index]
+        return itemgetter(index)
     cell, position = frame.outer[id_]
     return lambda _row: cell.row[position]
 

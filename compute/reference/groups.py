@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import cast
 
 from compute.reference.aggregates import aggregate_fold
 from compute.reference.expressions import Evaluator, Frame, Row, compile_expression
-from compute.reference.functions.ordering import Key, ordering_key, row_key
+from compute.reference.functions.ordering import Key, is_own_key, ordering_key, row_key
 from compute.reference.registry import Rows
 from sql.errors import not_supported
 from sql.plan.nodes import Aggregate, Const, Expr, SortKey
@@ -73,6 +75,13 @@ def compile_sort_keys(keys: Sequence[SortKey], frame: Frame) -> list[CompiledKey
 def sort_rows(rows: list[Row], keys: Sequence[CompiledKey]) -> list[Row]:
     """The rows in order. The sort is stable, so sorting by the last key first sorts by all."""
     for sort_key in reversed(keys):
+        value = sort_key.value
+        is_column = isinstance(value, itemgetter) and is_own_key(sort_key.key)
+        if is_column and None not in map(value, rows):
+            rows = sorted(
+                rows, key=cast("Callable[[Row], Key]", value), reverse=sort_key.descending
+            )
+            continue
         decorated = [(sort_key.value(row), row) for row in rows]
         nulls = [row for value, row in decorated if value is None]
         others = [(sort_key.key(value), row) for value, row in decorated if value is not None]

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from operator import itemgetter
 from typing import TypeAlias, assert_never
 
 from compute.reference.expressions import (
@@ -39,7 +40,9 @@ from compute.reference.set_returning import compile_set_calls
 from compute.reference.windows import compile_windows
 from sql.errors import SqlError, not_supported, statement_too_complex
 from sql.plan.nodes import (
+    BoolOp,
     ColumnId,
+    ColumnRef,
     Const,
     CteId,
     CteScan,
@@ -51,6 +54,7 @@ from sql.plan.nodes import (
     Join,
     JoinKind,
     Limit,
+    Logical,
     Plan,
     PlanColumn,
     Project,
@@ -142,12 +146,23 @@ class PlanCompiler:
 
     def _project(self, plan: Project, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
-        exprs = compile_expressions(plan.exprs, _over(frame, plan.input))
+        over = _over(frame, plan.input)
+        places = [over.columns.get(e.id) if isinstance(e, ColumnRef) else None for e in plan.exprs]
+        if len(places) > 1 and None not in places:
+            # Columns alone, as ORDER BY and LIMIT have below them.
+            chosen = itemgetter(*places)
+            return lambda: map(chosen, source())
+        exprs = compile_expressions(plan.exprs, over)
         return lambda: (tuple([expr(row) for expr in exprs]) for row in source())
 
     def _filter(self, plan: Filter, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
-        predicate = compile_expression(plan.predicate, _over(frame, plan.input))
+        over = _over(frame, plan.input)
+        place = _negated_column(plan.predicate, over)
+        if place is not None:
+            # As a queue asks for what is not done, for every row: with little ado.
+            return lambda: (row for row in source() if row[place] is False)
+        predicate = compile_expression(plan.predicate, over)
         return lambda: (row for row in source() if predicate(row) is True)
 
     def _join(self, plan: Join, frame: Frame) -> Source:
@@ -289,6 +304,14 @@ class PlanCompiler:
 
 def _layout(columns: Sequence[PlanColumn]) -> dict[ColumnId, int]:
     return {column.id: index for index, column in enumerate(columns)}
+
+
+def _negated_column(expr: Expr, frame: Frame) -> int | None:
+    """Where the column is of which an expression is the negation."""
+    if not isinstance(expr, Logical) or expr.op is not BoolOp.NOT:
+        return None
+    (only,) = expr.args
+    return frame.columns.get(only.id) if isinstance(only, ColumnRef) else None
 
 
 def _over(frame: Frame, plan: Plan) -> Frame:

@@ -73,20 +73,21 @@ def refusal_of_work(plan: Plan, views: Mapping[RelationId, ShardView], most: int
     """
     if any(view.files for view in views.values()):
         return "an input has files"
-    sizes = {relation: _row_count(view) for relation, view in views.items()}
+    sizes = {relation: view.inline_rows for relation, view in views.items()}
     touched = row_work_bound(plan, sizes)
     return f"the plan may touch {touched} rows" if touched > most else None
 
 
-def _row_count(view: ShardView) -> int:
-    return sum(part.rows.num_rows for part in view.inline)
+def is_linear(plan: Plan) -> bool:
+    """Whether the work of a plan grows no faster than its inputs."""
+    return not any(isinstance(node, Join | Subquery) for node in walk(plan))
 
 
 def refusal_of_inputs(
-    plan: Plan, views: Mapping[RelationId, ShardView], allowed: RowsAllowed | None
+    views: Mapping[RelationId, ShardView], allowed: RowsAllowed | None, *, linear: bool
 ) -> str | None:
-    """Why the plan cannot run in process over these inputs; None if it can. `allowed`: None allows
-    no input at all.
+    """Why a plan cannot run in process over these inputs; None if it can. `allowed`: None allows
+    no input at all. `linear`: see `is_linear`.
     """
     if not views:
         return None
@@ -94,10 +95,10 @@ def refusal_of_inputs(
         return "the plan has inputs"
     if any(view.files for view in views.values()):
         return "an input has files"
-    rows = sum(map(_row_count, views.values()))
+    rows = sum([view.inline_rows for view in views.values()])
     if rows <= allowed.rows:
         return None
-    if rows <= allowed.linear and not any(isinstance(n, Join | Subquery) for n in walk(plan)):
+    if linear and rows <= allowed.linear:
         return None
     return f"the inputs have {rows} rows"
 

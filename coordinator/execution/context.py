@@ -27,6 +27,7 @@ import pyarrow as pa
 from compute.access.key_index import KeyIndex
 from compute.access.row_predicates import RowPredicate
 from compute.executor import Executor, Run
+from compute.reference.expressions import Row
 from compute.reference.support import RowsAllowed
 from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
@@ -93,8 +94,12 @@ class InProcess(Protocol):
         """
         ...
 
+    def rows(self, run: Run) -> Sequence[Row]:
+        """The same, as values."""
+        ...
+
     async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
-        """The same, in a thread if it may take long."""
+        """The whole answer as a table, in a thread if it may take long."""
         ...
 
     def value(self, plan: Plan) -> Value:

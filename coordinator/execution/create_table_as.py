@@ -27,9 +27,10 @@ async def execute_create_as(execution: Execution, statement: CreateTableAs) -> D
     table = await _defined(execution, created)
     sink = RowSink.of(execution, table)
     try:
+        source = locked.plan(statement.source)
         inputs = await execution.views(statement.tables, plan=statement.source)
-        inputs = {**inputs, **locked.inputs}
-        batches = run_plan(execution, locked.plan(statement.source), inputs)
+        inputs = {**inputs, **locked.inputs([source], statement.calls)}
+        batches = run_plan(execution, source, inputs)
         async with closing_batches(
             evaluate_row_calls(execution, batches, statement.calls)
         ) as called:

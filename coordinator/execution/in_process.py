@@ -14,20 +14,22 @@ import pyarrow as pa
 from compute.arrow import batch_schema
 from compute.executor import Run
 from compute.reference.arrow import BatchMaker
-from compute.reference.executor import PreparedPlan, execute_plan, rows_in_memory
+from compute.reference.decoded_rows import DecodedRows
+from compute.reference.executor import PreparedPlan, execute_plan
 from compute.reference.expressions import Row
 from compute.reference.support import (
     RowsAllowed,
+    is_linear,
     refusal,
     refusal_of_functions,
     refusal_of_inputs,
     refusal_of_work,
 )
-from compute.simple_plans import is_row_by_row
+from compute.simple_plans import only_scan
 from coordinator.execution.context import Inputs
 from coordinator.execution.plan_cost import has_large_parameters, may_run_long
 from sql.errors import not_supported
-from sql.plan.nodes import Filter, Plan, PlanColumn, Project, Scan, Values, output_columns
+from sql.plan.nodes import Plan, PlanColumn, Scan, Values, output_columns
 from sql.plan.traverse import has_more_nodes, plan_has_subquery
 from sql.types.sql_type import SqlType, Value
 from storage.threads import Threads
@@ -47,7 +49,7 @@ class _Known:
     """What is remembered of a plan, which is kept so that its identity is not given to another.
 
     `prepared`: once it has run, if it is rows of constants and parameters, as in INSERT .. VALUES,
-    or makes rows of rows one by one, as DO UPDATE and RETURNING do.
+    or has one `scan` and nothing that belongs to one run, as DO UPDATE and RETURNING do.
     """
 
     plan: Plan
@@ -59,6 +61,8 @@ class _Known:
     maker: BatchMaker
     long: bool
     """Whether it may take long (J1)."""
+    linear: bool
+    scan: Scan | None
     prepared: PreparedPlan | None = None
 
     def maker_for(self, schema: pa.Schema | None) -> BatchMaker:
@@ -68,18 +72,18 @@ class _Known:
             self.maker = BatchMaker(_types(self.columns), wanted)
         return self.maker
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: Run, decoded: DecodedRows) -> Sequence[Row]:
         """The rows of a run of the plan."""
-        scan = _scan_of(self.plan)
         if self.prepared is None:
             constant = isinstance(self.plan, Values) and not plan_has_subquery(self.plan)
-            if not constant and (scan is None or not is_row_by_row(self.plan)):
-                return list(execute_plan(run.plan, run.inputs, run.parameters))
+            if not constant and self.scan is None:
+                return list(execute_plan(run.plan, run.inputs, run.parameters, decoded=decoded))
             self.prepared = PreparedPlan(self.plan)
-        if scan is None:
+        if self.scan is None:
             return self.prepared.rows(run.parameters)
-        rows = rows_in_memory(scan, run.inputs[scan.relation])
-        return self.prepared.rows(run.parameters, rows)
+        view = run.inputs[self.scan.relation]
+        assert not view.files, "who runs a plan in process has refused files"
+        return self.prepared.rows(run.parameters, decoded.rows(self.scan, view.inline))
 
 
 class ReferenceInProcess:
@@ -87,6 +91,7 @@ class ReferenceInProcess:
 
     def __init__(self) -> None:
         self._known: dict[int, _Known] = {}
+        self._decoded = DecodedRows()
         self._threads = Threads(_THREADS, thread_name_prefix="long-plans")
 
     def refusal(
@@ -96,41 +101,40 @@ class ReferenceInProcess:
         allowed: RowsAllowed | None = None,
     ) -> str | None:
         """See InProcess."""
-        refused = None if inputs is None else refusal_of_inputs(plan, inputs, allowed)
-        return refused or self._refusal(plan)
+        known = self._knowledge(plan)
+        refused = None
+        if inputs is not None:
+            refused = refusal_of_inputs(inputs, allowed, linear=known.linear)
+        return refused or known.refusal
 
     def refusal_of_work(self, plan: Plan, inputs: Inputs, most: int) -> str | None:
         """See InProcess."""
-        refused = refusal_of_work(plan, inputs, most)
-        if refused is not None:
-            return refused
-        self._refusal(plan)
-        known = self._known.get(id(plan))
-        if known is None or known.plan is not plan:
-            return refusal_of_functions(plan)
-        return known.missing
+        return refusal_of_work(plan, inputs, most) or self._knowledge(plan).missing
 
     def require(self, plan: Plan, what: str) -> None:
         """See InProcess."""
-        if self._refusal(plan) is not None:
+        if self._knowledge(plan).refusal is not None:
             raise not_supported(what)
 
-    def _refusal(self, plan: Plan) -> str | None:
+    def _knowledge(self, plan: Plan) -> _Known:
         known = self._known.get(id(plan))
         if known is not None and known.plan is plan:
-            return known.refusal
+            return known
         refused = refusal(plan)
-        if has_more_nodes(plan, _REMEMBERED_NODES_MAX):
-            return refused
-        if len(self._known) >= _REMEMBERED_MAX:
-            self._known.clear()
         columns = output_columns(plan)
         schema = batch_schema(columns)
         maker = BatchMaker(_types(columns), schema)
         long = refused is None and may_run_long(plan)
         missing = None if refused is None else refusal_of_functions(plan)
-        self._known[id(plan)] = _Known(plan, refused, missing, columns, schema, maker, long)
-        return refused
+        known = _Known(
+            plan, refused, missing, columns, schema, maker, long, is_linear(plan), only_scan(plan)
+        )
+        if has_more_nodes(plan, _REMEMBERED_NODES_MAX):
+            return known
+        if len(self._known) >= _REMEMBERED_MAX:
+            self._known.clear()
+        self._known[id(plan)] = known
+        return known
 
     def value(self, plan: Plan) -> Value:
         """See InProcess."""
@@ -142,9 +146,16 @@ class ReferenceInProcess:
         known = self._known.get(id(run.plan))
         if known is None or known.plan is not run.plan:
             return _apart(run, schema)
-        rows = known.rows(run)
+        rows = known.rows(run, self._decoded)
         maker = known.maker_for(schema)
         return _table(maker, rows)
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        """See InProcess."""
+        known = self._known.get(id(run.plan))
+        if known is None or known.plan is not run.plan:
+            return list(execute_plan(run.plan, run.inputs, run.parameters, decoded=self._decoded))
+        return known.rows(run, self._decoded)
 
     async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
         """See InProcess."""
@@ -170,9 +181,3 @@ def _table(maker: BatchMaker, rows: Sequence[Row]) -> pa.Table:
 
 def _types(columns: Sequence[PlanColumn]) -> Sequence[SqlType]:
     return [column.type for column in columns]
-
-
-def _scan_of(plan: Plan) -> Scan | None:
-    while isinstance(plan, Project | Filter):
-        plan = plan.input
-    return plan if isinstance(plan, Scan) else None

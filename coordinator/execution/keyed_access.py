@@ -70,6 +70,12 @@ class KeyedRows:
         """The rows of the plan."""
         return self.reading.answer(self.rows, execution.parameters)
 
+    async def rows_of_plan(
+        self, execution: Execution, _inputs: Mapping[RelationId, ShardView]
+    ) -> Sequence[Row]:
+        """The same, as values."""
+        return self.reading.rows_of_plan(self.rows, execution.parameters)
+
 
 @dataclass(frozen=True, slots=True)
 class KeyedAccess:
@@ -83,16 +89,22 @@ class KeyedAccess:
         self, execution: Execution, inputs: Mapping[RelationId, ShardView]
     ) -> pa.RecordBatch:
         """The rows of the plan."""
+        return to_batch(await self.rows_of_plan(execution, inputs), output_columns(self.plan))
+
+    async def rows_of_plan(
+        self, execution: Execution, inputs: Mapping[RelationId, ShardView]
+    ) -> Sequence[Row]:
+        """The same, as values."""
         try:
-            return await self._answer(execution, inputs)
+            return await self._rows(execution, inputs)
         except Exception as error:
             if may_be_file_damage(error):
                 await execution.services.coordination.examine([*inputs.values()])
             raise
 
-    async def _answer(
+    async def _rows(
         self, execution: Execution, inputs: Mapping[RelationId, ShardView]
-    ) -> pa.RecordBatch:
+    ) -> Sequence[Row]:
         index = execution.services.key_index
         located: dict[RelationId, LocatedRows] = {}
         for asked in self.by_key:
@@ -108,8 +120,7 @@ class KeyedAccess:
             located[RelationId(table.shard)] = fetch_located_rows(
                 view, _all_places(view), index.read_rows
             )
-        rows = run_plan_over_rows(self.plan, located, execution.parameters)
-        return to_batch(rows, output_columns(self.plan))
+        return run_plan_over_rows(self.plan, located, execution.parameters)
 
 
 async def plan_keyed_access(
@@ -200,8 +211,7 @@ async def _rows_by_key(index: KeyIndex, view: ShardView, asked: _ByKey) -> Locat
 
 
 def _is_small(view: ShardView) -> bool:
-    rows = sum(part.rows.num_rows for part in view.inline)
-    return not view.files and rows <= SMALL_ROWS_MAX
+    return not view.files and view.inline_rows <= SMALL_ROWS_MAX
 
 
 def _all_places(view: ShardView) -> Sequence[RowIdentity]:

@@ -15,6 +15,7 @@ from compute.arrow import batch_schema
 from coordinator.execution.context import (
     Done,
     Execution,
+    Inputs,
     Outcome,
     Rows,
     stream_table,
@@ -23,7 +24,8 @@ from coordinator.execution.context import (
 from coordinator.execution.dml.modify_part import ModifyResult, reads_of, run_modify
 from coordinator.execution.dml.statement_work import PlanRead, StatementEffects
 from coordinator.execution.dml.transient_relations import run_over_transient, transient_view
-from coordinator.execution.locking_queries import LockedParts, run_locking_parts
+from coordinator.execution.locked_rows import LockedParts
+from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.reg_names import oid_naming
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.streams import closing_batches
@@ -36,11 +38,12 @@ from sql.statements.bound import BoundQuery, Modify, ModifyingCte, ModifyingWith
 async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outcome:
     """Run the statement and buffer what it writes into the transaction."""
     execution.transaction.check_writable(modify.kind.value.upper(), [modify.table])
+    locked = await run_locking_parts(execution, modify.locking)
+    modify = locked.modify(modify, execution.parameters)
+    execution = _with_parameters(execution, locked)
     work = StatementEffects(execution)
     try:
-        locked = await run_locking_parts(execution, modify.locking)
-        work.made.update(locked.inputs)
-        modify = locked.modify(modify)
+        work.made.update(_inputs_of(modify, locked))
         await work.look_at(reads_of(modify))
         done = await run_modify(execution, modify, work)
         await work.write()
@@ -56,12 +59,16 @@ async def execute_compound(execution: Execution, compound: ModifyingWith, tag: s
     verb = "SELECT" if isinstance(main, BoundQuery) else main.kind.value.upper()
     tables = [modify.table for modify in compound.modifications]
     execution.transaction.check_writable(verb, tables)
+    locked = await run_locking_parts(execution, compound.locking)
+    compound = _with_known_rows(execution, compound, locked)
+    main = compound.main
+    execution = _with_parameters(execution, locked)
     work = StatementEffects(execution)
     try:
-        locked = await run_locking_parts(execution, compound.locking)
-        work.made.update(locked.inputs)
-        compound = _with_known_rows(compound, locked)
-        main = compound.main
+        for modify in compound.modifications:
+            work.made.update(_inputs_of(modify, locked))
+        if isinstance(main, BoundQuery):
+            work.made.update(locked.inputs([main.plan], main.calls))
         await work.look_at(
             [
                 *(reading for modify in compound.modifications for reading in reads_of(modify)),
@@ -82,15 +89,33 @@ async def execute_compound(execution: Execution, compound: ModifyingWith, tag: s
     return _outcome(execution, main, done, tag)
 
 
-def _with_known_rows(compound: ModifyingWith, locked: LockedParts) -> ModifyingWith:
+def _inputs_of(modify: Modify, locked: LockedParts) -> Inputs:
+    """The locked rows that a part scans."""
+    return locked.inputs([reading.plan for reading in reads_of(modify)], modify.calls)
+
+
+def _with_parameters(execution: Execution, locked: LockedParts) -> Execution:
+    """The statement from here on; should it begin again, it does so with what it was given."""
+    parameters = locked.parameters(execution.parameters)
+    if len(parameters) == len(execution.parameters):
+        return execution
+    return replace(execution, parameters=parameters)
+
+
+def _with_known_rows(
+    execution: Execution, compound: ModifyingWith, locked: LockedParts
+) -> ModifyingWith:
     """The parts of the statement, which read by the keys of locked rows if they may."""
-    if not locked.known:
+    if not compound.locking:
         return compound
-    parts = tuple([replace(part, modify=locked.modify(part.modify)) for part in compound.parts])
+    given = execution.parameters
+    parts = tuple(
+        [replace(part, modify=locked.modify(part.modify, given)) for part in compound.parts]
+    )
     main = compound.main
     if isinstance(main, BoundQuery):
         return replace(compound, parts=parts, main=replace(main, plan=locked.plan(main.plan)))
-    return replace(compound, parts=parts, main=locked.modify(main))
+    return replace(compound, parts=parts, main=locked.modify(main, given))
 
 
 async def _run_parts(

@@ -54,7 +54,8 @@ async def query_inputs(
     """The pinned views that a query reads, after its parts that lock rows have run."""
     done = await run_locking_parts(execution, query.locking)
     plan = done.plan(query.plan)
-    return {**await execution.views(query.tables, as_of=as_of, plan=plan), **done.inputs}
+    views = await execution.views(query.tables, as_of=as_of, plan=plan)
+    return {**views, **done.inputs([query.plan], query.calls)}
 
 
 async def run_query(

@@ -26,6 +26,7 @@ from sql.plan.nodes import (
     InList,
     Join,
     JoinKind,
+    Param,
     Plan,
     Project,
     RelationId,
@@ -37,7 +38,10 @@ from sql.plan.read_conditions import is_equality
 from sql.plan.traverse import plan_nodes, rewrite_queries
 from sql.types.sql_type import BOOL
 
-KnownColumns: TypeAlias = Sequence[Sequence[Const]]
+KnownValue: TypeAlias = Const | Param
+"""A parameter stands for a value that is not NULL: the plan may run again with another."""
+
+KnownColumns: TypeAlias = Sequence[Sequence[KnownValue]]
 """By column, the values of all rows in order."""
 
 ROWS_MAX: Final = 100
@@ -77,7 +81,7 @@ class _Knowing:
             return None
         return InList(query.args[0], tuple(values), False, BOOL) if values else Const(False, BOOL)
 
-    def _single_column(self, plan: Plan) -> Sequence[Const] | None:
+    def _single_column(self, plan: Plan) -> Sequence[KnownValue] | None:
         match plan:
             case Scan(relation=relation, columns=(_,), ordinals=(ordinal,)):
                 columns = self.known.get(relation)
@@ -87,9 +91,9 @@ class _Knowing:
             case _:
                 return None
 
-    def _columns(self, plan: Plan) -> dict[ColumnId, Sequence[Const]]:
+    def _columns(self, plan: Plan) -> dict[ColumnId, Sequence[KnownValue]]:
         """The columns of known relations below a node."""
-        found: dict[ColumnId, Sequence[Const]] = {}
+        found: dict[ColumnId, Sequence[KnownValue]] = {}
         for node in reversed(list(plan_nodes(plan))):
             if isinstance(node, Scan) and node.relation in self.known:
                 columns = self.known[node.relation]
@@ -124,7 +128,8 @@ def _joins(plan: Plan) -> bool:
     return any(isinstance(node, Join) for node in plan_nodes(plan))
 
 
-def _are_comparable(arg: Expr, values: Sequence[Const]) -> bool:
+def _are_comparable(arg: Expr, values: Sequence[KnownValue]) -> bool:
     return len(values) <= ROWS_MAX and all(
-        value.value is not None and value.type == arg.type for value in values
+        value.type == arg.type and (isinstance(value, Param) or value.value is not None)
+        for value in values
     )

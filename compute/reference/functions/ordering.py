@@ -33,6 +33,11 @@ def ordering_key(type_: SqlType) -> Callable[[Value], Key]:
     return _trimmed if type_.has_blanks else _identity
 
 
+def is_own_key(key: Callable[[Value], Key]) -> bool:
+    """Whether values are their own keys of an order."""
+    return key is _identity
+
+
 def _place_in(labels: Sequence[str]) -> Callable[[Value], Key]:
     """Enums: by declaration."""
     places: dict[Value, int] = {label: place for place, label in enumerate(labels)}

@@ -27,7 +27,8 @@ IN_PROCESS_ROWS_MAX: Final = 5_000
 JOINED_ROWS_MAX: Final = 200
 """The same for plans whose work may be the square of it."""
 
-_ALLOWED: Final = RowsAllowed(JOINED_ROWS_MAX, linear=IN_PROCESS_ROWS_MAX)
+TRANSIENT_ROWS: Final = RowsAllowed(JOINED_ROWS_MAX, linear=IN_PROCESS_ROWS_MAX)
+"""The inputs of a plan that runs in process."""
 
 
 def transient_batch(columns: Sequence[Column], rows: int) -> pa.RecordBatch:
@@ -55,6 +56,6 @@ def run_over_transient(
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run a plan of which at least one input is a transient relation."""
     in_process = execution.services.in_process
-    if in_process.refusal(plan, inputs, _ALLOWED) is None:
+    if in_process.refusal(plan, inputs, TRANSIENT_ROWS) is None:
         return stream_table(in_process.evaluate(execution.run(plan, inputs)))
     return run_plan(execution, plan, inputs)

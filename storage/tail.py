@@ -1,0 +1,81 @@
+"""The tail of a shard: its commits that no version of the Delta table holds yet.
+
+Not here: what a shard shows (`shard.py`), how views are made of commits (`shard_view.py`,
+`grown_view.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch, bytes_of
+from storage.grown_view import CannotGrowError, ViewGrower
+from storage.types import Timestamp, inline_source
+
+COMMIT_OVERHEAD_BYTES: Final = 2_048
+"""What a one-row Arrow table and its objects cost in memory beside the values: without it, a tail
+of tiny commits would be bounded far too late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """One commit in the tail. `inline` is the slice of its inline rows, if it has any."""
+
+    ts: Timestamp
+    batch: WriteBatch
+    inline: InlineSlice | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        rows = self.batch.inserts
+        part = None if rows is None or not rows.num_rows else _slice(self.ts, rows)
+        object.__setattr__(self, "inline", part)
+
+
+def _slice(ts: Timestamp, rows: pa.Table) -> InlineSlice:
+    return InlineSlice(inline_source(ts), rows, BitMap64())
+
+
+Tail: TypeAlias = tuple[Committed, ...]
+
+
+class _Layers(Protocol):
+    """What a commit is added to."""
+
+    def add_inline(self, part: InlineSlice) -> None: ...
+    def add_file(self, file: DataFile, row_limit: int) -> None: ...
+    def delete(self, deletes: Deletes) -> None: ...
+
+
+def add_commit(builder: _Layers, commit: Committed) -> None:
+    """Put a commit on top of those before it."""
+    if commit.inline is not None:
+        builder.add_inline(commit.inline)
+    for file in commit.batch.staged:
+        builder.add_file(file, file.rows)
+    if commit.batch.deletes:
+        builder.delete(commit.batch.deletes)
+
+
+def grown_view(view: ShardView, commits: Sequence[Committed]) -> ShardView | None:
+    """A view and the commits after it; None: it must be made anew (G3 of `grown_view.py`)."""
+    grower = ViewGrower(view)
+    try:
+        for commit in commits:
+            add_commit(grower, commit)
+    except CannotGrowError:
+        return None
+    return grower.view()
+
+
+def commit_ts(commit: Committed) -> Timestamp:
+    """When it was committed, as a key of bisection."""
+    return commit.ts
+
+
+def memory_bytes(batch: WriteBatch) -> int:
+    """About what a commit takes in memory."""
+    rows = 0 if batch.inserts is None else bytes_of(batch.inserts)
+    return rows + COMMIT_OVERHEAD_BYTES * (1 + len(batch.deletes) + len(batch.staged))
