@@ -23,6 +23,8 @@ class SqlError(Exception):
     constraint: str | None = None
     context: str | None = None
     datatype: str | None = None
+    routine: str | None = None
+    """PostgreSQL's C function, where drivers tell errors of one SQLSTATE apart by it."""
 
     def __post_init__(self) -> None:
         Exception.__init__(self, self.message)

@@ -447,6 +447,7 @@ def _report_fields(error: SqlError, severity: Severity) -> tuple[tuple[str, str]
         ("c", error.column),
         ("d", error.datatype),
         ("n", error.constraint),
+        ("R", error.routine),
     )
     return (
         ("S", severity.value),

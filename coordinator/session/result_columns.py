@@ -44,4 +44,7 @@ def check_promised_columns(
     columns = result_columns(bound, variables) or ()
     found = [(column.name, column.type) for column in columns]
     if [(column.name, column.type) for column in promised] != found:
-        raise SqlError("0A000", "cached plan must not change result type")
+        # Drivers (pgjdbc, asyncpg, pgx ..) prepare the statement anew if the routine is this one.
+        raise SqlError(
+            "0A000", "cached plan must not change result type", routine="RevalidateCachedQuery"
+        )
