@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import decimal
 import enum
+import importlib.util
 import uuid
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlalchemy.dialects import postgresql as pg
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 cases = Cases("sqlalchemy", sa.__version__)
-DRIVERS = ("psycopg", "psycopg2", "pg8000")
+DRIVERS = [name for name in ("psycopg", "psycopg2", "pg8000") if importlib.util.find_spec(name)]
 
 
 def _engine(driver: str = "psycopg", **options: Any) -> sa.Engine:
