@@ -7,6 +7,7 @@ clients` runs all clients, beside PostgreSQL.
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.clients.suites.outcomes import parse_outcomes
 from tests.clients.suites.running import environment_of
 from tests.clients.suites.suite import SUITES
 from tests.clients.suites.verdicts import allowed
-from tests.support.stack import serving
+from tests.support.servers import meridian
 
 CLIENTS = SUITES / "python" / "clients"
 FILES = {
@@ -29,10 +30,11 @@ NOT_HERE = ("psycopg_pool", "greenlet")
 
 
 @pytest.fixture(scope="module")
-def environment() -> Iterator[dict[str, str]]:
-    """A server of its own, as the programs find it."""
-    with serving() as dsn:
-        yield environment_of(dsn)
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A server of its own, started as users start it, without a JVM."""
+    place: Path = tmp_path_factory.mktemp("server")
+    with meridian(place, ["--spark-master", "none"]) as server:
+        yield environment_of(server.dsn)
 
 
 @pytest.mark.parametrize("client", FILES)

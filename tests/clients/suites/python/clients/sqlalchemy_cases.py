@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from cases import Cases, fails, same, url
 from sqlalchemy import orm
 from sqlalchemy.dialects import postgresql as pg
-from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 cases = Cases("sqlalchemy", sa.__version__)
 DRIVERS = [name for name in ("psycopg", "psycopg2", "pg8000") if importlib.util.find_spec(name)]
@@ -446,6 +445,8 @@ def a_reflected_schema_can_be_made_again() -> None:
 
 @cases.case
 async def the_asynchronous_orm() -> None:
+    from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+
     for driver in ("asyncpg", "psycopg"):
         await asyncio.to_thread(lambda: _filled().close())
         engine = create_async_engine(url(f"postgresql+{driver}"))
