@@ -24,7 +24,7 @@ class SqlError(Exception):
     context: str | None = None
     datatype: str | None = None
     routine: str | None = None
-    """PostgreSQL's function that raises it, where a driver looks for that."""
+    """PostgreSQL's C function, where drivers tell errors of one SQLSTATE apart by it."""
 
     def __post_init__(self) -> None:
         Exception.__init__(self, self.message)

@@ -445,7 +445,7 @@ def _dropped_schemas(execution: Execution, statement: DropSchema) -> list[Catalo
         _cascade(execution, f"drop cascades to {len(told)} other objects", "\n".join(told))
     tables: list[CatalogChange] = [PutTable(change.after) for change in statement.changed]
     tables += _dropped(execution, statement.tables)
-    tables += [RemoveObject(thing) for thing in (*statement.objects, *statement.of_columns)]
+    tables += [RemoveObject(thing) for thing in (*statement.objects, *statement.outside)]
     return tables + [RemoveSchema(name) for name in statement.names]
 
 

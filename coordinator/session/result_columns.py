@@ -47,5 +47,6 @@ def check_promised_columns(
     columns = result_columns(bound, variables) or ()
     found = [(column.name, column.type) for column in columns]
     if [(column.name, column.type) for column in promised] != found:
+        # Drivers (pgjdbc, asyncpg, pgx ..) prepare the statement anew if the routine is this one.
         message = "cached plan must not change result type"
         raise SqlError("0A000", message, routine="RevalidateCachedQuery")

@@ -329,8 +329,8 @@ class CreateSchema:
 @dataclass(frozen=True, slots=True)
 class DropSchema:
     """DROP SCHEMA. `tables`, `objects`: dropped with it by CASCADE. `changed`: tables that lose
-    foreign keys, defaults or columns, named by `told` in the notice. `of_columns`: objects that are
-    dropped with the columns.
+    foreign keys, defaults or columns. `outside`: objects of other schemas that are dropped, too:
+    what goes with the columns, and views. `told` names both in the notice.
     """
 
     names: tuple[str, ...]
@@ -339,7 +339,7 @@ class DropSchema:
     objects: tuple[CatalogObject, ...] = ()
     changed: tuple[Redefinition, ...] = ()
     told: tuple[str, ...] = ()
-    of_columns: tuple[CatalogObject, ...] = ()
+    outside: tuple[CatalogObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,10 @@ def create_table(
     exists = relation_exists(binding, schema, relation.relname)
     if exists and not node.if_not_exists:
         raise duplicate_table(relation.relname)
-    if not exists:
-        refuse_row_type_clash(binding, schema, relation.relname)
+    if exists:
+        # The rest is not looked at: its constraints may be those of the table that is there.
+        return CreateTable(schema, relation.relname, (), exists=True)
+    refuse_row_type_clash(binding, schema, relation.relname)
     columns = list(columns)
     parts, copied = TableParts(schema, relation.relname), CopiedParts()
     for element in node.tableElts or ():
@@ -90,7 +92,7 @@ def create_table(
         schema,
         relation.relname,
         whole.columns,
-        exists,
+        False,
         timeline,
         checked.history_us,
         whole.keys,

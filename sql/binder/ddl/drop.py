@@ -85,30 +85,30 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
     used = [
         use for use in stored_uses_of(catalog, gone, visible) if use.kept.of.schema not in names
     ]
+    outside = [view for view in views_over(catalog, gone) if view.schema not in names]
     types = [thing for thing in objects if isinstance(thing, EnumDefinition | DomainDefinition)]
     if (tables or objects) and node.behavior != DropBehavior.DROP_CASCADE:
         along = domains_dropped_with(catalog, used).told
         told_ = [
             *use_dependency_details(used, along),
             *column_dependency_details(catalog, types, oids),
+            *view_dependency_details(catalog, outside, gone, visible),
         ]
         inside: list[tuple[str, Table | CatalogObject]] = [("table", table) for table in tables]
         inside += [(object_kind_name(thing), thing) for thing in objects]
         raise _not_empty(binding, names, inside, told_)
     extensions = [thing for thing in objects if isinstance(thing, ExtensionDefinition)]
     refuse_used_extensions(catalog, extensions, cascade=True)
-    outside = [view for view in views_over(catalog, gone) if view.schema not in names]
-    if outside:
-        raise not_supported("DROP SCHEMA of what views of other schemas use")
     lost, columns = drop_columns_of_types(binding, types, oids, objects, "DROP SCHEMA")
-    told = (*cascade_notices(used), *columns)
+    views = [f"drop cascades to view {relation_display_name(v, visible)}" for v in outside]
+    told = (*cascade_notices(used), *columns, *views)
     keys = without_foreign_keys(dependent_foreign_keys(catalog, oids))
     if {change.before.oid for change in keys} & {change.before.oid for change in lost.tables}:
         raise not_supported("DROP SCHEMA of tables and types that one table of another schema uses")
     changed = without_defaults(catalog, gone, (*keys, *lost.tables))
     changed = tuple(change for change in changed if change.before.oid not in oids)
     found = (tuple(names), tuple(tables), tuple(missing), objects, changed, told)
-    return DropSchema(*found, of_columns=lost.dropped)
+    return DropSchema(*found, outside=(*lost.dropped, *outside))
 
 
 def _drop_tables(binding: Binding, node: Node) -> DropTable:

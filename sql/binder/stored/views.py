@@ -9,8 +9,8 @@ from pglast.stream import RawStream
 
 from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.state import Binding, FromItem
-from sql.catalog.catalog import Catalog, definition_of
-from sql.catalog.objects import ViewDefinition, relations_used_by
+from sql.catalog.catalog import Catalog, Table, definition_of
+from sql.catalog.objects import CatalogObject, ViewDefinition, relations_used_by
 from sql.errors import SqlError
 from sql.parser.syntax import Node, column_name, is_a
 from sql.plan.nodes import ColumnRef, Expr, Plan, PlanColumn
@@ -68,14 +68,24 @@ def query_with_column_names(text: str, names: Sequence[str]) -> str:
 
 
 def view_dependency_details(
-    catalog: Catalog, views: Sequence[ViewDefinition], oids: Collection[int]
+    catalog: Catalog,
+    views: Sequence[ViewDefinition],
+    oids: Collection[int],
+    path: Sequence[str] | None = None,
 ) -> list[str]:
-    """Lines such as `view v depends on table t`, for the detail of 2BP01."""
-    shown: dict[int, str] = {table.oid: f"table {table.shown}" for table in catalog.tables.values()}
-    shown |= {thing.oid: f"{thing.kind} {thing.shown}" for thing in catalog.objects.values()}
+    """Lines such as `view v depends on table t`, for the detail of 2BP01.
+
+    `path`: names of relations of other schemas are qualified.
+    """
+
+    def named(thing: Table | CatalogObject) -> str:
+        return thing.shown if path is None or thing.schema in path else thing.qualified
+
+    shown = {table.oid: f"table {named(table)}" for table in catalog.tables.values()}
+    shown |= {thing.oid: f"{thing.kind} {named(thing)}" for thing in catalog.objects.values()}
     inside = {*oids, *(view.oid for view in views)}
     return [
-        f"view {view.shown} depends on {shown[oid]}"
+        f"view {named(view)} depends on {shown[oid]}"
         for view in views
         for oid in relations_used_by(view)
         if oid in inside

@@ -55,6 +55,24 @@ async def delete_and_fail_within(connection: asyncpg.Connection) -> None:
         await connection.execute("select 1/0")
 
 
+def test_a_cached_statement_follows_a_changed_table(dsn: str) -> None:
+    """The error's routine tells asyncpg that it may prepare the statement anew."""
+
+    async def story(connection: asyncpg.Connection) -> None:
+        await connection.execute("create table acs (a int4)")
+        await connection.execute("insert into acs values (1)")
+        assert [tuple(row) for row in await connection.fetch("select * from acs")] == [(1,)]
+        await connection.execute("alter table acs add column b text default 'x'")
+        assert [tuple(row) for row in await connection.fetch("select * from acs")] == [(1, "x")]
+        await connection.execute("alter table acs drop column b")
+        # Inside a block it cannot be done again; the failure has a class of its own.
+        with pytest.raises(asyncpg.InvalidCachedStatementError):
+            async with connection.transaction():
+                await connection.fetch("select * from acs")
+
+    run(dsn, story)
+
+
 def test_transactions_and_cursors(dsn: str) -> None:
     async def story(connection: asyncpg.Connection) -> None:
         await connection.execute("create table ac (a int4)")

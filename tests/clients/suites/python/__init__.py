@@ -1,0 +1,1 @@
+"""Clients in Python: drivers, object-relational mappers, migrators, data frames, dbt, SQLMesh."""

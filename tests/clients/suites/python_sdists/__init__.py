@@ -1,0 +1,1 @@
+"""The tests that SQLAlchemy and asyncpg ship in their source distributions."""
