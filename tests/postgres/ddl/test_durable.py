@@ -139,8 +139,9 @@ def test_comments_survive_also_in_a_compacted_history() -> None:
         psycopg.connect(dsn, autocommit=True) as one,
     ):
         found = one.execute(
-            "select description from pg_description where objoid >= 16384 or objoid = 2200"
-            " union all select description from pg_shdescription order by 1"
+            "select description from pg_description where objoid >= 16384 union all"
+            " select description from pg_shdescription where objoid ="
+            " (select oid from pg_database where datname = 'meridian') order by 1"
         ).fetchall()
     said = ["of all", "of b", "of s", "of the check", "second"]
     assert found == [(text,) for text in said]
