@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -23,11 +23,17 @@ def test_who_connects_while_the_server_ends_is_turned_away(
     assert not caplog.records
 
 
+@dataclass
+class _Services:
+    clock: SystemClock = field(default_factory=SystemClock)
+    sessions: object = None
+
+
 async def _connect_after_the_group_has_failed(place: Path) -> bytes:
     server = Server(Settings(listen="127.0.0.1:0", data_dir=str(place)), Connection)
     port = await server.bind()
     # Nobody gets as far as to ask for the others.
-    services = cast(Services, SimpleNamespace(clock=SystemClock()))
+    services = cast(Services, _Services())
     with contextlib.suppress(ExceptionGroup):
         async with asyncio.TaskGroup() as group:
             await server.accept(group, services)
