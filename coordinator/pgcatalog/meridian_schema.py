@@ -20,16 +20,18 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from coordinator.core.observation import ObservedShard, ObservedTimeline
+from sql.binder.ddl.storage_options import own_storage_options
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import (
     CONFLICT_STATISTICS,
     CUTS,
     FRONTIERS,
     READ_HOLDS,
+    TABLE_OPTIONS,
     TIMELINES,
     TRANSACTIONS,
 )
-from sql.types.sql_type import Interval, Value
+from sql.types.sql_type import Interval, Value, quoted_name
 from storage.batch import InlineSlice, ShardView
 from storage.types import ShardId, Timestamp, inline_source
 
@@ -162,6 +164,21 @@ def _conflicts(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
         yield (line.timeline.name, found.validated, *told, found.avoided)
 
 
+def _table_options(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    """What pg_class does not tell: PostgreSQL would refuse a dump with parameters of ours."""
+    for line, shard in _shards(observed):
+        table = shard.table
+        if options := own_storage_options(table):
+            shown = ", ".join([f"{name} = {_literal(value)}" for name, value in options])
+            name = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
+            definition = f"ALTER TABLE {name} SET ({shown})"
+            yield (table.schema, table.name, line.timeline.name, shown, definition)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _shards(
     observed: Sequence[ObservedTimeline],
 ) -> Iterator[tuple[ObservedTimeline, ObservedShard]]:
@@ -182,4 +199,5 @@ _ROWS: Final[dict[int, Callable[[Sequence[ObservedTimeline]], Iterator[Row]]]] =
     TRANSACTIONS.oid: _transactions,
     CUTS.oid: _cuts,
     CONFLICT_STATISTICS.oid: _conflicts,
+    TABLE_OPTIONS.oid: _table_options,
 }

@@ -55,6 +55,12 @@ def _pg_collation(_context: BindContext) -> Iterator[NamedRow]:
         }
 
 
+_OTHER_NAMES: Final = ("template1", "postgres")
+_ONE_CONTENT: Final = -2
+"""Names of the one database that clients may connect to. pg_dumpall, vacuumdb and their kin leave
+out what has this limit: they would visit the same tables once for each name."""
+
+
 def _pg_database(context: BindContext) -> Iterator[NamedRow]:
     owner, acl = PrivilegeColumns(context).of(
         OwnedObject(role_names_ownership.DATABASE_SUBJECT, "database", "", "")
@@ -70,7 +76,7 @@ def _pg_database(context: BindContext) -> Iterator[NamedRow]:
             "datlocprovider": "c",
             "datistemplate": is_template,
             "datallowconn": name != "template0",
-            "datconnlimit": -1,
+            "datconnlimit": _ONE_CONTENT if name in _OTHER_NAMES else -1,
             "dattablespace": _TABLESPACE,
             "datcollate": "C",
             "datctype": "C",

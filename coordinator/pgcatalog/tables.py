@@ -31,7 +31,6 @@ from coordinator.pgcatalog.types import (
     opclass_oid,
 )
 from sql.binder.ddl.index_methods import orders_rows
-from sql.binder.ddl.storage_options import storage_option_texts
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
@@ -131,7 +130,7 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
 
 def _options(context: BindContext, table: Table) -> Value:
     if not is_user_view(table):
-        return storage_option_texts(table)
+        return table.parameters or None
     view = next(view for view in context.catalog.views() if view.oid == table.oid)
     return (f"check_option={view.check_option}",) if view.check_option else None
 

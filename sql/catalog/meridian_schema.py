@@ -65,9 +65,22 @@ CONFLICT_STATISTICS: Final = _relation(
     avoided=INT8,
 )  # fmt: skip
 
+TABLE_OPTIONS: Final = _relation(
+    6, "table_options",
+    table_schema=TEXT, table_name=TEXT, timeline=TEXT, options=TEXT, definition=TEXT,
+)  # fmt: skip
+
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
     table.name: table
-    for table in (TIMELINES, FRONTIERS, READ_HOLDS, TRANSACTIONS, CUTS, CONFLICT_STATISTICS)
+    for table in (
+        TIMELINES,
+        FRONTIERS,
+        READ_HOLDS,
+        TRANSACTIONS,
+        CUTS,
+        CONFLICT_STATISTICS,
+        TABLE_OPTIONS,
+    )
 }
 
 

@@ -126,17 +126,17 @@ def with_storage_options(table: Table, options: StorageOptions) -> Table:
     return replace(table, parameters=stored_parameters(options.kept, table.parameters))
 
 
-def storage_option_texts(table: Table) -> tuple[str, ...] | None:
-    """The parameters as pg_class and psql show them, and as WITH accepts them."""
-    shown = [*table.parameters]
+def own_storage_options(table: Table) -> list[tuple[str, str]]:
+    """Meridian's own parameters of a table, as WITH accepts them."""
+    shown: list[tuple[str, str]] = []
     if table.history_us is not None:
         days, micros = divmod(table.history_us, _DAY_US)
-        shown.append(f"history={format_text(Interval(0, days, micros), INTERVAL)}")
+        shown.append(("history", format_text(Interval(0, days, micros), INTERVAL)))
     if table.clustered:
         columns = [table.columns[table.ordinal_of(number)] for number in table.clustered]
         names = ", ".join(quoted_name(column.name) for column in columns)
-        shown.append(f"cluster_by={names}")
-    return tuple(shown) or None
+        shown.append(("cluster_by", names))
+    return shown
 
 
 def _is_kept(option: Node) -> bool:
@@ -157,6 +157,8 @@ def _text(option: Node) -> str:
         return str(value.ival or 0)
     if is_a(value, ast.String, ast.Float):
         return str(value.sval if is_a(value, ast.String) else value.fval)
+    if is_a(value, ast.TypeName) and len(value.names) == 1:
+        return quoted_name(value.names[0].sval)
     message = f'invalid value for parameter "{option.defname}"'
     raise SqlError("22023", message, offset_to_position(option.location))
 

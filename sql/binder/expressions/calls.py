@@ -309,6 +309,8 @@ def cast_by_name(
     """
     if len(exprs) != 1 or name not in TYPE_OIDS or name in ("unknown", "void"):
         return None
+    if exprs[0].type.name == "record" and TYPES_BY_NAME[name].category == "S":
+        return None
     return coerce(binding, exprs[0], nodes[0], TYPES_BY_NAME[name], EXPLICIT)
 
 

@@ -34,6 +34,7 @@ from sql.binder.expressions.ordered_sets import (
 from sql.binder.expressions.pattern_folding import fold_pattern
 from sql.binder.expressions.record_functions import POPULATE_RECORD_FUNCTIONS, RECORD_FUNCTIONS
 from sql.binder.expressions.row_aggregates import aggregate_lookup_name, bind_aggregate_argument
+from sql.binder.expressions.row_fields import field_by_call
 from sql.binder.expressions.sequence_calls import sequence_call
 from sql.binder.expressions.session_calls import (
     SESSION_VALUES,
@@ -162,6 +163,9 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
     # What is written with the table's own names stands in its rewritings only.
     if name in _INTERNAL or (name.startswith("meridian_") and not binding.substitutes):
         raise undefined_function(function_signature(name, exprs), offset_to_position(place))
+    field = field_by_call(binding, names, exprs, node)
+    if field is not None:
+        return field
     if not functions(name) or _no_exact(name, exprs):
         by_cast = cast_by_name(binding, name, exprs, nodes)
         if by_cast is not None:

@@ -15,6 +15,7 @@ from typing import Final
 from pglast import ast
 
 from sql.binder.resolve.coercion import EXPLICIT, coerce, zone_arguments
+from sql.binder.resolve.function_choice import find_function
 from sql.binder.state import Binding
 from sql.errors import SqlError, not_supported
 from sql.functions.table import function_by_id
@@ -46,6 +47,24 @@ def field_of_record_value(binding: Binding, row: Expr, name: str, node: Node) ->
     if len(found) > 1:
         raise not_supported("selecting one of several fields of that name", place)
     return part_of_record(binding, row, found[0], place)
+
+
+def field_by_call(
+    binding: Binding, names: Sequence[str], exprs: Sequence[Expr], node: Node
+) -> Expr | None:
+    """`a(row)` where no function of this name takes a row: the row's field (ParseFuncOrColumn)."""
+    if len(names) != 1 or len(exprs) != 1 or not is_record(exprs[0].type):
+        return None
+    plain = not (node.agg_distinct or node.agg_order or node.agg_filter or node.over)
+    if not plain or names[0] not in field_names(exprs[0].type):
+        return None
+    try:
+        find_function(names[0], exprs, names[0], node.location)
+    except SqlError as error:
+        if error.sqlstate != "42883":
+            raise
+        return field_of_record_value(binding, exprs[0], names[0], node)
+    return None
 
 
 def part_of_record(binding: Binding, row: Expr, number: int, place: int | None) -> Expr:

@@ -23,19 +23,19 @@ insert into p select g, 'k', null from generate_series(3, 1, -1) g returning id
 alter table p drop column d
 alter table p alter d type timestamp
 alter table p rename d to "Day"
-select reloptions from pg_class where relname = 'p'
+select options, definition from pg_meridian.table_options where table_name = 'p'
 alter table p reset (cluster_by)
 alter table p drop column "Day"
 alter table p set (cluster_by = 'K, "id"')
 alter table p set (cluster_by = 'k, "id"', history = '3 days 02:00:00')
-select reloptions from pg_class where relname = 'p'
+select options, definition from pg_meridian.table_options where table_name = 'p'
 begin
 alter table p reset (cluster_by, history)
-select reloptions from pg_class where relname = 'p'
+select options, definition from pg_meridian.table_options where table_name = 'p'
 rollback
-select reloptions from pg_class where relname = 'p'
+select options, definition from pg_meridian.table_options where table_name = 'p'
 create table r (region text) partition by list (region)
-select reloptions from pg_class where relname = 'r'
+select options, definition from pg_meridian.table_options where table_name = 'r'
 create table n (x json) partition by range (x)
 create table n (x int) partition by hash (x)
 create table n (x int) partition by range ((x + 1))
