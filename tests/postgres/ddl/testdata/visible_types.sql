@@ -29,8 +29,8 @@ drop table other.st
 select pg_get_viewdef('app.v'::regclass), pg_get_viewdef('app.w'::regclass)
 # So do PostgreSQL's own types, and one of public is not always found.
 create type app.text as enum ('a')
-create table f (t app.text default 'a')
-select pg_get_expr(adbin, adrelid) from pg_attrdef where adrelid = 'f'::regclass
+create table f (t app.text default 'a', s st default 'a'::st)
+select pg_get_expr(adbin, adrelid) from pg_attrdef where adrelid = 'f'::regclass order by adnum
 select 'app.text'::regtype, pg_type_is_visible('app.text'::regtype)
 create type public.mood as enum ('ok')
 create table public.m (m public.mood default 'ok')
