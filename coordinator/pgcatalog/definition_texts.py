@@ -11,6 +11,7 @@ INVARIANTS
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from coordinator.pgcatalog.definitions import (
@@ -24,6 +25,7 @@ from coordinator.pgcatalog.definitions import (
     validation_text,
     when_text,
 )
+from sql.binder.resolve.visible_names import shown_type_name
 from sql.binder.state import BindContext
 from sql.binder.stored.unique_indexes import index_element_text
 from sql.catalog.catalog import CheckConstraint, Column, Key, Table
@@ -68,7 +70,8 @@ class DefinitionTexts:
         if column.sequence:
             name = self._printer().relation_name(column.sequence) or str(column.sequence)
             return f"nextval({quoted(name)}::regclass)"
-        stored = default_text(column)
+        path = self.context.search_path
+        stored = default_text(column, partial(shown_type_name, self.context.catalog, path))
         if stored is None:
             return None
         known = bool(column.generated or column.expression)

@@ -1,6 +1,6 @@
 """Attribute numbers, index flags and definition texts of catalog objects, in PostgreSQL's form."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -45,8 +45,8 @@ def constraints_of(table: Table) -> list[Key]:
     return [key for key in table.keys if not key.index]
 
 
-def default_text(column: Column) -> str | None:
-    """The default as an expression; None without."""
+def default_text(column: Column, user_name: Callable[[str, str], str] | None = None) -> str | None:
+    """The default as an expression; None without. `user_name`: as for `format_type`."""
     if column.generated is not None:
         return column.generated
     if column.default_of_domain:
@@ -66,7 +66,11 @@ def default_text(column: Column) -> str | None:
         # PostgreSQL keeps what was written, and fills it up when it is used.
         text = text.rstrip(" ")
     escaped = text.replace("'", "''")
-    shown = "bpchar" if column.type.name == "bpchar" else format_type(SqlType(column.type.name))
+    shown = (
+        "bpchar"
+        if column.type.name == "bpchar"
+        else format_type(SqlType(column.type.name), user_name)
+    )
     return f"'{escaped}'::{shown}"
 
 

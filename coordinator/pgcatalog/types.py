@@ -11,6 +11,7 @@ from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.recorded import operator_class_oids
+from sql.binder.resolve.visible_names import type_is_visible
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Table
@@ -142,9 +143,7 @@ def user_defined_types(context: BindContext) -> Iterator[NamedType]:
 
 def _shown(context: BindContext, found: UserType) -> tuple[str, bool]:
     """As format_type() writes it, and whether the name alone finds it."""
-    catalog = context.catalog
-    path = [name for name in context.search_path if name in catalog.schemas]
-    visible = found.schema == next((s for s in path if catalog.type_named(s, found.name)), None)
+    visible = type_is_visible(context.catalog, context.search_path, found.schema, found.name)
     name = quoted_name(found.name)
     return (name if visible else f"{quoted_name(found.schema)}.{name}"), visible
 

@@ -9,19 +9,21 @@ INVARIANTS
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from sql.catalog.catalog import Catalog
 from sql.catalog.objects import ExtensionDefinition
+from sql.catalog.system_catalogs import PG_CATALOG
 
 
 @dataclass(frozen=True, slots=True)
 class AvailableExtension:
     """What its control file says. `schema`: the only one where it may be; empty: any.
-    `missing`: the functions that Meridian does not have.
+    `missing`: the functions that Meridian does not have. `twins`: those that pg_catalog has, too;
+    they are called with their schema.
     """
 
     name: str
@@ -30,6 +32,7 @@ class AvailableExtension:
     schema: str = ""
     functions: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
+    twins: frozenset[str] = frozenset()
 
 
 _PLPGSQL_OID: Final = 13_800
@@ -51,6 +54,7 @@ AVAILABLE_EXTENSIONS: Final = {
                 "pgp_pub_encrypt_bytea", "pgp_sym_decrypt", "pgp_sym_decrypt_bytea",
                 "pgp_sym_encrypt", "pgp_sym_encrypt_bytea",
             }),
+            twins=frozenset({"gen_random_uuid"}),
         ),
         AvailableExtension("plpgsql", "1.0", "PL/pgSQL procedural language", "pg_catalog"),
         AvailableExtension(
@@ -71,6 +75,9 @@ _EXTENSION_OF: Final = {
     for one in AVAILABLE_EXTENSIONS.values()
     for function in one.functions | one.missing
 }
+_EXTENSION_OF_TWIN: Final = {
+    function: one.name for one in AVAILABLE_EXTENSIONS.values() for function in one.twins
+}
 
 
 def installed_extensions(catalog: Catalog) -> Iterator[ExtensionDefinition]:
@@ -84,8 +91,10 @@ def installed_extension(catalog: Catalog, name: str) -> ExtensionDefinition | No
     return next((found for found in installed_extensions(catalog) if found.name == name), None)
 
 
-def extension_of_function(function: str) -> str | None:
-    """The extension that a function belongs to."""
+def extension_of_function(function: str, qualifier: Sequence[str] = ()) -> str | None:
+    """The extension that a function belongs to; `qualifier`: what stands before its name."""
+    if function in _EXTENSION_OF_TWIN and (*qualifier,) not in ((), (PG_CATALOG,)):
+        return _EXTENSION_OF_TWIN[function]
     return _EXTENSION_OF.get(function)
 
 
@@ -100,5 +109,9 @@ def calls_extension(text: str, name: str) -> bool:
 
 @cache
 def _calls(name: str) -> re.Pattern[str]:
-    functions = "|".join(sorted(AVAILABLE_EXTENSIONS[name].functions))
-    return re.compile(rf'\b(?:{functions})"?\s*\(')
+    extension = AVAILABLE_EXTENSIONS[name]
+    functions, twins = ("|".join(sorted(n)) for n in (extension.functions, extension.twins))
+    calls = rf'\b(?:{functions})"?\s*\('
+    if twins:
+        calls += rf'|(?<!\bpg_catalog)(?<!\bpg_catalog")\.\s*"?(?:{twins})"?\s*\('
+    return re.compile(calls)

@@ -7,6 +7,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import CoercionForm, SortByDir, SortByNulls
 
+from sql.catalog.extensions import extension_of_function
 from sql.deparse.coercion import UnknownShape, add_coercion, converted, settled
 from sql.deparse.nodes import (
     AggregateCall,
@@ -56,7 +57,15 @@ def analyze_call(analysis: Analysis, level: Level, node: Node) -> TypedExpr:
         sql_syntax = node.funcformat == CoercionForm.COERCE_SQL_SYNTAX or (
             bool(qualifier) and name in _SYNTAX
         )
-        return FuncExpr(name, done, result, sql_syntax, variadic, returns_set=found.returns_set)
+        return FuncExpr(
+            name,
+            done,
+            result,
+            sql_syntax,
+            variadic,
+            returns_set=found.returns_set,
+            extension=extension_of_function(name, qualifier),
+        )
     order = tuple([sort_item(analysis, level, item) for item in node.agg_order or ()])
     return AggregateCall(
         name,

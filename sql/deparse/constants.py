@@ -5,14 +5,13 @@ from typing import Final
 
 from sql.deparse.coercion import UnknownShape
 from sql.deparse.nodes import Constant
-from sql.deparse.types import shown_type
 
 _FLOAT: Final = re.compile(r"\d.*[eE.]", re.DOTALL)
 
 
-def constant_text(constant: Constant, *, typed: int) -> str:
+def constant_text(constant: Constant, type_text: str, *, typed: int) -> str:
     """`typed`: 1 with its type, 0 where the literal alone would not have it, -1 never."""
-    label = f"::{shown_type(constant.type)}"
+    label = f"::{type_text}"
     text, name = constant.text, constant.type.name
     if text is None and name == "unknown":
         raise UnknownShape("NULL::unknown, which nobody may write")

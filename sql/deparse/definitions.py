@@ -7,16 +7,18 @@ INVARIANTS
   D2  a definition with a shape that the package does not know raises `UnknownShape`.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Final
 
 from pglast import ast
 
+from sql.binder.resolve.visible_names import shown_type_name
 from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
 from sql.binder.stored.views import parse_view_query
 from sql.catalog.catalog import Catalog, Column, Table
+from sql.catalog.extensions import extension_of_function, installed_extension
 from sql.catalog.objects import DomainDefinition, EnumDefinition, ViewDefinition
 from sql.catalog.system_catalogs import PG_CATALOG, system_catalogs
 from sql.deparse import expressions, queries, write_expressions, write_queries
@@ -34,7 +36,7 @@ from sql.deparse.nodes import (
 )
 from sql.deparse.printer import PLAIN, Printer, Style
 from sql.deparse.state import Analysis, Item, Level, PresentRelation
-from sql.deparse.types import Type, shown_type, type_of
+from sql.deparse.types import Type, UserTypeName, shown_type, type_of
 from sql.errors import SqlError
 from sql.parser.syntax import Node, is_a, string_values, tree_nodes
 from sql.parser.type_names import is_builtin_type, parse_type_name, resolve_type_name
@@ -45,13 +47,16 @@ from sql.types.sql_type import quoted_name
 class Definitions:
     """What the texts of definitions are printed for: a catalog, a search path, a time zone.
 
-    `view_columns`: the columns of a view, as they are bound now.
+    `view_columns`: the columns of a view, as they are bound now. A name has its schema only if the
+    search path does not find it.
     """
 
     catalog: Catalog
     search_path: Sequence[str]
     zone: str
     view_columns: Callable[[int], Sequence[Column] | None]
+    type_names: Mapping[UserTypeName, str] = field(default_factory=dict[UserTypeName, str])
+    """How users' types are called, where the catalog is not to say it."""
 
     def view(self, view: ViewDefinition, style: Style = PLAIN) -> str:
         """The query of a view."""
@@ -91,7 +96,9 @@ class Definitions:
             table = self._table(oid)
             if table is not None:
                 visible = self._is_visible(table.schema, table.name)
-                below.append((table.schema, table.name, visible, _columns(table)))
+                columns = _columns(table)
+                below.append((table.schema, table.name, visible, columns))
+                below.append(self._type_names([type_ for _, _, type_ in columns]))
                 continue
             other = next((one for one in self.catalog.views() if one.oid == oid), None)
             if other is None or oid in above:
@@ -100,7 +107,18 @@ class Definitions:
             if found is None:
                 return None
             below.append((found, self._is_visible(other.schema, other.name)))
-        return replace(view, version=0), tuple(below)
+        return replace(view, version=0), tuple(below), self._names_in(view)
+
+    def _names_in(self, view: ViewDefinition) -> Hashable:
+        """How types and functions that a view's text names are called now."""
+        types, extensions = _named_in_view(view.text)
+        found = [installed_extension(self.catalog, name) for name in extensions]
+        schemas = tuple(None if one is None else one.schema for one in found)
+        return self._type_names([self._declared(node) for node in types]), schemas
+
+    def _type_names(self, types: Iterable[Type]) -> Hashable:
+        users = [type_.user_type for type_ in types]
+        return tuple(self._user_type_name(named) for named in users if named is not None)
 
     def expression(
         self,
@@ -114,13 +132,17 @@ class Definitions:
         """An expression over a table's columns; `target`: what it is assigned to, `value`: the
         type of VALUE.
         """
-        job = _Job(text, _used_columns(table, text), style, target, value)
-        return _pure_text(job, self.zone) if _is_pure(text) else self.printed(job)
+        return self._text(_Job(text, _used_columns(table, text), style, target, value))
 
     def index_element(self, table: Table, text: str, style: Style = PLAIN) -> str:
         """A column of an index: an expression has parentheses if it is no call."""
-        job = _Job(text, _used_columns(table, text), style, is_element=True)
-        return _pure_text(job, self.zone) if _is_pure(text) else self.printed(job)
+        return self._text(_Job(text, _used_columns(table, text), style, is_element=True))
+
+    def _text(self, job: "_Job") -> str:
+        if not _is_pure(job.text):
+            return self.printed(job)
+        names = [(named, self._user_type_name(named)) for named in job.user_types()]
+        return _pure_text(job, self.zone, tuple(names))
 
     def printed(self, job: "_Job") -> str:
         """One expression."""
@@ -151,7 +173,25 @@ class Definitions:
             write_expressions.write_expression,
             write_queries.write_query,
             self._relation_text,
+            self._type_text,
+            self._function_name,
         )
+
+    def _type_text(self, type_: Type) -> str:
+        return shown_type(type_, self._user_type_name)
+
+    def _user_type_name(self, named: UserTypeName) -> str:
+        return self.type_names.get(named) or shown_type_name(self.catalog, self.search_path, *named)
+
+    def _function_name(self, call: FuncExpr) -> str:
+        name = quoted_name(call.name)
+        if call.extension is None:
+            return name
+        found = installed_extension(self.catalog, call.extension)
+        if found is None:
+            raise UnknownShape(call.name)
+        is_found = found.schema in self.search_path and extension_of_function(call.name) is not None
+        return name if is_found else f"{quoted_name(found.schema)}.{name}"
 
     def _relation_text(self, entry: Entry, printer: Printer) -> str:
         name = quoted_name(entry.relation_name)
@@ -234,7 +274,7 @@ class Definitions:
         if type_name == "regclass" and text.isdecimal():
             return self.relation_name(int(text)) or text
         if type_name == "regtype" and not text.isdecimal() and text != "-":
-            return shown_type(self._declared(parse_type_name(text, None)))
+            return self._type_text(self._declared(parse_type_name(text, None)))
         return text
 
     def relation_name(self, oid: int) -> str | None:
@@ -261,6 +301,12 @@ class _Job:
     value: Type | None = None
     is_element: bool = False
 
+    def user_types(self) -> Iterator[UserTypeName]:
+        """Those that its columns, its target and VALUE have."""
+        for type_ in (*(type_ for _, type_ in self.columns), self.target, self.value):
+            if type_ is not None and type_.user_type is not None:
+                yield type_.user_type
+
 
 _VIEW_TEXTS_MAX: Final = 5_000
 _VIEW_TEXTS: Final[dict[Hashable, str]] = {}
@@ -268,22 +314,29 @@ _VIEW_TEXTS: Final[dict[Hashable, str]] = {}
 
 
 @lru_cache(maxsize=20_000)
-def _pure_text(job: _Job, zone: str) -> str:
-    """The text of an expression that names nothing of a catalog."""
-    return Definitions(Catalog(), (), zone, lambda _: None).printed(job)
+def _pure_text(job: _Job, zone: str, names: tuple[tuple[UserTypeName, str], ...]) -> str:
+    """The text of an expression that names nothing of a catalog; `names`: how types are called."""
+    return Definitions(Catalog(), (), zone, lambda _: None, dict(names)).printed(job)
 
 
 @lru_cache(maxsize=20_000)
 def _is_pure(text: str) -> bool:
-    names = [
-        part.names for part in tree_nodes(parse_stored_expression(text)) if is_a(part, ast.TypeName)
-    ]
-    return all(
-        is_builtin_type(name[-1].sval)
-        and not name[-1].sval.startswith("reg")
-        and (len(name) == 1 or name[0].sval == PG_CATALOG)
-        for name in names
+    tree = parse_stored_expression(text)
+    names = [string_values(part.names) for part in tree_nodes(tree) if is_a(part, ast.TypeName)]
+    return not _called_extensions(tree) and all(
+        _is_builtin(name) and not name[-1].startswith("reg") for name in names
     )
+
+
+def _is_builtin(name: Sequence[str]) -> bool:
+    return is_builtin_type(name[-1]) and (len(name) == 1 or name[0] == PG_CATALOG)
+
+
+def _called_extensions(tree: Node) -> set[str]:
+    """The extensions whose functions are called."""
+    calls = [string_values(part.funcname) for part in tree_nodes(tree) if is_a(part, ast.FuncCall)]
+    found = (extension_of_function(name, qualifier) for *qualifier, name in calls)
+    return {extension for extension in found if extension is not None}
 
 
 @lru_cache(maxsize=20_000)
@@ -317,6 +370,15 @@ def _catalogs_by_oid() -> Mapping[int, Table]:
 @lru_cache(maxsize=1_000)
 def _parsed_view(text: str) -> Node:
     return parse_view_query(text)
+
+
+@lru_cache(maxsize=1_000)
+def _named_in_view(text: str) -> tuple[Sequence[Node], Sequence[str]]:
+    """The names of types that are not built in, and the extensions whose functions are called."""
+    tree = _parsed_view(text)
+    nodes = [part for part in tree_nodes(tree) if is_a(part, ast.TypeName)]
+    types = [node for node in nodes if not _is_builtin(string_values(node.names))]
+    return types, sorted(_called_extensions(tree))
 
 
 def _entry(columns: Sequence[tuple[str, Type]]) -> Entry:

@@ -43,7 +43,9 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class FuncExpr:
-    """FuncExpr; `sql_syntax`: written with keywords, as EXTRACT(.. FROM ..) is."""
+    """FuncExpr; `sql_syntax`: written with keywords, as EXTRACT(.. FROM ..) is; `extension`: the
+    one that has the function.
+    """
 
     name: str
     args: tuple["TypedExpr", ...]
@@ -52,6 +54,7 @@ class FuncExpr:
     variadic: bool = False
     names: tuple[str | None, ...] = ()
     returns_set: bool = False
+    extension: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

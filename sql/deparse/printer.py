@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sql.deparse.nodes import Entry, QueryTree, TypedExpr
+from sql.deparse.constants import constant_text
+from sql.deparse.nodes import Constant, Entry, FuncExpr, QueryTree, TypedExpr
+from sql.deparse.types import Type
 
 STEP: Final = 8
 JOIN_STEP: Final = 4
@@ -37,6 +39,8 @@ class Printer:
     write_expression: "Callable[[Printer, TypedExpr, bool], None]"
     write_query: "Callable[[Printer, QueryTree, Sequence[str] | None, bool], None]"
     relation_name: Callable[[Entry, "Printer"], str]
+    type_text: Callable[[Type], str]
+    function_name: Callable[[FuncExpr], str]
     text: str = ""
     indent: int = 0
     prefixes: bool = False
@@ -69,6 +73,10 @@ class Printer:
     def expression(self, expr: TypedExpr, *, implicit: bool) -> None:
         """An expression; `implicit`: conversions that nobody wrote are shown."""
         self.write_expression(self, expr, implicit)
+
+    def constant(self, constant: Constant, *, typed: int) -> None:
+        """A constant; see `constant_text`."""
+        self.add(constant_text(constant, self.type_text(constant.type), typed=typed))
 
     def apart(self) -> "Printer":
         """The same place with an empty text."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from sql.deparse.coercion import UnknownShape
-from sql.deparse.constants import constant_text
 from sql.deparse.nodes import (
     AggregateCall,
     Cast,
@@ -37,7 +36,7 @@ def write_function(printer: Printer, expr: FuncExpr) -> None:
     """A function by its name, or with the keywords of the standard."""
     if expr.sql_syntax and _with_keywords(printer, expr):
         return
-    printer.add(f"{quoted_name(expr.name)}(")
+    printer.add(f"{printer.function_name(expr)}(")
     _arguments(printer, expr.args, variadic=expr.variadic)
     printer.add(")")
 
@@ -147,7 +146,7 @@ def write_order(
 def write_key(printer: Printer, expr: TypedExpr) -> None:
     """What is sorted or grouped by (get_rule_sortgroupclause)."""
     if isinstance(expr, Constant):
-        printer.add(constant_text(expr, typed=1))
+        printer.constant(expr, typed=1)
         return
     if isinstance(expr, Var):
         printer.sorting = True

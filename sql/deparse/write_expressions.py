@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from sql.deparse.coercion import UnknownShape
-from sql.deparse.constants import constant_text
 from sql.deparse.nodes import (
     AggregateCall,
     ArrayOperation,
@@ -29,7 +28,6 @@ from sql.deparse.nodes import (
 )
 from sql.deparse.printer import VAR_STEP, Printer
 from sql.deparse.simplicity import is_simple
-from sql.deparse.types import shown_type
 from sql.deparse.write_calls import write_aggregate, write_function
 from sql.types.sql_type import quoted_name
 
@@ -114,7 +112,7 @@ def _whole_row(printer: Printer, expr: WholeRowVar, _implicit: bool) -> None:
 
 
 def _constant(printer: Printer, expr: Constant, _implicit: bool) -> None:
-    printer.add(constant_text(expr, typed=0))
+    printer.constant(expr, typed=0)
 
 
 def _cast(printer: Printer, expr: Cast, implicit: bool) -> None:
@@ -125,12 +123,12 @@ def _cast(printer: Printer, expr: Cast, implicit: bool) -> None:
     is_own = isinstance(arg, Constant) and not expr.type.domain
     if is_own and arg.type.name == expr.type.name and arg.type.typmod == -1:
         assert isinstance(arg, Constant), "it is one"
-        printer.add(constant_text(arg, typed=-1))
+        printer.constant(arg, typed=-1)
     else:
         _open(printer)
         within(printer, arg, expr, implicit=False)
         _close(printer)
-    printer.add(f"::{shown_type(expr.type)}")
+    printer.add(f"::{printer.type_text(expr.type)}")
 
 
 def _operation(printer: Printer, expr: Operation, _implicit: bool) -> None:
@@ -150,7 +148,7 @@ def _array_operation(printer: Printer, expr: ArrayOperation, _implicit: bool) ->
     printer.add(f" {expr.name} {'ANY' if expr.any else 'ALL'} (")
     within(printer, expr.right, expr, implicit=True)
     if isinstance(expr.right, SubLink) and expr.right.kind == "EXPR":
-        printer.add(f"::{shown_type(expr.right.type)}")
+        printer.add(f"::{printer.type_text(expr.right.type)}")
     printer.add(")")
     _close(printer)
 
@@ -186,7 +184,7 @@ def _listed(printer: Printer, expr: Listed, _implicit: bool) -> None:
     printer.listed(expr.args)
     printer.add(after)
     if expr.name == "ARRAY" and not expr.args:
-        printer.add(f"::{shown_type(expr.type)}")
+        printer.add(f"::{printer.type_text(expr.type)}")
 
 
 def _case(printer: Printer, expr: CaseExpr, _implicit: bool) -> None:

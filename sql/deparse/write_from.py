@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from sql.deparse.nodes import Entry, FromNode, FuncExpr, JoinTree, QueryTree, TypedExpr
 from sql.deparse.printer import JOIN_STEP, STEP, VAR_STEP, Printer
-from sql.deparse.types import shown_type
 from sql.types.sql_type import quoted_name
 
 
@@ -61,7 +60,8 @@ def _item(printer: Printer, node: FromNode) -> None:
             printer.add(quoted_name(node.name))
     _alias(printer, node)
     if node.definitions:
-        columns = (f"{quoted_name(name)} {shown_type(type_)}" for name, type_ in node.definitions)
+        listed = node.definitions
+        columns = (f"{quoted_name(name)} {printer.type_text(type_)}" for name, type_ in listed)
         printer.add(f"({', '.join(columns)})")
     elif node.prints_columns:
         _columns(printer, node)

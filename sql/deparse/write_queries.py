@@ -31,6 +31,8 @@ def write_query(
         outer.write_expression,
         outer.write_query,
         outer.relation_name,
+        outer.type_text,
+        outer.function_name,
         outer.text,
         outer.indent,
         prefixes=outer.query is not None or len(query.table) != 1,

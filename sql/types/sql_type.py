@@ -42,6 +42,7 @@ INVARIANTS
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final, TypeAlias
@@ -318,16 +319,18 @@ def parameter_type(type_: SqlType) -> SqlType:
     return TEXT if type_.name in REG_TYPES else type_
 
 
-def format_type(type_: SqlType) -> str:
-    """The type as PostgreSQL writes it, e.g. `character varying(10)`; used in messages."""
+def format_type(type_: SqlType, user_name: Callable[[str, str], str] | None = None) -> str:
+    """The type as PostgreSQL writes it, e.g. `character varying(10)`; used in messages.
+
+    `user_name`: the name of a user's type by its schema and name; None: `user_type_name`.
+    """
     if type_.name in VECTOR_TYPE_OIDS:
         return type_.name
     if (element := type_.element) is not None:
-        return f"{format_type(element)}[]"
-    if type_.row is not None:
-        return user_type_name(type_.row.schema, type_.row.name)
-    if is_enum(type_.name):
-        return user_type_name(enum_of(type_.name).schema, enum_of(type_.name).name)
+        return f"{format_type(element, user_name)}[]"
+    named = type_.row or (enum_of(type_.name) if is_enum(type_.name) else None)
+    if named is not None:
+        return (user_name or user_type_name)(named.schema, named.name)
     name = DISPLAY_NAMES.get(type_.name, type_.name)
     if type_.length is not None and type_.typmod >= 4:
         return f"{name}({type_.length})"

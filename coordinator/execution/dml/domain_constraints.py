@@ -11,7 +11,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from sql.binder.state import Binding
+from sql.binder.state import BindContext, Binding
 from sql.binder.stored.domain_checks import (
     check_violation,
     domain_check_plan,
@@ -29,7 +29,8 @@ FirstViolation = tuple[int, SqlError]
 class DomainConstraints:
     """The domains of one table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, context: Callable[[], BindContext]) -> None:
+        self._context = context
         self._table = table
         self._required = [
             (ordinal, column.domain)
@@ -56,7 +57,7 @@ class DomainConstraints:
             column = batch.column(ordinal)
             if column.null_count:
                 row = column.is_null().index(True).as_py()
-                found.append((row, ordinal, 0, null_violation(domain)))
+                found.append((row, ordinal, 0, null_violation(self._context(), domain)))
         if self._checks and batch.num_rows:
             if self._plan is None:
                 self._plan = stored("domains", partial(domain_check_plan, table=self._table))
@@ -64,7 +65,9 @@ class DomainConstraints:
             for number, (ordinal, domain, name, _) in enumerate(self._checks, 1):
                 row = verdicts.column(number - 1).index(pa.scalar(False)).as_py()
                 if row >= 0:
-                    found.append((row, ordinal, number, check_violation(domain, name)))
+                    found.append(
+                        (row, ordinal, number, check_violation(self._context(), domain, name))
+                    )
         if not found:
             return None
         row, _, _, error = min(found, key=lambda one: one[:3])

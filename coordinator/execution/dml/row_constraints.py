@@ -72,7 +72,7 @@ class RowConstraints:
 
     def __init__(self, execution: Execution, table: Table, *, checked: bool = True) -> None:
         self._checked = checked
-        self._domains = DomainConstraints(table)
+        self._domains = DomainConstraints(table, execution.context)
         self._filled = execution.filled.get(table.oid, {})
         self._generated: Plan | None = None
         self._makes_own = any(column.generated is not None for column in table.columns)

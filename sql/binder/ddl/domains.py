@@ -297,8 +297,8 @@ def domain_validations(binding: Binding, table: Table, ordinal: int) -> list[Val
     looked: list[Validation] = []
     if domain.not_null:
         found = _nulls(binding, table, ordinal)
-        looked.append(replace(found, error=null_violation(domain)))
+        looked.append(replace(found, error=null_violation(binding.context, domain)))
     for name, text in ordered_checks(domain):
         found = _broken(binding, table, ordinal, text)
-        looked.append(replace(found, error=check_violation(domain, name)))
+        looked.append(replace(found, error=check_violation(binding.context, domain, name)))
     return looked

@@ -23,6 +23,7 @@ from sql.catalog.objects import ExtensionDefinition
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.parser.syntax import Node
 from sql.statements.ddl import ChangeObjects, CreateObject
+from sql.types.sql_type import quoted_name
 
 
 def create_extension(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
@@ -126,6 +127,18 @@ def refuse_used_extensions(
         detail="\n".join(users),
         hint="Use DROP ... CASCADE to drop the dependent objects too.",
     )
+
+
+def refuse_renamed_calls(catalog: Catalog, extension: ExtensionDefinition) -> None:
+    """0A000 if a stored text calls a function of the extension with its schema, which gets another
+    name.
+    """
+    prefixes = (f"{extension.schema}.", f"{quoted_name(extension.schema)}.")
+    for kept in all_stored_texts(catalog):
+        qualified = any(prefix in kept.text for prefix in prefixes)
+        if qualified and calls_extension(kept.text, extension.name):
+            what = f"a schema whose name {kept.what} has"
+            raise not_supported(f"renaming {what} before a function of {extension.shown}")
 
 
 def _users(catalog: Catalog, extensions: Sequence[ExtensionDefinition]) -> Iterator[str]:

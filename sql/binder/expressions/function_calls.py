@@ -216,7 +216,7 @@ def _is_window(name: str) -> bool:
 
 def _check_schema(binding: Binding, names: Sequence[str], node: Node) -> None:
     schema = qualifying_schema(binding, names, node.location)
-    extension = extension_of_function(names[-1])
+    extension = extension_of_function(names[-1], names[:-1])
     if extension is None and schema in (None, "pg_catalog"):
         return
     if extension is not None and calls_extension_function(binding, extension, schema, names[-1]):

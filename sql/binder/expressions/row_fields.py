@@ -10,12 +10,14 @@ INVARIANTS
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from pglast import ast
 
 from sql.binder.resolve.coercion import EXPLICIT, coerce, zone_arguments
 from sql.binder.resolve.function_choice import find_function
+from sql.binder.resolve.visible_names import shown_type_name
 from sql.binder.state import Binding
 from sql.errors import SqlError, not_supported
 from sql.functions.table import function_by_id
@@ -42,7 +44,7 @@ def field_of_record_value(binding: Binding, row: Expr, name: str, node: Node) ->
         if row.type.row is None:
             message = f'could not identify column "{name}" in record data type'
             raise SqlError("42703", message, place)
-        shown = format_type(row.type)
+        shown = _shown(binding, row.type)
         raise SqlError("42703", f'column "{name}" not found in data type {shown}', place)
     if len(found) > 1:
         raise not_supported("selecting one of several fields of that name", place)
@@ -119,8 +121,7 @@ def as_row_type(
     if expr.type.row == target.row:
         return expr
     if not is_record(expr.type) or expr.type.row is not None:
-        types = f"{format_type(expr.type.bare())} to {format_type(target)}"
-        raise SqlError("42846", f"cannot cast type {types}", cast)
+        raise _cannot_cast(binding, expr.type.bare(), target, cast)
     if expr.type.fields == target.fields:
         return Coalesce((expr,), target)
     return _converted(binding, expr, node, target, cast)
@@ -133,8 +134,8 @@ def _converted(binding: Binding, row: Expr, node: Node, target: SqlType, cast: i
     nodes = node.args if is_a(node, ast.RowExpr) and len(node.args or ()) == len(fields) else None
     if len(fields) != len(target.fields):
         few = "few" if len(fields) < len(target.fields) else "many"
-        message = f"cannot cast type {format_type(row.type)} to {format_type(target)}"
-        raise SqlError("42846", message, cast, detail=f"Input has too {few} columns.")
+        detail = f"Input has too {few} columns."
+        raise _cannot_cast(binding, row.type, target, cast, detail)
     made: list[Expr] = []
     for number, (source, wanted) in enumerate(zip(fields, target.fields, strict=True), 1):
         part = part_of_record(binding, row, number, cast)
@@ -143,12 +144,31 @@ def _converted(binding: Binding, row: Expr, node: Node, target: SqlType, cast: i
             part = Const(part.value, source)
         done = coerce(binding, part, written, wanted, EXPLICIT)
         if done is None:
-            message = f"cannot cast type {format_type(row.type)} to {format_type(target)}"
-            types = f"{format_type(source.bare())} to {format_type(wanted.bare())}"
+            types = _shown_types(binding, source.bare(), wanted.bare())
             detail = f"Cannot cast type {types} in column {number}."
-            raise SqlError("42846", message, cast, detail=detail)
+            raise _cannot_cast(binding, row.type, target, cast, detail)
         made.append(done)
     return _whole(binding, row, made, target)
+
+
+def _cannot_cast(
+    binding: Binding,
+    source: SqlType,
+    target: SqlType,
+    place: int | None,
+    detail: str | None = None,
+) -> SqlError:
+    message = f"cannot cast type {_shown_types(binding, source, target)}"
+    return SqlError("42846", message, place, detail=detail)
+
+
+def _shown_types(binding: Binding, source: SqlType, target: SqlType) -> str:
+    return f"{_shown(binding, source)} to {_shown(binding, target)}"
+
+
+def _shown(binding: Binding, type_: SqlType) -> str:
+    context = binding.context
+    return format_type(type_, partial(shown_type_name, context.catalog, context.search_path))
 
 
 def _whole(binding: Binding, row: Expr, made: Sequence[Expr], target: SqlType) -> Expr:

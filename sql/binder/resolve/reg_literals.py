@@ -13,7 +13,7 @@ from typing import Final
 from sql.binder.resolve.catalog_lookup import look_up_table, named_relation, schema_exists
 from sql.binder.resolve.function_names import function_oid_by_name, function_oid_by_signature
 from sql.binder.resolve.role_names import roles_of
-from sql.binder.resolve.type_names import find_user_type, resolve_type
+from sql.binder.resolve.type_names import find_user_type, resolve_type, with_array_bounds
 from sql.binder.state import Binding
 from sql.catalog.catalog import NameDependency
 from sql.catalog.meridian_schema import SYSTEM_SCHEMA_NAMES
@@ -139,6 +139,7 @@ def _type(binding: Binding, text: str, place: int | None) -> int:
         return known
     used = {*binding.uses}
     try:
+        name = with_array_bounds(binding, name)
         found = find_user_type(binding, name)
         if isinstance(found, DomainDefinition) and not name.arrayBounds:
             return found.oid

@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from pglast import ast
+
 from sql.binder.resolve.catalog_lookup import (
     check_qualified,
     look_up_type,
@@ -18,7 +20,7 @@ from sql.binder.resolve.catalog_lookup import (
 )
 from sql.binder.state import BindContext, Binding
 from sql.catalog.catalog import Catalog, Table, type_dependency
-from sql.catalog.objects import Domain, DomainDefinition, UserType, ViewDefinition
+from sql.catalog.objects import Domain, DomainDefinition, EnumDefinition, UserType, ViewDefinition
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, system_catalog
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.parser.syntax import Node, offset_to_position, string_values
@@ -35,6 +37,7 @@ _DOMAINS: Final = frozenset(
 
 def declared_type(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]:
     """The value type of a TypeName, and its domain if it is one."""
+    node = with_array_bounds(binding, node)
     found = find_user_type(binding, node)
     if not isinstance(found, DomainDefinition):
         return resolve_type(binding, node), None
@@ -48,6 +51,7 @@ def declared_type(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]
 
 def resolve_type(binding: Binding, node: Node) -> SqlType:
     """The type that a TypeName means (N1). Raises 42704, 42601, 22023, 3F000, 0A000."""
+    node = with_array_bounds(binding, node)
     found = find_user_type(binding, node)
     if isinstance(found, DomainDefinition):
         raise not_supported("a domain here", offset_to_position(node.location))
@@ -57,6 +61,29 @@ def resolve_type(binding: Binding, node: Node) -> SqlType:
         message = f'type modifier is not allowed for type "{found.name}"'
         raise SqlError("42601", message, offset_to_position(node.location))
     return array_of(found.type) if node.arrayBounds else found.type
+
+
+def with_array_bounds(binding: Binding, node: Node) -> Node:
+    """A TypeName that calls the arrays of an enum `_x`, written as `x[]`; any other as it is."""
+    *qualifier, name = string_values(node.names)
+    if not name.startswith("_") or node.arrayBounds or node.setof or node.pct_type:
+        return node
+    if qualifier[-1:] == ["pg_catalog"] or (not qualifier and is_builtin_type(name)):
+        return node
+    for schema in qualifier[-1:] or binding.context.search_path:
+        if look_up_type(binding, name, schema=schema) is not None:
+            return node
+        if isinstance(look_up_type(binding, name[1:], schema=schema), EnumDefinition):
+            names = (*node.names[:-1], ast.String(sval=name[1:]))
+            bounds = (ast.Integer(ival=-1),)
+            return ast.TypeName(
+                names=names,
+                typmods=node.typmods,
+                typemod=node.typemod,
+                arrayBounds=bounds,
+                location=node.location,
+            )
+    return node
 
 
 def find_user_type(binding: Binding, node: Node) -> UserType | None:

@@ -24,7 +24,7 @@ from pglast.stream import RawStream
 
 from sql.binder.resolve.coercion import ASSIGNMENT, coerce, coerce_to_storage, to_boolean
 from sql.binder.resolve.relations import table_item, table_scan
-from sql.binder.resolve.type_names import find_user_type
+from sql.binder.resolve.type_names import find_user_type, with_array_bounds
 from sql.binder.state import Binding, Scope
 from sql.binder.stored.sequence_values import (
     next_value_per_row,
@@ -239,7 +239,8 @@ def with_defined_default(binding: Binding, column: Column, node: Node) -> Column
 def _constant_text(binding: Binding, node: Node) -> str:
     """The text of a constant, which is shown; empty if it names a user's type, which may change."""
     named = [part for part in tree_nodes(node) if is_a(part, ast.TypeName)]
-    if any(find_user_type(binding, part) is not None for part in named):
+    users = (find_user_type(binding, with_array_bounds(binding, part)) for part in named)
+    if any(found is not None for found in users):
         return ""
     try:
         return stored_text_of(binding, node)

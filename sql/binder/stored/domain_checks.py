@@ -18,7 +18,8 @@ from dataclasses import replace
 from functools import partial
 
 from sql.binder.resolve.relations import table_scan
-from sql.binder.state import Binding, FromItem, Scope
+from sql.binder.resolve.visible_names import shown_type_name
+from sql.binder.state import BindContext, Binding, FromItem, Scope
 from sql.binder.stored.column_expressions import (
     NEW_ROWS,
     bind_stored,
@@ -35,16 +36,20 @@ from sql.plan.traverse import is_volatile_expression
 from sql.types.sql_type import BOOL, TEXT
 
 
-def null_violation(domain: Domain) -> SqlError:
+def null_violation(context: BindContext, domain: Domain) -> SqlError:
     """23502."""
-    message = f"domain {domain.shown} does not allow null values"
+    message = f"domain {_shown(context, domain)} does not allow null values"
     return SqlError("23502", message, schema=domain.schema, datatype=domain.name)
 
 
-def check_violation(domain: Domain, name: str) -> SqlError:
+def check_violation(context: BindContext, domain: Domain, name: str) -> SqlError:
     """23514."""
-    message = f'value for domain {domain.shown} violates check constraint "{name}"'
+    message = f'value for domain {_shown(context, domain)} violates check constraint "{name}"'
     return SqlError("23514", message, schema=domain.schema, datatype=domain.name, constraint=name)
+
+
+def _shown(context: BindContext, domain: Domain) -> str:
+    return shown_type_name(context.catalog, context.search_path, domain.schema, domain.name)
 
 
 def ordered_checks(domain: Domain) -> list[tuple[str, str]]:
@@ -66,12 +71,14 @@ def bound_domain_check(binding: Binding, value: Expr, text: str) -> Expr:
 def checked_value(binding: Binding, value: Expr, domain: Domain) -> Expr:
     """A value of the base type with the checks that make it a domain value (D2)."""
     rules: list[tuple[Expr, SqlError]] = []
+    context = binding.context
     if domain.not_null:
-        rules.append((IsTest(Test.IS_NOT_NULL, value, BOOL), null_violation(domain)))
+        rules.append((IsTest(Test.IS_NOT_NULL, value, BOOL), null_violation(context, domain)))
     for name, text in ordered_checks(domain):
-        rules.append((bound_domain_check(binding, value, text), check_violation(domain, name)))
+        broken = check_violation(context, domain, name)
+        rules.append((bound_domain_check(binding, value, text), broken))
     if rules and is_volatile_expression(value):
-        raise not_supported(f"a volatile value of domain {domain.shown}")
+        raise not_supported(f"a volatile value of domain {_shown(context, domain)}")
     row, result = function_by_id("checked(any,bool,text,text,text,text,text)"), value
     for verdict, error in rules:
         told = (error.sqlstate, error.message, error.schema, error.datatype, error.constraint)

@@ -23,7 +23,7 @@ from pglast.stream import RawStream
 
 from sql.binder.resolve.reg_literals import reg_literal
 from sql.binder.resolve.setting_literals import rewrite_literals
-from sql.binder.resolve.type_names import find_user_type
+from sql.binder.resolve.type_names import find_user_type, with_array_bounds
 from sql.binder.state import Binding
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported
@@ -58,10 +58,13 @@ def canonical_text(binding: Binding, text: str, written: Node, parse: Callable[[
 
 def _name(binding: Binding, part: Node) -> bool:
     """Say in a node what it names; whether there was something to say."""
-    if is_a(part, ast.TypeName) and len(part.names) == 1:
-        type_ = find_user_type(binding, part)
+    if is_a(part, ast.TypeName):
+        called = part.names
+        spelled = with_array_bounds(binding, part)
+        part.names, part.arrayBounds = spelled.names, spelled.arrayBounds
+        type_ = find_user_type(binding, part) if len(called) == 1 else None
         if type_ is None:
-            return False
+            return part.names is not called
         part.names = (ast.String(sval=type_.schema), ast.String(sval=type_.name))
         return True
     if is_a(part, ast.TypeCast) and is_regclass(part.typeName):
@@ -112,8 +115,11 @@ def _constant(cast: Node, wanted: str) -> str | None:
 def _by_schema(binding: Binding, cast: Node) -> bool:
     """The constant of a cast to regtype with its schema, if users have made the type."""
     name = regtype_name(cast)
-    found = find_user_type(binding, name) if name is not None else None
-    if name is None or found is None:
+    if name is None:
+        return False
+    name = with_array_bounds(binding, name)
+    found = find_user_type(binding, name)
+    if found is None:
         return False
     shown = f"{quoted_name(found.schema)}.{quoted_name(found.name)}"
     text = f"{shown}[]" if name.arrayBounds else shown

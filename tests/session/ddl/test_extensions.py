@@ -138,3 +138,60 @@ async def test_random_values_differ_from_row_to_row() -> None:
         assert refused.value.sqlstate == "39000"
         with pytest.raises(psycopg.errors.FeatureNotSupported):
             await one.execute("select crypt('a', gen_salt('bf'))")
+
+
+DEFINED = (
+    "select (select pg_get_expr(adbin, adrelid) from pg_attrdef"
+    " where adrelid = 'public.g'::regclass), pg_get_constraintdef(c.oid),"
+    " pg_get_viewdef('public.v'::regclass, true)"
+    " from pg_constraint c where conname = 'g_check'"
+)
+
+
+@on_a_loop
+async def test_texts_name_a_function_with_its_schema_where_the_search_path_does_not() -> None:
+    async with running() as stack, connected(stack, 1) as (one,):
+        await one.execute("create schema ex")
+        await one.execute('create extension "uuid-ossp" schema ex')
+        await one.execute(
+            "create table g (a uuid default ex.uuid_generate_v4(),"
+            " constraint g_check check (ex.uuid_nil() <> a))"
+        )
+        await one.execute("create view v as select uuid_nil() as x")
+        qualified = [
+            ("ex.uuid_generate_v4()", "CHECK ((ex.uuid_nil() <> a))", " SELECT ex.uuid_nil() AS x;")
+        ]
+        plain = [tuple(text.replace("ex.", "") for text in qualified[0])]
+        for path, expected in (("''", qualified), ("ex", plain), ("public", qualified)):
+            await one.execute(f"set search_path = {path}".encode())
+            assert await all_rows(one, DEFINED) == expected
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="column a of table g"):
+            await one.execute("alter schema ex rename to ey")
+        await one.execute("drop table g")
+        await one.execute("alter schema ex rename to ey")
+        shown = await all_rows(one, "select pg_get_viewdef('v'::regclass, true)")
+        assert shown == [(" SELECT ey.uuid_nil() AS x;",)]
+
+
+@on_a_loop
+async def test_pgcrypto_has_a_function_that_pg_catalog_has_too() -> None:
+    async with running() as stack, connected(stack, 1) as (one,):
+        with pytest.raises(psycopg.errors.UndefinedFunction):
+            await one.execute("select public.gen_random_uuid()")
+        await one.execute("create extension pgcrypto schema public")
+        await one.execute("select public.gen_random_uuid(), gen_random_uuid()")
+        await one.execute(
+            "create table t (a uuid default public.gen_random_uuid(),"
+            " b uuid default pg_catalog.gen_random_uuid(), c uuid default gen_random_uuid())"
+        )
+        await one.execute("insert into t default values")
+        assert await all_rows(one, "select count(*) from t where a <> b and b <> c") == [(1,)]
+        texts = await all_rows(one, "select pg_get_expr(adbin, adrelid) from pg_attrdef order by 1")
+        assert texts == [("gen_random_uuid()",)] * 2 + [("public.gen_random_uuid()",)]
+        with pytest.raises(psycopg.errors.DependentObjectsStillExist):
+            await one.execute("drop extension pgcrypto")
+        await one.execute("alter table t alter column a drop default")
+        await one.execute("drop extension pgcrypto")
+        with pytest.raises(psycopg.errors.UndefinedFunction):
+            await one.execute("select public.gen_random_uuid()")
+        await one.execute("insert into t default values")

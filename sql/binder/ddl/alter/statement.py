@@ -18,12 +18,13 @@ from sql.binder.ddl.alter.set_schema import altered_table, moved_to_schema, rede
 from sql.binder.ddl.comments import comments_of_renamed_schema
 from sql.binder.ddl.create import check_schema_name
 from sql.binder.ddl.domains import rename_domain_constraint
+from sql.binder.ddl.extensions import refuse_renamed_calls
 from sql.binder.ddl.roles.owners import alter_relation_owner, changes_owner
 from sql.binder.ddl.roles.roles import rename_role
 from sql.binder.ddl.user_types import rename_type
 from sql.binder.resolve.catalog_lookup import schema_exists
 from sql.binder.state import Binding
-from sql.catalog.objects import TYPE_SPACE
+from sql.catalog.objects import TYPE_SPACE, ExtensionDefinition
 from sql.catalog.ownership import privileges_of_renamed_schema
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.catalog.temporary import is_temporary_schema
@@ -72,6 +73,8 @@ def _rename_schema(binding: Binding, node: Node) -> AlterTable:
     for thing in things:
         if thing.space == TYPE_SPACE:
             raise not_supported(f'renaming a schema with the type "{thing.name}" in it')
+        if isinstance(thing, ExtensionDefinition):
+            refuse_renamed_calls(catalog, thing)
     return AlterTable(
         tuple(redefined_table(table, schema=new) for table in tables),
         new_schema=new,
