@@ -4,11 +4,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/driver/pgdriver"
 	"github.com/uptrace/bun/migrate"
 )
@@ -156,5 +158,38 @@ var bunMore = []Case{
 		t.Equal(len(bunPlan(t, db, all...).Migrations), 0)
 		_, err := db.NewInsert().Model(&planStep{PlanID: 9}).Exec(t.Ctx)
 		t.Code(err, "23503")
+	})},
+	{"over_pgx", func(t *T) {
+		db := bun.NewDB(Must(sql.Open("pgx", t.DSN())), pgdialect.New())
+		defer db.Close()
+		db.RegisterModel((*bunBookTag)(nil))
+		for _, model := range []any{(*bunAuthor)(nil), (*bunProfile)(nil), (*bunBook)(nil)} {
+			t.Ok(db.ResetModel(t.Ctx, model))
+		}
+		author := &bunAuthor{Name: "it's", Emails: []string{"a,b"}, Meta: map[string]any{"a": 1.5}}
+		Must(db.NewInsert().Model(author).Exec(t.Ctx))
+		Must(db.NewInsert().Model(&bunBook{Title: "t", AuthorID: author.ID}).Exec(t.Ctx))
+		var found bunAuthor
+		t.Ok(db.NewSelect().Model(&found).Relation("Books").Where("a.id = ?", author.ID).
+			Where("?TableAlias.created_at <= now()").Scan(t.Ctx))
+		t.Equal(found.Emails, []string{"a,b"})
+		t.Equal(found.Meta, map[string]any{"a": 1.5})
+		t.Equal(found.Books[0].Title, "t")
+	}},
+	{"recursive_and_lateral", onBun(func(t *T, db *bun.DB) {
+		var numbers []int
+		t.Ok(db.NewRaw(`with recursive n (i) as (select 1 union all select i + 1 from n where i < ?)
+			select i from n`, 4).Scan(t.Ctx, &numbers))
+		t.Equal(numbers, []int{1, 2, 3, 4})
+		longest := db.NewSelect().Model((*bunBook)(nil)).Column("title").Where("b.author_id = a.id").
+			Order("pages desc").Limit(1)
+		var titles []string
+		t.Ok(db.NewSelect().Model((*bunAuthor)(nil)).ColumnExpr("l.title").
+			Join("left join lateral (?) as l on true", longest).Order("a.id").Scan(t.Ctx, &titles))
+		t.Equal(titles, []string{"two", "three"})
+	})},
+	{"keyset_paging", onBun(func(t *T, db *bun.DB) {
+		t.Equal(bunTitles(t, db.NewSelect().Where("(pages, id) > (?, ?)", 100, 1).Limit(1)), []string{"two"})
+		t.Equal(bunTitles(t, db.NewSelect().OrderExpr("pages desc nulls last").Offset(2).Limit(5)), []string{"one"})
 	})},
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"testing/fstest"
 	"time"
 
@@ -214,6 +215,29 @@ drop table a;
 		Must(p.Up(t.Ctx))
 		t.Equal(tableCount(t, db), 61)
 	})},
+	{"environment_is_put_in", func(t *T) {
+		t.Ok(os.Setenv("GOOSE_SUITE_TABLE", "from_environment"))
+		onGoose([]string{"00001_e.sql", "-- +goose ENVSUB ON\n-- +goose Up\ncreate table ${GOOSE_SUITE_TABLE} (a int);\n"},
+			func(t *T, db *sql.DB, p *goose.Provider) {
+				Must(p.Up(t.Ctx))
+				t.Equal(sqlScalar[int](t, db, "select count(*) from from_environment"), 0)
+			})(t)
+	}},
+	{"one_version_is_applied", onGoose(gooseFiles, func(t *T, db *sql.DB, p *goose.Provider) {
+		Must(p.ApplyVersion(t.Ctx, 1, true))
+		_, err := p.ApplyVersion(t.Ctx, 1, true)
+		t.Is(err, goose.ErrAlreadyApplied)
+		Must(p.ApplyVersion(t.Ctx, 1, false))
+		_, err = p.ApplyVersion(t.Ctx, 1, false)
+		t.Is(err, goose.ErrNotApplied)
+	})},
+	{"over_pq", func(t *T) {
+		db := Must(sql.Open("postgres", t.DSN()))
+		defer db.Close()
+		p := Must(goose.NewProvider(goose.DialectPostgres, db, files(gooseFiles...)))
+		t.Equal(len(Must(p.Up(t.Ctx))), 3)
+		t.Equal(len(Must(p.DownTo(t.Ctx, 0))), 3)
+	}},
 	{"statement_block_needs_functions", onGoose([]string{"00001_f.sql", `-- +goose Up
 -- +goose StatementBegin
 create function twice(n int) returns int as $$

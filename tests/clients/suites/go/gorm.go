@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lib/pq"
 	"gorm.io/datatypes"
+	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
 )
 
 var gormCases = []Case{
@@ -286,5 +289,59 @@ var gormCases = []Case{
 		said := db.ToSQL(func(tx *gorm.DB) *gorm.DB { return tx.Where("name = ?", "o'b").Limit(1).Find(&Company{}) })
 		t.Equal(said, `SELECT * FROM "companies" WHERE name = 'o''b' LIMIT 1`)
 		t.Ok(db.Exec(said).Error)
+	})},
+	{"simple_protocol", func(t *T) {
+		db := Must(gorm.Open(postgres.New(postgres.Config{DSN: t.DSN(), PreferSimpleProtocol: true}),
+			&gorm.Config{SkipDefaultTransaction: true, NamingStrategy: schema.NamingStrategy{SingularTable: true}}))
+		pool := Must(db.DB())
+		defer pool.Close()
+		t.Ok(db.AutoMigrate(&Company{}, &Language{}, &User{}, &Card{}, &Pet{}, &Toy{}))
+		birthday := time.Date(2000, 1, 2, 0, 0, 0, 0, time.UTC)
+		user := User{Name: "it's", Email: "x", Birthday: &birthday, Profile: datatypes.JSON(`{"a": "\\"}`)}
+		t.Ok(db.Create(&user).Error)
+		var found User
+		t.Ok(db.Where("birthday = ? and age in ?", birthday, []int{18, 19}).First(&found).Error)
+		t.Equal(found.Name+string(found.Profile), `it's{"a": "\\"}`)
+	}},
+	{"arrays_enums_and_generated", bare(func(t *T, db *gorm.DB, j *journal) {
+		t.Ok(db.Exec("create type mood as enum ('calm', 'wild')").Error)
+		t.Ok(db.AutoMigrate(&Post{}))
+		posts := []Post{{Tags: pq.StringArray{"a", "b,c"}, Title: "four", Doc: datatypes.JSON("{}")}, {Mood: "wild", Counts: pq.Int64Array{1, 2}}}
+		t.Ok(db.Create(&posts).Error)
+		var found []Post
+		t.Ok(db.Where("tags @> ? or mood = ?", pq.StringArray{"b,c"}, "wild").Order("id").Find(&found).Error)
+		t.Equal(len(found), 2)
+		t.Equal(found[0].Tags, pq.StringArray{"a", "b,c"})
+		t.Equal(found[0].Mood+string(found[0].Doc), "calm{}")
+		t.Equal(found[0].Length, 4)
+		t.Equal(found[1].Counts, pq.Int64Array{1, 2})
+		t.Equal(db.Where("? = any(tags)", "a").Find(&found).RowsAffected, int64(1))
+	})},
+	{"optimistic_locking", bare(func(t *T, db *gorm.DB, _ *journal) {
+		t.Ok(db.AutoMigrate(&Version{}))
+		t.Ok(db.Create(&Version{Text: "a", Version: 1}).Error)
+		var first, second Version
+		t.Ok(db.First(&first).Error)
+		t.Ok(db.First(&second).Error)
+		t.Equal(db.Model(&first).Updates(Version{Text: "b"}).RowsAffected, int64(1))
+		t.Equal(db.Model(&second).Updates(Version{Text: "c"}).RowsAffected, int64(0))
+		t.Ok(db.First(&second).Error)
+		t.Equal(second, Version{1, "b", 2})
+	})},
+	{"trees_and_friends", bare(func(t *T, db *gorm.DB, _ *journal) {
+		t.Ok(db.AutoMigrate(&Node{}))
+		root := Node{Name: "root", Children: []Node{{Name: "a", Children: []Node{{Name: "aa"}}}, {Name: "b"}}}
+		t.Ok(db.Create(&root).Error)
+		t.Ok(db.Model(&root).Association("Friends").Append(&Node{Name: "friend"}))
+		var found Node
+		t.Ok(db.Preload("Children.Children").Preload("Friends").First(&found, "name = 'root'").Error)
+		t.Equal(len(found.Children), 2)
+		t.Equal(found.Children[0].Children[0].Name, "aa")
+		t.Equal(found.Friends[0].Name, "friend")
+		var depth int
+		t.Ok(db.Raw(`with recursive down as (select id, 1 as level from nodes where parent_id is null and name = ?
+			union all select n.id, level + 1 from nodes n join down on n.parent_id = down.id)
+			select max(level) from down`, "root").Scan(&depth).Error)
+		t.Equal(depth, 3)
 	})},
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"github.com/lib/pq"
 	"strings"
 	"sync"
 	"time"
@@ -162,3 +163,37 @@ func userNames(t *T, db *gorm.DB) []string {
 }
 
 var forUpdate = clause.Locking{Strength: clause.LockingStrengthUpdate}
+
+// Post has what PostgreSQL alone has.
+type Post struct {
+	ID     int64          `gorm:"primaryKey;autoIncrementIncrement:1"`
+	Mood   string         `gorm:"type:mood;default:calm"`
+	Tags   pq.StringArray `gorm:"type:text[];index:,type:gin"`
+	Counts pq.Int64Array  `gorm:"type:bigint[]"`
+	Doc    datatypes.JSON `gorm:"type:jsonb;index:,type:gin"`
+	Title  string         `gorm:"index:idx_title,unique,where:title <> '',sort:desc"`
+	Length int            `gorm:"->;type:int GENERATED ALWAYS AS (length(title)) STORED"`
+}
+
+// Version counts the changes of a row, so that two writers do not overwrite each other.
+type Version struct {
+	ID      uint
+	Text    string
+	Version int64
+}
+
+// BeforeUpdate asks for the version that was read, and counts it up.
+func (v *Version) BeforeUpdate(tx *gorm.DB) error {
+	tx.Statement.Where("version = ?", v.Version)
+	tx.Statement.SetColumn("version", v.Version+1)
+	return nil
+}
+
+// Node is the parent of nodes, and a friend of others.
+type Node struct {
+	ID       uint
+	Name     string
+	ParentID *uint
+	Children []Node  `gorm:"foreignKey:ParentID"`
+	Friends  []*Node `gorm:"many2many:friendships"`
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lib/pq"
+	"gorm.io/datatypes"
 	"gorm.io/gorm"
 )
 
@@ -28,6 +30,18 @@ type itemAfter struct {
 }
 
 func (itemAfter) TableName() string { return "items" }
+
+// plainPost is a Post without the generated column, which GORM alters each time that it migrates.
+type plainPost struct {
+	ID     int64          `gorm:"primaryKey;autoIncrementIncrement:1"`
+	Mood   string         `gorm:"type:mood;default:calm"`
+	Tags   pq.StringArray `gorm:"type:text[];index:,type:gin"`
+	Counts pq.Int64Array  `gorm:"type:bigint[]"`
+	Doc    datatypes.JSON `gorm:"type:jsonb;index:,type:gin"`
+	Title  string         `gorm:"index:idx_title,unique,where:title <> '',sort:desc"`
+}
+
+func (plainPost) TableName() string { return "posts" }
 
 var gormSchemas = []Case{
 	{"migrate_again_changes_nothing", bare(func(t *T, db *gorm.DB, j *journal) {
@@ -162,5 +176,26 @@ var gormSchemas = []Case{
 		t.Equal(count, int64(3))
 		t.Ok(m.DropTable("animals", &Toy{}, "absent"))
 		t.Equal(m.HasTable(&Toy{}), false)
+	})},
+	{"migrate_special_columns_again", bare(func(t *T, db *gorm.DB, j *journal) {
+		t.Ok(db.Exec("create type mood as enum ('calm', 'wild')").Error)
+		t.Ok(db.AutoMigrate(&Post{}, &Node{}))
+		t.Ok(db.Migrator().DropColumn(&Post{}, "Length"))
+		j.changes()
+		t.Ok(db.AutoMigrate(&plainPost{}, &Node{}))
+		t.Equal(j.changes(), []string{})
+		t.Equal(db.Migrator().HasIndex(&Post{}, "idx_title"), true)
+	})},
+	{"another_schema", bare(func(t *T, db *gorm.DB, j *journal) {
+		t.Ok(db.Exec("set search_path = public").Error)
+		name := t.Schema + ".elsewhere"
+		t.Ok(db.Table(name).AutoMigrate(&Company{}))
+		t.Ok(db.Table(name).Create(&Company{Name: "a"}).Error)
+		t.Equal(db.Migrator().HasTable(name), true)
+		t.Equal(db.Migrator().HasTable("elsewhere"), false)
+		t.Ok(db.Table(name).Migrator().AddColumn(&User{}, "Active"))
+		var found Company
+		t.Ok(db.Table(name + " as e").Where("e.active").First(&found).Error)
+		t.Equal(found.Name, "a")
 	})},
 }
