@@ -1,0 +1,1 @@
+"""Clients of Go: drivers, an ORM, a query builder, migrators."""
