@@ -158,7 +158,10 @@ _DATABASE_TIMES: Final = (
 
 def _databases(_context: BindContext) -> Iterator[NamedRow]:
     """All databases, and one row for what belongs to none."""
-    counts: NamedRow = dict.fromkeys(_DATABASE_COUNTS, 0) | dict.fromkeys(_DATABASE_TIMES, 0.0)
+    counts: dict[str, Value] = {
+        **dict.fromkeys(_DATABASE_COUNTS, 0),
+        **dict.fromkeys(_DATABASE_TIMES, 0.0),
+    }
     yield {**counts, "datid": 0, "numbackends": None}
     for name, oid in DATABASE_OIDS.items():
         yield {**counts, "datid": oid, "datname": name}
