@@ -13,15 +13,14 @@ from storage.clock import Clock
 
 
 class PreparedStatements(dict[str, PreparedStatement]):
-    """See the module; each remembers when it came."""
+    """See the module; each notes when it came."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
         self._clock = clock
-        self._prepared_at: dict[str, int] = {}
 
     def __setitem__(self, name: str, prepared: PreparedStatement) -> None:
-        self._prepared_at[name] = self._clock.now()
+        prepared.prepared_at = self._clock.now()
         super().__setitem__(name, prepared)
 
     def clear_named(self) -> None:
@@ -37,7 +36,7 @@ class PreparedStatements(dict[str, PreparedStatement]):
                 yield {
                     "name": name,
                     "statement": prepared.statement.text,
-                    "prepare_time": self._prepared_at[name],
+                    "prepare_time": prepared.prepared_at,
                     "parameter_types": tuple([type_.oid for type_ in prepared.parameters]),
                     "result_types": None if prepared.columns is None else tuple(shown),
                     # The text of an SQL statement begins before the one that it prepares.

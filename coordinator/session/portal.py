@@ -53,6 +53,8 @@ class PreparedStatement:
     read: ResolvedLiterals | None = None
     """Literals that mean something else now and then, or under another setting than `setting`."""
     setting: tuple[object, ...] = ()
+    prepared_at: int = 0
+    """When it got its name, in microseconds."""
 
     def under(self, setting: tuple[object, ...]) -> Statement:
         """The statement, to be bound under a setting: literals stay what they were (O4)."""

@@ -8,7 +8,6 @@ from pglast.enums import (
     CTEMaterialize,
     GroupingSetKind,
     LimitOption,
-    LockClauseStrength,
     LockWaitPolicy,
 )
 from pglast.enums import (
@@ -39,18 +38,12 @@ from sql.deparse.nodes import (
 )
 from sql.deparse.state import Analysis, Item, Level, item_called
 from sql.deparse.types import BOOL_TYPE, INT8_TYPE, Type
-from sql.parser.syntax import Node, column_name, is_a, string_values
+from sql.parser.syntax import LOCKING_WORDS, Node, column_name, is_a, string_values
 
 _NAMES: Final = {
     SetKind.SETOP_UNION: "UNION",
     SetKind.SETOP_INTERSECT: "INTERSECT",
     SetKind.SETOP_EXCEPT: "EXCEPT",
-}
-_STRENGTHS: Final = {
-    LockClauseStrength.LCS_FORKEYSHARE: "FOR KEY SHARE",
-    LockClauseStrength.LCS_FORSHARE: "FOR SHARE",
-    LockClauseStrength.LCS_FORNOKEYUPDATE: "FOR NO KEY UPDATE",
-    LockClauseStrength.LCS_FORUPDATE: "FOR UPDATE",
 }
 _SETS: Final = {
     GroupingSetKind.GROUPING_SET_ROLLUP: "ROLLUP",
@@ -227,7 +220,7 @@ def _locks(level: Level, clause: Node) -> list[str]:
         and item.entry.kind in ("relation", "subquery")
         and (not names or item.name in names)
     ]
-    return [f"{_STRENGTHS[clause.strength]}|{name}|{wait}" for name in shown]
+    return [f"{LOCKING_WORDS[clause.strength]}|{name}|{wait}" for name in shown]
 
 
 def _limits(analysis: Analysis, level: Level, node: Node) -> None:

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
 
 from pglast import ast
-from pglast.enums import A_Expr_Kind, MinMaxOp, SQLValueFunctionOp, SubLinkType
+from pglast.enums import A_Expr_Kind, LockClauseStrength, MinMaxOp, SQLValueFunctionOp, SubLinkType
 
 from sql.errors import SqlError, not_supported
 
@@ -35,6 +35,13 @@ _VALUE_FUNCTIONS: Final = {
     SQLValueFunctionOp.SVFOP_CURRENT_CATALOG: "current_catalog",
     SQLValueFunctionOp.SVFOP_CURRENT_SCHEMA: "current_schema",
 }
+LOCKING_WORDS: Final = {
+    LockClauseStrength.LCS_FORKEYSHARE: "FOR KEY SHARE",
+    LockClauseStrength.LCS_FORSHARE: "FOR SHARE",
+    LockClauseStrength.LCS_FORNOKEYUPDATE: "FOR NO KEY UPDATE",
+    LockClauseStrength.LCS_FORUPDATE: "FOR UPDATE",
+}
+"""Locking clauses as they are written."""
 
 
 def is_a(node: Node, *kinds: type) -> bool:

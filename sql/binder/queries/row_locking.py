@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from pglast import ast
-from pglast.enums import LockClauseStrength
 
 from sql.binder.queries.locked_rows import WantedLocks
 from sql.binder.resolve.relations import find_sequence_relation, resolve_relation
@@ -17,17 +16,11 @@ from sql.binder.stored.views import inside_view, parse_view_query
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import is_server_state
 from sql.errors import SqlError
-from sql.parser.syntax import Node, alias_of, is_a, offset_to_position, string_values
+from sql.parser.syntax import LOCKING_WORDS, Node, alias_of, is_a, offset_to_position, string_values
 from sql.plan.nodes import Plan
 from sql.statements.locking import LockPolicy, RowLockStrength
 
 _SETS: Final = "set-returning functions"
-_WORDS: Final = {
-    LockClauseStrength.LCS_FORKEYSHARE: "FOR KEY SHARE",
-    LockClauseStrength.LCS_FORSHARE: "FOR SHARE",
-    LockClauseStrength.LCS_FORNOKEYUPDATE: "FOR NO KEY UPDATE",
-    LockClauseStrength.LCS_FORUPDATE: "FOR UPDATE",
-}
 
 
 def refuse_locking(clauses: Sequence[Node] | None, what: str) -> None:
@@ -38,7 +31,7 @@ def refuse_locking(clauses: Sequence[Node] | None, what: str) -> None:
 
 def locking_clause_name(clauses: Sequence[Node]) -> str:
     """The name of the strongest of several locking clauses."""
-    return _WORDS[max(clause.strength for clause in clauses)]
+    return LOCKING_WORDS[max(clause.strength for clause in clauses)]
 
 
 def wanted_row_locks(binding: Binding, scope: Scope, node: Node, plan: Plan) -> WantedLocks | None:
@@ -96,7 +89,7 @@ def _check_rows(node: Node, words: str, calls: Iterable[str]) -> None:
 
 
 def _words(clause: Node) -> str:
-    return _WORDS[clause.strength]
+    return LOCKING_WORDS[clause.strength]
 
 
 def _tables(binding: Binding, ctes: Collection[str], item: Node, words: str) -> Iterator[Table]:
