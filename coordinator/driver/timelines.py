@@ -56,7 +56,7 @@ from sql.errors import SqlError
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.errors import Fatal, StorageError
 from storage.known_rows import OldRows
-from storage.types import ShardId, Timestamp
+from storage.types import Epoch, ShardId, Timestamp
 
 SYSTEM: Final = SYSTEM_TIMELINE.name
 
@@ -100,6 +100,11 @@ class Timelines:
     def system(self) -> Driver:
         """The driver of the wall clock's timeline; for observation."""
         return self._system
+
+    @property
+    def epoch(self) -> Epoch:
+        """The coordinator's, for what it keeps in the stash beside timelines (L3)."""
+        return self._system.epoch
 
     @property
     def lines(self) -> Sequence[Driver]:

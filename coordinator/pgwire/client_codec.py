@@ -12,7 +12,12 @@ from typing import Final, assert_never
 
 from coordinator.pgwire.codec import Reader, frame
 from coordinator.pgwire.messages import (
+    Authentication,
+    AuthenticationCleartextPassword,
     AuthenticationOk,
+    AuthenticationSasl,
+    AuthenticationSaslContinue,
+    AuthenticationSaslFinal,
     BackendKeyData,
     BackendMessage,
     Bind,
@@ -194,9 +199,21 @@ def row_values(data: bytes | memoryview) -> tuple[bytes | None, ...]:
     return tuple(values)
 
 
-def _decode_authentication(reader: Reader) -> AuthenticationOk:
-    assert reader.int32() == 0, "only trust is spoken"
-    return AuthenticationOk()
+def _decode_authentication(reader: Reader) -> Authentication:
+    match reader.int32():
+        case 0:
+            return AuthenticationOk()
+        case 3:
+            return AuthenticationCleartextPassword()
+        case 10:
+            names = iter(reader.text, "")
+            return AuthenticationSasl(tuple(names))
+        case 11:
+            return AuthenticationSaslContinue(reader.rest())
+        case 12:
+            return AuthenticationSaslFinal(reader.rest())
+        case code:
+            raise AssertionError(f"authentication {code} is not spoken")
 
 
 def _decode_negotiation(reader: Reader) -> NegotiateProtocolVersion:

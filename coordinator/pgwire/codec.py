@@ -19,7 +19,11 @@ from typing import Final, NoReturn
 
 from coordinator.pgwire.encoding import decode_text
 from coordinator.pgwire.messages import (
+    AuthenticationCleartextPassword,
     AuthenticationOk,
+    AuthenticationSasl,
+    AuthenticationSaslContinue,
+    AuthenticationSaslFinal,
     BackendKeyData,
     BackendMessage,
     Bind,
@@ -37,6 +41,7 @@ from coordinator.pgwire.messages import (
     DataRows,
     Describe,
     EmptyQueryResponse,
+    EncryptionAccepted,
     EncryptionRefused,
     ErrorResponse,
     Execute,
@@ -73,6 +78,7 @@ NEWEST_MINOR: Final = 2
 _SPECIAL_MAJOR: Final = 1234
 _CANCEL, _SSL, _GSS = 5678, 5679, 5680
 _CANCEL_SECRET_BYTES_MAX: Final = 256
+_SASL, _SASL_CONTINUE, _SASL_FINAL = 10, 11, 12
 _INT16: Final = struct.Struct("!h")
 _UINT16: Final = struct.Struct("!H")
 _INT32: Final = struct.Struct("!i")
@@ -361,6 +367,13 @@ def _encode_with_content(message: BackendMessage) -> bytes | memoryview:
             return frame(b"S", _text(name) + _text(value))
         case BackendKeyData(pid=pid, secret=secret):
             return frame(b"K", _UINT32.pack(pid) + secret)
+        case AuthenticationSasl(mechanisms=mechanisms):
+            names = b"".join(_text(name) for name in mechanisms)
+            return frame(b"R", _INT32.pack(_SASL) + names + b"\0")
+        case AuthenticationSaslContinue(data=data):
+            return frame(b"R", _INT32.pack(_SASL_CONTINUE) + data)
+        case AuthenticationSaslFinal(data=data):
+            return frame(b"R", _INT32.pack(_SASL_FINAL) + data)
         case NegotiateProtocolVersion(newest_minor=minor, unknown_options=options):
             return frame(b"v", _encode_negotiation(minor, options))
         case CopyInResponse(column_formats=formats, format=code):
@@ -419,7 +432,9 @@ _READY_FRAMES: Final = {status: frame(b"Z", status.value.encode()) for status in
 
 _EMPTY_FRAMES: Final[Mapping[type[BackendMessage], bytes]] = {
     EncryptionRefused: b"N",
+    EncryptionAccepted: b"S",
     AuthenticationOk: frame(b"R", b"\0\0\0\0"),
+    AuthenticationCleartextPassword: frame(b"R", b"\0\0\0\3"),
     EmptyQueryResponse: frame(b"I", b""),
     ParseComplete: frame(b"1", b""),
     BindComplete: frame(b"2", b""),

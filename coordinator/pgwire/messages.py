@@ -59,7 +59,7 @@ class CancelRequest:
 class PasswordMessage:
     """Answer to an authentication request; its content depends on the method."""
 
-    data: bytes
+    data: bytes = field(repr=False)
 
 
 # ---------------------------------------------------------------- frontend: the session
@@ -193,6 +193,11 @@ class EncryptionRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class EncryptionAccepted:
+    """The single byte `S` that answers SslRequest; what follows is TLS."""
+
+
+@dataclass(frozen=True, slots=True)
 class NegotiateProtocolVersion:
     """The minor version that we go on with, and the `_pq_.` options we do not know."""
 
@@ -203,6 +208,38 @@ class NegotiateProtocolVersion:
 @dataclass(frozen=True, slots=True)
 class AuthenticationOk:
     """Authentication succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationCleartextPassword:
+    """Asks for the password as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationSasl:
+    """Asks for an exchange by one of these mechanisms, the preferred one first."""
+
+    mechanisms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationSaslContinue:
+    """The server's challenge."""
+
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationSaslFinal:
+    """The end of the exchange: what proves the server to the client."""
+
+    data: bytes = field(repr=False)
+
+
+Authentication: TypeAlias = (
+    AuthenticationOk | AuthenticationCleartextPassword | AuthenticationSasl
+    | AuthenticationSaslContinue | AuthenticationSaslFinal
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,8 +406,8 @@ class CopyFrames:
 
 
 BackendMessage: TypeAlias = (
-    EncryptionRefused | NegotiateProtocolVersion | AuthenticationOk | ParameterStatus
-    | BackendKeyData | ReadyForQuery | RowDescription | DataRows | CommandComplete
+    EncryptionRefused | EncryptionAccepted | NegotiateProtocolVersion | Authentication
+    | ParameterStatus | BackendKeyData | ReadyForQuery | RowDescription | DataRows | CommandComplete
     | EmptyQueryResponse | NotificationResponse
     | ErrorResponse | NoticeResponse | ParseComplete | BindComplete | CloseComplete | NoData
     | ParameterDescription | PortalSuspended | CopyInResponse | CopyOutResponse

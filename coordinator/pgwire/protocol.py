@@ -16,7 +16,8 @@ INVARIANTS
   P5  memory is one frame and what `feed` was given; a frame is bounded before it is awaited (K1).
 
 The protocol answers SSLRequest, GSSENCRequest, unsupported versions, version negotiation and
-violations by itself; everything else is the session's. A shell uses it like this:
+violations by itself; everything else is the session's. An SSLRequest that was answered `S` is
+handed out as well: what is fed from then on must have been decrypted. A shell uses it like this:
 
     wire = Protocol(Limits(message_bytes_max=256 << 20))
 
@@ -62,6 +63,7 @@ from coordinator.pgwire.messages import (
     CopyFail,
     CopyInResponse,
     Describe,
+    EncryptionAccepted,
     EncryptionRefused,
     ErrorResponse,
     Execute,
@@ -166,8 +168,9 @@ _VERDICTS: Final = {
 class Protocol:
     """See the module."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, *, offers_tls: bool = False) -> None:
         self._limits = limits or Limits()
+        self._offers_tls = offers_tls
         self._state = State.STARTUP
         self._minor = 0
         self._input = bytearray()
@@ -177,7 +180,7 @@ class Protocol:
         self._joined = bytearray()
         self._pending_bytes = 0
         self._is_extended = False
-        self._refused: set[type[FrontendMessage]] = set()
+        self._answered: set[type[FrontendMessage]] = set()
         self._is_at_end = False
         self._is_lost = False
         self._has_refused = False
@@ -372,8 +375,11 @@ class Protocol:
 
     def _greet(self, message: FrontendMessage) -> FrontendMessage | None:
         """Answer what is ours to answer; the rest goes on."""
+        if isinstance(message, SslRequest) and self._offers_tls:
+            self._answer_encryption(message, EncryptionAccepted())
+            return message
         if isinstance(message, SslRequest | GssEncRequest):
-            self._refuse_encryption(message)
+            self._answer_encryption(message, EncryptionRefused())
             return None
         if isinstance(message, StartupMessage):
             self._minor = min(message.minor, NEWEST_MINOR)
@@ -384,12 +390,14 @@ class Protocol:
             )
         return message
 
-    def _refuse_encryption(self, message: SslRequest | GssEncRequest) -> None:
+    def _answer_encryption(
+        self, message: SslRequest | GssEncRequest, answer: EncryptionAccepted | EncryptionRefused
+    ) -> None:
         name = "SSL" if isinstance(message, SslRequest) else "GSSAPI encryption"
-        if type(message) in self._refused:
-            raise SqlError("08P01", f"{name} was refused already")
-        self._refused.add(type(message))
-        self.send(EncryptionRefused())
+        if type(message) in self._answered:
+            raise SqlError("08P01", f"{name} was answered already")
+        self._answered.add(type(message))
+        self.send(answer)
         # Whoever sends plaintext before it has our answer takes us for encrypted, or is no friend.
         if len(self._input) > self._used:
             raise SqlError(

@@ -1,7 +1,8 @@
 """The asyncio shell round the sans-io protocol of one client: reads, feeds, writes, drains.
 
     socket ─▶ data_received ─▶ pgwire.feed ~~ take ─▶ Session ─▶ send ─▶ transport ─▶ socket
-                 └── paused while much is not taken                └── waits for a slow client
+                 │  └── paused while much is not taken             └── waits for a slow client
+                 └─ TLS, if the client asks for it ─┘ (`tls.py`), and so on the way back
 
 INVARIANTS
   N1  memory is bounded: read-ahead by `receive_bytes_max` and one message, the send queue by
@@ -15,7 +16,6 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import Mapping
 from typing import Final, cast
 
 from coordinator import session_errors as wrong
@@ -32,19 +32,26 @@ from coordinator.pgwire.messages import (
     FrontendMessage,
     NoticeResponse,
     ParameterStatus,
+    PasswordMessage,
     Severity,
+    SslRequest,
     StartupMessage,
     error_response,
 )
 from coordinator.pgwire.protocol import Limits, Protocol
+
+from coordinator.server.access import ConnectionFacts
+from coordinator.server.audit import write_login
+from coordinator.server.listeners import peer_uid
+from coordinator.server.login import Login, check_database, log_in
 from coordinator.server.server import Server
+from coordinator.server.tls import TlsFailed, TlsLayer
 from coordinator.session.requests import Identity
 from coordinator.session.session import Session
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.session_roles import find_role, look_up_started_roles
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.role_names import session_roles
-from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
 
@@ -60,6 +67,9 @@ the first time, soon again, and later so often: the second write to one that has
 statements of clients that died run longer, and hold their locks. Smaller: more of them in answers.
 """
 
+_TLS_HANDSHAKE: Final = 0x16
+"""The first byte of a client that begins with TLS at once; no start-up message begins so."""
+
 _PROBE: Final = encode_backend(ParameterStatus("integer_datetimes", "on"))
 
 
@@ -68,7 +78,11 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._wire = Protocol(Limits(message_bytes_max=server.settings.message_bytes_max))
+        limits = Limits(message_bytes_max=server.settings.message_bytes_max)
+        self._wire = Protocol(limits, offers_tls=server.access.tls is not None)
+        self._tls_offer = server.access.tls
+        self._tls: TlsLayer | None = None
+        self._is_new = True
         self._waiter: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -86,7 +100,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=self._server.settings.send_bytes_max)
         peer: socket.socket | None = transport.get_extra_info("socket")
-        if peer is not None:
+        if peer is not None and peer.family != socket.AF_UNIX:
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if not self._server.spawn(self._serve()):
@@ -94,11 +108,31 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come; the task takes them when it gets there."""
-        self._wire.feed(data)
-        self._read_ahead += len(data)
+        if self._is_new:
+            self._is_new = False
+            if data[0] == _TLS_HANDSHAKE and self._tls_offer is not None:
+                self._tls = TlsLayer(self._tls_offer, direct=True)
+        plain = data if self._tls is None else self._decrypted(self._tls, data)
+        self._wire.feed(plain)
+        self._read_ahead += len(plain)
         if self._read_ahead > self._server.settings.receive_bytes_max and not self._paused:
             self._pause(paused=True)
         self.wake()
+
+    def _decrypted(self, tls: TlsLayer, data: bytes) -> bytes:
+        """What the client has said under TLS; a failure of TLS ends the connection (T3)."""
+        try:
+            plain = tls.receive(data)
+        except TlsFailed as failure:
+            log.info("TLS failed: %s", failure)
+            self._write_raw(tls.outgoing())
+            assert self._transport is not None, "bytes come from a connection"
+            self._transport.close()
+            return b""
+        self._write_raw(tls.outgoing())
+        if tls.is_ended and not self._at_end:
+            self.eof_received()
+        return plain
 
     def eof_received(self) -> bool:
         """The client will send nothing more; it may still read (N2)."""
@@ -116,7 +150,7 @@ class Connection(asyncio.Protocol):
         if self._gone or transport is None or transport.is_closing():
             return
         if self._session is not None and not transport.get_write_buffer_size():
-            transport.write(_PROBE)
+            self._write_all([_PROBE])
         self._probe_after(min(4 * waited_s, PROBE_S))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
@@ -175,7 +209,25 @@ class Connection(asyncio.Protocol):
     def _write(self) -> None:
         transport = self._transport
         if self._wire.pending_bytes and transport is not None and not transport.is_closing():
-            transport.writelines(self._wire.data_to_send())
+            self._write_all(self._wire.data_to_send())
+
+    def _write_all(self, data: list[bytes | memoryview]) -> None:
+        assert self._transport is not None, "somebody reads"
+        if self._tls is None:
+            self._transport.writelines(data)
+            return
+        if not self._tls.is_open:
+            return  # T3: nobody who waits for TLS takes plaintext
+        try:
+            for piece in data:
+                self._transport.writelines(self._tls.send(piece))
+        except TlsFailed as failure:
+            log.info("TLS failed: %s", failure)
+            self._transport.close()
+
+    def _write_raw(self, data: bytes) -> None:
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
 
     async def _until_writable(self, writable: asyncio.Future[None]) -> None:
         try:
@@ -241,9 +293,9 @@ class Connection(asyncio.Protocol):
     async def _serve(self) -> None:
         """The connection's life; nothing escapes but its own cancellation (N3)."""
         try:
-            startup = await self._greeted()
-            if startup is not None:
-                await self._converse(startup)
+            admitted = await self._admitted()
+            if admitted is not None:
+                await self._converse(*admitted)
         except (EOFError, ConnectionError, TimeoutError):
             pass  # the client went away, or never said who it is
         except asyncio.CancelledError:
@@ -262,46 +314,115 @@ class Connection(asyncio.Protocol):
             return
         if self._wire.has_refused:
             self._write()  # of a pipeline without Sync, nothing
+        if self._tls is not None:
+            self._write_raw(self._tls.end())
         transport.close()
 
-    async def _greeted(self) -> StartupMessage | None:
-        """Who the client says it is; None if it came for something else, or is not let in."""
+    async def _admitted(self) -> tuple[Login, int] | None:
+        """Who the client has proved to be, and its minor protocol version; None if it came for
+        something else, or is not let in.
+        """
         if not self._server.admit_stranger():
             self._refuse(wrong.too_many_connections())
             return None
         try:
             async with asyncio.timeout(self._server.settings.startup_timeout_s):
-                while True:
-                    while (message := self._wire.take()) is None:
-                        self._write()
-                        await self.more()
-                    match message:
-                        case StartupMessage():
-                            return message
-                        case CancelRequest(pid=pid, secret=secret):
-                            self._server.cancel(pid, secret)
-                            return None
-                        case _:
-                            self._write()
+                startup = await self._greeted()
+                return None if startup is None else (await self._logged_in(startup), startup.minor)
+        except SqlError as error:
+            self._refuse(error)
+            return None
         finally:
             self._server.forget_stranger()
+
+    async def _greeted(self) -> StartupMessage | None:
+        """Who the client says it is; None if it came for something else."""
+        while True:
+            match await self._received():
+                case StartupMessage() as startup:
+                    return startup
+                case CancelRequest(pid=pid, secret=secret):
+                    self._server.cancel(pid, secret)
+                    return None
+                case SslRequest():
+                    self._begin_tls()
+                case _:
+                    pass
+
+    async def _received(self) -> FrontendMessage:
+        """The next message before the session, once what is queued has been sent."""
+        while (message := self._wire.take()) is None:
+            self._write()
+            await self.more()
+        return message
+
+    async def password(self) -> bytes:
+        """See Channel."""
+        match await self._received():
+            case PasswordMessage(data=data):
+                return data
+            case _:
+                raise EOFError("the client has left")
+
+    async def _logged_in(self, startup: StartupMessage) -> Login:
+        """Let the client prove who it is. Raises SqlError, after a while if it could not."""
+        coordination = self._server.services.coordination
+        try:
+            return await log_in(
+                startup.parameters,
+                self._how_connected(),
+                self._server.access,
+                self,
+                lambda: coordination.newest_catalog,
+            )
+        except SqlError as error:
+            user = startup.parameters.get("user", "")
+            self._audit(user, startup.parameters.get("database") or user, error)
+            await asyncio.sleep(self._server.settings.auth_delay_ms / 1000)
+            raise
+
+    def _audit(self, user: str, database: str, outcome: SqlError | int) -> None:
+        """A log-in has failed, or has become the session with that pid."""
+        if not self._server.settings.audit:
+            return
+        facts = self._how_connected()
+        if isinstance(outcome, SqlError):
+            write_login(facts, user, database, pid=None, sqlstate=outcome.sqlstate)
+        else:
+            write_login(facts, user, database, pid=outcome)
+
+    def _how_connected(self) -> ConnectionFacts:
+        """How the client is connected."""
+        assert self._transport is not None, "a client has a connection"
+        peer: socket.socket = self._transport.get_extra_info("socket")
+        tls = None if self._tls is None else self._tls.facts()
+        if peer.family == socket.AF_UNIX:
+            return ConnectionFacts(None, peer_uid(peer), tls)
+        address: str = self._transport.get_extra_info("peername")[0]
+        return ConnectionFacts(address, None, tls)
+
+    def _begin_tls(self) -> None:
+        """The client waits for our answer; what it sends from now on is encrypted (T2)."""
+        self._write()
+        assert self._tls_offer is not None, "an SSLRequest is handed out if TLS is offered"
+        self._tls = TlsLayer(self._tls_offer, direct=False)
 
     def _refuse(self, error: SqlError) -> None:
         self.send(error_response(error, Severity.FATAL))
 
-    async def _converse(self, startup: StartupMessage) -> None:
-        """Authenticate (trust), open the session, run it, clean up."""
+    async def _converse(self, login: Login, minor: int) -> None:
+        """Open the session, run it, clean up."""
         try:
-            user, database, parameters = _who(startup.parameters)
-            variables = self._variables(user, parameters)
-            if self._server.is_full:
-                raise wrong.too_many_connections()
+            self._server.check_limits(login)
+            variables = self._variables(login)
         except SqlError as error:
+            self._audit(login.user, login.database, error)
             self._refuse(error)
             return
         pid = self._server.new_pid()
+        self._audit(login.user, login.database, pid)
         # Protocol 3.0 knows only keys of four bytes; 3.2 has room for one that cannot be guessed.
-        secret = secrets.token_bytes(32 if startup.minor >= 2 else 4)
+        secret = secrets.token_bytes(32 if minor >= 2 else 4)
         self.send(AuthenticationOk())
         for name, value in variables.unreported():
             self.send(ParameterStatus(name, value))
@@ -310,26 +431,28 @@ class Connection(asyncio.Protocol):
         owner = ConnectionId(pid)
         transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
         temporary = f"{TEMPORARY_SCHEMA_PREFIX}{pid}_{services.clock.now():x}"
-        identity = Identity(database, pid, self._server.started_at, self._ports(), temporary)
+        identity = Identity(
+            login.database, pid, self._server.started_at, self._ports(), temporary
+        )
         self._session = Session(services, self, transaction, variables, identity)
         services.coordination.notifications.attach(owner, self._session.notified)
-        self._server.enter(pid, secret, self)
+        self._server.enter(pid, secret, self, login.oid)
         try:
             await self._session.run()
         finally:
             self._server.leave(pid)
             services.coordination.disconnected(owner)
 
-    def _variables(self, user: str, parameters: Mapping[str, str]) -> Variables:
+    def _variables(self, login: Login) -> Variables:
         """The session's settings, and who it is in the newest catalog."""
         catalog = self._server.services.coordination.newest_catalog
-        wrong.check_login(catalog, user)
-        roles = session_roles(catalog, user)
-        connected = find_role(roles, user)
+        check_database(catalog, login.database, login.oid)
+        roles = session_roles(catalog, login.user)
+        connected = find_role(roles, login.user)
         assert connected is not None, "U2 of `catalog/roles.py`: everybody is somebody"
         return Variables.started(
-            user=user,
-            parameters=look_up_started_roles(roles, connected, parameters),
+            user=login.user,
+            parameters=look_up_started_roles(roles, connected, login.parameters),
             defaults=self._server.settings.variables,
             connected=connected,
             facts=self._facts(),
@@ -341,7 +464,8 @@ class Connection(asyncio.Protocol):
         _, port = self._ports()
         return {
             "data_directory": str(settings.data_path.absolute()),
-            "listen_addresses": settings.host,
+            "listen_addresses": ",".join(host for host, _ in settings.addresses),
+            **self._server.access.shown(),
             "max_connections": str(settings.connections_max),
             "port": str(settings.port if port is None else port),
         }
@@ -352,20 +476,3 @@ class Connection(asyncio.Protocol):
         ends = (self._transport.get_extra_info(name) for name in ("peername", "sockname"))
         client, server = (end[1] if isinstance(end, tuple) else None for end in ends)
         return client, server
-
-
-def _who(parameters: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
-    """User, database, and the variables among the start-up parameters."""
-    rest = dict(parameters)
-    user = rest.pop("user", "")
-    if not user:
-        raise SqlError("28000", "no PostgreSQL user name specified in startup packet")
-    database = rest.pop("database", "") or user
-    if rest.pop("replication", "false").lower() not in ("false", "off", "no", "0"):
-        raise SqlError("0A000", "replication connections are not supported")
-    if database == "template0":
-        message = f'database "{database}" is not currently accepting connections'
-        raise SqlError("55000", message)
-    if database not in DATABASE_OIDS:
-        raise wrong.undefined_database(database)
-    return user, database, rest

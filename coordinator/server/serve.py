@@ -21,7 +21,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -41,6 +41,7 @@ from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
+from coordinator.server.first_password import take_first_password
 from coordinator.server.engines import LateEngine, open_engines, read_columns
 from coordinator.server.log import start_logging
 from coordinator.server.open_storage import Storage, open_storage
@@ -50,6 +51,7 @@ from coordinator.session.temporary_tables import drop_leftover_temporaries
 from sql.catalog.catalog import Table
 from storage.clock import SystemClock
 from storage.errors import Fenced, StorageError
+from storage.stash import Stash
 
 log = logging.getLogger("meridian.serving")
 
@@ -69,17 +71,25 @@ def schema_of(table: Table) -> pa.Schema:
 
 @dataclass(slots=True)
 class _Signals:
-    """SIGTERM and SIGINT: the first asks to stop, the second stops at once."""
+    """SIGTERM and SIGINT: the first asks to stop, the second stops at once. SIGHUP: reload."""
 
     stopping: asyncio.Event
     starting: asyncio.Task[int] | None
     """What the first one cancels, until the server is ready."""
+    reload: Callable[[], None] | None = None
+    """What SIGHUP asks for, once somebody may connect."""
 
     def listen(self) -> None:
         """From now on."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.received)
+        loop.add_signal_handler(signal.SIGHUP, self.reload_asked)
+
+    def reload_asked(self) -> None:
+        """SIGHUP has come: files that settings name are read again."""
+        if self.reload is not None:
+            self.reload()
 
     def received(self) -> None:
         """A signal has come."""
@@ -134,19 +144,21 @@ async def _serve(settings: Settings) -> int:
 async def _start(settings: Settings, signals: _Signals) -> int:
     server = Server(settings, Connection)
     try:
-        port = await server.bind()
+        await server.bind()
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno else str(error)
         raise SettingsError(f"cannot listen on {settings.listen}: {reason}") from error
     storage = await open_storage(settings)
     try:
+        await server.bind_socket()
         timelines = await recover_timelines(
             storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
         )
         await storage.taken_over()
         services = build_services(settings, storage, timelines)
-        settled = await _run(server, services, timelines, port, signals)
+        settled = await _run(server, services, timelines, storage.stash, signals)
     finally:
+        server.close_listeners()
         await storage.close()
     return 0 if settled else 1
 
@@ -186,7 +198,7 @@ def _tune_collector() -> None:
 
 
 async def _run(
-    server: Server, services: Services, timelines: Timelines, port: int, signals: _Signals
+    server: Server, services: Services, timelines: Timelines, stash: Stash, signals: _Signals
 ) -> bool:
     """Serve until a signal; whether everything was brought to its end (U3)."""
     try:
@@ -194,9 +206,11 @@ async def _run(
             driving = group.create_task(timelines.run())
             _tune_collector()
             await drop_leftover_temporaries(timelines)
+            server.access.begin(await take_first_password(server.settings, stash, timelines))
+            signals.reload = server.access.reload
             await server.accept(group, services)
             signals.starting = None
-            _say_ready(server.settings.host, port)
+            _say_ready(server.settings.addresses[0][0], server.port)
             if isinstance(services.engine, LateEngine):
                 group.create_task(_warm(services.engine))
             await signals.stopping.wait()

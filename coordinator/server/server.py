@@ -16,12 +16,27 @@ import logging
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
 
+from coordinator import session_errors as wrong
 from coordinator.config import Settings
 from coordinator.execution.context import Services
 from coordinator.pgcatalog.activity import ObservedSession
+from coordinator.server.access import Access
+from coordinator.server.listeners import (
+    NO_SOCKET,
+    listen_on,
+    listen_on_path,
+    remove_socket,
+    socket_path,
+)
+from sql.binder.resolve.role_names import session_roles
+from sql.errors import SqlError
 from storage.threads import Threads
+
+if TYPE_CHECKING:
+    from coordinator.server.login import Login
 
 log = logging.getLogger("meridian.server")
 
@@ -59,16 +74,21 @@ class Server:
         self, settings: Settings, connection: "Callable[[Server], asyncio.BaseProtocol]"
     ) -> None:
         self.settings = settings
+        self.access = Access(settings)
         self._connection = connection
         self._services: Services | None = None
         self._sessions: dict[int, tuple[bytes, Interruptible]] = {}
+        self._roles: dict[int, int] = {}
+        """The oid of each session's role, by pid."""
         self._strangers = 0
         self._next_pid = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
-        self._listener: asyncio.Server | None = None
+        self._listeners: list[asyncio.Server] = []
+        self._socket_path: Path | None = None
         self.stopping = False
         self.started_at = 0
+        self.port = 0
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -79,33 +99,50 @@ class Server:
         return self._services
 
     async def bind(self) -> int:
-        """Take the port, without accepting anybody yet. Returns it. Raises OSError."""
+        """Take the ports, without accepting anybody yet. Returns the first. Raises OSError."""
         loop = asyncio.get_running_loop()
         # Whatever `to_thread` is told, here and below, ends (T1 of `storage/threads.py`).
         loop.set_default_executor(Threads(thread_name_prefix="server"))
-        self._listener = await loop.create_server(
-            lambda: self._connection(self),
-            self.settings.host,
-            self.settings.port,
-            backlog=1024,
-            start_serving=False,
-        )
-        port: int = self._listener.sockets[0].getsockname()[1]
-        return port
+        self._listeners, self.port = await listen_on(self._connect, self.settings.addresses)
+        return self.port
+
+    async def bind_socket(self) -> None:
+        """Take the Unix socket, which may lie in the data directory. Raises SettingsError."""
+        named = self.settings.unix_socket_directory
+        if named == NO_SOCKET:
+            return
+        directory = Path(named) if named else self.settings.data_path
+        path = socket_path(directory.absolute(), self.port)
+        permissions = int(self.settings.unix_socket_permissions, 8)
+        listener = await listen_on_path(self._connect, path, permissions)
+        if listener is not None:
+            self._listeners.append(listener)
+            self._socket_path = path
+
+    def _connect(self) -> asyncio.BaseProtocol:
+        return self._connection(self)
 
     async def accept(self, group: asyncio.TaskGroup, services: Services) -> None:
         """Accept connections; their tasks run in `group`."""
-        assert self._listener is not None, "bind comes before accept"
+        assert self._listeners, "bind comes before accept"
         self._group = group
         self._services = replace(services, sessions=self)
         self.started_at = services.clock.now()
-        await self._listener.start_serving()
+        for listener in self._listeners:
+            await listener.start_serving()
+
+    def close_listeners(self) -> None:
+        """Let go of ports and the Unix socket; nobody is accepted any more."""
+        for listener in self._listeners:
+            listener.close()
+        if self._socket_path is not None:
+            remove_socket(self._socket_path)
+            self._socket_path = None
 
     async def stop(self) -> None:
         """Stop accepting; let what is in flight finish within the grace period; end the rest."""
         self.stopping = True
-        if self._listener is not None:
-            self._listener.close()
+        self.close_listeners()
         for _, session in list(self._sessions.values()):
             session.drain()
         await self._gone(self.settings.shutdown_grace_s)
@@ -150,10 +187,16 @@ class Server:
 
     # --- sessions -------------------------------------------------------------------------------
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no further session may begin (D1)."""
-        return len(self._sessions) >= self.settings.connections_max
+    def check_limits(self, login: Login) -> None:
+        """Raise 53300 if no further session may begin, or none of this role (D1)."""
+        if len(self._sessions) >= self.settings.connections_max:
+            raise wrong.too_many_connections()
+        roles = session_roles(self.services.coordination.newest_catalog, "")
+        role = roles.by_oid(login.oid)
+        if role is None or role.superuser or role.limit < 0:
+            return
+        if sum(oid == login.oid for oid in self._roles.values()) >= role.limit:
+            raise SqlError("53300", f'too many connections for role "{role.name}"')
 
     def new_pid(self) -> int:
         """A process id for a session: what cancel requests and logs call it."""
@@ -162,13 +205,15 @@ class Server:
             self._next_pid += 1
         return self._next_pid
 
-    def enter(self, pid: int, secret: bytes, session: Interruptible) -> None:
-        """A session begins."""
+    def enter(self, pid: int, secret: bytes, session: Interruptible, role: int) -> None:
+        """A session of the role with this oid begins."""
         self._sessions[pid] = (secret, session)
+        self._roles[pid] = role
 
     def leave(self, pid: int) -> None:
         """It is over; its key opens nothing any more."""
         self._sessions.pop(pid, None)
+        self._roles.pop(pid, None)
 
     def observe(self) -> Sequence[ObservedSession]:
         """See Sessions."""

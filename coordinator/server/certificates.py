@@ -1,0 +1,96 @@
+"""Read certificate, key, authorities and revocations into a TLS context.
+
+INVARIANTS
+  F1  the key is ours, or root's and readable by our group at most; else there is no context.
+  F2  a broken file gives an error that names it, and no context: who has one keeps it.
+"""
+
+import os
+import ssl
+import stat
+from pathlib import Path
+from typing import Final
+
+from coordinator.config import Settings, SettingsError
+from coordinator.server.tls import ALPN, ServerTls
+
+_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+
+
+def load_tls(settings: Settings) -> ServerTls | None:
+    """What the settings say; None without a certificate. Raises SettingsError (F1, F2)."""
+    if not settings.ssl_cert_file:
+        return None
+    certificate = Path(settings.ssl_cert_file)
+    key = Path(settings.ssl_key_file)
+    _check_key(key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = _VERSIONS[settings.ssl_min_protocol_version]
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
+    # Nobody resumes a session: every one proves itself anew, as PostgreSQL has it.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    context.set_alpn_protocols([ALPN])
+    try:
+        # Without the function OpenSSL would ask the terminal.
+        context.load_cert_chain(certificate, key, password=_no_passphrase)
+    except (OSError, ssl.SSLError) as error:
+        raise SettingsError(
+            f"cannot load the certificate {certificate} with the key {key}: {_reason(error)}"
+        ) from error
+    if settings.ssl_ca_file:
+        _load_authorities(context, settings)
+    return ServerTls(context, _first_certificate(certificate))
+
+
+def _no_passphrase() -> str:
+    raise SettingsError("the key of ssl_key_file has a passphrase, which nobody could enter")
+
+
+def _load_authorities(context: ssl.SSLContext, settings: Settings) -> None:
+    """Whom client certificates must come from. One is asked of everybody, and of some demanded."""
+    # Optional: `hba_file` says who needs one. One that is shown must be good.
+    context.verify_mode = ssl.CERT_OPTIONAL
+    for name, path in (("ssl_ca_file", settings.ssl_ca_file), ("ssl_crl_file", settings.ssl_crl_file)):
+        if not path:
+            continue
+        try:
+            context.load_verify_locations(path)
+        except (OSError, ssl.SSLError) as error:
+            raise SettingsError(f"cannot load {name} {path}: {_reason(error)}") from error
+    if settings.ssl_crl_file:
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_CHAIN
+
+
+def _check_key(path: Path) -> None:
+    """Raise SettingsError unless the key is nobody else's (F1)."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise SettingsError(f"cannot read the key {path}: {_reason(error)}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise SettingsError(f"the key {path} is not a regular file")
+    mine, forbidden = os.geteuid(), stat.S_IRWXG | stat.S_IRWXO
+    if found.st_uid not in (mine, 0):
+        raise SettingsError(f"the key {path} must be owned by the server's user or by root")
+    if found.st_uid == 0 and mine != 0:
+        forbidden = stat.S_IWGRP | stat.S_IXGRP | stat.S_IRWXO
+    if found.st_mode & forbidden:
+        raise SettingsError(
+            f"the key {path} has group or world access; it must have permissions u=rw (0600) or"
+            " less if the server's user owns it, or u=rw,g=r (0640) or less if root does"
+        )
+
+
+def _first_certificate(path: Path) -> bytes:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    begin = text.index(ssl.PEM_HEADER)
+    end = text.index(ssl.PEM_FOOTER, begin) + len(ssl.PEM_FOOTER)
+    return ssl.PEM_cert_to_DER_cert(text[begin:end])
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or str(error)).lower().replace("_", " ")
+    return (error.strerror or str(error)).lower()

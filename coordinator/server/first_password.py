@@ -1,0 +1,117 @@
+"""What the stash keeps about log-ins: whether a password is asked for, and a secret for mock salts.
+
+    MERIDIAN_PASSWORD, `meridian passwd` ─▶ the first superuser's verifier ─▶ `password_asked`
+
+INVARIANTS
+  V1  once a password was set here, the built-in rules ask for it, at every later start: nothing
+      but `hba_file` changes that.
+  V2  the mark follows the verifier: a crash between them leaves a password that nobody is asked for
+      yet, and the next start with the same variable goes on.
+  V3  a name that no role has is always answered with the same salt: the secret it is made of never
+      changes.
+"""
+
+import asyncio
+import logging
+import secrets
+from dataclasses import dataclass, replace
+from typing import Final
+
+from coordinator.authentication.verifier import DEFAULT_ITERATIONS, is_password_of, new_verifier
+from coordinator.config import Settings
+from coordinator.core.messages import ConnectionId, PutRole, RefusedReason
+from coordinator.driver.coordination import Coordination, RequestRefused
+from coordinator.driver.timelines import Timelines
+from sql.catalog.acl import OWNER
+from sql.catalog.roles import BUILT_IN_ROLES, Role
+from storage.stash import Put, Require, Stash
+from storage.types import Epoch
+
+log = logging.getLogger("meridian.access")
+
+_COLLECTION: Final = "access"
+_MOCK_SECRET: Final = "mock_secret"
+_ASKED: Final = "password_asked"
+_SECRET_BYTES: Final = 32
+_ATTEMPTS_MAX: Final = 10
+_SERVER: Final = ConnectionId(0)
+"""The owner of what no session does."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRecord:
+    """See the module."""
+
+    mock_secret: bytes
+    password_asked: bool
+
+
+async def load_access_record(stash: Stash, epoch: Epoch) -> AccessRecord:
+    """What the stash keeps; the first start makes the secret (V3). Raises StorageError."""
+    secret = await stash.read(_COLLECTION, _MOCK_SECRET)
+    if secret is None:
+        secret = secrets.token_bytes(_SECRET_BYTES)
+        await stash.transact(
+            epoch,
+            [Put(_COLLECTION, _MOCK_SECRET, secret)],
+            requires=[Require(_COLLECTION, _MOCK_SECRET, None)],
+        )
+    asked = await stash.read(_COLLECTION, _ASKED)
+    return AccessRecord(secret, asked is not None)
+
+
+async def ask_for_password(stash: Stash, epoch: Epoch) -> None:
+    """From now on the built-in rules ask for passwords (V1, V2). Raises StorageError."""
+    await stash.transact(epoch, [Put(_COLLECTION, _ASKED, b"1")])
+
+
+def first_superuser(coordination: Coordination) -> Role:
+    """The role that owns what nobody else does."""
+    return coordination.newest_catalog.roles.get(OWNER, BUILT_IN_ROLES[OWNER])
+
+
+async def set_verifier(coordination: Coordination, oid: int, verifier: str) -> None:
+    """Store the verifier of a role. Raises RequestRefused, KeyError: there is no such role."""
+    for attempt in range(1, _ATTEMPTS_MAX + 1):
+        txn = coordination.begin(_SERVER)
+        try:
+            catalog = (await coordination.snapshot(txn)).catalog
+            role = {**BUILT_IN_ROLES, **catalog.roles}[oid]
+            changed = replace(role, password=verifier, version=role.version + 1)
+            coordination.change_catalog(txn, [PutRole(changed)])
+            await coordination.commit(txn)
+        except RequestRefused as refused:
+            again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
+            if not again or attempt == _ATTEMPTS_MAX:
+                raise
+        except BaseException:
+            coordination.abort(txn)
+            raise
+        else:
+            return
+
+
+async def take_first_password(
+    settings: Settings, stash: Stash, timelines: Timelines
+) -> AccessRecord:
+    """What the stash keeps, after the environment's password was set if it is the first.
+
+    Raises StorageError, RequestRefused.
+    """
+    record = await load_access_record(stash, timelines.epoch)
+    given = settings.first_password
+    if not given:
+        return record
+    superuser = first_superuser(timelines)
+    if superuser.password is None:
+        iterations = int(settings.variables.get("scram_iterations", DEFAULT_ITERATIONS))
+        verifier = await asyncio.to_thread(new_verifier, given, iterations)
+        await set_verifier(timelines, superuser.oid, verifier)
+        log.info('the password of "%s" is set', superuser.name)
+    elif not await asyncio.to_thread(is_password_of, superuser.password, given):
+        log.warning(
+            'the password of "%s" was set before: the one of the environment is ignored',
+            superuser.name,
+        )
+    await ask_for_password(stash, timelines.epoch)
+    return replace(record, password_asked=True)

@@ -1,0 +1,253 @@
+"""A client proves who it is, and what is then asked of its role: one conversation before a session.
+
+    start-up ─▶ rule (`access.py`) ─▶ method ─▶ role may log in ─▶ limits ─▶ database ─▶ Login
+
+INVARIANTS
+  A1  the rule is found before the role is looked at, and every method but `trust` is finished
+      before the client learns whether the role exists.
+  A2  a name that no role has is the first superuser (U2 of `sql/catalog/roles.py`) under the
+      built-in trust only.
+  A3  while privileges are not enforced, who is no superuser logs in under `trust` only: a password
+      must not promise what the server does not keep.
+  A4  PBKDF2 runs in a thread, of which few are busy with it at once.
+"""
+
+import asyncio
+import logging
+import pwd
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from coordinator import session_errors as wrong
+from coordinator.authentication.scram import NONCE_BYTES, ScramExchange, offered_mechanisms
+from coordinator.authentication.verifier import (
+    ScramVerifier,
+    is_password_of,
+    mock_verifier,
+    parse_verifier,
+)
+from coordinator.pgwire.messages import (
+    AuthenticationCleartextPassword,
+    AuthenticationSasl,
+    AuthenticationSaslContinue,
+    AuthenticationSaslFinal,
+    BackendMessage,
+)
+from coordinator.server.access import Access, AccessRule, ConnectionFacts
+from sql.binder.resolve.role_names import session_roles
+from sql.catalog.acl import PUBLIC, effective_acl
+from sql.catalog.catalog import Catalog
+from sql.catalog.oids import DATABASE_OIDS
+from sql.catalog.ownership import DATABASE_SUBJECT, ObjectPrivileges
+from sql.catalog.roles import Role, Roles
+from sql.errors import SqlError
+
+log = logging.getLogger("meridian.login")
+
+
+class Channel(Protocol):
+    """The client's side of the conversation."""
+
+    def send(self, message: BackendMessage) -> None:
+        """Queue a message."""
+        ...
+
+    async def password(self) -> bytes:
+        """Send what is queued; the payload of the client's answer. Raises EOFError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Who has come in, and how. `oid`: the role's."""
+
+    user: str
+    database: str
+    oid: int
+    method: str
+    parameters: Mapping[str, str]
+    """The settings of the start-up message."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What a method has to go by. `role` None: there is none of that name (A1)."""
+
+    user: str
+    role: Role | None
+    facts: ConnectionFacts
+    rule: HbaRule
+    access: Access
+    channel: Channel
+
+    def is_mapped(self, system_user: str) -> bool:
+        """Whether that user of the system, or of the certificate, may be this role."""
+        return self.access.is_mapped(self.rule, system_user, self.user)
+
+    def verifier(self) -> ScramVerifier:
+        """Of the role's password; a mock one if it has none that counts (A1)."""
+        stored = None if self.role is None else self.role.password
+        until = None if self.role is None else self.role.valid_until
+        found = None if stored is None else parse_verifier(stored)
+        if found is None or (until is not None and until < self.access.now()):
+            return self.access.mock_verifier(self.user)
+        return found
+
+
+async def log_in(
+    startup: Mapping[str, str],
+    facts: ConnectionFacts,
+    access: Access,
+    channel: Channel,
+    catalog: Callable[[], Catalog],
+) -> Login:
+    """Authenticate, then look at the role. Raises SqlError: the client is refused with it."""
+    user, database, parameters = _who(startup)
+    # Names as they are: nobody is taken for the first superuser here (A2).
+    roles = session_roles(catalog(), "")
+    rule = await access.rule(facts, user, database, roles)
+    attempt = _Attempt(user, roles.named(user), facts, rule, access, channel)
+    if rule.client_certificate is not None and (facts.tls is None or facts.tls.client is None):
+        raise SqlError("28000", "connection requires a valid client certificate")
+    await _METHODS[rule.method](attempt)
+    if rule.client_certificate == "verify-full":
+        _check_certificate(attempt)
+    oid = _admitted_role(catalog(), user, rule, is_open=access.is_open)
+    return Login(user, database, oid, rule.method, parameters)
+
+
+def _who(startup: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
+    """User, database, and the settings among the start-up parameters."""
+    rest = dict(startup)
+    user = rest.pop("user", "")
+    if not user:
+        raise SqlError("28000", "no PostgreSQL user name specified in startup packet")
+    database = rest.pop("database", "") or user
+    if rest.pop("replication", "false").lower() not in ("false", "off", "no", "0"):
+        raise SqlError("0A000", "replication connections are not supported")
+    return user, database, rest
+
+
+# --- methods --------------------------------------------------------------------------------------
+
+
+async def _trust(_: _Attempt) -> None:
+    """Nobody is asked for anything."""
+
+
+async def _peer(attempt: _Attempt) -> None:
+    """The kernel says who is at the other end of the Unix socket."""
+    uid = attempt.facts.uid
+    try:
+        name = None if uid is None else pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = None
+    if name is None or not attempt.is_mapped(name):
+        raise SqlError("28000", f'Peer authentication failed for user "{attempt.user}"')
+
+
+async def _cert(attempt: _Attempt) -> None:
+    """The client's certificate, which TLS has verified, names it."""
+    if attempt.facts.tls is None or attempt.facts.tls.client is None:
+        raise SqlError("28000", "connection requires a valid client certificate")
+    _check_certificate(attempt)
+
+
+def _check_certificate(attempt: _Attempt) -> None:
+    assert attempt.facts.tls is not None, "a certificate comes by TLS"
+    assert attempt.facts.tls.client is not None, "the caller has looked"
+    names = certificate_names(attempt.facts.tls.client)
+    name = names.distinguished if attempt.rule.client_name == "DN" else names.common
+    if name is None or not attempt.is_mapped(name):
+        words = f'certificate authentication failed for user "{attempt.user}"'
+        raise SqlError("28000", words)
+
+
+async def _password(attempt: _Attempt) -> None:
+    """The password as it is, checked against the verifier (A4)."""
+    attempt.channel.send(AuthenticationCleartextPassword())
+    payload = await attempt.channel.password()
+    if payload[-1:] != b"\0" or b"\0" in payload[:-1]:
+        raise SqlError("08P01", "invalid password packet size")
+    if payload == b"\0":
+        raise SqlError("28P01", "empty password returned by client")
+    right = await attempt.access.in_thread(is_password_of, payload[:-1], attempt.verifier())
+    if not right:
+        raise failed_password(attempt.user)
+
+
+async def _scram(attempt: _Attempt) -> None:
+    """SCRAM-SHA-256, bound to the channel if the client can (A1)."""
+    tls = attempt.facts.tls
+    bound_to = None if tls is None else tls_server_end_point(tls.certificate)
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    exchange = ScramExchange(
+        attempt.user, attempt.verifier(), nonce=nonce, certificate_hash=bound_to
+    )
+    attempt.channel.send(AuthenticationSasl(offered_mechanisms(bound_to)))
+    while True:
+        reply = exchange.receive(await attempt.channel.password())
+        if reply.is_final:
+            attempt.channel.send(AuthenticationSaslFinal(reply.data))
+            return
+        attempt.channel.send(AuthenticationSaslContinue(reply.data))
+
+
+def failed_password(user: str) -> SqlError:
+    """28P01, whatever the reason (D3 of `authentication`)."""
+    return SqlError("28P01", f'password authentication failed for user "{user}"')
+
+
+_METHODS: Final[Mapping[str, Callable[[_Attempt], Awaitable[None]]]] = {
+    "trust": _trust,
+    "peer": _peer,
+    "cert": _cert,
+    "password": _password,
+    "scram-sha-256": _scram,
+    "md5": _scram,
+}
+
+
+# --- the role -------------------------------------------------------------------------------------
+
+
+def _admitted_role(catalog: Catalog, user: str, rule: HbaRule, *, is_open: bool) -> int:
+    """The role that the session is, if it may be (A2, A3). Raises SqlError."""
+    role = session_roles(catalog, user if is_open else "").named(user)
+    if role is None:
+        raise SqlError("28000", f'role "{user}" does not exist')
+    if not role.login:
+        raise SqlError("28000", f'role "{user}" is not permitted to log in')
+    if not role.superuser and rule.method != "trust":
+        raise SqlError(
+            "28000",
+            f'role "{user}" may not log in with "{rule.method}", because it is not a superuser',
+            detail="Privileges are recorded, but not enforced yet, so whoever is in may do"
+            " everything.",
+            hint='Only a rule with the method "trust" admits it.',
+        )
+    return role.oid
+
+
+def check_database(catalog: Catalog, database: str, oid: int) -> None:
+    """Whether the database exists and the role may connect to it. Raises SqlError."""
+    if database == "template0":
+        message = f'database "{database}" is not currently accepting connections'
+        raise SqlError("55000", message)
+    if database not in DATABASE_OIDS:
+        raise wrong.undefined_database(database)
+    roles = session_roles(catalog, "")
+    rights = catalog.rights.get(DATABASE_SUBJECT, ObjectPrivileges())
+    has = any(
+        "c" in item.privileges and (item.grantee == PUBLIC or roles.has(oid, item.grantee))
+        for item in effective_acl(rights, "database")
+    )
+    if not has and not roles.is_super(oid):
+        raise SqlError(
+            "42501",
+            f'permission denied for database "{database}"',
+            detail="User does not have CONNECT privilege.",
+        )
