@@ -5,15 +5,11 @@ INVARIANTS
   W2  a statement that grants or revokes privileges warns once that none is enforced yet.
 """
 
-import base64
-import hashlib
-import hmac
-import re
 import secrets
-import unicodedata
 from dataclasses import replace
 from typing import Final
 
+from coordinator.authentication.verifier import SALT_BYTES, stored_password
 from coordinator.core.messages import (
     CatalogChange,
     PutObject,
@@ -40,18 +36,13 @@ from sql.catalog.ownership import (
 )
 from sql.catalog.roles import Role
 from sql.catalog.temporary import is_temporary_schema
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.statements.ddl import ChangePrivileges
 
 NOT_ENFORCED: Final = "privileges are recorded and shown, but not enforced yet"
 WARNINGS: Final = (NOT_ENFORCED, PASSWORD_NOT_CHECKED.message)
 """What PostgreSQL does not say."""
 _TOLD: Final = frozenset({"GRANT", "REVOKE", "ALTER DEFAULT PRIVILEGES"})
-_VERIFIER: Final = re.compile(
-    r"SCRAM-SHA-256\$\d+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}"
-)
-_MD5: Final = re.compile(r"md5[0-9a-f]{32}")
-_SALT_BYTES: Final = 16
 
 
 async def role_changes(execution: Execution, statement: ChangePrivileges) -> list[CatalogChange]:
@@ -67,7 +58,9 @@ async def role_changes(execution: Execution, statement: ChangePrivileges) -> lis
         roles = tuple(_numbered(role, oid) for role in roles)
     if statement.password is not None:
         iterations = int(execution.variables.get("scram_iterations"))
-        first = replace(roles[0], password=scram_verifier(statement.password, iterations))
+        salt = secrets.token_bytes(SALT_BYTES)
+        kept = stored_password(statement.password, iterations=iterations, salt=salt)
+        first = replace(roles[0], password=kept)
         roles = (first, *roles[1:])
     changes: list[CatalogChange] = [PutRole(role) for role in roles]
     changes += (RemoveRole(role) for role in statement.dropped)
@@ -139,21 +132,3 @@ def _numbered(role: Role, oid: int) -> Role:
         replace(one, member=one.member or oid, grantor=one.grantor or oid) for one in role.members
     )
     return replace(role, oid=role.oid or oid, members=members)
-
-
-def scram_verifier(password: str, iterations: int) -> str:
-    """The SCRAM verifier stored for a password (RFC 5803); a given verifier is stored as it is
-    (W1).
-    """
-    if _VERIFIER.fullmatch(password):
-        return password
-    if _MD5.fullmatch(password):
-        raise not_supported("an MD5 password")
-    prepared = password if password.isascii() else unicodedata.normalize("NFKC", password)
-    salt = secrets.token_bytes(_SALT_BYTES)
-    salted = hashlib.pbkdf2_hmac("sha256", prepared.encode(), salt, iterations)
-    client = hmac.digest(salted, b"Client Key", "sha256")
-    stored = hashlib.sha256(client).digest()
-    server = hmac.digest(salted, b"Server Key", "sha256")
-    parts = (base64.b64encode(part).decode() for part in (salt, stored, server))
-    return "SCRAM-SHA-256${}:{}${}:{}".format(iterations, *parts)

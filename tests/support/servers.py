@@ -201,12 +201,12 @@ class Postgres:
 
     def __init__(self, place: Path, settings: Sequence[str] = ()) -> None:
         self._directory = place / "data"
-        self._user = _postgres_user()
+        self._user = postgres_user()
         if self._user is not None:
             shutil.chown(place, self._user)
         files = ["-D", str(self._directory), "-A", "trust", "-E", "utf8", "-U", "postgres"]
         _run_as(self._user, "initdb", *files)
-        self.port = _free_port()
+        self.port = free_port()
         self._options = [f"-h 127.0.0.1 -p {self.port} -k ''", *(f"-c {item}" for item in settings)]
         self.running = False
 
@@ -284,7 +284,7 @@ def _run_as(user: str | None, program: str, *arguments: str) -> None:
             raise RuntimeError(f"{program} failed: {output.read().decode()}")
 
 
-def _postgres_user() -> str | None:
+def postgres_user() -> str | None:
     """The user to run PostgreSQL as; None: the one we are."""
     if os.geteuid() != 0:
         return None
@@ -300,7 +300,8 @@ def _postgres_user() -> str | None:
     return user
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that nobody listened on a moment ago (S1)."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
