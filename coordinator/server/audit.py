@@ -11,23 +11,24 @@ import json
 import sys
 from datetime import UTC, datetime
 
-from coordinator.server.access import ConnectionFacts
+from coordinator.server.access import Peer
 
 SUCCESS = "00000"
 
 
 def write_login(
-    facts: ConnectionFacts, user: str, database: str, *, pid: int | None, sqlstate: str = SUCCESS
+    peer: Peer, user: str, database: str, *, now: int, pid: int | None, sqlstate: str = SUCCESS
 ) -> None:
-    """Write the line."""
+    """Write the line. `now`: microseconds, of the clock."""
+    moment = datetime.fromtimestamp(now / 1_000_000, UTC)
     line = {
         "event": "login",
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "pid": pid,
         "user": user,
         "database": database,
-        "address": facts.address,
-        "tls": None if facts.tls is None else facts.tls.version,
+        "address": peer.address,
+        "tls": None if peer.tls is None else peer.tls.version,
         "sqlstate": sqlstate,
     }
     sys.stderr.write(json.dumps(line, separators=(",", ":")) + "\n")

@@ -11,6 +11,9 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
 from coordinator.config import Settings, SettingsError
 from coordinator.server.tls import ALPN, ServerTls
 
@@ -52,7 +55,10 @@ def _load_authorities(context: ssl.SSLContext, settings: Settings) -> None:
     """Whom client certificates must come from. One is asked of everybody, and of some demanded."""
     # Optional: `hba_file` says who needs one. One that is shown must be good.
     context.verify_mode = ssl.CERT_OPTIONAL
-    for name, path in (("ssl_ca_file", settings.ssl_ca_file), ("ssl_crl_file", settings.ssl_crl_file)):
+    for name, path in (
+        ("ssl_ca_file", settings.ssl_ca_file),
+        ("ssl_crl_file", settings.ssl_crl_file),
+    ):
         if not path:
             continue
         try:
@@ -88,6 +94,16 @@ def _first_certificate(path: Path) -> bytes:
     begin = text.index(ssl.PEM_HEADER)
     end = text.index(ssl.PEM_FOOTER, begin) + len(ssl.PEM_FOOTER)
     return ssl.PEM_cert_to_DER_cert(text[begin:end])
+
+
+def client_names(certificate: bytes) -> tuple[str | None, str]:
+    """The common name of a client's certificate, None without one, and its distinguished name
+    (RFC 4514). A common name with a NUL in it names nobody.
+    """
+    subject = x509.load_der_x509_certificate(certificate).subject
+    common = [str(one.value) for one in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    name = common[0] if common and "\0" not in common[0] else None
+    return name, subject.rfc4514_string()
 
 
 def _reason(error: OSError) -> str:

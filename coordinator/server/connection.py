@@ -39,9 +39,8 @@ from coordinator.pgwire.messages import (
     error_response,
 )
 from coordinator.pgwire.protocol import Limits, Protocol
-
-from coordinator.server.access import ConnectionFacts
-from coordinator.server.audit import write_login
+from coordinator.server.access import Peer
+from coordinator.server.audit import SUCCESS, write_login
 from coordinator.server.listeners import peer_uid
 from coordinator.server.login import Login, check_database, log_in
 from coordinator.server.server import Server
@@ -366,15 +365,9 @@ class Connection(asyncio.Protocol):
 
     async def _logged_in(self, startup: StartupMessage) -> Login:
         """Let the client prove who it is. Raises SqlError, after a while if it could not."""
-        coordination = self._server.services.coordination
         try:
-            return await log_in(
-                startup.parameters,
-                self._how_connected(),
-                self._server.access,
-                self,
-                lambda: coordination.newest_catalog,
-            )
+            peer, access = self._how_connected(), self._server.access
+            return await log_in(startup.parameters, peer, access, self, self._server.services)
         except SqlError as error:
             user = startup.parameters.get("user", "")
             self._audit(user, startup.parameters.get("database") or user, error)
@@ -385,21 +378,25 @@ class Connection(asyncio.Protocol):
         """A log-in has failed, or has become the session with that pid."""
         if not self._server.settings.audit:
             return
-        facts = self._how_connected()
-        if isinstance(outcome, SqlError):
-            write_login(facts, user, database, pid=None, sqlstate=outcome.sqlstate)
-        else:
-            write_login(facts, user, database, pid=outcome)
+        failed = isinstance(outcome, SqlError)
+        write_login(
+            self._how_connected(),
+            user,
+            database,
+            now=self._server.services.clock.now(),
+            pid=None if failed else outcome,
+            sqlstate=outcome.sqlstate if failed else SUCCESS,
+        )
 
-    def _how_connected(self) -> ConnectionFacts:
+    def _how_connected(self) -> Peer:
         """How the client is connected."""
         assert self._transport is not None, "a client has a connection"
-        peer: socket.socket = self._transport.get_extra_info("socket")
+        connected: socket.socket = self._transport.get_extra_info("socket")
         tls = None if self._tls is None else self._tls.facts()
-        if peer.family == socket.AF_UNIX:
-            return ConnectionFacts(None, peer_uid(peer), tls)
+        if connected.family == socket.AF_UNIX:
+            return Peer(None, peer_uid(connected), tls)
         address: str = self._transport.get_extra_info("peername")[0]
-        return ConnectionFacts(address, None, tls)
+        return Peer(address, None, tls)
 
     def _begin_tls(self) -> None:
         """The client waits for our answer; what it sends from now on is encrypted (T2)."""
@@ -431,9 +428,7 @@ class Connection(asyncio.Protocol):
         owner = ConnectionId(pid)
         transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
         temporary = f"{TEMPORARY_SCHEMA_PREFIX}{pid}_{services.clock.now():x}"
-        identity = Identity(
-            login.database, pid, self._server.started_at, self._ports(), temporary
-        )
+        identity = Identity(login.database, pid, self._server.started_at, self._ports(), temporary)
         self._session = Session(services, self, transaction, variables, identity)
         services.coordination.notifications.attach(owner, self._session.notified)
         self._server.enter(pid, secret, self, login.oid)

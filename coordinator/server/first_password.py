@@ -17,7 +17,13 @@ import secrets
 from dataclasses import dataclass, replace
 from typing import Final
 
-from coordinator.authentication.verifier import DEFAULT_ITERATIONS, is_password_of, new_verifier
+from coordinator.authentication.verifier import (
+    ITERATIONS_DEFAULT,
+    SALT_BYTES,
+    is_password_of,
+    parse_verifier,
+    stored_password,
+)
 from coordinator.config import Settings
 from coordinator.core.messages import ConnectionId, PutRole, RefusedReason
 from coordinator.driver.coordination import Coordination, RequestRefused
@@ -104,14 +110,22 @@ async def take_first_password(
         return record
     superuser = first_superuser(timelines)
     if superuser.password is None:
-        iterations = int(settings.variables.get("scram_iterations", DEFAULT_ITERATIONS))
-        verifier = await asyncio.to_thread(new_verifier, given, iterations)
+        iterations = int(settings.variables.get("scram_iterations", ITERATIONS_DEFAULT))
+        verifier = await asyncio.to_thread(fresh_verifier, given, iterations)
         await set_verifier(timelines, superuser.oid, verifier)
         log.info('the password of "%s" is set', superuser.name)
-    elif not await asyncio.to_thread(is_password_of, superuser.password, given):
-        log.warning(
-            'the password of "%s" was set before: the one of the environment is ignored',
-            superuser.name,
-        )
+    else:
+        known = parse_verifier(superuser.password)
+        if known is None or not await asyncio.to_thread(is_password_of, given, known):
+            log.warning(
+                'the password of "%s" was set before: the one of the environment is ignored',
+                superuser.name,
+            )
     await ask_for_password(stash, timelines.epoch)
     return replace(record, password_asked=True)
+
+
+def fresh_verifier(password: str, iterations: int = ITERATIONS_DEFAULT) -> str:
+    """What is stored for a password; it takes milliseconds. Raises SqlError, as CREATE ROLE."""
+    salt = secrets.token_bytes(SALT_BYTES)
+    return stored_password(password, iterations=iterations, salt=salt)

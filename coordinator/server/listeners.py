@@ -33,7 +33,8 @@ NO_SOCKET: Final = "none"
 
 _CREDENTIALS: Final = struct.Struct("3i")
 _NOT_HERE: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
-_ANY: Final = ("*", "")
+EVERY_ADDRESS: Final = ("*", "")
+"""In place of a host."""
 
 ConnectionFactory = Callable[[], asyncio.BaseProtocol]
 
@@ -63,7 +64,7 @@ async def listen_on(
 async def _bind_host(host: str, port: int) -> list[socket.socket]:
     """A socket for each address of a host (L1). Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(
-        None if host in _ANY else host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        None if host in EVERY_ADDRESS else host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     bound: list[socket.socket] = []
     missing: OSError | None = None
@@ -119,7 +120,7 @@ async def listen_on_path(
     try:
         _remove_dead(path)
         made.bind(os.fspath(path))
-        path.chmod(permissions)
+        os.chmod(path, permissions)
     except OSError as error:
         made.close()
         reason = os.strerror(error.errno).lower() if error.errno else str(error)

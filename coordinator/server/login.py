@@ -12,23 +12,29 @@ INVARIANTS
   A4  PBKDF2 runs in a thread, of which few are busy with it at once.
 """
 
-import asyncio
 import logging
 import pwd
 import secrets
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from coordinator import session_errors as wrong
+from coordinator.authentication.channel_binding import server_end_point
+from coordinator.authentication.hba_rules import (
+    ClientCertificate,
+    ClientName,
+    HbaMethod,
+    HbaRule,
+)
 from coordinator.authentication.scram import NONCE_BYTES, ScramExchange, offered_mechanisms
 from coordinator.authentication.verifier import (
     ScramVerifier,
     is_password_of,
-    mock_verifier,
     parse_verifier,
 )
+from coordinator.execution.context import Services
 from coordinator.pgwire.messages import (
     AuthenticationCleartextPassword,
     AuthenticationSasl,
@@ -36,12 +42,13 @@ from coordinator.pgwire.messages import (
     AuthenticationSaslFinal,
     BackendMessage,
 )
-from coordinator.server.access import Access, AccessRule, ConnectionFacts
+from coordinator.server.access import Access, Peer
+from coordinator.server.certificates import client_names
 from sql.binder.resolve.role_names import session_roles
-from sql.catalog.acl import PUBLIC, effective_acl
+from sql.catalog.acl import PUBLIC, ObjectPrivileges
 from sql.catalog.catalog import Catalog
 from sql.catalog.oids import DATABASE_OIDS
-from sql.catalog.ownership import DATABASE_SUBJECT, ObjectPrivileges
+from sql.catalog.ownership import DATABASE_SUBJECT, effective_acl
 from sql.catalog.roles import Role, Roles
 from sql.errors import SqlError
 
@@ -67,7 +74,7 @@ class Login:
     user: str
     database: str
     oid: int
-    method: str
+    method: HbaMethod
     parameters: Mapping[str, str]
     """The settings of the start-up message."""
 
@@ -78,45 +85,60 @@ class _Attempt:
 
     user: str
     role: Role | None
-    facts: ConnectionFacts
+    peer: Peer
     rule: HbaRule
     access: Access
     channel: Channel
+    roles: Roles
+    now: int
+    """Microseconds, of the clock."""
+
+    def is_member(self, group: str) -> bool:
+        """See IsMember."""
+        return is_member_of(self.roles, self.role, group)
 
     def is_mapped(self, system_user: str) -> bool:
         """Whether that user of the system, or of the certificate, may be this role."""
-        return self.access.is_mapped(self.rule, system_user, self.user)
+        return self.access.is_mapped(self.rule, system_user, self.user, self.is_member)
 
     def verifier(self) -> ScramVerifier:
         """Of the role's password; a mock one if it has none that counts (A1)."""
         stored = None if self.role is None else self.role.password
         until = None if self.role is None else self.role.valid_until
         found = None if stored is None else parse_verifier(stored)
-        if found is None or (until is not None and until < self.access.now()):
+        if found is None or (until is not None and until < self.now):
             return self.access.mock_verifier(self.user)
         return found
 
 
+def is_member_of(roles: Roles, role: Role | None, group: str) -> bool:
+    """Whether a role is a member of a group, or is it. Being a superuser does not count."""
+    found = roles.named(group)
+    return role is not None and found is not None and found.oid in roles.above(role.oid)
+
+
 async def log_in(
     startup: Mapping[str, str],
-    facts: ConnectionFacts,
+    peer: Peer,
     access: Access,
     channel: Channel,
-    catalog: Callable[[], Catalog],
+    services: Services,
 ) -> Login:
     """Authenticate, then look at the role. Raises SqlError: the client is refused with it."""
     user, database, parameters = _who(startup)
+    coordination = services.coordination
     # Names as they are: nobody is taken for the first superuser here (A2).
-    roles = session_roles(catalog(), "")
-    rule = await access.rule(facts, user, database, roles)
-    attempt = _Attempt(user, roles.named(user), facts, rule, access, channel)
-    if rule.client_certificate is not None and (facts.tls is None or facts.tls.client is None):
-        raise SqlError("28000", "connection requires a valid client certificate")
+    roles = session_roles(coordination.newest_catalog, "")
+    role = roles.named(user)
+    rule = await access.rule(peer, user, database, partial(is_member_of, roles, role))
+    attempt = _Attempt(user, role, peer, rule, access, channel, roles, services.clock.now())
     await _METHODS[rule.method](attempt)
-    if rule.client_certificate == "verify-full":
-        _check_certificate(attempt)
-    oid = _admitted_role(catalog(), user, rule, is_open=access.is_open)
-    return Login(user, database, oid, rule.method, parameters)
+    if rule.method is not HbaMethod.CERT:
+        _check_demanded_certificate(attempt)
+    admitted = _admitted_role(
+        coordination.newest_catalog, user, rule.method, is_open=access.is_open
+    )
+    return Login(user, database, admitted.oid, rule.method, parameters)
 
 
 def _who(startup: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
@@ -140,7 +162,7 @@ async def _trust(_: _Attempt) -> None:
 
 async def _peer(attempt: _Attempt) -> None:
     """The kernel says who is at the other end of the Unix socket."""
-    uid = attempt.facts.uid
+    uid = attempt.peer.uid
     try:
         name = None if uid is None else pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -151,16 +173,32 @@ async def _peer(attempt: _Attempt) -> None:
 
 async def _cert(attempt: _Attempt) -> None:
     """The client's certificate, which TLS has verified, names it."""
-    if attempt.facts.tls is None or attempt.facts.tls.client is None:
+    _check_named_by(attempt, _certificate(attempt))
+
+
+def _check_demanded_certificate(attempt: _Attempt) -> None:
+    """What `clientcert=` demands beside the method."""
+    match attempt.rule.options.certificate:
+        case ClientCertificate.NONE:
+            return
+        case ClientCertificate.VERIFY_CA:
+            _certificate(attempt)
+        case ClientCertificate.VERIFY_FULL:
+            _check_named_by(attempt, _certificate(attempt))
+
+
+def _certificate(attempt: _Attempt) -> bytes:
+    """The client's certificate, in DER. Raises 28000."""
+    tls = attempt.peer.tls
+    if tls is None or tls.client is None:
         raise SqlError("28000", "connection requires a valid client certificate")
-    _check_certificate(attempt)
+    return tls.client
 
 
-def _check_certificate(attempt: _Attempt) -> None:
-    assert attempt.facts.tls is not None, "a certificate comes by TLS"
-    assert attempt.facts.tls.client is not None, "the caller has looked"
-    names = certificate_names(attempt.facts.tls.client)
-    name = names.distinguished if attempt.rule.client_name == "DN" else names.common
+def _check_named_by(attempt: _Attempt, certificate: bytes) -> None:
+    common, distinguished = client_names(certificate)
+    is_whole = attempt.rule.options.client_name is ClientName.DISTINGUISHED_NAME
+    name = distinguished if is_whole else common
     if name is None or not attempt.is_mapped(name):
         words = f'certificate authentication failed for user "{attempt.user}"'
         raise SqlError("28000", words)
@@ -181,8 +219,8 @@ async def _password(attempt: _Attempt) -> None:
 
 async def _scram(attempt: _Attempt) -> None:
     """SCRAM-SHA-256, bound to the channel if the client can (A1)."""
-    tls = attempt.facts.tls
-    bound_to = None if tls is None else tls_server_end_point(tls.certificate)
+    tls = attempt.peer.tls
+    bound_to = None if tls is None else server_end_point(tls.certificate)
     nonce = secrets.token_bytes(NONCE_BYTES)
     exchange = ScramExchange(
         attempt.user, attempt.verifier(), nonce=nonce, certificate_hash=bound_to
@@ -201,35 +239,35 @@ def failed_password(user: str) -> SqlError:
     return SqlError("28P01", f'password authentication failed for user "{user}"')
 
 
-_METHODS: Final[Mapping[str, Callable[[_Attempt], Awaitable[None]]]] = {
-    "trust": _trust,
-    "peer": _peer,
-    "cert": _cert,
-    "password": _password,
-    "scram-sha-256": _scram,
-    "md5": _scram,
+_METHODS: Final[Mapping[HbaMethod, Callable[[_Attempt], Awaitable[None]]]] = {
+    HbaMethod.TRUST: _trust,
+    HbaMethod.PEER: _peer,
+    HbaMethod.CERT: _cert,
+    HbaMethod.PASSWORD: _password,
+    HbaMethod.SCRAM: _scram,
+    HbaMethod.MD5: _scram,
 }
 
 
 # --- the role -------------------------------------------------------------------------------------
 
 
-def _admitted_role(catalog: Catalog, user: str, rule: HbaRule, *, is_open: bool) -> int:
+def _admitted_role(catalog: Catalog, user: str, method: HbaMethod, *, is_open: bool) -> Role:
     """The role that the session is, if it may be (A2, A3). Raises SqlError."""
     role = session_roles(catalog, user if is_open else "").named(user)
     if role is None:
         raise SqlError("28000", f'role "{user}" does not exist')
     if not role.login:
         raise SqlError("28000", f'role "{user}" is not permitted to log in')
-    if not role.superuser and rule.method != "trust":
+    if not role.superuser and method is not HbaMethod.TRUST:
         raise SqlError(
             "28000",
-            f'role "{user}" may not log in with "{rule.method}", because it is not a superuser',
+            f'role "{user}" may not log in with "{method}", because it is not a superuser',
             detail="Privileges are recorded, but not enforced yet, so whoever is in may do"
             " everything.",
             hint='Only a rule with the method "trust" admits it.',
         )
-    return role.oid
+    return role
 
 
 def check_database(catalog: Catalog, database: str, oid: int) -> None:

@@ -10,17 +10,17 @@ import os
 import sys
 from dataclasses import replace
 
-from coordinator.authentication.verifier import DEFAULT_ITERATIONS, new_verifier
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.coordination import RequestRefused
 from coordinator.exit_line import report_failure
-from coordinator.server.first_password import ask_for_password, set_verifier
+from coordinator.server.first_password import ask_for_password, fresh_verifier, set_verifier
 from coordinator.server.open_storage import Storage, open_storage
 from coordinator.server.recovery import recover_timelines
 from coordinator.server.serve import schema_of
 from sql.binder.resolve.role_names import session_roles
 from sql.catalog.acl import OWNER
+from sql.errors import SqlError
 from storage.clock import SystemClock
 from storage.errors import StorageError
 
@@ -32,9 +32,9 @@ def passwd(settings: Settings, name: str) -> int:
     os.umask(0o077)
     try:
         password = _read_password()
-        verifier = new_verifier(password, DEFAULT_ITERATIONS)
+        verifier = fresh_verifier(password)
         asyncio.run(_store(replace(settings, standby=False), name, verifier))
-    except (SettingsError, StorageError, RequestRefused) as error:
+    except (SettingsError, StorageError, RequestRefused, SqlError) as error:
         return report_failure(str(error))
     return 0
 

@@ -41,8 +41,9 @@ from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
-from coordinator.server.first_password import take_first_password
 from coordinator.server.engines import LateEngine, open_engines, read_columns
+from coordinator.server.first_password import take_first_password
+from coordinator.server.listeners import EVERY_ADDRESS
 from coordinator.server.log import start_logging
 from coordinator.server.open_storage import Storage, open_storage
 from coordinator.server.recovery import recover_timelines
@@ -76,7 +77,7 @@ class _Signals:
     stopping: asyncio.Event
     starting: asyncio.Task[int] | None
     """What the first one cancels, until the server is ready."""
-    reload: Callable[[], None] | None = None
+    reload: Callable[[], object] | None = None
     """What SIGHUP asks for, once somebody may connect."""
 
     def listen(self) -> None:
@@ -278,6 +279,7 @@ async def _warm(engine: LateEngine) -> None:
 
 
 def _say_ready(host: str, port: int) -> None:
+    host = "127.0.0.1" if host in EVERY_ADDRESS else host
     shown = f"[{host}]" if ":" in host else host
     sys.stdout.write(f"ready postgresql://meridian@{shown}:{port}/meridian\n")
     sys.stdout.flush()

@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from coordinator import session_errors as wrong
 from coordinator.config import Settings
@@ -31,12 +31,10 @@ from coordinator.server.listeners import (
     remove_socket,
     socket_path,
 )
+from coordinator.server.login import Login
 from sql.binder.resolve.role_names import session_roles
 from sql.errors import SqlError
 from storage.threads import Threads
-
-if TYPE_CHECKING:
-    from coordinator.server.login import Login
 
 log = logging.getLogger("meridian.server")
 
