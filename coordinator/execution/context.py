@@ -122,6 +122,16 @@ class Sessions(Protocol):
         """End a session; False: there is none."""
         ...
 
+    def reload(self) -> bool:
+        """Read again the files that say who may connect; False: one is broken, nothing changes."""
+        ...
+
+    def file_rows(self, relation: str) -> Sequence[Mapping[str, Value]] | None:
+        """What pg_hba_file_rules or its neighbour shows of its file now; it reads it. None for
+        other relations.
+        """
+        ...
+
 
 class Spooler(Protocol):
     """Rows on their way into staged files: bounded memory, any number of rows."""
@@ -290,7 +300,9 @@ class Execution:
             if has_sequence_rows(table):
                 return sequence_view(table, context, states)
             if shows_sessions(table):
-                return observed_view(table, context, Observed(observed, sessions, own))
+                found = self._file_rows(table.name)
+                rows = own if found is None else {**own, table.name: found}
+                return observed_view(table, context, Observed(observed, sessions, rows))
             if is_system_catalog(table):
                 return catalog_view(table, context, cache, points.get(table.oid))
             return relation_view(table, observed)
@@ -298,6 +310,10 @@ class Execution:
         # All of these are values, and there may be many tables, or files to count.
         views = await asyncio.to_thread(lambda: list(map(view, shown)))
         return {RelationId(table.shard): made for table, made in zip(shown, views, strict=True)}
+
+    def _file_rows(self, relation: str) -> Sequence[Mapping[str, Value]] | None:
+        known = self.services.sessions
+        return None if known is None else known.file_rows(relation)
 
     def _sessions(self) -> Sequence[ObservedSession]:
         known = self.services.sessions

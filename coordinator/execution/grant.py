@@ -5,6 +5,7 @@ INVARIANTS
   W2  a statement that grants or revokes privileges warns once that none is enforced yet.
 """
 
+import asyncio
 import secrets
 from dataclasses import replace
 from typing import Final
@@ -21,7 +22,6 @@ from coordinator.core.messages import (
 )
 from coordinator.execution.context import Execution
 from coordinator.pgwire.messages import Severity
-from sql.binder.ddl.roles.roles import PASSWORD_NOT_CHECKED
 from sql.binder.resolve.role_names import current_role
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER, ObjectPrivileges
@@ -40,7 +40,7 @@ from sql.errors import SqlError
 from sql.statements.ddl import ChangePrivileges
 
 NOT_ENFORCED: Final = "privileges are recorded and shown, but not enforced yet"
-WARNINGS: Final = (NOT_ENFORCED, PASSWORD_NOT_CHECKED.message)
+WARNINGS: Final = (NOT_ENFORCED,)
 """What PostgreSQL does not say."""
 _TOLD: Final = frozenset({"GRANT", "REVOKE", "ALTER DEFAULT PRIVILEGES"})
 
@@ -59,7 +59,9 @@ async def role_changes(execution: Execution, statement: ChangePrivileges) -> lis
     if statement.password is not None:
         iterations = int(execution.variables.get("scram_iterations"))
         salt = secrets.token_bytes(SALT_BYTES)
-        kept = stored_password(statement.password, iterations=iterations, salt=salt)
+        kept = await asyncio.to_thread(
+            stored_password, statement.password, iterations=iterations, salt=salt
+        )
         first = replace(roles[0], password=kept)
         roles = (first, *roles[1:])
     changes: list[CatalogChange] = [PutRole(role) for role in roles]

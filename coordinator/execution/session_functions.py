@@ -94,6 +94,8 @@ async def session_function(execution: Execution, name: str, values: Sequence[Val
             return None
         case "pg_cancel_backend" | "pg_terminate_backend", (int() as pid,):
             return await _signal(execution, name, pid)
+        case "pg_reload_conf", ():
+            return _reload(execution)
         case "pg_sleep", (float() as seconds,):
             return await _sleep(seconds)
         case "pg_sleep_for", (Interval() as span,):
@@ -126,6 +128,17 @@ async def _signal(execution: Execution, name: str, pid: int) -> bool:
     # One's own session is interrupted here, and not when it no longer runs the statement.
     await asyncio.sleep(0)
     return found
+
+
+def _reload(execution: Execution) -> bool:
+    """Read the files again that say who may connect, as SIGHUP does."""
+    sessions = execution.services.sessions
+    assert sessions is not None, "who calls is a session"
+    if not sessions.reload():
+        told = SqlError("01000", "a file is broken, so nothing has changed; the log says why")
+        execution.notice(told, Severity.WARNING)
+    # The signal was sent, whatever it has led to.
+    return True
 
 
 async def _sleep(seconds: float) -> str:

@@ -51,7 +51,8 @@ def _pg_stat_activity(
             "usename": seen.user,
             "application_name": seen.application,
             "client_addr": seen.address,
-            "client_port": seen.port,
+            # As PostgreSQL says it of a Unix socket.
+            "client_port": -1 if seen.address is None else seen.port,
             "backend_start": seen.started_at,
             "xact_start": seen.transaction_at,
             "query_start": seen.query_at,

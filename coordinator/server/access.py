@@ -11,8 +11,8 @@
 INVARIANTS
   B1  the built-in rules hold without `hba_file` only. A broken file refuses the start; later it is
       logged, and what was read before stays.
-  B2  by the built-in map each user of the system is the role of the same name, and the one that runs
-      the server is the first superuser, too, as in a PostgreSQL of its own.
+  B2  by the built-in map each user of the system is the role of the same name, and the one that
+      runs the server is the first superuser, too, as in a PostgreSQL of its own.
   B3  what is read is read whole: a connection sees rules, maps and certificates of one reload.
 """
 
@@ -20,13 +20,14 @@ import asyncio
 import logging
 import os
 import pwd
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar, cast
 
+from coordinator.authentication.file_rules import hba_file_rules, ident_file_mappings
 from coordinator.authentication.hba import HbaFile, parse_hba, read_hba_file
 from coordinator.authentication.hba_addresses import ClientAddress, IpInterface
 from coordinator.authentication.hba_file import FileBroken
@@ -57,6 +58,7 @@ from coordinator.server.host_names import SystemHostNames, own_interfaces
 from coordinator.server.tls import ServerTls, TlsFacts
 from sql.catalog.roles import FIRST_SUPERUSER_NAME
 from sql.errors import SqlError
+from sql.types.sql_type import Value
 from storage.threads import Threads
 
 log = logging.getLogger("meridian.access")
@@ -83,6 +85,14 @@ _BUILT_IN_HINT: Final = (
     "Without the setting hba_file only this machine is let in, or who knows a password once one was"
     " set with MERIDIAN_PASSWORD or meridian passwd."
 )
+
+
+def _as_values(row: Mapping[str, object]) -> Mapping[str, Value]:
+    """A row of a file's view; arrays are tuples."""
+    return {
+        name: tuple(value) if isinstance(value, list) else cast("Value", value)
+        for name, value in row.items()
+    }
 
 
 def _own_map() -> str:
@@ -176,6 +186,19 @@ class Access:
         if self._settings.ident_file:
             return read_ident_file(Path(self._settings.ident_file))
         return parse_ident("" if self._settings.hba_file else _own_map(), BUILT_IN)
+
+    def file_rows(self, relation: str) -> Sequence[Mapping[str, Value]] | None:
+        """See Sessions."""
+        try:
+            match relation:
+                case "pg_hba_file_rules":
+                    return [_as_values(row) for row in hba_file_rules(self.hba_file())]
+                case "pg_ident_file_mappings":
+                    return [_as_values(row) for row in ident_file_mappings(self.ident_file())]
+                case _:
+                    return None
+        except FileBroken as error:
+            raise SqlError("58P01", str(error)) from error
 
     async def rule(self, peer: Peer, user: str, database: str, is_member: IsMember) -> HbaRule:
         """The rule that decides about a connection. Raises 28000 if none, or one rejects it."""

@@ -64,7 +64,10 @@ async def listen_on(
 async def _bind_host(host: str, port: int) -> list[socket.socket]:
     """A socket for each address of a host (L1). Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(
-        None if host in EVERY_ADDRESS else host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        None if host in EVERY_ADDRESS else host,
+        port,
+        type=socket.SOCK_STREAM,
+        flags=socket.AI_PASSIVE,
     )
     bound: list[socket.socket] = []
     missing: OSError | None = None
@@ -112,8 +115,8 @@ async def listen_on_path(
     """
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
         log.warning(
-            "no Unix socket: the path %s is too long (maximum %s bytes); name a shorter one with"
-            " unix_socket_directory", path, SOCKET_PATH_BYTES_MAX,
+            "no Unix socket: the path %s is too long (maximum %s bytes);"
+            " name a shorter one with unix_socket_directory", path, SOCKET_PATH_BYTES_MAX,
         )  # fmt: skip
         return None
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

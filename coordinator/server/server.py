@@ -14,7 +14,7 @@ import asyncio
 import hmac
 import logging
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
@@ -34,6 +34,7 @@ from coordinator.server.listeners import (
 from coordinator.server.login import Login
 from sql.binder.resolve.role_names import session_roles
 from sql.errors import SqlError
+from sql.types.sql_type import Value
 from storage.threads import Threads
 
 log = logging.getLogger("meridian.server")
@@ -216,6 +217,14 @@ class Server:
     def observe(self) -> Sequence[ObservedSession]:
         """See Sessions."""
         return [session.observed() for _, session in self._sessions.values()]
+
+    def reload(self) -> bool:
+        """See Sessions."""
+        return self.access.reload()
+
+    def file_rows(self, relation: str) -> Sequence[Mapping[str, Value]] | None:
+        """See Sessions."""
+        return self.access.file_rows(relation)
 
     def cancel_backend(self, pid: int) -> bool:
         """See Sessions."""

@@ -7,6 +7,7 @@ INVARIANTS
 from typing import Final
 
 from coordinator.pgcatalog.activity import ObservedSession
+from coordinator.session.hidden_passwords import without_passwords
 from coordinator.session.requests import Identity
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.session_roles import SESSION_AUTHORIZATION
@@ -41,7 +42,7 @@ class Activity:
     def running(self, query: str) -> None:
         """A statement begins."""
         self._query_at = self._changed_at = self._clock.now()
-        self._query = query
+        self._query = without_passwords(query)
         self._runs = True
 
     def idle(self) -> None:

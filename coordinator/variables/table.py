@@ -135,6 +135,9 @@ _DEFAULTS: Final = {
 }
 """Where Meridian differs: it has no replication, prints in the C locale, and is serializable."""
 
+_BOUNDS: Final = {"scram_iterations": ("1024", "100000")}
+"""Fewer protect nobody; with more the server would compute for seconds."""
+
 _OCTAL: Final = frozenset({"data_directory_mode", "log_file_mode", "unix_socket_permissions"})
 """Shown as the modes of files are."""
 
@@ -194,6 +197,8 @@ def _of_postgresql() -> Iterator[Variable]:
         setting = recorded
         if key in _DEFAULTS:
             setting = replace(recorded, shown=_DEFAULTS[key], boot=_DEFAULTS[key])
+        if key in _BOUNDS:
+            setting = replace(setting, least=_BOUNDS[key][0], greatest=_BOUNDS[key][1])
         check = _SPECIAL.get(key) or _type_check(setting)
         if key in _WITHOUT:
             check = all_but(check, _WITHOUT[key])

@@ -94,9 +94,12 @@ def system_catalogs() -> Mapping[tuple[str, str], Table]:
 
 
 OBSERVED_CATALOGS: Final = frozenset(
-    {"pg_locks", "pg_stat_activity", "meridian_blocking", "pg_cursors", "pg_prepared_statements"}
-)
-"""Relations of pg_catalog that show sessions at this moment, and not the catalog."""
+    {
+        "meridian_blocking", "pg_cursors", "pg_hba_file_rules", "pg_ident_file_mappings",
+        "pg_locks", "pg_prepared_statements", "pg_stat_activity",
+    }
+)  # fmt: skip
+"""Relations of pg_catalog that show sessions, or files, at this moment, and not the catalog."""
 
 
 def is_system_catalog(table: Table) -> bool:

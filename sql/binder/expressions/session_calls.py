@@ -43,6 +43,7 @@ from sql.types.sql_type import BOOL, FLOAT8, INT8, TEXT, SqlType
 SIDE_EFFECT_FUNCTIONS: Final = frozenset(
     {
         "pg_cancel_backend",
+        "pg_reload_conf",
         "pg_sleep",
         "pg_sleep_for",
         "pg_sleep_until",

@@ -36,10 +36,6 @@ _FLAGS: Final = {
     "bypassrls": "bypass_rls",
 }
 _EMPTY: Final = SqlError("00000", "empty string is not a valid password, clearing password")
-PASSWORD_NOT_CHECKED: Final = SqlError(
-    "01000",
-    "the password is stored, but nobody is asked for it: the server trusts every connection",
-)
 
 
 def create_role(binding: Binding, node: Node) -> ChangePrivileges:
@@ -200,7 +196,7 @@ def _with_options(binding: Binding, role: Role, options: dict[str, Node]) -> Rol
 def _password(
     options: dict[str, Node],
 ) -> tuple[str | None, tuple[SqlError, ...]]:
-    """The PASSWORD option, and the warnings about it."""
+    """The PASSWORD option, and the notices about it."""
     option = options.get("password")
     if option is None or option.arg is None:
         return None, ()
@@ -208,4 +204,4 @@ def _password(
         raise SqlError("42601", 'syntax error at or near "$1"', offset_to_position(option.location))
     if not option.arg.sval:
         return None, (_EMPTY,)
-    return str(option.arg.sval), (PASSWORD_NOT_CHECKED,)
+    return str(option.arg.sval), ()
