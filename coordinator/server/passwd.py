@@ -64,14 +64,19 @@ async def _store_in(storage: Storage, name: str, verifier: str) -> None:
     timelines = await recover_timelines(
         storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
     )
+    role = session_roles(timelines.newest_catalog, "").named(name)
+    if role is None:
+        raise SettingsError(f'role "{name}" does not exist')
+    failure: Exception | None = None
     async with asyncio.TaskGroup() as group:
         group.create_task(timelines.run())
         try:
-            role = session_roles(timelines.newest_catalog, "").named(name)
-            if role is None:
-                raise SettingsError(f'role "{name}" does not exist')
             await set_verifier(timelines, role.oid, verifier)
             if role.oid == OWNER:
                 await ask_for_password(storage.stash, timelines.epoch)
-        finally:
-            await timelines.stop()
+        except (StorageError, RequestRefused) as error:
+            # Raised in the group it would come out as one of a group.
+            failure = error
+        await timelines.stop()
+    if failure is not None:
+        raise failure

@@ -51,6 +51,12 @@ def test_session_variables_become_defaults(tmp_path: Path) -> None:
             {},
             "connections_unauthenticated_max must not exceed connections_max",
         ),
+        (["auth_delay_ms=-1"], {}, 'setting "auth_delay_ms" must be a number greater than 0'),
+        (["ssl_cert_file=a"], {}, "ssl_cert_file and ssl_key_file belong together"),
+        (["ssl_ca_file=a"], {}, "ssl_ca_file needs ssl_cert_file"),
+        (["ident_file=a"], {}, "ident_file needs hba_file: the built-in rules name no map"),
+        (["audit=all"], {}, "audit must be login, or empty"),
+        (["unix_socket_permissions=9"], {}, 'unix_socket_permissions must be octal, not "9"'),
         (["fsync=off"], {}, '"off" for parameter "fsync" is not supported'),
         (["port=1"], {}, '"1" for parameter "port" is not supported'),
         (["TimeZone=Mars"], {}, 'invalid value for parameter "TimeZone": "Mars"'),
@@ -63,11 +69,37 @@ def test_refusals(sets: list[str], environment: dict[str, str], line: str) -> No
     assert str(refused.value) == line
 
 
-def test_only_loopback_is_trusted_unless_asked_for() -> None:
-    with pytest.raises(SettingsError, match=r"refusing to listen on 0\.0\.0\.0"):
-        load(flags={"listen": "0.0.0.0:7432"}, sets=[], environment={})
-    settings = load(flags={"listen": "0.0.0.0:7432"}, sets=["trust_remote=on"], environment={})
-    assert (settings.host, settings.port) == ("0.0.0.0", 7432)
+def test_several_addresses(tmp_path: Path) -> None:
+    settings = load(flags={"listen": "127.0.0.1:7432, [::1]:7433,*:0"}, sets=[], environment={})
+    assert settings.addresses == (("127.0.0.1", 7432), ("::1", 7433), ("*", 0))
+    assert settings.port == 7432
+
+
+def test_a_setting_that_is_gone_says_what_to_write_instead(tmp_path: Path) -> None:
+    file = tmp_path / "meridian.toml"
+    file.write_text("trust_remote = true\n")
+    for given in (
+        {"flags": {"config": str(file)}, "sets": [], "environment": {}},
+        {"flags": {}, "sets": ["trust_remote=on"], "environment": {}},
+        {"flags": {}, "sets": [], "environment": {"MERIDIAN_TRUST_REMOTE": "on"}},
+    ):
+        with pytest.raises(SettingsError, match="host all all ADDRESS trust"):
+            load(**given)  # type: ignore[arg-type]  # one of each kind
+
+
+def test_the_first_password_comes_from_the_environment_only(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("sesame\n")
+    by_value = load(flags={}, sets=[], environment={"MERIDIAN_PASSWORD": "sesame"})
+    by_file = load(flags={}, sets=[], environment={"MERIDIAN_PASSWORD_FILE": str(file)})
+    assert by_value.first_password == by_file.first_password == "sesame"
+    assert "sesame" not in repr(by_value)
+    for name in ("password", "first_password", "password_file"):
+        with pytest.raises(SettingsError, match="unrecognized configuration parameter"):
+            load(flags={}, sets=[f"{name}=sesame"], environment={})
+    both = {"MERIDIAN_PASSWORD": "a", "MERIDIAN_PASSWORD_FILE": str(file)}
+    with pytest.raises(SettingsError, match="only one of"):
+        load(flags={}, sets=[], environment=both)
 
 
 def test_unknown_keys_of_the_file_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Who may connect, by real servers and real clients."""
