@@ -23,7 +23,7 @@ host    postgres  meridian  127.0.0.1/32   trust
 
 def test_the_first_rule_that_matches_decides(start: StartServer) -> None:
     server = start(RULES)
-    entry = 'user "{}", database "{}", no encryption'
+    entry = 'host "127.0.0.1", user "{}", database "{}", no encryption'
     assert value(server, "select 1", dbname="postgres") == 1
     value(
         server,
@@ -33,10 +33,10 @@ def test_the_first_rule_that_matches_decides(start: StartServer) -> None:
     )
     assert value(server, "select current_user", user="ann", password="a") == "ann"
     assert refusal(server, user="bob", password="b") == (
-        f'no pg_hba.conf entry for host "127.0.0.1", {entry.format("bob", "meridian")}'
+        f"no pg_hba.conf entry for {entry.format('bob', 'meridian')}"
     )
     assert refusal(server) == (
-        f'pg_hba.conf rejects connection for host "127.0.0.1", {entry.format("meridian", "meridian")}'
+        f"pg_hba.conf rejects connection for {entry.format('meridian', 'meridian')}"
     )
     assert refusal(server, user="nobody", dbname="postgres").startswith("no pg_hba.conf entry")
 

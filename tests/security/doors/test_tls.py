@@ -4,7 +4,9 @@ import contextlib
 import socket
 import ssl
 import struct
+import warnings
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -107,8 +109,6 @@ def test_client_certificates(server: Meridian, certificates: Certificates, tmp_p
 
 
 def test_an_expired_certificate_of_the_server_is_seen(tmp_path: Path) -> None:
-    from datetime import UTC, datetime, timedelta
-
     authority = trustme.CA()
     long_ago = datetime(2020, 1, 1, tzinfo=UTC)
     pair = authority.issue_cert("127.0.0.1", not_before=long_ago, not_after=long_ago + timedelta(1))
@@ -118,7 +118,8 @@ def test_an_expired_certificate_of_the_server_is_seen(tmp_path: Path) -> None:
     options = [*LOCAL, "--set", f"ssl_cert_file={certificate}", "--set", f"ssl_key_file={key}"]
     with meridian(tmp_path, options) as server:
         checked = refusal(server, sslmode="verify-full", sslrootcert=str(root))
-        assert "certificate has expired" in checked
+        assert "certificate verify failed" in checked
+        assert value(server, "select 1", sslmode="require") == 1
 
 
 def test_old_versions_are_refused(server: Meridian) -> None:
@@ -126,7 +127,9 @@ def test_old_versions_are_refused(server: Meridian) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_ciphers("ALL:@SECLEVEL=0")
-        context.minimum_version = context.maximum_version = version
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that nobody should use them
+            context.minimum_version = context.maximum_version = version
         with connected(server) as plain:
             plain.sendall(SSL_REQUEST)
             assert plain.recv(1) == b"S"
