@@ -133,15 +133,15 @@ class ScramExchange:
         reader = _Attributes(message)
         self._binding_flag = message[:1]
         self._read_binding(reader)
-        if reader.next == b"a":
+        if reader.peek() == b"a":
             words = "client uses authorization identity, but it is not supported"
             raise SqlError("0A000", words)
-        if reader.next != b",":
-            found = f'Unexpected attribute "{_shown(reader.next)}" in client-first-message.'
+        if reader.peek() != b",":
+            found = f'Unexpected attribute "{_shown(reader.peek())}" in client-first-message.'
             raise _malformed(found)
         reader.skip()
         self._first_bare = reader.rest
-        if reader.next == b"m":
+        if reader.peek() == b"m":
             raise SqlError("0A000", "client requires an unsupported SCRAM extension")
         reader.value(b"n")
         client_nonce = reader.value(b"r")
@@ -156,7 +156,7 @@ class ScramExchange:
 
     def _read_binding(self, reader: "_Attributes") -> None:
         """The first field of the gs2 header."""
-        match reader.next:
+        match reader.peek():
             case b"n" | b"y" if self._is_bound:
                 raise _malformed(
                     f"The client selected {_PLUS}, but the SCRAM message does not include channel "
@@ -171,8 +171,8 @@ class ScramExchange:
                 )
             case b"n" | b"y":
                 reader.skip()
-                if reader.next != b",":
-                    found = f'Comma expected, but found character "{_shown(reader.next)}".'
+                if reader.peek() != b",":
+                    found = f'Comma expected, but found character "{_shown(reader.peek())}".'
                     raise _malformed(found)
                 reader.skip()
             case b"p" if not self._is_bound:
@@ -231,8 +231,7 @@ class _Attributes:
     def __init__(self, text: bytes) -> None:
         self.rest = text
 
-    @property
-    def next(self) -> bytes:
+    def peek(self) -> bytes:
         """The next byte; empty at the end."""
         return self.rest[:1]
 
@@ -242,14 +241,14 @@ class _Attributes:
 
     def value(self, name: bytes) -> bytes:
         """The value of the next attribute, which must have this name."""
-        if self.next != name:
-            words = f'Expected attribute "{name.decode()}" but found "{_shown(self.next)}".'
+        if self.peek() != name:
+            words = f'Expected attribute "{name.decode()}" but found "{_shown(self.peek())}".'
             raise _malformed(words)
         return self._value(name)
 
     def any(self) -> tuple[bytes, bytes]:
         """The next attribute, whatever its name."""
-        name = self.next
+        name = self.peek()
         if not name:
             raise _malformed("Attribute expected, but found end of string.")
         if not name.isalpha():
@@ -259,7 +258,7 @@ class _Attributes:
 
     def _value(self, name: bytes) -> bytes:
         self.skip()
-        if self.next != b"=":
+        if self.peek() != b"=":
             raise _malformed(f'Expected character "=" for attribute "{name.decode()}".')
         value, _, self.rest = self.rest[1:].partition(b",")
         return value

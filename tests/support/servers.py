@@ -211,6 +211,11 @@ class Postgres:
         self.running = False
 
     @property
+    def directory(self) -> Path:
+        """The data directory."""
+        return self._directory
+
+    @property
     def dsn(self) -> str:
         """Of its first database."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"

@@ -1,4 +1,5 @@
-"""Record what PostgreSQL answers to the log-ins of `scram_cases`, into testdata/scram_frames.json.
+"""Record what PostgreSQL answers to the log-ins of `scram_cases`, into testdata/scram_frames.json,
+and its rows of pg_hba_file_rules for TLS.
 
     python -m tests.unit.authentication.recording [PROGRAMS]
 
@@ -19,7 +20,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import psycopg
+from psycopg.rows import dict_row
 
+from tests.postgres.authentication.lines import TLS, TLS_ROWS
 from tests.support.servers import free_port, postgres_program, postgres_user
 from tests.unit.authentication.certificates import self_signed
 from tests.unit.authentication.scram_cases import (
@@ -171,6 +174,11 @@ def _recorded(port: int, data: Path, certificate_hash: bytes | None) -> dict[str
             " where rolpassword is not null and rolname <> 'expired'"
         )
         verifiers = dict(found.fetchall())
+        if certificate_hash is not None:
+            (data / "pg_hba.conf").write_text(TLS)
+            rows = one.cursor(row_factory=dict_row).execute("table pg_hba_file_rules").fetchall()
+            named = [{**row, "file_name": "pg_hba.conf"} for row in rows]
+            TLS_ROWS.write_text(json.dumps(named, indent=1) + "\n")
     cases: Iterable[ScramCase] = (
         plain_cases() if certificate_hash is None else tls_cases(certificate_hash)
     )
