@@ -43,7 +43,7 @@ from coordinator.authentication.ident_map import (
     IdentFile,
     IdentMap,
     identity_mismatch,
-    parse_ident,
+    parse_mappings,
     read_ident_file,
 )
 from coordinator.authentication.verifier import (
@@ -185,7 +185,7 @@ class Access:
         """The maps as the file says at this moment, or as they are built in. Raises FileBroken."""
         if self._settings.ident_file:
             return read_ident_file(Path(self._settings.ident_file))
-        return parse_ident("" if self._settings.hba_file else _own_map(), BUILT_IN)
+        return parse_mappings("" if self._settings.hba_file else _own_map(), BUILT_IN)
 
     def file_rows(self, relation: str) -> Sequence[Mapping[str, Value]] | None:
         """See Sessions."""

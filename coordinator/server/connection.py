@@ -40,7 +40,7 @@ from coordinator.pgwire.messages import (
 )
 from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.server.access import Peer
-from coordinator.server.audit import SUCCESS, write_login
+from coordinator.server.audit import write_login
 from coordinator.server.listeners import peer_uid
 from coordinator.server.login import Login, check_database, log_in
 from coordinator.server.server import Server
@@ -378,15 +378,11 @@ class Connection(asyncio.Protocol):
         """A log-in has failed, or has become the session with that pid."""
         if not self._server.settings.audit:
             return
-        failed = isinstance(outcome, SqlError)
-        write_login(
-            self._how_connected(),
-            user,
-            database,
-            now=self._server.services.clock.now(),
-            pid=None if failed else outcome,
-            sqlstate=outcome.sqlstate if failed else SUCCESS,
-        )
+        peer, now = self._how_connected(), self._server.services.clock.now()
+        if isinstance(outcome, SqlError):
+            write_login(peer, user, database, now=now, pid=None, sqlstate=outcome.sqlstate)
+        else:
+            write_login(peer, user, database, now=now, pid=outcome)
 
     def _how_connected(self) -> Peer:
         """How the client is connected."""

@@ -87,9 +87,9 @@ def start(tmp_path: Path) -> Iterator[StartServer]:
 def dsn_of(server: Meridian, **more: str | int) -> str:
     """Where a server is, with other parts; without a password unless one is given."""
     port = urlsplit(server.dsn).port
-    plain: dict[str, str | int] = {"host": "127.0.0.1", "port": port or 0}
-    named = {"user": "meridian", "dbname": "meridian"}
-    return psycopg.conninfo.make_conninfo(**{**plain, **named, **more})
+    plain = {"host": "127.0.0.1", "port": port, "user": "meridian", "dbname": "meridian"}
+    parts = {name: str(part) for name, part in {**plain, **more}.items()}
+    return psycopg.conninfo.make_conninfo("", **parts)
 
 
 def refusal(server: Meridian, **more: str | int) -> str:
