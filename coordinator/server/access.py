@@ -63,8 +63,8 @@ from storage.threads import Threads
 
 log = logging.getLogger("meridian.access")
 
-P = ParamSpec("P")
-R = TypeVar("R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 PASSWORD_THREADS: Final = 2
 """Passwords checked at once by the method `password`. Larger: more CPU for who guesses."""
@@ -232,7 +232,7 @@ class Access:
         iterations = int(self._settings.variables.get("scram_iterations", ITERATIONS_DEFAULT))
         return mock_verifier(user, secret=self._record.mock_secret, iterations=iterations)
 
-    async def in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    async def in_thread(self, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
         """Do what takes milliseconds beside the loop; few at once."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, partial(work, *args, **kwargs))

@@ -42,7 +42,7 @@ from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.server.access import Peer
 from coordinator.server.audit import write_login
 from coordinator.server.listeners import peer_uid
-from coordinator.server.login import Login, check_database, log_in
+from coordinator.server.login import Login, check_connect, log_in
 from coordinator.server.server import Server
 from coordinator.server.tls import TlsFailed, TlsLayer
 from coordinator.session.requests import Identity
@@ -437,7 +437,7 @@ class Connection(asyncio.Protocol):
     def _variables(self, login: Login) -> Variables:
         """The session's settings, and who it is in the newest catalog."""
         catalog = self._server.services.coordination.newest_catalog
-        check_database(catalog, login.database, login.oid)
+        check_connect(catalog, login.database, login.oid)
         roles = session_roles(catalog, login.user)
         connected = find_role(roles, login.user)
         assert connected is not None, "U2 of `catalog/roles.py`: everybody is somebody"

@@ -270,7 +270,7 @@ def _admitted_role(catalog: Catalog, user: str, method: HbaMethod, *, is_open: b
     return role
 
 
-def check_database(catalog: Catalog, database: str, oid: int) -> None:
+def check_connect(catalog: Catalog, database: str, oid: int) -> None:
     """Whether the database exists and the role may connect to it. Raises SqlError."""
     if database == "template0":
         message = f'database "{database}" is not currently accepting connections'

@@ -22,7 +22,7 @@ from typing import Final
 ALPN: Final = "postgresql"
 """The protocol's registered name: who begins with TLS at once must offer it."""
 
-PIECE_BYTES: Final = 64 << 10
+ENCRYPTED_PIECE_BYTES: Final = 64 << 10
 """Plaintext encrypted at once. Larger: a longer stall of the loop (some 30 µs each)."""
 
 _READ_BYTES: Final = 64 << 10
@@ -121,9 +121,9 @@ class TlsLayer:
     def send(self, data: bytes | memoryview) -> Iterator[bytes]:
         """The encrypted pieces of an answer, in order (T4). Raises TlsFailed."""
         view = memoryview(data)
-        for at in range(0, len(view), PIECE_BYTES):
+        for at in range(0, len(view), ENCRYPTED_PIECE_BYTES):
             try:
-                self._object.write(view[at : at + PIECE_BYTES])
+                self._object.write(view[at : at + ENCRYPTED_PIECE_BYTES])
             except ssl.SSLError as error:
                 raise TlsFailed(error.reason or str(error)) from error
             yield self.outgoing()

@@ -38,7 +38,8 @@ CASES_MIN = 3
 # `small_functions`) and `tests/postgres/locking` (those that act).
 ELSEWHERE = (
     *ACTING_FUNCTIONS, "clock_timestamp", "currval", "lastval", "meridian_clock", "nextval",
-    "pg_cancel_backend", "pg_get_serial_sequence", "pg_terminate_backend", "setval", "timeofday",
+    "pg_cancel_backend", "pg_get_serial_sequence", "pg_reload_conf", "pg_terminate_backend",
+    "setval", "timeofday",
     *(row.name for row in rows_of_file("extensions.txt")),
 )  # fmt: skip
 """Rows that tests of their own call; the PostgreSQL that we compare with has no extensions."""
