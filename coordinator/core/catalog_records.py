@@ -160,6 +160,7 @@ def _encode_key(key: Key) -> dict[str, Json]:
         "deferred": key.deferred,
         "orders": key.orders,
         "parameters": key.parameters,
+        "include": key.include,
     }
 
 
@@ -224,7 +225,10 @@ def _decode_foreign(record: Mapping[str, Json]) -> ForeignKey:
 
 def _decode_check(record: Mapping[str, Json]) -> CheckConstraint:
     return CheckConstraint(
-        _text(record["name"]), _text(record["expression"]), bool(record.get("validated", True))
+        _text(record["name"]),
+        _text(record["expression"]),
+        bool(record.get("validated", True)),
+        bool(record.get("no_inherit", False)),
     )
 
 
@@ -239,6 +243,7 @@ def _decode_key(record: Mapping[str, Json]) -> Key:
         bool(record.get("deferred", False)),
         tuple(map(_text, cast("Sequence[Json]", record.get("orders", ())))),
         tuple(map(_text, cast("Sequence[Json]", record.get("parameters", ())))),
+        tuple(cast("Sequence[int]", record.get("include", ()))),
     )
 
 

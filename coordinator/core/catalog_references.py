@@ -168,7 +168,7 @@ def _table(there: _There, table: Table) -> Iterator[str]:
     for column in table.columns:
         for problem in _column(there, table, column):
             yield f"column {column.name} {problem}"
-    over = [(key.name, key.columns) for key in table.keys]
+    over = [(key.name, (*key.columns, *key.include)) for key in table.keys]
     over += [(key.name, key.columns) for key in table.foreign_keys]
     for name, columns in over:
         if any(not 0 <= at < len(table.columns) for at in columns):

@@ -16,8 +16,10 @@ from typing import Any, Final
 
 from coordinator.pgcatalog.definitions import (
     bound_view_columns,
+    column_list,
     default_text,
     foreign_key_text,
+    include_text,
     index_orders,
     parameters_text,
     stored_view_text,
@@ -120,7 +122,8 @@ class DefinitionTexts:
     def check(self, table: Table, check: CheckConstraint, style: Style = PLAIN) -> str:
         """A check, whole."""
         condition = self.condition(table, check.expression, style)
-        return f"CHECK ({condition}){validation_text(check)}"
+        inherited = " NO INHERIT" if check.no_inherit else ""
+        return f"CHECK ({condition}){inherited}{validation_text(check)}"
 
     # --- indexes -------------------------------------------------------------------------------
 
@@ -133,7 +136,7 @@ class DefinitionTexts:
         distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
         on = self._on(table, style)
         text = f"CREATE UNIQUE INDEX {quoted_name(key.name)} ON {on} USING btree ({columns})"
-        return text + distinct + parameters_text(key.parameters)
+        return text + include_text(table, key) + distinct + parameters_text(key.parameters)
 
     def index(self, table: Table, index: IndexDefinition, style: Style = PLAIN) -> str:
         """CREATE INDEX."""
@@ -199,14 +202,15 @@ class DefinitionTexts:
         whole.
         """
         for key in table.keys:
-            names = [quoted_name(table.columns[at].name) for at in key.columns]
             kind = "PRIMARY KEY" if key.primary else "UNIQUE"
             distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
-            text = f"{kind}{distinct} ({', '.join(names)}){when_text(key)}"
+            columns = f"({column_list(table, key.columns)}){include_text(table, key)}"
+            text = f"{kind}{distinct} {columns}{when_text(key)}"
             yield constraint_oid(table, key.name), 0, text, text
             oid = index_oid(table, key)
             yield oid, 0, self.key_index(table, key), self.key_index(table, key, PRETTY)
-            for part, name in enumerate(names, 1):
+            for part, at in enumerate((*key.columns, *key.include), 1):
+                name = quoted_name(table.columns[at].name)
                 yield oid, part, name, name
         for index in self.context.catalog.indexes(table.oid):
             yield index.oid, 0, self.index(table, index), self.index(table, index, PRETTY)

@@ -12,7 +12,7 @@ from coordinator.pgcatalog.definitions import (
     check_numbers,
     column_number,
     constraints_of,
-    key_numbers,
+    index_numbers,
     referenced_key,
 )
 from coordinator.pgcatalog.information_schema import NamedRow
@@ -135,7 +135,7 @@ def _defaults(context: BindContext, table: Table) -> Iterator[NamedRow]:
 def _keys(table: Table) -> Iterator[NamedRow]:
     constraints = constraints_of(table)
     for key in table.keys:
-        columns = [(CLASS, table.oid, number) for number in key_numbers(table, key)]
+        columns = [(CLASS, table.oid, number) for number in index_numbers(table, key)]
         index = (CLASS, index_oid(table, key), 0)
         if key in constraints:
             constraint = (CONSTRAINT, constraint_oid(table, key.name), 0)

@@ -95,6 +95,8 @@ class Key:
     """Of an index, its columns' `DESC` and `NULLS ..`, if any has one: they are shown."""
     parameters: tuple[str, ...] = ()
     """Storage parameters of its index, which are only shown."""
+    include: tuple[int, ...] = ()
+    """Ordinals of the columns that INCLUDE names; they are only shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ class CheckConstraint:
     expression: str
     validated: bool = True
     """False after NOT VALID: nothing is promised of rows that were there before."""
+    no_inherit: bool = False
+    """It says NO INHERIT, which is only shown."""
 
 
 @dataclass(frozen=True, slots=True)

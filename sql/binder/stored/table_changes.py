@@ -60,7 +60,11 @@ def without_column(table: Table, ordinal: int) -> Table:
     return replace(
         table,
         columns=(*table.columns[:ordinal], *table.columns[ordinal + 1 :]),
-        keys=tuple(_shifted(key, ordinal) for key in table.keys if ordinal not in key.columns),
+        keys=tuple(
+            _shifted(key, ordinal)
+            for key in table.keys
+            if ordinal not in (*key.columns, *key.include)
+        ),
         checks=tuple(check for check in table.checks if name not in columns_in_check(check)),
         foreign_keys=tuple(
             replace(key, columns=tuple(at - (at > ordinal) for at in key.columns))
@@ -153,7 +157,10 @@ def _fresh(table: Table, column: Column) -> Column:
 
 
 def _shifted(key: Key, gone: int) -> Key:
-    return replace(key, columns=tuple(at - (at > gone) for at in key.columns))
+    columns, include = (
+        tuple(at - (at > gone) for at in ordinals) for ordinals in (key.columns, key.include)
+    )
+    return replace(key, columns=columns, include=include)
 
 
 def _renamed(text: str, old: str, new: str) -> str:
