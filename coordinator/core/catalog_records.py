@@ -16,6 +16,7 @@ from coordinator.core.messages import (
     PutReadHold,
     PutRole,
     PutSchema,
+    PutSettings,
     PutTable,
     PutTimeline,
     RemoveObject,
@@ -48,6 +49,7 @@ from sql.catalog.catalog import (
     Timeline,
 )
 from sql.catalog.objects import Comment, Domain
+from sql.catalog.stored_settings import SettingScope
 from sql.types.sql_type import Interval, SqlType, Value
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -68,6 +70,8 @@ def encode_change(change: CatalogChange) -> dict[str, Json]:
             return {"remove_role": encode_role(role)}
         case PutPrivileges(subject=subject, rights=rights):
             return {"put_rights": [encode_subject(subject), encode_privileges(rights)]}
+        case PutSettings(scope=scope, texts=texts):
+            return {"put_settings": [scope.database, scope.role, texts]}
         case PutObject(object=thing):
             return {"put_object": encode_object(thing)}
         case RemoveObject(object=thing):
@@ -105,6 +109,9 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
         case "put_rights":
             whose, said = cast("tuple[Sequence[Json], Mapping[str, Json]]", body)
             return PutPrivileges(decode_subject(whose), decode_privileges(said))
+        case "put_settings":
+            database, role, texts = cast("tuple[int, int, Sequence[str]]", body)
+            return PutSettings(SettingScope(database, role), (), tuple(texts))
         case "put_object":
             return PutObject(decode_object(_object(body)))
         case "remove_object":

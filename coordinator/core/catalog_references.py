@@ -32,6 +32,7 @@ from sql.catalog.objects import (
     SequenceDefinition,
     ViewDefinition,
 )
+from sql.catalog.roles import BUILT_IN_ROLES
 from sql.types.enums import is_enum
 
 Thing: TypeAlias = Table | CatalogObject
@@ -256,6 +257,9 @@ def _said(catalog: Catalog) -> Iterator[str]:
     for subject in catalog.rights:
         if not (is_builtin_subject(subject) or subject_exists(subject, *things)):
             yield f"rights are of {subject}, which is not there"
+    for scope in catalog.settings:
+        if scope.role and scope.role not in catalog.roles and scope.role not in BUILT_IN_ROLES:
+            yield f"settings are of the role {scope.role}, which is not there"
     role = missing_role(catalog.roles, catalog.rights)
     if role is not None:
         yield f"the role {role} is named, and not there"

@@ -42,9 +42,7 @@ def key_numbers(table: Table, key: Key) -> tuple[int, ...]:
 
 def index_numbers(table: Table, key: Key) -> tuple[int, ...]:
     """The attnums of the columns of a key's index, those of INCLUDE last."""
-    return tuple(
-        column_number(table.columns[at], at + 1) for at in (*key.columns, *key.include)
-    )
+    return tuple(column_number(table.columns[at], at + 1) for at in (*key.columns, *key.include))
 
 
 def constraints_of(table: Table) -> list[Key]:

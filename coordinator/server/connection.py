@@ -35,16 +35,22 @@ from coordinator.pgwire.messages import (
     Severity,
     StartupMessage,
     error_response,
+    notice_response,
 )
 from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.server.server import Server
 from coordinator.session.requests import Identity
 from coordinator.session.session import Session
 from coordinator.transaction.transaction import SessionTransaction
-from coordinator.variables.session_roles import find_role, look_up_started_roles
+from coordinator.variables.session_roles import (
+    find_role,
+    look_up_started_roles,
+    look_up_stored_role,
+)
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.role_names import session_roles
 from sql.catalog.oids import DATABASE_OIDS
+from sql.catalog.stored_settings import settings_by_source
 from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
 
@@ -293,7 +299,7 @@ class Connection(asyncio.Protocol):
         """Authenticate (trust), open the session, run it, clean up."""
         try:
             user, database, parameters = _who(startup.parameters)
-            variables = self._variables(user, parameters)
+            variables = self._variables(user, database, parameters)
             if self._server.is_full:
                 raise wrong.too_many_connections()
         except SqlError as error:
@@ -303,6 +309,8 @@ class Connection(asyncio.Protocol):
         # Protocol 3.0 knows only keys of four bytes; 3.2 has room for one that cannot be guessed.
         secret = secrets.token_bytes(32 if startup.minor >= 2 else 4)
         self.send(AuthenticationOk())
+        for problem in variables.problems:
+            self.send(notice_response(problem, Severity.WARNING))
         for name, value in variables.unreported():
             self.send(ParameterStatus(name, value))
         self.send(BackendKeyData(pid, secret))
@@ -320,20 +328,28 @@ class Connection(asyncio.Protocol):
             self._server.leave(pid)
             services.coordination.disconnected(owner)
 
-    def _variables(self, user: str, parameters: Mapping[str, str]) -> Variables:
+    def _variables(self, user: str, database: str, parameters: Mapping[str, str]) -> Variables:
         """The session's settings, and who it is in the newest catalog."""
         catalog = self._server.services.coordination.newest_catalog
         wrong.check_login(catalog, user)
         roles = session_roles(catalog, user)
         connected = find_role(roles, user)
         assert connected is not None, "U2 of `catalog/roles.py`: everybody is somebody"
-        return Variables.started(
+        stored = settings_by_source(catalog.settings, DATABASE_OIDS[database], connected.oid)
+        problems: list[SqlError] = []
+        made = Variables.started(
             user=user,
             parameters=look_up_started_roles(roles, connected, parameters),
+            stored=[
+                (source, look_up_stored_role(roles, connected, values, problems))
+                for source, values in stored
+            ],
             defaults=self._server.settings.variables,
             connected=connected,
             facts=self._facts(),
         )
+        made.problems += problems
+        return made
 
     def _facts(self) -> dict[str, str]:
         """What the server's own configuration says, under PostgreSQL's names."""

@@ -31,7 +31,8 @@ from sql.binder.ddl.physical_layout import cluster, reindex
 from sql.binder.ddl.roles.grant import alter_default_privileges, grant
 from sql.binder.ddl.roles.membership import grant_role
 from sql.binder.ddl.roles.owners import alter_owner, drop_owned, reassign_owned
-from sql.binder.ddl.roles.roles import alter_role, create_role, drop_role, set_for_role
+from sql.binder.ddl.roles.role_settings import set_for_database, set_for_role
+from sql.binder.ddl.roles.roles import alter_role, create_role, drop_role
 from sql.binder.ddl.sequences import alter_sequence, create_sequence
 from sql.binder.ddl.views import create_view
 from sql.binder.dml.copy import copy
@@ -360,6 +361,7 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.CreateRoleStmt: create_role,
     ast.AlterRoleStmt: alter_role,
     ast.AlterRoleSetStmt: set_for_role,
+    ast.AlterDatabaseSetStmt: set_for_database,
     ast.DropRoleStmt: drop_role,
     ast.GrantRoleStmt: grant_role,
     ast.GrantStmt: grant,

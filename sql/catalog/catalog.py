@@ -23,6 +23,7 @@ from sql.catalog.objects import (
     ViewDefinition,
 )
 from sql.catalog.roles import Role
+from sql.catalog.stored_settings import SettingScope, StoredSettings
 from sql.types.sql_type import SqlType, Value, quoted_name
 
 
@@ -274,6 +275,7 @@ class Catalog:
         default_factory=dict[Subject, ObjectPrivileges]
     )
     """Owner and privileges of objects that differ from the defaults (R1 of `ownership.py`)."""
+    settings: StoredSettings = field(default_factory=dict[SettingScope, tuple[str, ...]])
 
     def relation(self, schema: str, name: str) -> CatalogObject | None:
         """A sequence, view or index by its name."""

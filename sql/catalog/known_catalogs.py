@@ -12,6 +12,7 @@ COMPUTED_CATALOGS: Final = frozenset(
             "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid",
             "pg_available_extension_versions", "pg_available_extensions", "pg_extension",
             "pg_cast", "pg_class", "pg_collation", "pg_constraint", "pg_database",
+            "pg_db_role_setting",
             "pg_default_acl", "pg_depend", "pg_description", "pg_enum", "pg_group",
             "pg_index", "pg_indexes", "pg_init_privs", "pg_language", "pg_locks", "pg_namespace",
             "pg_opclass",
@@ -58,7 +59,7 @@ EMPTY_CATALOGS: Final = frozenset(
     {
         f"{_PG_CATALOG}.{name}"
         for name in (
-            "pg_db_role_setting", "pg_event_trigger",
+            "pg_event_trigger",
             "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
             "pg_inherits", "pg_largeobject_metadata", "pg_matviews",
             "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",
