@@ -30,6 +30,7 @@ from sql.catalog.objects import (
     EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
+    StatisticsDefinition,
     ViewDefinition,
 )
 from sql.catalog.roles import BUILT_IN_ROLES
@@ -230,6 +231,12 @@ def _object(there: _There, thing: CatalogObject) -> Iterator[str]:
                 yield f"is of the table {oid}, which is not there"
             elif thing.schema != table.schema:
                 yield f"is in another schema than {table.qualified}, whose rows it is of"
+        case StatisticsDefinition(table=oid):
+            table = there.table(oid)
+            if table is None:
+                yield f"is of the table {oid}, which is not there"
+            elif any(table.column_numbered(number) is None for number in thing.columns):
+                yield f"is of a column of {table.qualified} that is not there"
         case ViewDefinition():
             yield from _view(there, thing)
         case _:

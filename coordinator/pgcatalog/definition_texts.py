@@ -32,7 +32,12 @@ from sql.binder.state import BindContext
 from sql.binder.stored.unique_indexes import index_element_text
 from sql.catalog.catalog import CheckConstraint, Column, Key, Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.objects import DomainDefinition, IndexDefinition, ViewDefinition
+from sql.catalog.objects import (
+    DomainDefinition,
+    IndexDefinition,
+    StatisticsDefinition,
+    ViewDefinition,
+)
 from sql.catalog.oids import constraint_oid, derived_oid, index_oid
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS, is_temporary_schema
 from sql.deparse.coercion import UnknownShape
@@ -56,6 +61,9 @@ EXPRESSIONS: Final = -1
 
 NOT_WRAPPED: Final = -2
 """The part of a view under which its text without line breaks in lists is found."""
+
+STATISTICS_COLUMNS: Final = -3
+"""The part of a statistics object under which its columns are found."""
 
 
 @dataclass(slots=True)
@@ -163,6 +171,21 @@ class DefinitionTexts:
             index_element_text(element),
         )
 
+    def statistics(self, table: Table, one: StatisticsDefinition) -> str:
+        """CREATE STATISTICS; its kinds, if not all of them."""
+        names = {"d": "ndistinct", "f": "dependencies", "m": "mcv"}
+        kinds = [names[kind] for kind in one.kinds if kind in names]
+        shown = f" ({', '.join(kinds)})" if 0 < len(kinds) < len(names) else ""
+        text = f"CREATE STATISTICS {_schema_text(one.schema)}.{quoted_name(one.name)}{shown}"
+        on = self._on(table, Style(bare=True))
+        return f"{text} ON {self.statistics_columns(table, one)} FROM {on}"
+
+    def statistics_columns(self, table: Table, one: StatisticsDefinition) -> str:
+        """Its columns and expressions."""
+        columns = [quoted_name(table.columns[table.ordinal_of(n)].name) for n in one.columns]
+        texts = [self.index_element(table, text, PRETTY) for text in one.expressions]
+        return ", ".join([*columns, *texts])
+
     def _on(self, table: Table, style: Style) -> str:
         if style.bare and table.schema in self.context.search_path:
             return quoted_name(table.name)
@@ -219,6 +242,11 @@ class DefinitionTexts:
                     self.index_element(table, element, style) for style in (PLAIN, PRETTY)
                 )
                 yield index.oid, part, plain, pretty
+        for one in self.context.catalog.statistics(table.oid):
+            text = self.statistics(table, one)
+            yield one.oid, 0, text, text
+            columns = self.statistics_columns(table, one)
+            yield one.oid, STATISTICS_COLUMNS, columns, columns
         for foreign in table.foreign_keys:
             text = foreign_key_text(self.context, table, foreign)
             yield constraint_oid(table, foreign.name), 0, text, text

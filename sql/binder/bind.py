@@ -25,6 +25,7 @@ from sql.binder.ddl.deferral import set_constraints
 from sql.binder.ddl.domains import alter_domain, create_domain
 from sql.binder.ddl.drop import drop
 from sql.binder.ddl.enums import alter_enum, create_enum
+from sql.binder.ddl.extended_statistics import alter_statistics, create_statistics
 from sql.binder.ddl.extensions import alter_extension, create_extension
 from sql.binder.ddl.indexes import create_index
 from sql.binder.ddl.physical_layout import cluster, reindex
@@ -347,6 +348,8 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.CreateSchemaStmt: create_schema,
     ast.CreateSeqStmt: create_sequence,
     ast.IndexStmt: create_index,
+    ast.CreateStatsStmt: create_statistics,
+    ast.AlterStatsStmt: alter_statistics,
     ast.ViewStmt: create_view,
     ast.CreateEnumStmt: create_enum,
     ast.CreateExtensionStmt: create_extension,

@@ -18,6 +18,7 @@ from sql.catalog.objects import (
     EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
+    StatisticsDefinition,
     Subject,
     UserType,
     ViewDefinition,
@@ -306,6 +307,12 @@ class Catalog:
         """The indexes of a table that belong to no constraint."""
         for found in self.objects.values():
             if isinstance(found, IndexDefinition) and found.table == oid:
+                yield found
+
+    def statistics(self, oid: int) -> Iterator[StatisticsDefinition]:
+        """The statistics objects of a table."""
+        for found in self.objects.values():
+            if isinstance(found, StatisticsDefinition) and found.table == oid:
                 yield found
 
     def sequence_by_oid(self, oid: int) -> SequenceDefinition | None:

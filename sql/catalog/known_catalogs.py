@@ -31,7 +31,8 @@ COMPUTED_CATALOGS: Final = frozenset(
             "pg_stat_database", "pg_stat_recovery_prefetch", "pg_stat_slru",
             "pg_timezone_abbrevs", "pg_timezone_names", "pg_ts_config", "pg_ts_config_map",
             "pg_ts_dict", "pg_ts_parser", "pg_ts_template", "pg_wait_events",
-            "pg_stat_wal", "pg_aggregate", "pg_amop", "pg_amproc", "pg_operator", "pg_opfamily",
+            "pg_stat_wal", "pg_statistic_ext",
+            "pg_aggregate", "pg_amop", "pg_amproc", "pg_operator", "pg_opfamily",
         )
     }
     | {
@@ -66,7 +67,7 @@ EMPTY_CATALOGS: Final = frozenset(
             "pg_publication_namespace", "pg_publication_rel", "pg_publication_tables", "pg_range",
             "pg_prepared_xacts", "pg_replication_slots", "pg_rules", "pg_seclabel", "pg_shseclabel",
             "pg_stat_replication", "pg_stat_subscription", "pg_stat_user_functions",
-            "pg_statistic", "pg_statistic_ext", "pg_stats", "pg_stats_ext", "pg_subscription",
+            "pg_statistic", "pg_stats", "pg_stats_ext", "pg_subscription",
             "pg_transform", "pg_trigger",
             "pg_user_mapping", "pg_user_mappings",
             "pg_aios", "pg_backend_memory_contexts", "pg_stat_progress_copy",

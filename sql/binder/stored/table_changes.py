@@ -19,7 +19,7 @@ from pglast.stream import RawStream
 
 from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
 from sql.catalog.catalog import CheckConstraint, Column, Key, Table
-from sql.catalog.objects import IndexDefinition
+from sql.catalog.objects import IndexDefinition, StatisticsDefinition
 from sql.parser.syntax import Node, is_a, tree_nodes
 
 
@@ -141,6 +141,25 @@ def columns_in_index(index: IndexDefinition) -> set[str]:
     return {
         name for text in texts for name in referenced_column_names(parse_stored_expression(text))
     }
+
+
+def is_statistics_of(statistics: StatisticsDefinition, table: Table, name: str) -> bool:
+    """Whether a statistics object of a table is of this column."""
+    numbers = {table.columns[at].name: table.number_of(at) for at in range(len(table.columns))}
+    return numbers.get(name) in statistics.columns or any(
+        name in referenced_column_names(parse_stored_expression(text))
+        for text in statistics.expressions
+    )
+
+
+def statistics_with_renamed_column(
+    statistics: StatisticsDefinition, old: str, new: str
+) -> StatisticsDefinition:
+    """A statistics object after a column of its table was renamed."""
+    texts = tuple(_renamed(text, old, new) for text in statistics.expressions)
+    if texts == statistics.expressions:
+        return statistics
+    return replace(statistics, expressions=texts, version=statistics.version + 1)
 
 
 def _with(table: Table, ordinal: int, column: Column) -> Table:
