@@ -1,6 +1,5 @@
 """Constructors of the errors that sessions raise, in PostgreSQL's wording."""
 
-from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 
 
@@ -136,9 +135,3 @@ def parameter_count(statement: str, *, given: int, wanted: int) -> SqlError:
         f"bind message supplies {given} parameters,"
         f' but prepared statement "{statement}" requires {wanted}',
     )
-
-
-def check_login(catalog: Catalog, user: str) -> None:
-    """28000 for a role that may not log in; any other name may (U2 of `sql/catalog/roles.py`)."""
-    if any(role.name == user and not role.login for role in catalog.roles.values()):
-        raise SqlError("28000", f'role "{user}" is not permitted to log in')

@@ -32,6 +32,7 @@ from coordinator.core.messages import (
     PutReadHold,
     PutRole,
     PutSchema,
+    PutSettings,
     PutTable,
     PutTimeline,
     RemoveObject,
@@ -98,12 +99,12 @@ def _applied(
     holds = dict(catalog.read_holds)
     objects = dict(catalog.objects)
     comments = dict(catalog.comments)
-    roles, rights = dict(catalog.roles), dict(catalog.rights)
+    roles, rights, settings = dict(catalog.roles), dict(catalog.rights), dict(catalog.settings)
     for change in changes:
         match change:
-            case PutRole() | RemoveRole() | PutPrivileges():
+            case PutRole() | RemoveRole() | PutPrivileges() | PutSettings():
                 problem = apply_privilege_change(
-                    roles, rights, change, (tables, objects, schemas), replayed=replayed
+                    roles, rights, settings, change, (tables, objects, schemas), replayed=replayed
                 )
                 if problem is not None:
                     raise StaleCatalog(problem)
@@ -147,8 +148,9 @@ def _applied(
         forget_annotations(comments, change)
         forget_annotations(rights, change)
     return Catalog(
-        version, frozenset(schemas), tables, timelines, holds, objects, comments, roles, rights
-    )
+        version, frozenset(schemas), tables, timelines, holds, objects, comments, roles, rights,
+        settings,
+    )  # fmt: skip
 
 
 def check_catalog_integrity(
@@ -398,6 +400,7 @@ def _making(catalog: Catalog) -> list[CatalogChange]:
         *(PutComment(Comment(subject, text)) for subject, text in catalog.comments.items()),
         *(PutRole(role) for role in catalog.roles.values()),
         *(PutPrivileges(subject, said) for subject, said in catalog.rights.items()),
+        *(PutSettings(scope, (), texts) for scope, texts in catalog.settings.items()),
     ]
     made = apply_changes(empty, changes, version=catalog.version, replayed=True)
     assert made == catalog, "K4: a compacted history makes the same catalog"

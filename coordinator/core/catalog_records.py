@@ -16,6 +16,7 @@ from coordinator.core.messages import (
     PutReadHold,
     PutRole,
     PutSchema,
+    PutSettings,
     PutTable,
     PutTimeline,
     RemoveObject,
@@ -48,6 +49,7 @@ from sql.catalog.catalog import (
     Timeline,
 )
 from sql.catalog.objects import Comment, Domain
+from sql.catalog.stored_settings import SettingScope
 from sql.types.sql_type import Interval, SqlType, Value
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -68,6 +70,8 @@ def encode_change(change: CatalogChange) -> dict[str, Json]:
             return {"remove_role": encode_role(role)}
         case PutPrivileges(subject=subject, rights=rights):
             return {"put_rights": [encode_subject(subject), encode_privileges(rights)]}
+        case PutSettings(scope=scope, texts=texts):
+            return {"put_settings": [scope.database, scope.role, texts]}
         case PutObject(object=thing):
             return {"put_object": encode_object(thing)}
         case RemoveObject(object=thing):
@@ -105,6 +109,9 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
         case "put_rights":
             whose, said = cast("tuple[Sequence[Json], Mapping[str, Json]]", body)
             return PutPrivileges(decode_subject(whose), decode_privileges(said))
+        case "put_settings":
+            database, role, texts = cast("tuple[int, int, Sequence[str]]", body)
+            return PutSettings(SettingScope(database, role), (), tuple(texts))
         case "put_object":
             return PutObject(decode_object(_object(body)))
         case "remove_object":
@@ -160,6 +167,7 @@ def _encode_key(key: Key) -> dict[str, Json]:
         "deferred": key.deferred,
         "orders": key.orders,
         "parameters": key.parameters,
+        "include": key.include,
     }
 
 
@@ -224,7 +232,10 @@ def _decode_foreign(record: Mapping[str, Json]) -> ForeignKey:
 
 def _decode_check(record: Mapping[str, Json]) -> CheckConstraint:
     return CheckConstraint(
-        _text(record["name"]), _text(record["expression"]), bool(record.get("validated", True))
+        _text(record["name"]),
+        _text(record["expression"]),
+        bool(record.get("validated", True)),
+        bool(record.get("no_inherit", False)),
     )
 
 
@@ -239,6 +250,7 @@ def _decode_key(record: Mapping[str, Json]) -> Key:
         bool(record.get("deferred", False)),
         tuple(map(_text, cast("Sequence[Json]", record.get("orders", ())))),
         tuple(map(_text, cast("Sequence[Json]", record.get("parameters", ())))),
+        tuple(cast("Sequence[int]", record.get("include", ()))),
     )
 
 

@@ -30,8 +30,10 @@ from sql.catalog.objects import (
     EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
+    StatisticsDefinition,
     ViewDefinition,
 )
+from sql.catalog.roles import BUILT_IN_ROLES
 from sql.types.enums import is_enum
 
 Thing: TypeAlias = Table | CatalogObject
@@ -168,7 +170,7 @@ def _table(there: _There, table: Table) -> Iterator[str]:
     for column in table.columns:
         for problem in _column(there, table, column):
             yield f"column {column.name} {problem}"
-    over = [(key.name, key.columns) for key in table.keys]
+    over = [(key.name, (*key.columns, *key.include)) for key in table.keys]
     over += [(key.name, key.columns) for key in table.foreign_keys]
     for name, columns in over:
         if any(not 0 <= at < len(table.columns) for at in columns):
@@ -229,6 +231,12 @@ def _object(there: _There, thing: CatalogObject) -> Iterator[str]:
                 yield f"is of the table {oid}, which is not there"
             elif thing.schema != table.schema:
                 yield f"is in another schema than {table.qualified}, whose rows it is of"
+        case StatisticsDefinition(table=oid):
+            table = there.table(oid)
+            if table is None:
+                yield f"is of the table {oid}, which is not there"
+            elif any(table.column_numbered(number) is None for number in thing.columns):
+                yield f"is of a column of {table.qualified} that is not there"
         case ViewDefinition():
             yield from _view(there, thing)
         case _:
@@ -256,6 +264,9 @@ def _said(catalog: Catalog) -> Iterator[str]:
     for subject in catalog.rights:
         if not (is_builtin_subject(subject) or subject_exists(subject, *things)):
             yield f"rights are of {subject}, which is not there"
+    for scope in catalog.settings:
+        if scope.role and scope.role not in catalog.roles and scope.role not in BUILT_IN_ROLES:
+            yield f"settings are of the role {scope.role}, which is not there"
     role = missing_role(catalog.roles, catalog.rights)
     if role is not None:
         yield f"the role {role} is named, and not there"

@@ -30,6 +30,7 @@ from sql.catalog.objects import (
     CatalogObject,
     IndexDefinition,
     SequenceDefinition,
+    StatisticsDefinition,
     Subject,
     ViewDefinition,
     relations_used_by,
@@ -105,6 +106,8 @@ def _rests(catalog: Catalog, thing: Thing) -> Iterator[_Rest]:
             yield from _rests_of_view(catalog, thing)
         case IndexDefinition():
             yield (thing.elements, thing.options, thing.predicate, thing.include), thing.table
+        case StatisticsDefinition():
+            yield (thing.columns, thing.expressions), thing.table
         case SequenceDefinition(owner=owner) if owner:
             yield thing.owner_field, owner
         case _:

@@ -31,6 +31,7 @@ from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
 from sql.catalog.objects import CatalogObject, Comment, Subject
 from sql.catalog.roles import Role
+from sql.catalog.stored_settings import SettingScope
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.known_rows import OldRows, equal_key
 from storage.types import ShardId, Source, Timestamp
@@ -156,10 +157,19 @@ class PutPrivileges:
     rights: ObjectPrivileges
 
 
+@dataclass(frozen=True, slots=True)
+class PutSettings:
+    """What sessions of a scope start with, instead of what was `before`."""
+
+    scope: SettingScope
+    before: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
 CatalogChange: TypeAlias = (
     PutObject | RemoveObject | PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline
     | RemoveTimeline | PutReadHold | RemoveReadHold | PutComment
-    | PutRole | RemoveRole | PutPrivileges
+    | PutRole | RemoveRole | PutPrivileges | PutSettings
 )  # fmt: skip
 
 

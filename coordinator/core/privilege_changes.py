@@ -8,6 +8,7 @@ INVARIANTS
   U4  every role that owns an object, is named by a list of privileges or is a member of a role
       exists: it cannot be dropped while that is so.
   U5  the privileges of an object are removed with the object, in the same step.
+  U7  the settings of a scope are changed from exactly those that were bound; they go with the role.
   U6  no role is a member of itself, however many grants that lead there.
 """
 
@@ -15,11 +16,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
 from coordinator.core.catalog_annotations import subject_exists
-from coordinator.core.messages import PutPrivileges, PutRole, RemoveRole
+from coordinator.core.messages import PutPrivileges, PutRole, PutSettings, RemoveRole
 from sql.catalog.acl import FIRST_OID, ObjectPrivileges, roles_in_acl
 from sql.catalog.catalog import Table
 from sql.catalog.objects import CatalogObject, Subject
 from sql.catalog.roles import BUILT_IN_ROLES, Role
+from sql.catalog.stored_settings import SettingScope
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 
 Tables: TypeAlias = Mapping[tuple[str, str], Table]
@@ -31,7 +33,8 @@ _NONE: Final = ObjectPrivileges()
 def apply_privilege_change(
     roles: dict[int, Role],
     rights: dict[Subject, ObjectPrivileges],
-    change: PutRole | RemoveRole | PutPrivileges,
+    settings: dict[SettingScope, tuple[str, ...]],
+    change: PutRole | RemoveRole | PutPrivileges | PutSettings,
     things: tuple[Tables, Objects, set[str]],
     *,
     replayed: bool,
@@ -44,6 +47,10 @@ def apply_privilege_change(
             if roles.get(role.oid) != role:
                 return f'role "{role.name}" was changed by a concurrent transaction'
             del roles[role.oid]
+            for scope in [scope for scope in settings if scope.role == role.oid]:
+                del settings[scope]
+        case PutSettings():
+            return _put_settings(settings, roles, change, replayed=replayed)
         case PutPrivileges(subject=subject, rights=said):
             if not (is_builtin_subject(subject) or subject_exists(subject, *things, roles)):
                 return "something was dropped by a concurrent transaction"
@@ -79,6 +86,26 @@ def _is_member_of_itself(role: Role, roles: Mapping[int, Role]) -> bool:
             left += [membership.member for membership in roles[oid].members]
         seen.add(oid)
     return False
+
+
+def _put_settings(
+    settings: dict[SettingScope, tuple[str, ...]],
+    roles: Mapping[int, Role],
+    change: PutSettings,
+    *,
+    replayed: bool,
+) -> str | None:
+    """Apply it (U7); or say why it does not fit."""
+    scope = change.scope
+    if scope.role and scope.role not in roles and scope.role not in BUILT_IN_ROLES:
+        return "a role was dropped by a concurrent transaction"
+    if not replayed and settings.get(scope, ()) != change.before:
+        return "settings were changed by a concurrent transaction"
+    if change.texts:
+        settings[scope] = change.texts
+    else:
+        settings.pop(scope, None)
+    return None
 
 
 def is_builtin_subject(subject: Subject) -> bool:

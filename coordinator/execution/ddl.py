@@ -46,6 +46,7 @@ from sql.catalog.objects import (
     ExtensionDefinition,
     IndexDefinition,
     SequenceDefinition,
+    StatisticsDefinition,
     Subject,
     object_kind_name,
 )
@@ -79,7 +80,7 @@ Definition: TypeAlias = (
 )  # fmt: skip
 
 
-_WARNINGS: Final = frozenset({"01", "3D"})
+_WARNINGS: Final = frozenset({"01", "22", "3D"})
 """Classes of SQLSTATE that say more than a notice."""
 
 
@@ -158,7 +159,8 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             _skipping(execution, "42P07", f'relation "{thing.name}" already exists')
             return []
         case CreateObject(object=thing):
-            told = CHANGES_NOTHING if isinstance(thing, IndexDefinition) else "00000"
+            shown = isinstance(thing, IndexDefinition | StatisticsDefinition)
+            told = CHANGES_NOTHING if shown else "00000"
             for text in statement.notices:
                 execution.notice(SqlError(told, text), Severity.NOTICE)
             oid, _ = await execution.services.coordination.new_table_id()
@@ -278,7 +280,8 @@ def _dropped(execution: Execution, tables: Sequence[Table]) -> list[CatalogChang
     oids = {table.oid for table in tables}
     catalog = execution.catalog()
     owned: list[CatalogObject] = [s for s in catalog.sequences() if s.owner in oids]
-    owned += [index for oid in oids for index in catalog.indexes(oid)]
+    owned += [thing for oid in oids for thing in catalog.indexes(oid)]
+    owned += [thing for oid in oids for thing in catalog.statistics(oid)]
     return [*(RemoveTable(table) for table in tables), *(RemoveObject(thing) for thing in owned)]
 
 

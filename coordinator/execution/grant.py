@@ -21,6 +21,7 @@ from coordinator.core.messages import (
     RemoveRole,
 )
 from coordinator.execution.context import Execution
+from coordinator.execution.stored_settings import settings_changes
 from coordinator.pgwire.messages import Severity
 from sql.binder.resolve.role_names import current_role
 from sql.binder.state import BindContext
@@ -52,6 +53,8 @@ async def role_changes(execution: Execution, statement: ChangePrivileges) -> lis
         execution.notice(told, Severity.NOTICE if is_notice else Severity.WARNING)
     if statement.tag in _TOLD:
         execution.notice(SqlError("01000", NOT_ENFORCED), Severity.WARNING)
+    if statement.setting is not None:
+        return settings_changes(execution, statement.setting)
     roles = statement.roles
     if any(role.oid == 0 for role in roles):
         oid, _ = await execution.services.coordination.new_table_id()

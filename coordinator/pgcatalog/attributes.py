@@ -13,16 +13,17 @@ from typing import Final
 from pglast import ast
 
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
-from coordinator.pgcatalog.definitions import column_number
+from coordinator.pgcatalog.definitions import column_number, index_orders
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
-from coordinator.pgcatalog.types import collation_of, storage_columns
+from coordinator.pgcatalog.types import collation_of, index_collation, storage_columns
 from sql.binder.bind import bind_with_context
-from sql.binder.ddl.indexes import index_column_names, index_element_name
+from sql.binder.ddl.indexes import index_element_name
 from sql.binder.state import BindContext, Binding
 from sql.binder.stored.column_expressions import parse_stored_expression
 from sql.binder.stored.unique_indexes import unique_index_plan
 from sql.catalog.catalog import Column, Key, Table
+from sql.catalog.constraint_names import index_column_names
 from sql.catalog.objects import IndexDefinition
 from sql.catalog.oids import index_oid
 from sql.catalog.system_catalogs import PG_CATALOG, columns_as_shown, is_catalog_view
@@ -92,15 +93,20 @@ def _dropped(table: Table, number: int) -> NamedRow:
 
 
 def _of_key(table: Table, key: Key) -> Iterator[NamedRow]:
-    for place, at in enumerate(key.columns, 1):
-        column = table.columns[at]
+    orders = (*index_orders(key), *(None for _ in key.include))
+    columns = [table.columns[at] for at in (*key.columns, *key.include)]
+    names = index_column_names([column.name for column in columns])
+    for place, column in enumerate(columns, 1):
+        order = orders[place - 1]
         yield _of_type(column.type) | {
             "attrelid": index_oid(table, key),
-            "attname": column.name,
+            "attname": names[place - 1],
             "atttypid": column.type.oid,
             "attnum": place,
             "atttypmod": column.type.typmod,
-            "attcollation": collation_of(column.type),
+            "attcollation": 0
+            if order is None
+            else index_collation(column.type, column.collation, order),
         }
 
 
@@ -121,6 +127,7 @@ def _of_index(context: BindContext, table: Table, index: IndexDefinition) -> Ite
         # It keeps hashes in place of values.
         found = [INT4] * len(found)
     columns = [_column(table, text) for text in texts]
+    options = index.options or ("",) * len(found)
     included = [column.type for column in columns[len(found) :] if column is not None]
     for place, (name, type_) in enumerate(zip(names, [*found, *included], strict=True), 1):
         column = columns[place - 1]
@@ -131,7 +138,9 @@ def _of_index(context: BindContext, table: Table, index: IndexDefinition) -> Ite
             "atttypid": type_.oid if domain is None else domain.oid,
             "attnum": place,
             "atttypmod": type_.typmod,
-            "attcollation": collation_of(type_) if place <= len(found) else 0,
+            "attcollation": 0
+            if place > len(found)
+            else index_collation(type_, column.collation if column else "", options[place - 1]),
         }
 
 

@@ -17,7 +17,7 @@ from sql.catalog.oids import DATABASE_OIDS, derived_oid, schema_oid
 _PG_CLASS: Final = 1259
 _CLASSES: Final = {
     "relation": _PG_CLASS, "column": _PG_CLASS, "index": _PG_CLASS, "constraint": 2606,
-    "schema": 2615, "type": 1247, "extension": 3079,
+    "schema": 2615, "type": 1247, "extension": 3079, "statistics": 3381,
 }  # fmt: skip
 PUBLIC_SCHEMA: Final = Subject("schema", "public")
 """PostgreSQL is born with a comment on it, and pg_dump moves any other."""

@@ -16,8 +16,10 @@ from typing import Any, Final
 
 from coordinator.pgcatalog.definitions import (
     bound_view_columns,
+    column_list,
     default_text,
     foreign_key_text,
+    include_text,
     index_orders,
     parameters_text,
     stored_view_text,
@@ -30,7 +32,12 @@ from sql.binder.state import BindContext
 from sql.binder.stored.unique_indexes import index_element_text
 from sql.catalog.catalog import CheckConstraint, Column, Key, Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.objects import DomainDefinition, IndexDefinition, ViewDefinition
+from sql.catalog.objects import (
+    DomainDefinition,
+    IndexDefinition,
+    StatisticsDefinition,
+    ViewDefinition,
+)
 from sql.catalog.oids import constraint_oid, derived_oid, index_oid
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS, is_temporary_schema
 from sql.deparse.coercion import UnknownShape
@@ -54,6 +61,9 @@ EXPRESSIONS: Final = -1
 
 NOT_WRAPPED: Final = -2
 """The part of a view under which its text without line breaks in lists is found."""
+
+STATISTICS_COLUMNS: Final = -3
+"""The part of a statistics object under which its columns are found."""
 
 
 @dataclass(slots=True)
@@ -120,7 +130,8 @@ class DefinitionTexts:
     def check(self, table: Table, check: CheckConstraint, style: Style = PLAIN) -> str:
         """A check, whole."""
         condition = self.condition(table, check.expression, style)
-        return f"CHECK ({condition}){validation_text(check)}"
+        inherited = " NO INHERIT" if check.no_inherit else ""
+        return f"CHECK ({condition}){inherited}{validation_text(check)}"
 
     # --- indexes -------------------------------------------------------------------------------
 
@@ -133,7 +144,7 @@ class DefinitionTexts:
         distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
         on = self._on(table, style)
         text = f"CREATE UNIQUE INDEX {quoted_name(key.name)} ON {on} USING btree ({columns})"
-        return text + distinct + parameters_text(key.parameters)
+        return text + include_text(table, key) + distinct + parameters_text(key.parameters)
 
     def index(self, table: Table, index: IndexDefinition, style: Style = PLAIN) -> str:
         """CREATE INDEX."""
@@ -159,6 +170,21 @@ class DefinitionTexts:
             lambda printed: printed.index_element(table, element, style),
             index_element_text(element),
         )
+
+    def statistics(self, table: Table, one: StatisticsDefinition) -> str:
+        """CREATE STATISTICS; its kinds, if not all of them."""
+        names = {"d": "ndistinct", "f": "dependencies", "m": "mcv"}
+        kinds = [names[kind] for kind in one.kinds if kind in names]
+        shown = f" ({', '.join(kinds)})" if 0 < len(kinds) < len(names) else ""
+        text = f"CREATE STATISTICS {_schema_text(one.schema)}.{quoted_name(one.name)}{shown}"
+        on = self._on(table, Style(bare=True))
+        return f"{text} ON {self.statistics_columns(table, one)} FROM {on}"
+
+    def statistics_columns(self, table: Table, one: StatisticsDefinition) -> str:
+        """Its columns and expressions."""
+        columns = [quoted_name(table.columns[table.ordinal_of(n)].name) for n in one.columns]
+        texts = [self.index_element(table, text, PRETTY) for text in one.expressions]
+        return ", ".join([*columns, *texts])
 
     def _on(self, table: Table, style: Style) -> str:
         if style.bare and table.schema in self.context.search_path:
@@ -199,14 +225,15 @@ class DefinitionTexts:
         whole.
         """
         for key in table.keys:
-            names = [quoted_name(table.columns[at].name) for at in key.columns]
             kind = "PRIMARY KEY" if key.primary else "UNIQUE"
             distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
-            text = f"{kind}{distinct} ({', '.join(names)}){when_text(key)}"
+            columns = f"({column_list(table, key.columns)}){include_text(table, key)}"
+            text = f"{kind}{distinct} {columns}{when_text(key)}"
             yield constraint_oid(table, key.name), 0, text, text
             oid = index_oid(table, key)
             yield oid, 0, self.key_index(table, key), self.key_index(table, key, PRETTY)
-            for part, name in enumerate(names, 1):
+            for part, at in enumerate((*key.columns, *key.include), 1):
+                name = quoted_name(table.columns[at].name)
                 yield oid, part, name, name
         for index in self.context.catalog.indexes(table.oid):
             yield index.oid, 0, self.index(table, index), self.index(table, index, PRETTY)
@@ -215,6 +242,11 @@ class DefinitionTexts:
                     self.index_element(table, element, style) for style in (PLAIN, PRETTY)
                 )
                 yield index.oid, part, plain, pretty
+        for one in self.context.catalog.statistics(table.oid):
+            text = self.statistics(table, one)
+            yield one.oid, 0, text, text
+            columns = self.statistics_columns(table, one)
+            yield one.oid, STATISTICS_COLUMNS, columns, columns
         for foreign in table.foreign_keys:
             text = foreign_key_text(self.context, table, foreign)
             yield constraint_oid(table, foreign.name), 0, text, text

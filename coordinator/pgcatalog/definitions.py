@@ -40,6 +40,11 @@ def key_numbers(table: Table, key: Key) -> tuple[int, ...]:
     return tuple(column_number(table.columns[at], at + 1) for at in key.columns)
 
 
+def index_numbers(table: Table, key: Key) -> tuple[int, ...]:
+    """The attnums of the columns of a key's index, those of INCLUDE last."""
+    return tuple(column_number(table.columns[at], at + 1) for at in (*key.columns, *key.include))
+
+
 def constraints_of(table: Table) -> list[Key]:
     """The keys that are constraints by name; the others are indexes only."""
     return [key for key in table.keys if not key.index]
@@ -99,6 +104,16 @@ def index_flags(orders: Sequence[str]) -> tuple[int, ...]:
         ("DESC" in order) + 2 * ("FIRST" in order or ("DESC" in order and "LAST" not in order))
         for order in orders
     )
+
+
+def column_list(table: Table, ordinals: Sequence[int]) -> str:
+    """The names of columns, as definitions list them."""
+    return ", ".join(quoted_name(table.columns[at].name) for at in ordinals)
+
+
+def include_text(table: Table, key: Key) -> str:
+    """INCLUDE of a key."""
+    return f" INCLUDE ({column_list(table, key.include)})" if key.include else ""
 
 
 def parameters_text(texts: Sequence[str]) -> str:
@@ -243,7 +258,7 @@ def referenced_key(context: BindContext, foreign: ForeignKey) -> tuple[Table, Ke
 def foreign_key_text(context: BindContext, table: Table, key: ForeignKey) -> str:
     """As pg_get_constraintdef() writes it."""
     other, _ = referenced_key(context, key)
-    own = ", ".join(quoted_name(table.columns[at].name) for at in key.columns)
+    own = column_list(table, key.columns)
     there = ", ".join(
         quoted_name(other.columns[other.ordinal_of(number)].name) for number in key.references
     )

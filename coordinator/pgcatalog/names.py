@@ -26,7 +26,7 @@ from sql.catalog.meridian_schema import (
     SYSTEM_SCHEMA_NAMES,
     system_view_definition,
 )
-from sql.catalog.objects import SequenceDefinition
+from sql.catalog.objects import STATISTICS_SPACE, SequenceDefinition
 from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
@@ -75,6 +75,14 @@ def _visible(context: BindContext) -> Iterator[NamedRow]:
         yield {"oid": oid, "visible": visible}
     for named in all_types(context):
         yield {"oid": named.oid, "visible": named.visible}
+    objects = context.catalog.objects
+    for key, found in objects.items():
+        if key[0] == STATISTICS_SPACE:
+            first = next(
+                (s for s in context.search_path if (STATISTICS_SPACE, s, found.name) in objects),
+                None,
+            )
+            yield {"oid": found.oid, "visible": first == found.schema}
 
 
 def _relation_names(context: BindContext) -> Iterator[tuple[int, str, str, bool]]:

@@ -12,7 +12,7 @@ from coordinator.pgcatalog.definitions import (
     check_numbers,
     column_number,
     constraints_of,
-    key_numbers,
+    index_numbers,
     referenced_key,
 )
 from coordinator.pgcatalog.information_schema import NamedRow
@@ -24,7 +24,7 @@ from sql.binder.stored.stored_names import named_relations
 from sql.binder.stored.views import view_can_be_bound
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.objects import IndexDefinition, ViewDefinition
+from sql.catalog.objects import IndexDefinition, StatisticsDefinition, ViewDefinition
 from sql.catalog.oids import cast_oid, constraint_oid, derived_oid, index_oid, schema_oid
 from sql.types.enums import enum_of, is_enum
 from sql.types.sql_type import quoted_name
@@ -36,6 +36,7 @@ ATTRDEF: Final = 2604
 CONSTRAINT: Final = 2606
 NAMESPACE: Final = 2615
 REWRITE: Final = 2618
+STATISTICS: Final = 3381
 
 _Address: TypeAlias = tuple[int, int, int]
 """classid, objid, objsubid."""
@@ -53,6 +54,8 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
                 yield _row((CLASS, index.oid, 0), (CLASS, table.oid, number), "a")
             for text in (*index.elements, index.predicate):
                 yield from _named((CLASS, index.oid, 0), text)
+        for one in context.catalog.statistics(table.oid):
+            yield from _statistics((STATISTICS, one.oid, 0), table, one)
     for view in context.catalog.views():
         yield _row((CLASS, view.oid, 0), (NAMESPACE, schema_oid(view.schema), 0), "n")
         rule = (REWRITE, derived_oid("rule", view.oid), 0)
@@ -71,6 +74,15 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
                 (CAST, cast_oid(enum.oid, text, outward=outward), 0), (TYPE, enum.oid, 0), "n"
             )
     yield from _sequences(context)
+
+
+def _statistics(at: _Address, table: Table, one: StatisticsDefinition) -> Iterator[NamedRow]:
+    names = [referenced_column_names(parse_stored_expression(text)) for text in one.expressions]
+    numbers = _numbers(table)
+    used = {*one.columns, *(numbers[name] for found in names for name in found)}
+    for number in sorted(used):
+        yield _row(at, (CLASS, table.oid, number), "a")
+    yield _row(at, (NAMESPACE, schema_oid(one.schema), 0), "n")
 
 
 def _grouped_by_keys(context: BindContext, view: ViewDefinition) -> Iterator[_Address]:
@@ -135,7 +147,7 @@ def _defaults(context: BindContext, table: Table) -> Iterator[NamedRow]:
 def _keys(table: Table) -> Iterator[NamedRow]:
     constraints = constraints_of(table)
     for key in table.keys:
-        columns = [(CLASS, table.oid, number) for number in key_numbers(table, key)]
+        columns = [(CLASS, table.oid, number) for number in index_numbers(table, key)]
         index = (CLASS, index_oid(table, key), 0)
         if key in constraints:
             constraint = (CONSTRAINT, constraint_oid(table, key.name), 0)

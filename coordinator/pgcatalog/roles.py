@@ -12,6 +12,7 @@ from sql.binder.resolve.role_names import current_role, roles_of
 from sql.binder.state import BindContext
 from sql.catalog.oids import derived_oid
 from sql.catalog.roles import Role, Roles
+from sql.catalog.stored_settings import SettingScope
 from sql.types.sql_type import Value
 
 _HIDDEN: Final = "********"
@@ -34,10 +35,21 @@ def _shown(role: Role, roles: Roles) -> dict[str, Value]:
     }
 
 
+def _configuration(context: BindContext, role: Role) -> tuple[str, ...] | None:
+    """What sessions of the role start with in every database."""
+    return context.catalog.settings.get(SettingScope(0, role.oid))
+
+
+def _pg_db_role_setting(context: BindContext) -> Iterator[NamedRow]:
+    for scope, texts in sorted(context.catalog.settings.items()):
+        yield {"setdatabase": scope.database, "setrole": scope.role, "setconfig": texts}
+
+
 def _pg_roles(context: BindContext) -> Iterator[NamedRow]:
     roles = roles_of(context)
     for role in roles.all():
-        yield _shown(role, roles) | {"rolpassword": _HIDDEN}
+        own = {"rolpassword": _HIDDEN, "rolconfig": _configuration(context, role)}
+        yield _shown(role, roles) | own
 
 
 def _pg_authid(context: BindContext) -> Iterator[NamedRow]:
@@ -80,6 +92,7 @@ def _users(context: BindContext) -> Iterator[dict[str, Value]]:
                 "usebypassrls": role.bypass_rls,
                 "passwd": _verifier(context, role),
                 "valuntil": role.valid_until,
+                "useconfig": _configuration(context, role),
             }
 
 
@@ -103,6 +116,7 @@ def _pg_group(context: BindContext) -> Iterator[NamedRow]:
 ROLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "pg_auth_members": _pg_auth_members,
     "pg_authid": _pg_authid,
+    "pg_db_role_setting": _pg_db_role_setting,
     "pg_group": _pg_group,
     "pg_roles": _pg_roles,
     "pg_shadow": _pg_shadow,

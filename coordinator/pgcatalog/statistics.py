@@ -7,12 +7,16 @@ statistics. A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import user_tables
 from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.tables import is_shown_as_view
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
-from sql.catalog.oids import DATABASE_OIDS, index_oid
+from sql.catalog.objects import StatisticsDefinition
+from sql.catalog.oids import DATABASE_OIDS, index_oid, schema_oid
+from sql.catalog.ownership import owned_object
 from sql.catalog.system_catalogs import system_catalogs
 from sql.types.sql_type import Value
 
@@ -25,6 +29,27 @@ _TIMES: Final = (
     "total_vacuum_time", "total_autovacuum_time", "total_analyze_time", "total_autoanalyze_time",
 )  # fmt: skip
 _Rows = Callable[[BindContext], Iterator[NamedRow]]
+
+
+def _extended(context: BindContext) -> Iterator[NamedRow]:
+    """Objects of CREATE STATISTICS, in the order in which they were made."""
+    shown, texts = PrivilegeColumns(context), DefinitionTexts(context)
+    found = (o for o in context.catalog.objects.values() if isinstance(o, StatisticsDefinition))
+    for statistics in sorted(found, key=lambda one: one.oid):
+        table = context.catalog.by_oid(statistics.table)
+        assert table is not None, "F1: statistics are of a table that is there"
+        yield {
+            "oid": statistics.oid,
+            "stxrelid": statistics.table,
+            "stxname": statistics.name,
+            "stxnamespace": schema_oid(statistics.schema),
+            "stxowner": shown.of(owned_object(statistics))[0],
+            "stxkeys": statistics.columns,
+            "stxstattarget": statistics.target,
+            "stxkind": statistics.kinds,
+            "stxexprs": ", ".join(texts.index_element(table, e) for e in statistics.expressions)
+            or None,
+        }
 
 
 def _system_tables(_context: BindContext) -> Iterator[NamedRow]:
@@ -175,6 +200,7 @@ def _slru(_context: BindContext) -> Iterator[NamedRow]:
 
 
 STATISTICS_ROWS: Final[Mapping[str, _Rows]] = {
+    "pg_statistic_ext": _extended,
     **{f"pg_stat_{which}_tables": rows for which, rows in _TABLES.items()},
     **{f"pg_stat_{which}_indexes": rows for which, rows in _INDEXES.items()},
     **{

@@ -14,6 +14,7 @@ from coordinator.pgcatalog.definitions import (
     column_number,
     constraints_of,
     index_flags,
+    index_numbers,
     index_orders,
     is_user_view,
     key_numbers,
@@ -26,8 +27,8 @@ from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.server import BTREE, HEAP, METHODS
 from coordinator.pgcatalog.types import (
-    collation_of,
     domain_constraints,
+    index_collation,
     opclass_oid,
 )
 from sql.binder.ddl.index_methods import orders_rows
@@ -121,7 +122,7 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
                     "relname": key.name,
                     "relkind": "i",
                     "relam": BTREE,
-                    "relnatts": len(key.columns),
+                    "relnatts": len((*key.columns, *key.include)),
                     "relreplident": "n",
                     "reloptions": key.parameters or None,
                 }
@@ -273,6 +274,7 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
             "conkey": check_numbers(table, check),
             "conbin": DefinitionTexts(context).condition(table, check.expression),
             "convalidated": check.validated,
+            "connoinherit": check.no_inherit,
         }
     for place, column in enumerate(table.columns, 1):
         if column.not_null:
@@ -292,11 +294,11 @@ def _pg_index(context: BindContext) -> Iterator[NamedRow]:
         )
         for key in table.keys:
             count = len(key.columns)
-            types = [table.columns[at].type for at in key.columns]
+            columns, orders = [table.columns[at] for at in key.columns], index_orders(key)
             yield {
                 "indexrelid": index_oid(table, key),
                 "indrelid": table.oid,
-                "indnatts": count,
+                "indnatts": count + len(key.include),
                 "indnkeyatts": count,
                 "indisunique": True,
                 "indnullsnotdistinct": not key.nulls_distinct,
@@ -305,18 +307,22 @@ def _pg_index(context: BindContext) -> Iterator[NamedRow]:
                 "indisvalid": True,
                 "indisready": True,
                 "indislive": True,
-                "indkey": key_numbers(table, key),
-                "indcollation": tuple(map(collation_of, types)),
-                "indclass": tuple(map(opclass_oid, types)),
-                "indoption": index_flags(index_orders(key)),
+                "indkey": index_numbers(table, key),
+                "indcollation": tuple(
+                    index_collation(column.type, column.collation, order)
+                    for column, order in zip(columns, orders, strict=True)
+                ),
+                "indclass": tuple(opclass_oid(column.type) for column in columns),
+                "indoption": index_flags(orders),
             }
 
 
 def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> NamedRow:
     """An index of CREATE INDEX."""
     numbers = {quoted_name(c.name): column_number(c, at) for at, c in enumerate(table.columns, 1)}
-    types = {quoted_name(c.name): c.type for c in table.columns}
-    found = [types.get(element) for element in index.elements]
+    columns = {quoted_name(c.name): c for c in table.columns}
+    of_columns = [columns.get(element) for element in index.elements]
+    found = [None if column is None else column.type for column in of_columns]
     options = index.options or ("",) * len(index.elements)
     count = len(index.elements)
     return {
@@ -331,7 +337,10 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indisready": True,
         "indislive": True,
         "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
-        "indcollation": tuple(0 if type_ is None else collation_of(type_) for type_ in found),
+        "indcollation": tuple(
+            0 if column is None else index_collation(column.type, column.collation, option)
+            for column, option in zip(of_columns, options, strict=True)
+        ),
         "indclass": tuple(map(opclass_oid, found, options))
         if orders_rows(index.method)
         else (0,) * count,

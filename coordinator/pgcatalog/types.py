@@ -92,6 +92,15 @@ def collation_of(type_: SqlType, named: str = "") -> int:
     return _DEFAULT_COLLATION if name in ("text", "varchar", "bpchar") else 0
 
 
+def index_collation(type_: SqlType, column: str, option: str) -> int:
+    """The oid of the collation of an index's column; `column`: that of its table's column, `option`
+    as of `opclass_oid`.
+    """
+    words = option.split()
+    named = words[1].strip('"') if words[:1] == ["COLLATE"] else column
+    return collation_of(type_, named)
+
+
 def opclass_oid(type_: SqlType | None, option: str = "") -> int:
     """The oid of the operator class that a column of an index has; `option`: what follows it there.
     0 if its type is not known.

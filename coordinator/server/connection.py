@@ -37,6 +37,7 @@ from coordinator.pgwire.messages import (
     SslRequest,
     StartupMessage,
     error_response,
+    notice_response,
 )
 from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.server.access import Peer
@@ -48,9 +49,15 @@ from coordinator.server.tls import TlsFailed, TlsLayer
 from coordinator.session.requests import Identity
 from coordinator.session.session import Session
 from coordinator.transaction.transaction import SessionTransaction
-from coordinator.variables.session_roles import find_role, look_up_started_roles
+from coordinator.variables.session_roles import (
+    find_role,
+    look_up_started_roles,
+    look_up_stored_role,
+)
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.role_names import session_roles
+from sql.catalog.oids import DATABASE_OIDS
+from sql.catalog.stored_settings import settings_by_source
 from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
 
@@ -417,6 +424,8 @@ class Connection(asyncio.Protocol):
         # Protocol 3.0 knows only keys of four bytes; 3.2 has room for one that cannot be guessed.
         secret = secrets.token_bytes(32 if minor >= 2 else 4)
         self.send(AuthenticationOk())
+        for problem in variables.problems:
+            self.send(notice_response(problem, Severity.WARNING))
         for name, value in variables.unreported():
             self.send(ParameterStatus(name, value))
         self.send(BackendKeyData(pid, secret))
@@ -441,13 +450,21 @@ class Connection(asyncio.Protocol):
         roles = session_roles(catalog, login.user)
         connected = find_role(roles, login.user)
         assert connected is not None, "U2 of `catalog/roles.py`: everybody is somebody"
-        return Variables.started(
+        stored = settings_by_source(catalog.settings, DATABASE_OIDS[login.database], connected.oid)
+        problems: list[SqlError] = []
+        made = Variables.started(
             user=login.user,
             parameters=look_up_started_roles(roles, connected, login.parameters),
+            stored=[
+                (source, look_up_stored_role(roles, connected, values, problems))
+                for source, values in stored
+            ],
             defaults=self._server.settings.variables,
             connected=connected,
             facts=self._facts(),
         )
+        made.problems += problems
+        return made
 
     def _facts(self) -> dict[str, str]:
         """What the server's own configuration says, under PostgreSQL's names."""

@@ -108,6 +108,7 @@ class Session:
         self._interruptible = False
         self._interrupt: SqlError | None = None
         self._farewell: SqlError | None = None
+        self._is_cut_off = False
         self._last_call: SqlError | None = None
         self._waiting = False
         self._notified = False
@@ -357,19 +358,22 @@ class Session:
         else:
             await self._commands.portals.rolled_back()
         if self._farewell is failure:
-            return  # said once, as the last word
+            # Said once, as the last word: it ends the statement, which nothing else answers.
+            self._is_cut_off = True
+            return
         if failure.sqlstate == "XX000" and error is not failure:
             # Nobody raised this on purpose, so the session's own state may be wrong too (N2 of
             # `failures.py`).
             self._farewell = wrong.session_internal_error()
 
     async def _ready(self) -> None:
+        if self._is_cut_off:
+            return
         if self._notified:
             await self._send_notifications()
         for name, value in self._variables.unreported():
             self._client.send(ParameterStatus(name, value))
         self.activity.idle()
-        # Also before a farewell: a driver takes an error before it for the statement's own.
         self._client.send(ReadyForQuery(self._transaction.status))
         if self._last_call is not None and not self._transaction.is_open:
             self._farewell = self._last_call

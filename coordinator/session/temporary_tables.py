@@ -42,6 +42,7 @@ from sql.catalog.objects import (
     EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
+    StatisticsDefinition,
 )
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError
@@ -143,7 +144,7 @@ def on_commit_drops(catalog: Catalog, schema: str) -> list[CatalogChange]:
         thing
         for thing in catalog.objects.values()
         if (isinstance(thing, SequenceDefinition) and thing.owner in oids)
-        or (isinstance(thing, IndexDefinition) and thing.table in oids)
+        or (isinstance(thing, IndexDefinition | StatisticsDefinition) and thing.table in oids)
     ]
     return _removing(catalog, tables, [*things, *views_over(catalog, oids)])
 

@@ -83,6 +83,25 @@ def look_up_started_roles(
     return given
 
 
+def look_up_stored_role(
+    roles: Roles, connected: RoleName, settings: Mapping[str, str], problems: list[SqlError]
+) -> Mapping[str, str]:
+    """Stored settings of a role or database, with a role for its name. One that the session may
+    not have is added to `problems` instead. The session user is the one that has connected.
+    """
+    found = dict(settings)
+    found.pop(SESSION_AUTHORIZATION, None)
+    if ROLE in found:
+        try:
+            found[ROLE] = look_up_role(
+                roles, ROLE, found[ROLE], connected=connected, session_user=connected
+            )
+        except SqlError as error:
+            problems.append(error)
+            del found[ROLE]
+    return found
+
+
 def check_role(name: str, value: str) -> str:
     """55P02 for a name that was not looked up: outside of sessions there is no catalog."""
     if isinstance(value, RoleName) or (name == ROLE and value == NO_ROLE):

@@ -38,9 +38,20 @@ from coordinator.variables.special_checks import (
     only,
 )
 from coordinator.variables.time_zone import check_time_zone
+from sql.errors import SqlError
 from sql.functions.postgresql_settings import RecordedSetting, read_recorded_settings
 
 OWN_CATEGORY: Final = "Meridian"
+
+
+_NEVER_SET: Final = {
+    "internal": "cannot be changed",
+    "postmaster": "cannot be changed without restarting the server",
+    "sighup": "cannot be changed now",
+    "backend": "cannot be set after connection start",
+    "superuser-backend": "cannot be set after connection start",
+}
+"""What PostgreSQL says of SET, by the setting's context (set_config_with_handle)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,14 @@ class Variable:
     def default(self) -> str:
         """The value that nobody has set."""
         return self.setting.shown
+
+    def check_changeable(self, *, is_superuser: bool) -> None:
+        """55P02, 42501: SET does not change the variable, or not for this role."""
+        context = self.setting.context
+        if context in _NEVER_SET:
+            raise SqlError("55P02", f'parameter "{self.name}" {_NEVER_SET[context]}')
+        if context == "superuser" and not is_superuser:
+            raise SqlError("42501", f'permission denied to set parameter "{self.name}"')
 
     def raw(self, shown: str) -> str:
         """What pg_settings has for what SHOW prints: a number without its unit."""

@@ -74,15 +74,6 @@ _STALE_MODES: Final = {"transaction_isolation": "repeatable read", "transaction_
 _HIDDEN: Final = frozenset(key for key, item in VARIABLES_BY_NAME.items() if item.hidden)
 _REPORTED: Final = {key: item for key, item in VARIABLES_BY_NAME.items() if item.reported}
 _ORDER: Final = sorted(VARIABLES_BY_NAME.keys() - _HIDDEN)
-_NEVER_SET: Final = {
-    "internal": "cannot be changed",
-    "postmaster": "cannot be changed without restarting the server",
-    "sighup": "cannot be changed now",
-    "backend": "cannot be set after connection start",
-    "superuser-backend": "cannot be set after connection start",
-}
-"""What PostgreSQL says of SET, by the setting's context (set_config_with_handle)."""
-
 Modes: TypeAlias = Mapping[str, str]
 """The modes of one transaction, by variable."""
 
@@ -94,15 +85,6 @@ class VariablesMark:
     values: Mapping[str, str]
     local: Mapping[str, str]
     modes: Modes
-
-
-def _check_changeable(variable: Variable, *, is_superuser: bool) -> None:
-    """55P02, 42501: SET does not change the variable, or not for this role."""
-    context = variable.setting.context
-    if context in _NEVER_SET:
-        raise SqlError("55P02", f'parameter "{variable.name}" {_NEVER_SET[context]}')
-    if context == "superuser" and not is_superuser:
-        raise SqlError("42501", f'permission denied to set parameter "{variable.name}"')
 
 
 def _only_hidden(values: Mapping[str, str]) -> dict[str, str]:
@@ -142,6 +124,7 @@ class Variables:
         user: str,
         defaults: Mapping[str, str],
         connected: RoleName | None = None,
+        stored: Sequence[tuple[str, Mapping[str, str]]] = (),
         given: Mapping[str, str] | None = None,
         facts: Mapping[str, str] | None = None,
     ) -> None:
@@ -151,11 +134,15 @@ class Variables:
         for name, value in defaults.items():
             variable = self._variable(name)
             if variable.setting.context == "internal":
-                _check_changeable(variable, is_superuser=True)
+                variable.check_changeable(is_superuser=True)
             self._take_default(variable, value, "configuration file")
+        self.problems = list[SqlError]()
+        for source, values in stored:
+            for name, value in values.items():
+                self._take_stored(name, value, source)
         for name, value in (given or {}).items():
             variable = self._variable(name)
-            _check_changeable(variable, is_superuser=self.connected.is_superuser)
+            variable.check_changeable(is_superuser=self.connected.is_superuser)
             self._take_default(variable, value, "client")
         self._before: Mapping[str, str] = {}
         self._values: Mapping[str, str] = {}
@@ -180,17 +167,28 @@ class Variables:
         parameters: Mapping[str, str],
         defaults: Mapping[str, str],
         connected: RoleName | None = None,
+        stored: Sequence[tuple[str, Mapping[str, str]]] = (),
         facts: Mapping[str, str] | None = None,
     ) -> "Variables":
-        """A session whose start-up packet said `parameters`: they are its defaults. `facts`: what
-        settings of the server say.
+        """A session whose start-up packet said `parameters`: they are its defaults. `stored`: what
+        is kept for its role and database, by source. `facts`: what settings of the server say.
         """
-        return cls(user=user, defaults=defaults, connected=connected, given=parameters, facts=facts)
+        return cls(
+            user=user, defaults=defaults, connected=connected, stored=stored, given=parameters,
+            facts=facts,
+        )  # fmt: skip
 
     def _take_default(self, variable: Variable, value: str, source: str) -> None:
         key = variable.name.lower()
         self._defaults[key] = variable.check(variable.name, value)
         self._sources[key] = source
+
+    def _take_stored(self, name: str, value: str, source: str) -> None:
+        """A stored value that is no longer right is left out: it is a problem, and no error."""
+        try:
+            self._take_default(self._variable(name), value, source)
+        except SqlError as error:
+            self.problems.append(error)
 
     def _default(self, key: str) -> str:
         """What RESET makes of it."""
@@ -326,11 +324,15 @@ class Variables:
             raise SqlError("0A000", f'parameter "{variable.name}" cannot be reset')
         return self._default(key)
 
+    def check_changeable(self, name: str) -> None:
+        """42501, 42704, 55P02 if the session's role may not set it."""
+        self._variable(name).check_changeable(is_superuser=self.current_user.is_superuser)
+
     def set(self, name: str, value: str | None, *, local: bool) -> None:
         """SET [LOCAL]; None is DEFAULT. Raises 22023, 42704, 55P02, 0A000."""
         variable = self._variable(name)
         key = variable.name.lower()
-        _check_changeable(variable, is_superuser=self.current_user.is_superuser)
+        variable.check_changeable(is_superuser=self.current_user.is_superuser)
         checked = self.checked(name, value)
         if key in TRANSACTION_MODES:
             self.modes = {**self._modes, key: checked}

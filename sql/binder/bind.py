@@ -25,13 +25,15 @@ from sql.binder.ddl.deferral import set_constraints
 from sql.binder.ddl.domains import alter_domain, create_domain
 from sql.binder.ddl.drop import drop
 from sql.binder.ddl.enums import alter_enum, create_enum
+from sql.binder.ddl.extended_statistics import alter_statistics, create_statistics
 from sql.binder.ddl.extensions import alter_extension, create_extension
 from sql.binder.ddl.indexes import create_index
 from sql.binder.ddl.physical_layout import cluster, reindex
 from sql.binder.ddl.roles.grant import alter_default_privileges, grant
 from sql.binder.ddl.roles.membership import grant_role
 from sql.binder.ddl.roles.owners import alter_owner, drop_owned, reassign_owned
-from sql.binder.ddl.roles.roles import alter_role, create_role, drop_role, set_for_role
+from sql.binder.ddl.roles.role_settings import set_for_database, set_for_role
+from sql.binder.ddl.roles.roles import alter_role, create_role, drop_role
 from sql.binder.ddl.sequences import alter_sequence, create_sequence
 from sql.binder.ddl.views import create_view
 from sql.binder.dml.copy import copy
@@ -346,6 +348,8 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.CreateSchemaStmt: create_schema,
     ast.CreateSeqStmt: create_sequence,
     ast.IndexStmt: create_index,
+    ast.CreateStatsStmt: create_statistics,
+    ast.AlterStatsStmt: alter_statistics,
     ast.ViewStmt: create_view,
     ast.CreateEnumStmt: create_enum,
     ast.CreateExtensionStmt: create_extension,
@@ -360,6 +364,7 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.CreateRoleStmt: create_role,
     ast.AlterRoleStmt: alter_role,
     ast.AlterRoleSetStmt: set_for_role,
+    ast.AlterDatabaseSetStmt: set_for_database,
     ast.DropRoleStmt: drop_role,
     ast.GrantRoleStmt: grant_role,
     ast.GrantStmt: grant,

@@ -82,7 +82,7 @@ def default_acl(kind: str, owner: int) -> Acl:
     items: list[AclItem] = []
     if kind in _EVERYBODY:
         items.append(AclItem(PUBLIC, owner, _EVERYBODY[kind]))
-    if kind != "column":
+    if kind != "column" and kind in ALL_PRIVILEGES:
         items.append(AclItem(owner, owner, ordered_letters(ALL_PRIVILEGES[kind])))
     return tuple(items)
 

@@ -18,11 +18,13 @@ from sql.catalog.objects import (
     EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
+    StatisticsDefinition,
     Subject,
     UserType,
     ViewDefinition,
 )
 from sql.catalog.roles import Role
+from sql.catalog.stored_settings import SettingScope, StoredSettings
 from sql.types.sql_type import SqlType, Value, quoted_name
 
 
@@ -95,6 +97,8 @@ class Key:
     """Of an index, its columns' `DESC` and `NULLS ..`, if any has one: they are shown."""
     parameters: tuple[str, ...] = ()
     """Storage parameters of its index, which are only shown."""
+    include: tuple[int, ...] = ()
+    """Ordinals of the columns that INCLUDE names; they are only shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,8 @@ class CheckConstraint:
     expression: str
     validated: bool = True
     """False after NOT VALID: nothing is promised of rows that were there before."""
+    no_inherit: bool = False
+    """It says NO INHERIT, which is only shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +276,7 @@ class Catalog:
         default_factory=dict[Subject, ObjectPrivileges]
     )
     """Owner and privileges of objects that differ from the defaults (R1 of `ownership.py`)."""
+    settings: StoredSettings = field(default_factory=dict[SettingScope, tuple[str, ...]])
 
     def relation(self, schema: str, name: str) -> CatalogObject | None:
         """A sequence, view or index by its name."""
@@ -300,6 +307,12 @@ class Catalog:
         """The indexes of a table that belong to no constraint."""
         for found in self.objects.values():
             if isinstance(found, IndexDefinition) and found.table == oid:
+                yield found
+
+    def statistics(self, oid: int) -> Iterator[StatisticsDefinition]:
+        """The statistics objects of a table."""
+        for found in self.objects.values():
+            if isinstance(found, StatisticsDefinition) and found.table == oid:
                 yield found
 
     def sequence_by_oid(self, oid: int) -> SequenceDefinition | None:

@@ -4,7 +4,7 @@ The binder, the system catalogs and COMMENT use them. A NOT NULL constraint has 
 own: its name is generated from those of table and column, and stored once one of these changes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -48,6 +48,23 @@ def make_object_name(first: str, second: str, label: str) -> str:
     return "_".join(
         [*(truncate_identifier(part, size) for part, size in zip(parts, sizes, strict=True)), label]
     )
+
+
+def index_column_names(elements: Sequence[str]) -> list[str]:
+    """The names of an index's columns, from those of its elements (ChooseIndexColumnNames)."""
+    names = list[str]()
+    for element in elements:
+        names.append(_other_than(names, element))
+    return names
+
+
+def _other_than(names: Sequence[str], name: str) -> str:
+    """As PostgreSQL's ChooseIndexColumnNames: the second of a name gets a 1."""
+    number, other = 0, name
+    while other in names:
+        number += 1
+        other = f"{truncate_identifier(name, IDENTIFIER_BYTES_MAX - len(str(number)))}{number}"
+    return other
 
 
 def truncate_identifier(text: str, size: int) -> str:

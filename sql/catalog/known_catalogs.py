@@ -12,6 +12,7 @@ COMPUTED_CATALOGS: Final = frozenset(
             "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid",
             "pg_available_extension_versions", "pg_available_extensions", "pg_extension",
             "pg_cast", "pg_class", "pg_collation", "pg_constraint", "pg_database",
+            "pg_db_role_setting",
             "pg_default_acl", "pg_depend", "pg_description", "pg_enum", "pg_group",
             "pg_hba_file_rules", "pg_ident_file_mappings",
             "pg_index", "pg_indexes", "pg_init_privs", "pg_language", "pg_locks", "pg_namespace",
@@ -31,7 +32,8 @@ COMPUTED_CATALOGS: Final = frozenset(
             "pg_stat_database", "pg_stat_recovery_prefetch", "pg_stat_slru",
             "pg_timezone_abbrevs", "pg_timezone_names", "pg_ts_config", "pg_ts_config_map",
             "pg_ts_dict", "pg_ts_parser", "pg_ts_template", "pg_wait_events",
-            "pg_stat_wal", "pg_aggregate", "pg_amop", "pg_amproc", "pg_operator", "pg_opfamily",
+            "pg_stat_wal", "pg_statistic_ext",
+            "pg_aggregate", "pg_amop", "pg_amproc", "pg_operator", "pg_opfamily",
         )
     }
     | {
@@ -59,14 +61,14 @@ EMPTY_CATALOGS: Final = frozenset(
     {
         f"{_PG_CATALOG}.{name}"
         for name in (
-            "pg_db_role_setting", "pg_event_trigger",
+            "pg_event_trigger",
             "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
             "pg_inherits", "pg_largeobject_metadata", "pg_matviews",
             "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",
             "pg_publication_namespace", "pg_publication_rel", "pg_publication_tables", "pg_range",
             "pg_prepared_xacts", "pg_replication_slots", "pg_rules", "pg_seclabel", "pg_shseclabel",
             "pg_stat_replication", "pg_stat_subscription", "pg_stat_user_functions",
-            "pg_statistic", "pg_statistic_ext", "pg_stats", "pg_stats_ext", "pg_subscription",
+            "pg_statistic", "pg_stats", "pg_stats_ext", "pg_subscription",
             "pg_transform", "pg_trigger",
             "pg_user_mapping", "pg_user_mappings",
             "pg_aios", "pg_backend_memory_contexts", "pg_stat_progress_copy",

@@ -14,6 +14,7 @@ from sql.types.sql_type import SqlType, quoted_name, user_type_name
 RELATION_SPACE: Final = "relation"
 TYPE_SPACE: Final = "type"
 EXTENSION_SPACE: Final = "extension"
+STATISTICS_SPACE: Final = "statistics"
 
 INT_BOUNDS: Final = {
     "int2": (-(1 << 15), (1 << 15) - 1),
@@ -93,6 +94,24 @@ class IndexDefinition(ObjectDefinition):
     """Storage parameters, `fillfactor=70`, which are only shown."""
     unique: bool = False
     nulls_distinct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsDefinition(ObjectDefinition):
+    """CREATE STATISTICS: a definition that is shown, and goes with its table.
+
+    `columns`: the numbers of the table's columns; `kinds`: as pg_statistic_ext has them; `target`:
+    of SET STATISTICS.
+    """
+
+    kind: ClassVar[str] = "statistics object"
+    space: ClassVar[str] = STATISTICS_SPACE
+
+    table: int
+    columns: tuple[int, ...] = ()
+    expressions: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    target: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +257,9 @@ class ExtensionDefinition(ObjectDefinition):
 
 UserType: TypeAlias = EnumDefinition | DomainDefinition
 CatalogObject: TypeAlias = (
-    SequenceDefinition | IndexDefinition | ViewDefinition | ExtensionDefinition | UserType
-)
+    SequenceDefinition | IndexDefinition | StatisticsDefinition | ViewDefinition
+    | ExtensionDefinition | UserType
+)  # fmt: skip
 
 
 def relations_used_by(thing: CatalogObject) -> tuple[int, ...]:
@@ -248,7 +268,7 @@ def relations_used_by(thing: CatalogObject) -> tuple[int, ...]:
         case ViewDefinition():
             named = (oid for oid, number in thing.uses if not number)
             return tuple(dict.fromkeys([*(relation[2] for relation in thing.relations), *named]))
-        case IndexDefinition():
+        case IndexDefinition() | StatisticsDefinition():
             return (thing.table,)
         case SequenceDefinition() | ExtensionDefinition() | EnumDefinition() | DomainDefinition():
             return ()
@@ -257,6 +277,7 @@ def relations_used_by(thing: CatalogObject) -> tuple[int, ...]:
 OBJECT_CLASSES: Final[dict[str, type[CatalogObject]]] = {
     SequenceDefinition.kind: SequenceDefinition,
     IndexDefinition.kind: IndexDefinition,
+    StatisticsDefinition.kind: StatisticsDefinition,
     ViewDefinition.kind: ViewDefinition,
     EnumDefinition.kind: EnumDefinition,
     DomainDefinition.kind: DomainDefinition,

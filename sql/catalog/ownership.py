@@ -28,6 +28,7 @@ from sql.catalog.objects import (
     ExtensionDefinition,
     IndexDefinition,
     SequenceDefinition,
+    StatisticsDefinition,
     Subject,
 )
 from sql.catalog.roles import DATABASE_OWNER
@@ -66,6 +67,9 @@ def owned_object(found: Table | CatalogObject) -> OwnedObject:
         return OwnedObject(Subject("relation", found.oid), "table", found.schema, found.name)
     if found.space == TYPE_SPACE:
         return OwnedObject(Subject("type", found.oid), "type", found.schema, found.name)
+    if isinstance(found, StatisticsDefinition):
+        subject = Subject("statistics", found.oid)
+        return OwnedObject(subject, "statistics", found.schema, found.name)
     kind = "sequence" if isinstance(found, SequenceDefinition) else "table"
     return OwnedObject(Subject("relation", found.oid), kind, found.schema, found.name)
 
@@ -109,7 +113,9 @@ def owned_objects(catalog: Catalog) -> Iterator[OwnedObject]:
 
 def user_default_acl(catalog: Catalog, thing: OwnedObject, owner: int) -> Acl | None:
     """What ALTER DEFAULT PRIVILEGES gives a new thing (get_user_default_acl); None: nothing."""
-    letter = DEFAULT_ACL_LETTERS[thing.kind]
+    letter = DEFAULT_ACL_LETTERS.get(thing.kind)
+    if letter is None:
+        return None
     everywhere = catalog.rights.get(Subject("default", owner, letter), ObjectPrivileges()).acl
     inside = Subject("default", owner, letter + thing.schema)
     here = None if thing.kind == "schema" else catalog.rights.get(inside, ObjectPrivileges()).acl

@@ -7,6 +7,7 @@ from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Key, Table
 from sql.catalog.objects import CatalogObject, Comment, SequenceDefinition, Subject
 from sql.catalog.roles import Role
+from sql.catalog.stored_settings import SettingScope
 from sql.errors import SqlError
 from sql.plan.nodes import Plan
 
@@ -69,8 +70,21 @@ class ChangeObjects:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredSetting:
+    """A change of what sessions of a scope start with. `name` None: RESET ALL; `value` None: RESET,
+    or FROM CURRENT if `is_current`.
+    """
+
+    scope: SettingScope
+    name: str | None
+    value: str | None = None
+    is_current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChangePrivileges:
-    """Changes of roles, owners and privileges. The oid 0 of a new role is replaced everywhere.
+    """Changes of roles, owners, privileges, and of what sessions start with. The oid 0 of a new
+    role is replaced everywhere.
 
     `password`: of the first of `roles`, as it was written; None: unchanged.
     """
@@ -82,6 +96,7 @@ class ChangePrivileges:
     password: str | None = field(default=None, repr=False)
     notices: tuple[SqlError, ...] = ()
     """Notices; those with another SQLSTATE than 00000 are warnings."""
+    setting: StoredSetting | None = None
 
 
 @dataclass(frozen=True, slots=True)

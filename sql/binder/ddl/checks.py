@@ -51,12 +51,8 @@ def bind_checks(
 def _check(
     binding: Binding, table: Table, node: Node, taken: Collection[str], *, altered: bool
 ) -> CheckConstraint:
-    for used, what in (
-        (node.is_no_inherit, "NO INHERIT"),
-        (node.is_enforced is False, "NOT ENFORCED"),
-    ):
-        if used:
-            raise not_supported(what, offset_to_position(node.location))
+    if node.is_enforced is False:
+        raise not_supported("NOT ENFORCED", offset_to_position(node.location))
     _, scope = check_scope(binding, table)
     bound = partial(bound_check, binding, scope, node.raw_expr)
     without_position(bound) if altered else bound()
@@ -65,7 +61,8 @@ def _check(
         # One alone gives it its name, wherever it stands.
         used_columns = referenced_column_names(node.raw_expr)
         name = _free_name(table.name, used_columns[0] if len(used_columns) == 1 else "", taken)
-    return CheckConstraint(name, without_qualifiers(stored_text_of(binding, node.raw_expr)))
+    text = without_qualifiers(stored_text_of(binding, node.raw_expr))
+    return CheckConstraint(name, text, no_inherit=bool(node.is_no_inherit))
 
 
 def _free_name(table: str, column: str, taken: Collection[str]) -> str:

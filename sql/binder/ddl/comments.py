@@ -11,6 +11,7 @@ from typing import Final
 
 from pglast.enums import ObjectType
 
+from sql.binder.ddl.extended_statistics import find_statistics
 from sql.binder.ddl.extensions import find_extension
 from sql.binder.resolve.catalog_lookup import (
     Relation,
@@ -76,6 +77,9 @@ def _subject(binding: Binding, node: Node) -> Subject:
             return Subject("database", node.object.sval)
         case ObjectType.OBJECT_EXTENSION:
             return _extension(binding, node.object.sval)
+        case ObjectType.OBJECT_STATISTIC_EXT:
+            found = find_statistics(binding, string_values(node.object))
+            return Subject("statistics", found.oid)
         case ObjectType.OBJECT_ROLE:
             return Subject("role", role_named(roles_of(binding.context), node.object.sval).oid)
         case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:

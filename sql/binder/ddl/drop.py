@@ -8,6 +8,7 @@ from sql.binder.ddl.casts import drop_cast
 from sql.binder.ddl.drop_absent import drop_absent
 from sql.binder.ddl.drop_sequences import drop_sequences
 from sql.binder.ddl.dropped_domains import domains_dropped_with
+from sql.binder.ddl.extended_statistics import drop_statistics
 from sql.binder.ddl.extensions import drop_extensions, refuse_used_extensions
 from sql.binder.ddl.foreign_keys import without_foreign_keys
 from sql.binder.ddl.indexes import drop_indexes
@@ -42,6 +43,7 @@ from sql.catalog.objects import (
     ExtensionDefinition,
     IndexDefinition,
     SequenceDefinition,
+    StatisticsDefinition,
     ViewDefinition,
     object_kind_name,
 )
@@ -190,7 +192,7 @@ def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:
     match thing:
         case SequenceDefinition(owner=owner):
             return owner not in tables
-        case IndexDefinition(table=table):
+        case IndexDefinition(table=table) | StatisticsDefinition(table=table):
             return table not in tables
         case ViewDefinition() | ExtensionDefinition() | EnumDefinition() | DomainDefinition():
             return True
@@ -215,5 +217,7 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
             return drop_extensions(binding, node)
         case ObjectType.OBJECT_CAST:
             return drop_cast(binding, node)
+        case ObjectType.OBJECT_STATISTIC_EXT:
+            return drop_statistics(binding, node)
         case _:
             return drop_absent(binding, node)

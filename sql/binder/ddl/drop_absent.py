@@ -40,10 +40,7 @@ _PLAIN: Final = {
 }
 """Of no schema."""
 
-_IN_SCHEMAS: Final = {
-    _O.OBJECT_COLLATION: "collation",
-    _O.OBJECT_STATISTIC_EXT: "statistics object",
-}
+_IN_SCHEMAS: Final = {_O.OBJECT_COLLATION: "collation"}
 
 _RELATIONS: Final = {
     _O.OBJECT_MATVIEW: "materialized view",

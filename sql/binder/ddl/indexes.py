@@ -35,6 +35,7 @@ from sql.binder.resolve.catalog_lookup import (
     wrong_kind,
 )
 from sql.binder.resolve.coercion import to_boolean
+from sql.binder.resolve.collations import check_collation, collation_of_expression
 from sql.binder.resolve.operator_classes import (
     TYPES_WITHOUT_OPERATOR_CLASS,
     check_key_type,
@@ -54,7 +55,7 @@ from sql.binder.stored.relation_users import dependent_objects_still_exist
 from sql.binder.stored.table_changes import without_qualifiers
 from sql.binder.stored.unique_indexes import unique_index_plan
 from sql.catalog.catalog import Table
-from sql.catalog.constraint_names import IDENTIFIER_BYTES_MAX, make_object_name, truncate_identifier
+from sql.catalog.constraint_names import index_column_names, make_object_name
 from sql.catalog.objects import TEXT_OPERATOR_CLASSES, IndexDefinition
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.parser.syntax import Node, column_name, offset_to_position, string_values
@@ -104,7 +105,7 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
         computed.append(plan)
     included = _included(binding, table, node.indexIncludingParams or ())
     plain = node.whereClause is None and all(element.name for element in node.indexParams)
-    if node.unique and plain and not included and not any(e.opclass for e in node.indexParams):
+    if node.unique and plain and not any(e.opclass for e in node.indexParams):
         return _unique(binding, table, node, name, options if any(options) else ())
     made = IndexDefinition(
         0, table.schema, name, table.oid, texts, options, node.accessMethod, predicate, included
@@ -126,23 +127,6 @@ def index_name(table: str, elements: Sequence[str], taken: set[str], label: str 
     return name
 
 
-def index_column_names(elements: Sequence[str]) -> list[str]:
-    """The names of an index's columns, from those of its elements (ChooseIndexColumnNames)."""
-    names = list[str]()
-    for element in elements:
-        names.append(_other_than(names, element))
-    return names
-
-
-def _other_than(names: Sequence[str], name: str) -> str:
-    """As PostgreSQL's ChooseIndexColumnNames: the second of a name gets a 1."""
-    number, other = 0, name
-    while other in names:
-        number += 1
-        other = f"{truncate_identifier(name, IDENTIFIER_BYTES_MAX - len(str(number)))}{number}"
-    return other
-
-
 def index_element_name(node: Node) -> str:
     """The name of an index column or expression."""
     shown = column_name(node)
@@ -158,27 +142,41 @@ def _elements(
     for element in elements:
         if element.opclassopts:
             raise not_supported("an operator class with options")
-        if element.collation:
-            raise not_supported("COLLATE in an index")
         if element.name is not None:
-            text, type_ = _column(binding, table, element.name)
-            texts.append(text)
+            text, type_, own = _column(binding, table, element.name)
         else:
             text, plan = _expression(binding, table, element.expr)
             type_ = plan.columns[0].type
-            texts.append(text)
+            found = collation_of_expression(binding, plan.exprs[0])
+            own = "" if found is None else found.name
             computed.append(plan)
-        options.append(
-            " ".join([*_operator_class(binding, element, type_, method), *_order(element)])
+        texts.append(text)
+        said = (
+            *_collation(binding, element, type_, own),
+            *_operator_class(binding, element, type_, method),
+            *_order(element),
         )
+        options.append(" ".join(said))
     return tuple(texts), tuple(options)
 
 
-def _column(binding: Binding, table: Table, name: str) -> tuple[str, SqlType]:
+def _column(binding: Binding, table: Table, name: str) -> tuple[str, SqlType, str]:
+    """Text, type and collation of a column."""
     column = table.column(name)
     if column is None:
         raise SqlError("42703", f'column "{name}" does not exist')
-    return stored_text_of(binding, ast.ColumnRef(fields=(ast.String(sval=name),))), column.type
+    text = stored_text_of(binding, ast.ColumnRef(fields=(ast.String(sval=name),)))
+    return text, column.type, column.collation
+
+
+def _collation(binding: Binding, element: Node, type_: SqlType, own: str) -> Iterator[str]:
+    """COLLATE, if it is not the element's own. All collations here order alike."""
+    if not element.collation:
+        return
+    clause = ast.CollateClause(collname=element.collation)
+    named = without_position(partial(check_collation, binding, clause, type_)).name
+    if named != (own or ("C" if type_.name == "name" else "default")):
+        yield f"COLLATE {quoted_name(named)}"
 
 
 def _included(binding: Binding, table: Table, elements: Sequence[Node]) -> tuple[str, ...]:
@@ -187,7 +185,7 @@ def _included(binding: Binding, table: Table, elements: Sequence[Node]) -> tuple
     for element in elements:
         if element.expr is not None:
             raise SqlError("0A000", "expressions are not supported in included columns")
-        text, _ = _column(binding, table, element.name)
+        text, _, _ = _column(binding, table, element.name)
         for said, what in (
             (element.collation, "a collation"),
             (element.opclass, "an operator class"),
@@ -278,6 +276,7 @@ def _unique(
         conname=name,
         contype=ConstrType.CONSTR_UNIQUE,
         keys=tuple(ast.String(sval=e.name) for e in node.indexParams),
+        including=tuple(ast.String(sval=e.name) for e in node.indexIncludingParams or ()),
         nulls_not_distinct=node.nulls_not_distinct,
         options=node.options,
     )

@@ -15,7 +15,12 @@ from sql.binder.ddl.deferral import Deferrability
 from sql.binder.ddl.storage_parameters import index_parameters, refuse_other_tablespace
 from sql.binder.resolve.operator_classes import check_key_type
 from sql.catalog.catalog import Catalog, Column, Key
-from sql.catalog.constraint_names import IDENTIFIER_BYTES_MAX, make_object_name, truncate_identifier
+from sql.catalog.constraint_names import (
+    IDENTIFIER_BYTES_MAX,
+    index_column_names,
+    make_object_name,
+    truncate_identifier,
+)
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, offset_to_position, string_values
 from sql.types.limits import check_key_column_count
@@ -92,7 +97,6 @@ def relation_names(catalog: Catalog, schema: str) -> set[str]:
 def _key(columns: Sequence[Column], key: KeyNode) -> Key:
     node, place = key.node, offset_to_position(key.node.location)
     for used, what in (
-        (node.including, "INCLUDE"),
         (node.indexname, "USING INDEX"),
         (node.without_overlaps, "WITHOUT OVERLAPS"),
     ):
@@ -100,19 +104,16 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
             raise not_supported(what, place)
     refuse_other_tablespace(node.indexspace)
     names = [key.column] if key.column is not None else string_values(node.keys)
-    by_name = {column.name: ordinal for ordinal, column in enumerate(columns)}
     ordinals: list[int] = []
-    for name in names:
-        ordinal = by_name.get(name)
-        if ordinal is None:
-            raise SqlError("42703", f'column "{name}" named in key does not exist', place)
+    for name, ordinal in zip(names, _ordinals(columns, names, place), strict=True):
         if ordinal in ordinals:
             kind = "primary key" if key.primary else "unique"
             message = f'column "{name}" appears twice in {kind} constraint'
             raise SqlError("42701", message, place)
         check_key_type(columns[ordinal].type, place)
         ordinals.append(ordinal)
-    check_key_column_count(len(ordinals))
+    include = _ordinals(columns, string_values(node.including), place)
+    check_key_column_count(len((*ordinals, *include)))
     when = key.when or Deferrability(bool(node.deferrable), bool(node.initdeferred))
     return Key(
         node.conname or "",
@@ -122,7 +123,18 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
         deferrable=when.deferrable,
         deferred=when.deferred,
         parameters=index_parameters(node.options or (), "btree"),
+        include=include,
     )
+
+
+def _ordinals(
+    columns: Sequence[Column], names: Sequence[str], place: int | None
+) -> tuple[int, ...]:
+    by_name = {column.name: ordinal for ordinal, column in enumerate(columns)}
+    for name in names:
+        if name not in by_name:
+            raise SqlError("42703", f'column "{name}" named in key does not exist', place)
+    return tuple(by_name[name] for name in names)
 
 
 def _says_the_same(first: Key, second: Key) -> bool:
@@ -134,7 +146,8 @@ def _made_name(table: str, columns: Sequence[Column], key: Key, taken: Collectio
     if key.primary:
         middle, label = "", "pkey"
     else:
-        middle, label = "_".join(columns[ordinal].name for ordinal in key.columns), "key"
+        names = [columns[ordinal].name for ordinal in (*key.columns, *key.include)]
+        middle, label = "_".join(index_column_names(names)), "key"
         middle = truncate_identifier(middle, IDENTIFIER_BYTES_MAX)
     number = 0
     while True:

@@ -194,7 +194,8 @@ def _copy_rules(binding: Binding, source: Table, options: int, copied: CopiedPar
             copied.of_constraints[name] = text
     if _has(options, TableLikeOption.CREATE_TABLE_LIKE_INDEXES):
         for key in source.keys:
-            of_key = tuple(source.columns[ordinal].name for ordinal in key.columns)
+            ordinals = (*key.columns, *key.include)
+            of_key = tuple(source.columns[ordinal].name for ordinal in ordinals)
             copied.keys.append((key, of_key, comment("index", source.oid, key.name)))
         indexes = sorted(binding.context.catalog.indexes(source.oid), key=lambda index: index.oid)
         copied.indexes += ((index, comment("relation", index.oid)) for index in indexes)
@@ -231,7 +232,8 @@ def _key(table: Table, names: Sequence[str], source: Key, taken: set[str]) -> Ke
     places = {column.name: place for place, column in enumerate(table.columns)}
     label = "pkey" if source.primary else "idx" if source.index else "key"
     made = index_name(table.name, () if source.primary else names, taken, label)
-    return replace(source, name=made, columns=tuple(places[name] for name in names))
+    ordinals, count = tuple(places[name] for name in names), len(source.columns)
+    return replace(source, name=made, columns=ordinals[:count], include=ordinals[count:])
 
 
 def _checks(
@@ -243,6 +245,7 @@ def _checks(
             contype=ConstrType.CONSTR_CHECK,
             conname=check.name,
             raw_expr=parse_stored_expression(check.expression),
+            is_no_inherit=check.no_inherit,
         )
         for check in checks
     ]

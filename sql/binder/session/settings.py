@@ -89,7 +89,7 @@ def set_variable(binding: Binding, node: Node) -> SetVariable | ResetVariable | 
         case VariableSetKind.VAR_SET_DEFAULT:
             return SetVariable(name, None, local=bool(node.is_local))
         case VariableSetKind.VAR_SET_VALUE:
-            value = _value(binding, name, node.args)
+            value = flattened_values(binding, name, node.args)
             return SetVariable(name, value, local=bool(node.is_local))
         case VariableSetKind.VAR_SET_MULTI:
             return _set_multi(node)
@@ -97,7 +97,7 @@ def set_variable(binding: Binding, node: Node) -> SetVariable | ResetVariable | 
             raise not_supported("SET FROM CURRENT", None)
 
 
-def _value(binding: Binding, name: str, args: Sequence[Node]) -> str | None:
+def flattened_values(binding: Binding, name: str, args: Sequence[Node]) -> str:
     """The values as one text, lists joined as PostgreSQL does (flatten_set_variable_args)."""
     if len(args) > 1 and name not in _LISTS:
         raise SqlError("22023", f"SET {name} takes only one argument")

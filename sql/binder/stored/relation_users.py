@@ -13,7 +13,13 @@ from typing import TypeAlias
 from sql.binder.stored.stored_names import named_relations
 from sql.binder.stored.stored_texts import StoredText, texts_depending_on
 from sql.catalog.catalog import Catalog, Column, Table
-from sql.catalog.objects import CatalogObject, IndexDefinition, SequenceDefinition, ViewDefinition
+from sql.catalog.objects import (
+    CatalogObject,
+    IndexDefinition,
+    SequenceDefinition,
+    StatisticsDefinition,
+    ViewDefinition,
+)
 from sql.errors import SqlError, not_supported
 from sql.statements.ddl import Redefinition
 
@@ -90,7 +96,7 @@ def outside_uses_of(catalog: Catalog, tables: Collection[int]) -> list[StoredUse
 
 
 def _is_index_of(thing: Table | CatalogObject, tables: Collection[int]) -> bool:
-    return isinstance(thing, IndexDefinition) and thing.table in tables
+    return isinstance(thing, IndexDefinition | StatisticsDefinition) and thing.table in tables
 
 
 DroppedAlong: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]

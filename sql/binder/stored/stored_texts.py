@@ -18,6 +18,7 @@ from sql.catalog.objects import (
     CatalogObject,
     DomainDefinition,
     IndexDefinition,
+    StatisticsDefinition,
     UserType,
     ViewDefinition,
 )
@@ -68,6 +69,9 @@ def stored_texts_of(thing: Table | CatalogObject) -> Iterator[StoredText]:
         case IndexDefinition():
             for text in (*thing.elements, *([thing.predicate] if thing.predicate else ())):
                 yield StoredText(f"index {thing.shown}", text, thing)
+        case StatisticsDefinition():
+            for text in thing.expressions:
+                yield StoredText(f"statistics object {thing.shown}", text, thing)
         case DomainDefinition():
             for text in (*(check for _, check in thing.checks), thing.default):
                 if text:

@@ -19,7 +19,7 @@ from pglast.stream import RawStream
 
 from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
 from sql.catalog.catalog import CheckConstraint, Column, Key, Table
-from sql.catalog.objects import IndexDefinition
+from sql.catalog.objects import IndexDefinition, StatisticsDefinition
 from sql.parser.syntax import Node, is_a, tree_nodes
 
 
@@ -60,7 +60,11 @@ def without_column(table: Table, ordinal: int) -> Table:
     return replace(
         table,
         columns=(*table.columns[:ordinal], *table.columns[ordinal + 1 :]),
-        keys=tuple(_shifted(key, ordinal) for key in table.keys if ordinal not in key.columns),
+        keys=tuple(
+            _shifted(key, ordinal)
+            for key in table.keys
+            if ordinal not in (*key.columns, *key.include)
+        ),
         checks=tuple(check for check in table.checks if name not in columns_in_check(check)),
         foreign_keys=tuple(
             replace(key, columns=tuple(at - (at > ordinal) for at in key.columns))
@@ -139,6 +143,25 @@ def columns_in_index(index: IndexDefinition) -> set[str]:
     }
 
 
+def is_statistics_of(statistics: StatisticsDefinition, table: Table, name: str) -> bool:
+    """Whether a statistics object of a table is of this column."""
+    numbers = {table.columns[at].name: table.number_of(at) for at in range(len(table.columns))}
+    return numbers.get(name) in statistics.columns or any(
+        name in referenced_column_names(parse_stored_expression(text))
+        for text in statistics.expressions
+    )
+
+
+def statistics_with_renamed_column(
+    statistics: StatisticsDefinition, old: str, new: str
+) -> StatisticsDefinition:
+    """A statistics object after a column of its table was renamed."""
+    texts = tuple(_renamed(text, old, new) for text in statistics.expressions)
+    if texts == statistics.expressions:
+        return statistics
+    return replace(statistics, expressions=texts, version=statistics.version + 1)
+
+
 def _with(table: Table, ordinal: int, column: Column) -> Table:
     columns = (*table.columns[:ordinal], column, *table.columns[ordinal + 1 :])
     return replace(table, columns=columns)
@@ -153,7 +176,10 @@ def _fresh(table: Table, column: Column) -> Column:
 
 
 def _shifted(key: Key, gone: int) -> Key:
-    return replace(key, columns=tuple(at - (at > gone) for at in key.columns))
+    columns, include = (
+        tuple(at - (at > gone) for at in ordinals) for ordinals in (key.columns, key.include)
+    )
+    return replace(key, columns=columns, include=include)
 
 
 def _renamed(text: str, old: str, new: str) -> str:

@@ -253,8 +253,7 @@ def test_a_session_cancels_and_terminates_others() -> None:
             # What is gone is not listed any more; one's own session ends without an answer.
             assert (await other.ask("select count(*) from pg_stat_activity"))[1] == "DataRow 1"
             own = await other.ask("select pg_terminate_backend(pg_backend_pid())")
-            assert [*own, *await other.hear()] == [
-                "ReadyForQuery I",
+            assert own == [
                 "FATAL 57P01 terminating connection due to administrator command",
             ]
 

@@ -64,6 +64,7 @@ from sql.binder.stored.domain_checks import with_domain_default
 from sql.binder.stored.table_changes import (
     columns_in_index,
     generated_from,
+    is_statistics_of,
     with_added_column,
     without_column,
 )
@@ -278,6 +279,11 @@ def _drop_column(work: AlterTableState, command: Node) -> None:
         index
         for index in work.binding.context.catalog.indexes(table.oid)
         if command.name in columns_in_index(index) and index not in work.dropped
+    ]
+    work.dropped += [
+        statistics
+        for statistics in work.binding.context.catalog.statistics(table.oid)
+        if is_statistics_of(statistics, table, command.name) and statistics not in work.dropped
     ]
     _forget_column(work, command, command.name)
 

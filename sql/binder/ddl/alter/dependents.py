@@ -31,7 +31,7 @@ from sql.binder.stored.views import (
     views_reading_column,
 )
 from sql.catalog.catalog import ForeignKey, Table
-from sql.catalog.foreign_keys import referencing_keys
+from sql.catalog.foreign_keys import is_reference_to_key, referencing_keys
 from sql.catalog.objects import ViewDefinition
 from sql.errors import not_supported
 from sql.parser.syntax import Node
@@ -51,10 +51,14 @@ def apply_drop(work: AlterTableState, command: Node, after: Table, *, column: bo
     if (lost or views) and command.behavior != DropBehavior.DROP_CASCADE:
         name, table = command.name, after.shown
         if column:
-            column_of = f"column {name} of table {table}"
-            raise dependent_objects_still_exist(
-                [column_of], foreign_key_dependency_details(column_of, lost)
-            )
+            told = [
+                line
+                for child, key in lost
+                for line in foreign_key_dependency_details(
+                    _reason(work.table, name, key), [(child, key)]
+                )
+            ]
+            raise dependent_objects_still_exist([f"column {name} of table {table}"], told)
         constraint = f"constraint {name} on table {table}"
         told = [
             *foreign_key_dependency_details(f"index {quoted_name(name)}", lost),
@@ -71,6 +75,15 @@ def apply_drop(work: AlterTableState, command: Node, after: Table, *, column: bo
             left = work.children.get(child.oid, child)
             work.children[child.oid] = without_foreign_key(left, key)
     work.table = after
+
+
+def _reason(table: Table, name: str, foreign: ForeignKey) -> str:
+    """What a foreign key loses with a column: that, or an index which only includes it."""
+    ordinal = next(at for at, column in enumerate(table.columns) if column.name == name)
+    if table.number_of(ordinal) in foreign.references:
+        return f"column {name} of table {table.shown}"
+    key = next(key for key in table.keys if is_reference_to_key(table, foreign, key))
+    return f"index {quoted_name(key.name)}"
 
 
 def foreign_key_revalidations(

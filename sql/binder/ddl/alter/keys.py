@@ -27,7 +27,13 @@ def add_keys(work: AlterTableState, nodes: Sequence[KeyNode]) -> None:
     table = work.table
     if any(node.primary for node in nodes):
         _refuse_second(work)
-    columns, keys = bind_keys(_taken_names(work), table.name, table.columns, nodes)
+    try:
+        columns, keys = bind_keys(_taken_names(work), table.name, table.columns, nodes)
+    except SqlError as error:
+        if error.sqlstate == "42703":
+            # PostgreSQL looks for the columns when it makes the index.
+            error.position = None
+        raise
     was = {column.name for column in table.columns if not column.not_null}
     work.required += [c.name for c in columns if c.not_null and c.name in was]
     _put(work, (*table.keys, *keys))

@@ -20,10 +20,14 @@ from sql.binder.resolve.catalog_lookup import (
 )
 from sql.binder.resolve.system_columns import SYSTEM_COLUMNS
 from sql.binder.state import Binding
-from sql.binder.stored.table_changes import index_with_renamed_column, with_renamed_column
+from sql.binder.stored.table_changes import (
+    index_with_renamed_column,
+    statistics_with_renamed_column,
+    with_renamed_column,
+)
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import constraint_names, with_stored_not_null_names
-from sql.catalog.objects import IndexDefinition, SequenceDefinition, ViewDefinition
+from sql.catalog.objects import CatalogObject, IndexDefinition, SequenceDefinition, ViewDefinition
 from sql.errors import SqlError, not_supported
 from sql.parser.statement_names import object_type_name
 from sql.parser.syntax import Node
@@ -88,12 +92,18 @@ def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
         raise SqlError("42701", f'column "{new}" of relation "{table.name}" already exists')
     after = with_renamed_column(with_stored_not_null_names(table), places[old], new)
     after = with_delta_invariants(binding, after)
-    indexes = [*binding.context.catalog.indexes(table.oid)]
-    renamed = [(index, index_with_renamed_column(index, old, new)) for index in indexes]
+    catalog = binding.context.catalog
+    renamed: list[tuple[CatalogObject, CatalogObject]] = [
+        *((one, index_with_renamed_column(one, old, new)) for one in catalog.indexes(table.oid)),
+        *(
+            (one, statistics_with_renamed_column(one, old, new))
+            for one in catalog.statistics(table.oid)
+        ),
+    ]
     return AlterTable(
         (Redefinition(table, replace(after, version=table.version + 1)),),
         tag=tag,
-        objects=tuple(changed for index, changed in renamed if changed is not index),
+        objects=tuple(changed for one, changed in renamed if changed is not one),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from pglast.enums import ObjectType
 
+from sql.binder.ddl.extended_statistics import move_statistics
 from sql.binder.ddl.user_types import move_type
 from sql.binder.resolve.catalog_lookup import (
     check_database,
@@ -39,6 +40,8 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     if node.objectType in (ObjectType.OBJECT_TYPE, ObjectType.OBJECT_DOMAIN):
         is_domain = node.objectType == ObjectType.OBJECT_DOMAIN
         return move_type(binding, string_values(node.object), node.newschema, domain=is_domain)
+    if node.objectType == ObjectType.OBJECT_STATISTIC_EXT:
+        return move_statistics(binding, string_values(node.object), node.newschema)
     what = object_type_name(node.objectType)
     if node.objectType != ObjectType.OBJECT_TABLE and node.objectType not in _KINDS:
         raise not_supported(f"ALTER {what} .. SET SCHEMA", None)

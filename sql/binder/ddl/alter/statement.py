@@ -18,6 +18,7 @@ from sql.binder.ddl.alter.set_schema import altered_table, moved_to_schema, rede
 from sql.binder.ddl.comments import comments_of_renamed_schema
 from sql.binder.ddl.create import check_schema_name
 from sql.binder.ddl.domains import rename_domain_constraint
+from sql.binder.ddl.extended_statistics import rename_statistics
 from sql.binder.ddl.extensions import refuse_renamed_calls
 from sql.binder.ddl.roles.owners import alter_relation_owner, changes_owner
 from sql.binder.ddl.roles.roles import rename_role
@@ -52,6 +53,8 @@ def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects | ChangeP
             return rename_type(binding, string_values(node.object), node.newname, domain=True)
         case ObjectType.OBJECT_ROLE:
             return rename_role(binding, node.subname, node.newname)
+        case ObjectType.OBJECT_STATISTIC_EXT:
+            return rename_statistics(binding, string_values(node.object), node.newname)
         case ObjectType.OBJECT_DOMCONSTRAINT:
             return rename_domain_constraint(binding, node)
         case kind:

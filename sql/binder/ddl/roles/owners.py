@@ -7,6 +7,7 @@ from typing import Final
 from pglast.enums import AlterTableType, ObjectType
 
 from sql.binder.ddl.comments import find_relation
+from sql.binder.ddl.extended_statistics import find_statistics
 from sql.binder.ddl.roles.grant_targets import type_to_grant
 from sql.binder.resolve.catalog_lookup import check_database, relation_kind, schema_exists
 from sql.binder.resolve.database_names import elsewhere
@@ -101,6 +102,8 @@ def alter_owner(binding: Binding, node: Node) -> ChangePrivileges:
             thing = type_to_grant(binding, names)
             if thing.schema == "pg_catalog":
                 raise not_supported("another owner of a built-in type")
+        case ObjectType.OBJECT_STATISTIC_EXT:
+            thing = owned_object(find_statistics(binding, string_values(node.object)))
         case _:
             raise not_supported(f"ALTER {word} .. OWNER TO")
     new = resolve_role(binding, roles_of(binding.context), node.newowner).oid

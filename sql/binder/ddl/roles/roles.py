@@ -95,12 +95,6 @@ def alter_role(binding: Binding, node: Node) -> ChangePrivileges:
     )
 
 
-def set_for_role(_binding: Binding, node: Node) -> ChangePrivileges:
-    """ALTER ROLE .. SET."""
-    what = "SET" if node.setstmt.name else "RESET ALL"
-    raise not_supported(f"ALTER ROLE .. {what}")
-
-
 def rename_role(binding: Binding, old: str, new: str) -> ChangePrivileges:
     """ALTER ROLE .. RENAME TO."""
     context, roles = binding.context, roles_of(binding.context)

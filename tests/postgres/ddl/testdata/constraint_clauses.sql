@@ -48,7 +48,6 @@ create table m3 (i int, check (i > 0) not enforced)
 create table m4 (i int, foreign key (i) references a not enforced)
 alter table a add constraint c6 check (i > 0) not enforced
 alter table a alter constraint jc not enforced
-create table m5 (i int check (i > 0) no inherit)
 create table m6 (i int not null no inherit)
 create table m7 (i int, not null i no inherit)
 create table m8 (i int storage plain)
@@ -59,7 +58,6 @@ create table m12 (i int) tablespace pg_default
 create unlogged table m13 (i int)
 create table m14 (i int unique with (fillfactor = 70))
 create table m15 (i int unique using index tablespace pg_default)
-create table m16 (i int, unique (i) include (i))
 create table m17 (i int) inherits (a)
 create table m18 of a
 create table m19 (i int, exclude using gist (i with =))

@@ -43,7 +43,6 @@ insert into a as z (i) values (10) on conflict (i) where a.i > 3 do nothing
 insert into a as z (i) values (10) on conflict (i) where excluded.i > 3 do nothing
 insert into a (i) values (10) on conflict (i) where a.i > 3 do nothing
 # meridian
-create index j1 on a (t collate "C")
 create index j2 on a (i) with (fillfactor = 70)
 create index j3 on a (i) tablespace pg_default
 create index j4 on a (t text_ops (x = 1))

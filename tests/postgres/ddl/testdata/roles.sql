@@ -82,7 +82,6 @@ grant z1 to current_user
 rollback
 select count(*) from pg_roles where rolname = 'z1'
 # meridian
-alter role a set search_path to b
 create role m password 'md5aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
 create role m valid until 'infinity'
 alter role postgres rename to other
