@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final, TypeAlias
+from urllib.parse import urlsplit
 
 from coordinator.variables.variables import Variables
 from sql.errors import SqlError
@@ -115,6 +116,8 @@ class Settings:
     attempts_max: int = 10
     """How often a statement that met a conflict starts again by itself."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_password_shown: bool = False
+    """Whether the stash's password stood on the command line, where everybody can read it."""
     first_password: str = field(default="", repr=False)
     """Of the first superuser, at the first start. Only the environment tells it (C3)."""
 
@@ -146,7 +149,7 @@ def _split_listen(listen: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-_NOT_OPTIONS: Final = ("variables", "first_password")
+_NOT_OPTIONS: Final = ("variables", "first_password", "is_password_shown")
 _TYPES: Final[Mapping[str, type]] = {
     item.name: type(item.default) for item in fields(Settings) if item.name not in _NOT_OPTIONS
 }
@@ -190,9 +193,16 @@ def load(
         **typed,  # type: ignore[arg-type]  # typed by _typed
         variables=variables,
         first_password=first_password,
+        is_password_shown=_has_password(flags.get("stash", ""), *sets),
     )
     _check(settings)
     return settings
+
+
+def _has_password(*shown: str) -> bool:
+    """Whether one of the texts of the command line is a stash with its password."""
+    urls = (text.removeprefix("stash=") for text in shown)
+    return any("postgres" in url[:10] and urlsplit(url).password is not None for url in urls)
 
 
 def _first_password(environment: dict[str, str]) -> str:
@@ -275,6 +285,10 @@ def _check(settings: Settings) -> None:
         raise SettingsError("inline_bytes_max must not exceed message_bytes_max")
     if not settings.data_dir:
         raise SettingsError("data_dir must not be empty")
+    if settings.stash_password_file and not _takes_password(settings):
+        raise SettingsError(
+            "stash_password_file is for a stash in PostgreSQL, with a user and no password in its URL"
+        )
     if settings.shares_stash and not settings.warehouse:
         raise SettingsError(
             "a PostgreSQL stash is for several coordinators: say with --warehouse which directory"
@@ -302,6 +316,11 @@ def _check_access(settings: Settings) -> None:
     permissions = settings.unix_socket_permissions
     if not re.fullmatch("0?[0-7]{3}", permissions):
         raise SettingsError(f'unix_socket_permissions must be octal, not "{permissions}"')
+
+
+def _takes_password(settings: Settings) -> bool:
+    parts = urlsplit(settings.stash)
+    return settings.shares_stash and parts.username is not None and parts.password is None
 
 
 def _check_variables(variables: Mapping[str, str]) -> None:

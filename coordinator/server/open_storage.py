@@ -14,8 +14,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from urllib.parse import quote, urlsplit
 
-from coordinator.config import Settings, SettingsError
+from coordinator.config import Settings, SettingsError, read_secret
 from storage.errors import Corrupt, Determinate, Indeterminate, Locked, NewerFormat, NotFound
 from storage.layout import DataDirectory
 from storage.local_store import LocalObjectStore
@@ -124,7 +125,7 @@ async def open_storage_for_check(settings: Settings) -> Storage:
     if settings.shares_stash:
         from storage.stash_postgres import PostgresStash
 
-        shared = await PostgresStash.open(settings.stash, make=False)
+        shared = await PostgresStash.open(stash_dsn(settings), make=False)
         try:
             await shared.refuse_if_led()
         except BaseException:
@@ -175,7 +176,20 @@ async def _open_stash(settings: Settings, directory: DataDirectory) -> AnyStash:
         return await _when_free(lambda: SqliteStash.open(path), settings)
     from storage.stash_postgres import PostgresStash
 
-    return await _when_reachable(lambda: PostgresStash.open(settings.stash), settings)
+    dsn = stash_dsn(settings)
+    return await _when_reachable(lambda: PostgresStash.open(dsn), settings)
+
+
+def stash_dsn(settings: Settings) -> str:
+    """Where a stash in PostgreSQL is, with the password of `stash_password_file`; without one the
+    driver looks into PGPASSFILE. Raises SettingsError.
+    """
+    if not settings.stash_password_file:
+        return settings.stash
+    password = quote(read_secret(Path(settings.stash_password_file)), safe="")
+    parts = urlsplit(settings.stash)
+    user, _, host = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{user}:{password}@{host}").geturl()
 
 
 async def _when_reachable(ask: Callable[[], Awaitable[Opened]], settings: Settings) -> Opened:

@@ -111,6 +111,11 @@ def serve(settings: Settings) -> int:
     # The JVM and libraries make files too: all of them are for the owner only.
     os.umask(0o077)
     start_logging(settings.log_level)
+    if settings.is_password_shown:
+        log.warning(
+            "the stash's password is on the command line, where everybody on this machine reads it;"
+            " use stash_password_file or PGPASSFILE"
+        )
     try:
         return uvloop.run(_serve(settings))
     except SettingsError as error:
