@@ -1,4 +1,4 @@
-"""Rows of pg_stat_activity: the sessions of this server, and what they run at this moment.
+"""Rows of pg_stat_activity, pg_stat_ssl and pg_stat_gssapi: the sessions at this moment.
 
     Session ─▶ ObservedSession, a value ─▶ rows
 
@@ -64,6 +64,22 @@ def _pg_stat_activity(
         }
 
 
+def _pg_stat_ssl(_: BindContext, sessions: Sequence[ObservedSession]) -> Iterator[NamedRow]:
+    """Connections are not encrypted."""
+    for pid in sorted(session.pid for session in sessions):
+        yield {"pid": pid, "ssl": False}
+
+
+def _pg_stat_gssapi(_: BindContext, sessions: Sequence[ObservedSession]) -> Iterator[NamedRow]:
+    for pid in sorted(session.pid for session in sessions):
+        flags = ("gss_authenticated", "encrypted", "credentials_delegated")
+        yield {"pid": pid, **dict.fromkeys(flags, False)}
+
+
 ACTIVITY_ROWS: Final[
     Mapping[str, Callable[[BindContext, Sequence[ObservedSession]], Iterator[NamedRow]]]
-] = {"pg_stat_activity": _pg_stat_activity}
+] = {
+    "pg_stat_activity": _pg_stat_activity,
+    "pg_stat_gssapi": _pg_stat_gssapi,
+    "pg_stat_ssl": _pg_stat_ssl,
+}

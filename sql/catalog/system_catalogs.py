@@ -94,8 +94,11 @@ def system_catalogs() -> Mapping[tuple[str, str], Table]:
 
 
 OBSERVED_CATALOGS: Final = frozenset(
-    {"pg_locks", "pg_stat_activity", "meridian_blocking", "pg_cursors", "pg_prepared_statements"}
-)
+    {
+        "pg_locks", "pg_stat_activity", "pg_stat_ssl", "pg_stat_gssapi", "meridian_blocking",
+        "pg_cursors", "pg_prepared_statements",
+    }
+)  # fmt: skip
 """Relations of pg_catalog that show sessions at this moment, and not the catalog."""
 
 
