@@ -1,4 +1,4 @@
-"""Rows of pg_stat_activity: the sessions of this server, and what they run at this moment.
+"""Rows of pg_stat_activity, pg_stat_ssl and pg_stat_gssapi: the sessions at this moment.
 
     Session ─▶ ObservedSession, a value ─▶ rows
 
@@ -8,6 +8,7 @@ beside its sessions (checkpointer, launchers ..) do not exist here, so they are 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from coordinator.pgcatalog.information_schema import NamedRow
@@ -16,6 +17,20 @@ from sql.binder.state import BindContext
 from sql.catalog.oids import DATABASE_OIDS
 
 _ACTIVE: Final = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedEncryption:
+    """How a connection is encrypted. `client` and `issuer`: names in the client's certificate, as
+    OpenSSL writes them on one line. `serial` None: there is none, or it has more than 38 digits.
+    """
+
+    version: str
+    cipher: str
+    bits: int
+    client: str | None = None
+    serial: int | None = None
+    issuer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +49,7 @@ class ObservedSession:
     changed_at: int
     state: str
     query: str
+    encryption: ObservedEncryption | None = None
 
 
 def _pg_stat_activity(
@@ -65,6 +81,34 @@ def _pg_stat_activity(
         }
 
 
+def _pg_stat_ssl(_: BindContext, sessions: Sequence[ObservedSession]) -> Iterator[NamedRow]:
+    for seen in sorted(sessions, key=lambda session: session.pid):
+        tls = seen.encryption
+        if tls is None:
+            yield {"pid": seen.pid, "ssl": False}
+            continue
+        yield {
+            "pid": seen.pid,
+            "ssl": True,
+            "version": tls.version,
+            "cipher": tls.cipher,
+            "bits": tls.bits,
+            "client_dn": tls.client,
+            "client_serial": None if tls.serial is None else Decimal(tls.serial),
+            "issuer_dn": tls.issuer,
+        }
+
+
+def _pg_stat_gssapi(_: BindContext, sessions: Sequence[ObservedSession]) -> Iterator[NamedRow]:
+    for pid in sorted(session.pid for session in sessions):
+        flags = ("gss_authenticated", "encrypted", "credentials_delegated")
+        yield {"pid": pid, **dict.fromkeys(flags, False)}
+
+
 ACTIVITY_ROWS: Final[
     Mapping[str, Callable[[BindContext, Sequence[ObservedSession]], Iterator[NamedRow]]]
-] = {"pg_stat_activity": _pg_stat_activity}
+] = {
+    "pg_stat_activity": _pg_stat_activity,
+    "pg_stat_gssapi": _pg_stat_gssapi,
+    "pg_stat_ssl": _pg_stat_ssl,
+}

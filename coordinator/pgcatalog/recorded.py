@@ -3,7 +3,8 @@
     sql/data/pg_operator.txt    operators, their classes and families, aggregates, as they are here
     sql/data/pg_description.txt what is said about them
     sql/data/pg_keywords.txt    what pg_get_keywords() gives
-    sql/data/pg_recorded.txt    conversions, text search, wait events, of which none acts here
+    sql/data/pg_recorded.txt    conversions, text search, wait events, of which none acts here;
+                                pg_stat_io without its counts
     sql/data/sql_standard.txt   the tables sql_* of information_schema
 
 A line is the name of a relation and a JSON array, the values of a row. The files are written by
@@ -67,7 +68,7 @@ RECORDED_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] 
     name: partial(_rows, PG_CATALOG, _OTHERS, name)
     for name in (
         "pg_conversion", "pg_ts_config", "pg_ts_config_map", "pg_ts_dict", "pg_ts_parser",
-        "pg_ts_template", "pg_wait_events",
+        "pg_stat_io", "pg_ts_template", "pg_wait_events",
     )
 } | {"meridian_keywords": partial(_rows, PG_CATALOG, _KEYWORDS, "meridian_keywords")}  # fmt: skip
 STANDARD_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {

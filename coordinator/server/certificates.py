@@ -15,7 +15,11 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from coordinator.config import Settings, SettingsError
-from coordinator.server.tls import ALPN, ServerTls
+from coordinator.pgcatalog.activity import ObservedEncryption
+from coordinator.server.tls import ALPN, ServerTls, TlsFacts
+
+_SERIAL_MAX: Final = 10**38
+"""What `numeric` holds."""
 
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -104,6 +108,22 @@ def client_names(certificate: bytes) -> tuple[str | None, str]:
     common = [str(one.value) for one in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     name = common[0] if common and "\0" not in common[0] else None
     return name, subject.rfc4514_string()
+
+
+def observed_encryption(tls: TlsFacts | None) -> ObservedEncryption | None:
+    """What pg_stat_ssl shows of a connection."""
+    if tls is None:
+        return None
+    if tls.client is None:
+        return ObservedEncryption(tls.version, tls.cipher, tls.bits)
+    client = x509.load_der_x509_certificate(tls.client)
+    serial = client.serial_number if client.serial_number < _SERIAL_MAX else None
+    subject, issuer = _one_line(client.subject), _one_line(client.issuer)
+    return ObservedEncryption(tls.version, tls.cipher, tls.bits, subject, serial, issuer)
+
+
+def _one_line(name: x509.Name) -> str:
+    return "".join(f"/{one.rfc4514_attribute_name}={one.value!s}" for one in name)
 
 
 def _reason(error: OSError) -> str:

@@ -16,12 +16,13 @@ import asyncio
 import logging
 import secrets
 import socket
+from dataclasses import replace
 from typing import Final, cast
 
 from coordinator import session_errors as wrong
 from coordinator.core.messages import ConnectionId
 from coordinator.failures import admin_shutdown, query_canceled
-from coordinator.pgcatalog.activity import ObservedSession
+from coordinator.pgcatalog.activity import ObservedEncryption, ObservedSession
 from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.messages import (
     AuthenticationOk,
@@ -42,6 +43,7 @@ from coordinator.pgwire.messages import (
 from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.server.access import Peer
 from coordinator.server.audit import write_login
+from coordinator.server.certificates import observed_encryption
 from coordinator.server.listeners import peer_uid
 from coordinator.server.login import Login, check_connect, log_in
 from coordinator.server.server import Server
@@ -88,6 +90,7 @@ class Connection(asyncio.Protocol):
         self._wire = Protocol(limits, offers_tls=server.access.tls is not None)
         self._tls_offer = server.access.tls
         self._tls: TlsLayer | None = None
+        self._encryption: ObservedEncryption | None = None
         self._is_new = True
         self._waiter: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
@@ -292,7 +295,8 @@ class Connection(asyncio.Protocol):
         assert self._session is not None, "a session has begun when the server knows it"
         assert self._transport is not None, "a session has a connection"
         end = self._transport.get_extra_info("peername")
-        return self._session.activity.observed(end[0] if isinstance(end, tuple) else None)
+        seen = self._session.activity.observed(end[0] if isinstance(end, tuple) else None)
+        return replace(seen, encryption=self._encryption)
 
     # --- the task -------------------------------------------------------------------------------
 
@@ -419,6 +423,7 @@ class Connection(asyncio.Protocol):
             self._audit(login.user, login.database, error)
             self._refuse(error)
             return
+        self._encryption = observed_encryption(None if self._tls is None else self._tls.facts())
         pid = self._server.new_pid()
         self._audit(login.user, login.database, pid)
         # Protocol 3.0 knows only keys of four bytes; 3.2 has room for one that cannot be guessed.

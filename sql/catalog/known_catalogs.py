@@ -32,7 +32,7 @@ COMPUTED_CATALOGS: Final = frozenset(
             "pg_stat_database", "pg_stat_recovery_prefetch", "pg_stat_slru",
             "pg_timezone_abbrevs", "pg_timezone_names", "pg_ts_config", "pg_ts_config_map",
             "pg_ts_dict", "pg_ts_parser", "pg_ts_template", "pg_wait_events",
-            "pg_stat_wal", "pg_statistic_ext",
+            "pg_stat_wal", "pg_stat_io", "pg_stat_ssl", "pg_stat_gssapi", "pg_statistic_ext",
             "pg_aggregate", "pg_amop", "pg_amproc", "pg_operator", "pg_opfamily",
         )
     }

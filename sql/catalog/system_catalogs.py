@@ -96,7 +96,7 @@ def system_catalogs() -> Mapping[tuple[str, str], Table]:
 OBSERVED_CATALOGS: Final = frozenset(
     {
         "meridian_blocking", "pg_cursors", "pg_hba_file_rules", "pg_ident_file_mappings",
-        "pg_locks", "pg_prepared_statements", "pg_stat_activity",
+        "pg_locks", "pg_prepared_statements", "pg_stat_activity", "pg_stat_gssapi", "pg_stat_ssl",
     }
 )  # fmt: skip
 """Relations of pg_catalog that show sessions, or files, at this moment, and not the catalog."""

@@ -46,7 +46,12 @@ OTHERS = {
     "pg_ts_parser": "oid",
     "pg_ts_template": "oid",
     "pg_wait_events": "type, name",
+    "pg_stat_io": "backend_type, object, context",
 }
+_UNCOUNTED = """
+(select backend_type, object, context, {counts}, null::timestamptz as stats_reset from pg_stat_io)
+"""
+"""Its rows with zeros in place of counts: of what is counted, and not how much of it."""
 TYPES = """
 select concat_ws(' ', typname, oid::int, typlen, typbyval, typcategory, typalign, typstorage,
   typcollation::int, typelem::int, typarray::int)
@@ -101,12 +106,16 @@ def main() -> None:
 def _rows_of(connection: "psycopg.Connection[tuple[object, ...]]", name: str, order: str) -> bytes:
     """All rows; an oid and its kin as numbers."""
     cursor = connection.execute(f"select * from {name} limit 0".encode())
+    if name == "pg_stat_io":
+        counts = [column.name for column in (cursor.description or ())[3:-1]]
+        zeros = (f"({count} * 0)::int4 as {count}" for count in counts)
+        name = _UNCOUNTED.format(counts=", ".join(zeros))
     oids = {psycopg.postgres.types[each].oid for each in ("oid", "regproc")}
     shown = [
         f"{column.name}::oid::int8" if column.type_code in oids else f'"{column.name}"'
         for column in cursor.description or ()
     ]
-    return f"select {', '.join(shown)} from {name} order by {order}".encode()
+    return f"select {', '.join(shown)} from {name} as each order by {order}".encode()
 
 
 if __name__ == "__main__":

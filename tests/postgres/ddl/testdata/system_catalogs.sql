@@ -92,8 +92,10 @@ select * from information_schema.nothing
 select c.relname from pg_catalog.pg_class c where c.relkind = any (array['r', 'p']) and c.relname = 't'
 drop table s.t, s.u
 select relname from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 's'
+select s.ssl, s.version, s.cipher, s.bits, s.client_dn, s.client_serial, s.issuer_dn from pg_stat_ssl s join pg_stat_activity a using (pid) where a.pid = pg_backend_pid()
+select gss_authenticated, principal, encrypted, credentials_delegated from pg_stat_gssapi where pid = pg_backend_pid()
+select backend_type, object, context, reads is null, read_bytes is null, writes is null, fsync_time is null from pg_stat_io where backend_type in ('client backend', 'checkpointer') order by 1, 2, 3
 # meridian
-select * from pg_stat_ssl
 select * from pg_catalog.pg_operator
 delete from pg_class
 drop table pg_class
