@@ -10,7 +10,7 @@ WORKERS ?= 2
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz locks clients bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz locks clients security bench demo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -75,6 +75,9 @@ definitions: setup ## definitions: any two side by side, four clients at once, a
 
 sqlfuzz: setup ## random queries beside a PostgreSQL: SECONDS=60 ENGINES=local,spark
 	$(BIN)/python -m tests.postgres.fuzz --seconds $(SECONDS) --engines $(ENGINES) $(ARGS)
+
+security: setup ## log-ins and TLS by hostile clients; what is wrong with a log-in cannot be told by time
+	$(BIN)/pytest -m "(slow or not slow) and not spark" tests/security/doors tests/unit/authentication tests/postgres/authentication
 
 clients: setup ## run suites of clients on PostgreSQL and Meridian: SUITES="python node" ARGS=--write
 	$(BIN)/python -m tests.clients.suites $(SUITES) $(ARGS)

@@ -287,7 +287,7 @@ def _check(settings: Settings) -> None:
         raise SettingsError("data_dir must not be empty")
     if settings.stash_password_file and not _takes_password(settings):
         raise SettingsError(
-            "stash_password_file is for a stash in PostgreSQL, with a user and no password in its URL"
+            "stash_password_file is for a stash in PostgreSQL whose URL has a user, no password"
         )
     if settings.shares_stash and not settings.warehouse:
         raise SettingsError(

@@ -117,6 +117,8 @@ class TlsLayer:
                 self._is_ended = True
                 return
             yield piece
+            if not self._incoming.pending and not self._object.pending():
+                return  # what another read would say by an exception, which costs more
 
     def send(self, data: bytes | memoryview) -> Iterator[bytes]:
         """The encrypted pieces of an answer, in order (T4). Raises TlsFailed."""

@@ -15,12 +15,15 @@ import tempfile
 from pathlib import Path
 
 from tests.bench import report, restart, tpch_bench
+from tests.bench.doors import measure_doors
 from tests.bench.sizes import Figures, Size
 from tests.bench.workloads import WORKLOADS
 from tests.support.servers import Meridian, meridian, postgres
 
 # Not a workload: it starts and kills a server of its own, and PostgreSQL has no part in it.
 RESTART = "restart"
+DOORS = "doors"
+"""Servers with rules and certificates of their own."""
 TPCH = "tpch"
 """Minutes, and the engines alone instead of PostgreSQL: only if it is asked for."""
 
@@ -58,6 +61,12 @@ def main() -> None:
     if RESTART in arguments.only:
         print(f"  {RESTART}", flush=True)
         ours.append(restart.measure(kills=2 * arguments.rounds, acknowledged=2_000))
+    if DOORS in arguments.only:
+        print(f"  {DOORS}", flush=True)
+        for _ in range(arguments.rounds):
+            mine, peers = measure_doors(arguments.seconds)
+            ours.append(mine)
+            theirs.append(peers)
     if TPCH in arguments.only:
         print(f"  {TPCH}", flush=True)
         ours.append(tpch_bench.measure(arguments.scale, ("local", "spark"), arguments.rounds))
@@ -87,7 +96,7 @@ def _memory(server: Meridian, workload: str) -> Figures:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    known = [*WORKLOADS, RESTART, TPCH]
+    known = [*WORKLOADS, RESTART, DOORS, TPCH]
     usual = ",".join(name for name in known if name != TPCH)
     parser.add_argument("--only", default=usual, help=f"some of {','.join(known)}")
     parser.add_argument("--scale", type=float, default=1, help="of TPC-H")

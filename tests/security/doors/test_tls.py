@@ -1,6 +1,7 @@
 """TLS by real clients and by hostile ones; after each of those the server still serves."""
 
 import contextlib
+import re
 import socket
 import ssl
 import struct
@@ -97,8 +98,8 @@ def test_plaintext_is_refused_before_the_user_is_looked_at(server: Meridian) -> 
 def test_client_certificates(server: Meridian, certificates: Certificates, tmp_path: Path) -> None:
     mine = {"sslcert": str(certificates.client), "sslkey": str(certificates.client_key)}
     there = {"host": "::1", "sslmode": "require"}
-    shown = "select ssl || ' ' || client_dn from pg_stat_ssl where pid = pg_backend_pid()"
-    assert value(server, shown, **there, **mine) == "true /O=trustme v1.3.0/CN=meridian"
+    shown = "select ssl::text || client_dn from pg_stat_ssl where pid = pg_backend_pid()"
+    assert re.fullmatch("true/O=.*/CN=meridian", str(value(server, shown, **there, **mine)))
     assert value(server, "select current_user", **there, **mine) == "meridian"
     assert refusal(server, user="ann", **there, **mine) == (
         'certificate authentication failed for user "ann"'
