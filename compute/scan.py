@@ -60,6 +60,18 @@ _SPARK_TYPES: Final[dict[pa.DataType, str]] = {
 ReadFile: TypeAlias = Callable[[ShardId, DataFile], pa.Table]
 
 
+def read_table_columns(path: Path) -> pa.Table:
+    """All rows of a data file, with the columns of its table."""
+    with pq.ParquetFile(path) as file:
+        return file.read(table_columns(file.schema_arrow.names))
+
+
+def read_version_columns(path: Path) -> pa.Table:
+    """The columns of a rewritten file that say what its rows are (W2 of `row_versions.py`)."""
+    with pq.ParquetFile(path) as file:
+        return file.read([*VERSION_FIELDS])
+
+
 def row_count_bound(view: ShardView) -> int:
     """An upper bound of the rows of a view; exact if no row is deleted."""
     return sum(part.row_limit for part in view.files) + view.inline_rows

@@ -23,15 +23,15 @@ INVARIANTS
       alone. The first flush notes them in the log. The rows of a file that was rewritten before
       count as written by the cut that the rewriting began from.
 
-Columns in the file are not in the table's schema, so other readers of Delta do not see them, as they
-do not see the materialized columns of Delta's row tracking. Row tracking itself does not serve: its
-ids survive UPDATE, and its commit versions are those of cuts.
+Columns of a file that are not in the table's schema are seen by no other reader of Delta, as the
+materialized columns of Delta's row tracking. Row tracking itself does not serve: its ids survive
+UPDATE, and its commit versions are those of cuts.
 
 Ranges of ids in memory would not do for rewritten files: after deletes here and there every row may
 be a range, and all of them would lie in every checkpoint.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -68,7 +68,7 @@ def is_row_count(app_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RowIds:
-    """Rows from `first_rows[i]` on have the ids from `first_ids[i]` on. Empty: they are a column."""
+    """Rows from `first_rows[i]` on have the ids from `first_ids[i]` on. Empty: a column has them."""
 
     first_rows: tuple[int, ...] = ()
     first_ids: tuple[int, ...] = ()
@@ -154,3 +154,10 @@ def with_version_columns(rows: pa.Table, versions: pa.Table) -> pa.Table:
     for name, column in zip(VERSION_FIELDS, versions.columns, strict=True):
         rows = rows.append_column(name, column)
     return rows
+
+
+def table_columns(names: Sequence[str]) -> list[str] | None:
+    """The columns of a file that are the table's; None: all of them."""
+    if VERSION_FIELDS[0] not in names:
+        return None
+    return [name for name in names if name not in VERSION_FIELDS]

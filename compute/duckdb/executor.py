@@ -122,7 +122,7 @@ class LocalExecutor:
         self.instances.close()
 
     def _read_file(self, shard: ShardId, file: DataFile) -> pa.Table:
-        return pq.read_table(self._settings.warehouse / shard / file.name, partitioning=None)
+        return read_table_columns(self._settings.warehouse / shard / file.name)
 
     def _close_instance(self, instance: LocalInstance) -> None:
         try:

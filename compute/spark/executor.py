@@ -273,7 +273,7 @@ class SparkExecutor:
         return SessionPool(session, relations, files, threads=threads)
 
     def _read_file(self, shard: ShardId, file: DataFile) -> pa.Table:
-        return pq.read_table(self._settings.warehouse / shard / file.name, partitioning=None)
+        return read_table_columns(self._settings.warehouse / shard / file.name)
 
 
 async def _finished(engine: SparkEngine, query: PooledQuery, future: "Future[R]") -> R:

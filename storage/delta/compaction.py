@@ -21,7 +21,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from io import BytesIO
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -168,7 +168,7 @@ class _Output:
                 rows.schema,
                 compression=COMPRESSION,
                 # Ids are all different, and nearly always ascend by one.
-                use_dictionary=_leaves(self._schema),
+                use_dictionary=cast("bool", _leaves(self._schema)),  # the stubs know no list
                 column_encoding=dict.fromkeys(VERSION_FIELDS, "DELTA_BINARY_PACKED"),
                 store_schema=False,
                 store_decimal_as_integer=True,

@@ -1,4 +1,4 @@
-"""Give ids to the rows of a log that Meridian wrote before there were any (W5 of `row_versions.py`).
+"""Give ids to the rows of a log of before there were any (W5 of `row_versions.py`).
 
 The newest version decides: a row that others may still ask for is in it. A flush writes the ids
 down, so this is done at starts until the first one.
