@@ -68,7 +68,7 @@ def is_row_count(app_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RowIds:
-    """Rows from `first_rows[i]` on have the ids from `first_ids[i]` on. Empty: a column has them."""
+    """Rows from `first_rows[i]` on have ids from `first_ids[i]` on. Empty: a column has them."""
 
     first_rows: tuple[int, ...] = ()
     first_ids: tuple[int, ...] = ()

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.batch import DataFile
+from storage.row_versions import table_columns
 from storage.types import ShardId, Source
 
 _File: TypeAlias = tuple[ShardId, Source]
@@ -47,7 +48,9 @@ class RowGroupCache:
             )
 
     def read(self, shard: ShardId, file: DataFile, rows: Sequence[int]) -> pa.Table:
-        """These rows of a file, all columns of the table; the indexes ascend. Blocks, unless they are warm."""
+        """These rows of a file, all columns of the table; the indexes ascend. Blocks, unless they
+        are warm.
+        """
         begins = self._first_rows(shard, file)
         wanted: dict[int, list[int]] = {}
         for row in rows:

@@ -29,6 +29,7 @@ from sql.plan.nodes import (
     Param,
     Plan,
     PlanColumn,
+    Scan,
     SetCall,
     SortKey,
     WindowCall,
@@ -330,6 +331,30 @@ class WindowDefinition:
 
 
 @dataclass(slots=True, eq=False)
+class ScannedTable:
+    """The table of an item, and the system columns that were asked for, by ordinal
+    (`system_columns.py`).
+
+    `scan`: None if a statement has just made the rows. `ids`: the columns of the item's query
+    level. `xmax`: of rows just made; None: unknown.
+    """
+
+    table: Table
+    scan: Scan | None
+    ids: set[ColumnId]
+    columns: dict[int, PlanColumn] = field(default_factory=dict[int, PlanColumn])
+    xmax: Expr | None = None
+
+    def asked(self, binding: Binding, ordinal: int, name: str, type_: SqlType) -> PlanColumn:
+        """The column of that ordinal, created on first demand."""
+        found = self.columns.get(ordinal)
+        if found is None:
+            found = self.columns[ordinal] = binding.new_column(name, type_)
+            self.ids.add(found.id)
+        return found
+
+
+@dataclass(slots=True, eq=False)
 class NullSupplyingSide:
     """The null-supplying side of an outer join. `ids`: the columns of its query level."""
 
@@ -393,6 +418,8 @@ class FromItem:
     """Whether an outer join may null-extend it."""
     side: NullSupplyingSide | None = None
     """The innermost such join's side; None if its plan is not available."""
+    scanned: ScannedTable | None = None
+    """Where system columns come from, if it is a table."""
     again: bool = False
     """A second name for another item: OLD and NEW, or a join's alias."""
 
@@ -436,6 +463,8 @@ class Scope:
     """`arguments` or `definition`, while such a part of a window is bound."""
     sides: list[NullSupplyingSide] = field(default_factory=list[NullSupplyingSide])
     """The null-supplying sides of outer joins in FROM."""
+    scanned: list[ScannedTable] = field(default_factory=list[ScannedTable])
+    """The tables of FROM."""
     lateral_active: bool = False
     lateral_used: bool = False
     merge_action: Expr | None = None

@@ -18,7 +18,7 @@ from pglast.enums import ReturningOptionKind
 from sql.binder.dml.target_relation import TargetRelation
 from sql.binder.queries.target_list import settle_target, target_list
 from sql.binder.resolve.coercion import is_exact
-from sql.binder.state import Binding, FromItem, Scope, check_conflicts
+from sql.binder.state import Binding, FromItem, ScannedTable, Scope, check_conflicts
 from sql.catalog.catalog import Table
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, offset_to_position
@@ -59,7 +59,8 @@ class ReturningRows:
 
     `others`: items of the source plan, whose columns are `offered`; `others_first`: `*` begins with
     them. `old`: rows have an old version beside the new one. `was_deleted`: whether MERGE deleted
-    the row; `action`: the action of MERGE.
+    the row; `action`: the action of MERGE. `gone`: the table of rows that were deleted, which have
+    system columns still; `xmax`: that of others, if it is known.
     """
 
     kind: ModifyKind
@@ -69,6 +70,8 @@ class ReturningRows:
     was_deleted: Expr | None = None
     action: Expr | None = None
     others_first: bool = False
+    gone: ScannedTable | None = None
+    xmax: Expr | None = None
 
 
 def returning(
@@ -81,6 +84,9 @@ def returning(
     table = written.table
     now, before = _columns(binding, table), _columns(binding, table)
     row = written.item(binding, now, node.relation.alias)
+    if not written.levels:
+        made = ScannedTable(table, None, set(), xmax=rows.xmax)
+        row.scanned = made if rows.gone is None else rows.gone
     # A row of MERGE may have none beside it.
     alone = rows.kind is ModifyKind.MERGE
     others = [_beside(item, alone=alone) for item in rows.others]
@@ -97,7 +103,9 @@ def returning(
     if old:
         _check_old(written, rows, before)
     there = [side.there for side in outer.sides if side.there is not None]
-    extras = tuple([column for column in (*rows.offered, *there) if column.id in used])
+    system = [column for one in outer.scanned for column in one.columns.values()]
+    offered = dict.fromkeys([*rows.offered, *there, *system])
+    extras = tuple([column for column in offered if column.id in used])
     input_ = _input(binding, table, now, before if old else (), extras)
     by = dict(zip([column.id for column in extras], _last(input_, len(extras)), strict=True))
     made = tuple([binding.new_column(target.name, target.expr.type) for target in targets])
@@ -151,7 +159,7 @@ def _last(scan: Scan, count: int) -> list[Expr]:
 
 def _described(binding: Binding, name: str, expr: Expr) -> OutputColumn:
     origin = binding.origins.get(expr.id, (0, 0)) if isinstance(expr, ColumnRef) else (0, 0)
-    return OutputColumn(name, expr.type, *origin)
+    return OutputColumn(name, binding.shown.of(expr) or expr.type, *origin)
 
 
 # --- OLD and NEW -------------------------------------------------------------------------------

@@ -5,7 +5,9 @@
 
 INVARIANTS
   G1  a value is of the type that it is held as (U1 of `sql/types/catalog_types.py`). Types whose
-      values that type would order in another way (tid, pg_lsn) are refused.
+      values that type would order in another way (pg_lsn) are refused.
+  T1  a tid is held with all its digits, so that its text is ordered as it is. Results show it
+      without leading zeros.
 """
 
 import re
@@ -22,8 +24,11 @@ from sql.types.sql_type import VECTOR_TYPE_OIDS, SqlType, format_type, plain_typ
 
 _NUMBERS: Final = {"xid": 1 << 32, "cid": 1 << 32, "xid8": 1 << 63}
 _ITEM: Final = re.compile(r'("(?:[^"]|"")*"|[^="/]*)=[arwdDxtXUCTcsAm*]*/("(?:[^"]|"")*"|[^="/]+)')
+_TID: Final = re.compile(r" *\( *(\d+), *(\d+)\)")
+_TIDS_ELEMENT: Final = re.compile(r'"(\([^"]*\))"')
+_TIDS: Final = re.compile(r'\{(?:\s*"\([^"]*\)"\s*(?:,\s*"\([^"]*\)"\s*)*)?\}')
 _KNOWN: Final = frozenset(
-    {*_NUMBERS, "aclitem", "pg_node_tree", "_xid", "_cid", "_xid8", "_aclitem"}
+    {*_NUMBERS, "tid", "aclitem", "pg_node_tree", "_xid", "_cid", "_xid8", "_tid", "_aclitem"}
 ).union(VECTOR_TYPE_OIDS)
 
 
@@ -82,6 +87,22 @@ def shown_as(binding: Binding, expr: Expr) -> SqlType | None:
     return shown_types().get(binding.origins.get(expr.id, (0, 0)))
 
 
+def held_tid(text: str, place: int | None = None) -> str:
+    """A tid as it is held (T1). Raises 22P02."""
+    found = _TID.fullmatch(text)
+    if found is None or int(found[1]) >= 1 << 32 or int(found[2]) >= 1 << 16:
+        raise invalid_text_representation("tid", text).at(place)
+    return f"({int(found[1]):010},{int(found[2]):05})"
+
+
+def _held_tids(text: str, place: int | None) -> str:
+    """An array of them, in one dimension."""
+    if not _TIDS.fullmatch(text):
+        raise not_supported(f"the array {text} of type tid[]", place)
+    parts = _TIDS_ELEMENT.findall(text)
+    return "{" + ",".join(f'"{held_tid(part, place)}"' for part in parts) + "}"
+
+
 def _checked(text: str, target: SqlType, place: int | None) -> str:
     """The text that the type held as reads. Raises 22P02, 22003."""
     if target.name in VECTOR_TYPE_OIDS:
@@ -92,6 +113,10 @@ def _checked(text: str, target: SqlType, place: int | None) -> str:
             raise invalid_text_representation(target.name, text).at(place)
         if not 0 <= int(number) < _NUMBERS[target.name]:
             raise SqlError("22003", f'value "{text}" is out of range for type {target.name}', place)
+    if target.name == "tid":
+        return held_tid(text, place)
+    if target.name == "_tid":
+        return _held_tids(text, place)
     if target.name == "aclitem" and not _ITEM.fullmatch(text):
         raise not_supported(f'the aclitem "{text}"', place)
     return text

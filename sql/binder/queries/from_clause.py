@@ -29,6 +29,7 @@ from sql.binder.state import (
     Binding,
     FromItem,
     NullSupplyingSide,
+    ScannedTable,
     Scope,
     SelectResult,
     check_conflicts,
@@ -108,7 +109,10 @@ def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromI
     binding.tables[found.schema, found.name] = found
     scanned = table_scan(binding, found)
     scope.ids.update([column.id for column in scanned.columns])
-    return scanned, [pinned_item(binding, node, found, table_item(scanned, found, None))]
+    item = pinned_item(binding, node, found, table_item(scanned, found, None))
+    item.scanned = ScannedTable(found, scanned, scope.ids)
+    scope.scanned.append(item.scanned)
+    return scanned, [item]
 
 
 def _view(
