@@ -344,6 +344,8 @@ class ScannedTable:
     ids: set[ColumnId]
     columns: dict[int, PlanColumn] = field(default_factory=dict[int, PlanColumn])
     xmax: Expr | None = None
+    deleted: bool = False
+    """Whether the rows are those that a DELETE returns."""
 
     def asked(self, binding: Binding, ordinal: int, name: str, type_: SqlType) -> PlanColumn:
         """The column of that ordinal, created on first demand."""

@@ -12,6 +12,7 @@ INVARIANTS
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pglast.enums import ReturningOptionKind
 
@@ -37,7 +38,10 @@ from sql.plan.nodes import (
 )
 from sql.plan.traverse import column_ids, scans, substitute_columns
 from sql.statements.bound import ModifyKind, OutputColumn
-from sql.types.sql_type import BOOL
+from sql.types.sql_type import BOOL, INT8
+
+_LOCKED: Final = 1
+"""PostgreSQL's xid of what is older than all transactions."""
 
 NEW_ROWS_RELATION = RelationId("new")
 
@@ -60,7 +64,7 @@ class ReturningRows:
     `others`: items of the source plan, whose columns are `offered`; `others_first`: `*` begins with
     them. `old`: rows have an old version beside the new one. `was_deleted`: whether MERGE deleted
     the row; `action`: the action of MERGE. `gone`: the table of rows that were deleted, which have
-    system columns still; `xmax`: that of others, if it is known.
+    system columns still.
     """
 
     kind: ModifyKind
@@ -71,7 +75,6 @@ class ReturningRows:
     action: Expr | None = None
     others_first: bool = False
     gone: ScannedTable | None = None
-    xmax: Expr | None = None
 
 
 def returning(
@@ -85,8 +88,7 @@ def returning(
     now, before = _columns(binding, table), _columns(binding, table)
     row = written.item(binding, now, node.relation.alias)
     if not written.levels:
-        made = ScannedTable(table, None, set(), xmax=rows.xmax)
-        row.scanned = made if rows.gone is None else rows.gone
+        row.scanned = _table_of(written, rows, before)
     # A row of MERGE may have none beside it.
     alone = rows.kind is ModifyKind.MERGE
     others = [_beside(item, alone=alone) for item in rows.others]
@@ -115,6 +117,30 @@ def returning(
     plan = Project(input_, made, tuple([substitute_columns(expr, by) for expr in exprs]))
     described = tuple([_described(binding, target.name, target.expr) for target in targets])
     return BoundReturning(plan, described, old, extras, scanned_tables(binding, plan))
+
+
+def _table_of(
+    written: TargetRelation, rows: ReturningRows, before: Sequence[PlanColumn]
+) -> ScannedTable:
+    gone = rows.gone
+    if gone is None:
+        return ScannedTable(written.table, None, set(), xmax=_xmax(written, rows, before))
+    return ScannedTable(written.table, gone.scan, gone.ids, gone.columns, deleted=True)
+
+
+def _xmax(
+    written: TargetRelation, rows: ReturningRows, before: Sequence[PlanColumn]
+) -> Expr | None:
+    """Programs ask DO UPDATE for `xmax = 0`: PostgreSQL has locked a row that it updates, and not
+    one that it inserts. None: unknown.
+    """
+    if rows.kind is ModifyKind.UPDATE or (rows.kind is ModifyKind.INSERT and not rows.old):
+        return Const(0, INT8)
+    marker = _marker(written, before)
+    if rows.kind is not ModifyKind.INSERT or marker is None:
+        return None
+    new = IsTest(Test.IS_NULL, ColumnRef(marker.id, marker.type), BOOL)
+    return Case(((new, Const(0, INT8)),), Const(_LOCKED, INT8), INT8)
 
 
 def _beside(item: FromItem, *, alone: bool) -> FromItem:

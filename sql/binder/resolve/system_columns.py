@@ -114,7 +114,7 @@ def _constant(binding: Binding, item: FromItem, name: str) -> Expr | None:
         return Const(known.value, known.type)
     if scanned is None or name not in _ZERO:
         return None
-    if name == "xmax" and scanned.scan is None:
+    if name == "xmax" and (scanned.scan is None or scanned.deleted):
         return scanned.xmax
     return Const(0, INT8)
 
