@@ -12,6 +12,7 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from sql.binder.catalog_results import CatalogResults
+from sql.binder.scanned_tables import ScannedTable
 from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Catalog, Column, NameDependency, Table, whole_catalog
 from sql.catalog.objects import Domain
@@ -29,7 +30,6 @@ from sql.plan.nodes import (
     Param,
     Plan,
     PlanColumn,
-    Scan,
     SetCall,
     SortKey,
     WindowCall,
@@ -39,7 +39,7 @@ from sql.statements.locking import LockingQuery
 from sql.statements.runtime_parameters import RowDefault, RuntimeParameter
 from sql.types.bpchar import column_type
 from sql.types.datetime.timezones import find_zone
-from sql.types.sql_type import BOOL, UNKNOWN, SqlType, format_type
+from sql.types.sql_type import BOOL, UNKNOWN, SqlType, format_type, held_type
 from sql.types.styles import DEFAULT_STYLES, Styles
 
 PARAMETERS_MAX: Final = 65_535
@@ -284,9 +284,18 @@ class Binding:
         while len(self.parameters) < index:
             self.parameters.append(None)
         known = self.parameters[index - 1]
-        param = Param(index, known if known is not None else UNKNOWN)
+        param = Param(index, UNKNOWN if known is None else held_type(known))
+        if known is not None and known.name != param.type.name:
+            self.shown.note(param, known)
         self.places[id(param)] = param, place
         return param
+
+    def give_type(self, param: Param, shown: SqlType, held: SqlType) -> Param:
+        """Give an untyped parameter a type that only catalogs have (B2)."""
+        self.parameters[param.index - 1] = shown
+        made = Param(param.index, held)
+        self.shown.note(made, shown)
+        return made
 
     def resolve_parameter(self, param: Param, type_: SqlType) -> Param:
         """Give an untyped parameter its type (B2)."""
@@ -328,32 +337,6 @@ class WindowDefinition:
     frame: Frame
     framed: bool
     """Whether the statement writes a frame, other than by spelling out the default."""
-
-
-@dataclass(slots=True, eq=False)
-class ScannedTable:
-    """The table of an item, and the system columns that were asked for, by ordinal
-    (`system_columns.py`).
-
-    `scan`: None if a statement has just made the rows. `ids`: the columns of the item's query
-    level. `xmax`: of rows just made; None: unknown.
-    """
-
-    table: Table
-    scan: Scan | None
-    ids: set[ColumnId]
-    columns: dict[int, PlanColumn] = field(default_factory=dict[int, PlanColumn])
-    xmax: Expr | None = None
-    deleted: bool = False
-    """Whether the rows are those that a DELETE returns."""
-
-    def asked(self, binding: Binding, ordinal: int, name: str, type_: SqlType) -> PlanColumn:
-        """The column of that ordinal, created on first demand."""
-        found = self.columns.get(ordinal)
-        if found is None:
-            found = self.columns[ordinal] = binding.new_column(name, type_)
-            self.ids.add(found.id)
-        return found
 
 
 @dataclass(slots=True, eq=False)
@@ -421,7 +404,6 @@ class FromItem:
     side: NullSupplyingSide | None = None
     """The innermost such join's side; None if its plan is not available."""
     scanned: ScannedTable | None = None
-    """Where system columns come from, if it is a table."""
     again: bool = False
     """A second name for another item: OLD and NEW, or a join's alias."""
 
@@ -466,7 +448,6 @@ class Scope:
     sides: list[NullSupplyingSide] = field(default_factory=list[NullSupplyingSide])
     """The null-supplying sides of outer joins in FROM."""
     scanned: list[ScannedTable] = field(default_factory=list[ScannedTable])
-    """The tables of FROM."""
     lateral_active: bool = False
     lateral_used: bool = False
     merge_action: Expr | None = None

@@ -36,7 +36,8 @@ from sql.binder.queries.select import bind_with
 from sql.binder.resolve.outer_join_presence import with_presence_columns
 from sql.binder.resolve.relations import table_scan
 from sql.binder.resolve.system_columns import with_system_columns
-from sql.binder.state import Binding, FromItem, ScannedTable, Scope, SelectResult
+from sql.binder.scanned_tables import ScannedTable
+from sql.binder.state import Binding, FromItem, Scope, SelectResult
 from sql.binder.stored.column_expressions import per_row_default
 from sql.catalog.catalog import Table
 from sql.errors import SqlError, not_supported

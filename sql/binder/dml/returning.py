@@ -19,7 +19,8 @@ from pglast.enums import ReturningOptionKind
 from sql.binder.dml.target_relation import TargetRelation
 from sql.binder.queries.target_list import settle_target, target_list
 from sql.binder.resolve.coercion import is_exact
-from sql.binder.state import Binding, FromItem, ScannedTable, Scope, check_conflicts
+from sql.binder.scanned_tables import ScannedTable
+from sql.binder.state import Binding, FromItem, Scope, check_conflicts
 from sql.catalog.catalog import Table
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, offset_to_position

@@ -20,7 +20,8 @@ from sql.binder.resolve.column_lookup import hidden_target
 from sql.binder.resolve.outer_join_presence import with_presence_columns
 from sql.binder.resolve.relations import table_scan
 from sql.binder.resolve.system_columns import with_system_columns
-from sql.binder.state import Binding, FromItem, ScannedTable, Scope, SelectResult
+from sql.binder.scanned_tables import ScannedTable
+from sql.binder.state import Binding, FromItem, Scope, SelectResult
 from sql.binder.stored.table_changes import with_generated_columns
 from sql.binder.stored.unique_indexes import unique_index_columns
 from sql.catalog.catalog import Table

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from sql.binder.expressions.catalog_casts import with_catalog_type
 from sql.binder.resolve import postgresql_functions as postgresql
 from sql.binder.resolve.catalog_lookup import qualifying_schema
 from sql.binder.resolve.coercion import (
@@ -74,6 +75,13 @@ def operator(
 ) -> Expr:
     """`left name right`, or `name right` (make_op). 42883 and 42725 at the operator."""
     types = tuple([expr.type.name for expr in exprs])
+    if "unknown" in types and len(exprs) == 2:
+        left, right = exprs
+        exprs = [
+            with_catalog_type(binding, left, nodes[0], right),
+            with_catalog_type(binding, right, nodes[1], left),
+        ]
+        types = tuple([expr.type.name for expr in exprs])
     try:
         choice = choose_operator(name, types)
     except AmbiguousOverload:

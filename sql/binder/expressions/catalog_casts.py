@@ -6,8 +6,6 @@
 INVARIANTS
   G1  a value is of the type that it is held as (U1 of `sql/types/catalog_types.py`). Types whose
       values that type would order in another way (pg_lsn) are refused.
-  T1  a tid is held with all its digits, so that its text is ordered as it is. Results show it
-      without leading zeros.
 """
 
 import re
@@ -16,19 +14,17 @@ from typing import Final
 from sql.binder.resolve.coercion import EXPLICIT, coerce, typed_literal
 from sql.binder.state import Binding, Scope
 from sql.catalog.system_catalogs import shown_types
-from sql.errors import SqlError, invalid_text_representation, not_supported
+from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, location, offset_to_position, string_values
-from sql.plan.nodes import Coalesce, ColumnRef, Const, Expr
+from sql.plan.nodes import Coalesce, ColumnRef, Const, Expr, Param
 from sql.types.catalog_types import HELD_AS
 from sql.types.sql_type import VECTOR_TYPE_OIDS, SqlType, format_type, plain_type
+from sql.types.tuple_ids import NUMBER_ENDS, parse_number, parse_tid, parse_tid_array
 
-_NUMBERS: Final = {"xid": 1 << 32, "cid": 1 << 32, "xid8": 1 << 63}
 _ITEM: Final = re.compile(r'("(?:[^"]|"")*"|[^="/]*)=[arwdDxtXUCTcsAm*]*/("(?:[^"]|"")*"|[^="/]+)')
-_TID: Final = re.compile(r" *\( *(\d+), *(\d+)\)")
-_TIDS_ELEMENT: Final = re.compile(r'"(\([^"]*\))"')
-_TIDS: Final = re.compile(r'\{(?:\s*"\([^"]*\)"\s*(?:,\s*"\([^"]*\)"\s*)*)?\}')
+_COMPARED: Final = frozenset({*NUMBER_ENDS, "tid"})
 _KNOWN: Final = frozenset(
-    {*_NUMBERS, "tid", "aclitem", "pg_node_tree", "_xid", "_cid", "_xid8", "_tid", "_aclitem"}
+    {*NUMBER_ENDS, "tid", "aclitem", "pg_node_tree", "_xid", "_cid", "_xid8", "_tid", "_aclitem"}
 ).union(VECTOR_TYPE_OIDS)
 
 
@@ -87,36 +83,45 @@ def shown_as(binding: Binding, expr: Expr) -> SqlType | None:
     return shown_types().get(binding.origins.get(expr.id, (0, 0)))
 
 
-def held_tid(text: str, place: int | None = None) -> str:
-    """A tid as it is held (T1). Raises 22P02."""
-    found = _TID.fullmatch(text)
-    if found is None or int(found[1]) >= 1 << 32 or int(found[2]) >= 1 << 16:
-        raise invalid_text_representation("tid", text).at(place)
-    return f"({int(found[1]):010},{int(found[2]):05})"
-
-
-def _held_tids(text: str, place: int | None) -> str:
-    """An array of them, in one dimension."""
-    if not _TIDS.fullmatch(text):
-        raise not_supported(f"the array {text} of type tid[]", place)
-    parts = _TIDS_ELEMENT.findall(text)
-    return "{" + ",".join(f'"{held_tid(part, place)}"' for part in parts) + "}"
-
-
 def _checked(text: str, target: SqlType, place: int | None) -> str:
     """The text that the type held as reads. Raises 22P02, 22003."""
     if target.name in VECTOR_TYPE_OIDS:
         return "{" + ",".join(text.split()) + "}"
-    if target.name in _NUMBERS:
-        number = text.strip()
-        if not re.fullmatch(r"[+-]?\d+", number):
-            raise invalid_text_representation(target.name, text).at(place)
-        if not 0 <= int(number) < _NUMBERS[target.name]:
-            raise SqlError("22003", f'value "{text}" is out of range for type {target.name}', place)
-    if target.name == "tid":
-        return held_tid(text, place)
-    if target.name == "_tid":
-        return _held_tids(text, place)
+    try:
+        if target.name in NUMBER_ENDS:
+            parse_number(target.name, text)
+        if target.name == "tid":
+            return parse_tid(text)
+        if target.name == "_tid":
+            return "{" + ",".join([f'"{held}"' for held in parse_tid_array(text)]) + "}"
+    except SqlError as error:
+        raise error.at(place) from None
     if target.name == "aclitem" and not _ITEM.fullmatch(text):
         raise not_supported(f'the aclitem "{text}"', place)
     return text
+
+
+def with_catalog_type(binding: Binding, expr: Expr, node: Node, other: Expr) -> Expr:
+    """A literal or parameter of no type yet beside a value that a result shows as such a type: it
+    is of that type, too. Others as they are. Raises 22P02.
+    """
+    type_ = shown_as(binding, other)
+    if type_ is None or type_.name not in _COMPARED or expr.type.name != "unknown":
+        return expr
+    return _as_type(binding, expr, node, type_)
+
+
+def with_catalog_array_type(binding: Binding, array: Expr, node: Node, left: Expr) -> Expr:
+    """The same for the array of `left = ANY (array)`."""
+    type_ = shown_as(binding, left)
+    if type_ is None or type_.name not in _COMPARED or array.type.name != "unknown":
+        return array
+    return _as_type(binding, array, node, SqlType(f"_{type_.name}"))
+
+
+def _as_type(binding: Binding, expr: Expr, node: Node, type_: SqlType) -> Expr:
+    if isinstance(expr, Param):
+        return binding.give_type(expr, type_, plain_type(HELD_AS[type_.name]))
+    if isinstance(expr, Const) and expr.value is not None:
+        return _converted(binding, expr, node, type_, None)
+    return expr

@@ -25,11 +25,11 @@ from sql.binder.resolve.relations import (
     table_scan,
 )
 from sql.binder.resolve.unified_types import select_common_type, to_common_type
+from sql.binder.scanned_tables import ScannedTable
 from sql.binder.state import (
     Binding,
     FromItem,
     NullSupplyingSide,
-    ScannedTable,
     Scope,
     SelectResult,
     check_conflicts,

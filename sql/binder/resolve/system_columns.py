@@ -23,7 +23,8 @@ from dataclasses import replace
 from typing import Final
 
 from sql.binder.resolve.row_presence import item_table, row_presence
-from sql.binder.state import Binding, FromItem, ScannedTable
+from sql.binder.scanned_tables import ScannedTable
+from sql.binder.state import Binding, FromItem
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import is_server_state
 from sql.catalog.system_catalogs import is_system_catalog
@@ -97,7 +98,7 @@ def _of_scan(binding: Binding, scanned: ScannedTable, name: str) -> Expr | None:
     if scanned.scan is None or _is_constant(scanned.table):
         return None
     ordinal, type_ = _OF_SCANS[name]
-    column = scanned.asked(binding, ordinal, name, type_)
+    column = scanned.asked(ordinal, lambda: binding.new_column(name, type_))
     binding.shown.set_column(column.id, _TYPES[name])
     return ColumnRef(column.id, column.type)
 
