@@ -19,7 +19,13 @@ from sql.parser.syntax import Node, location, offset_to_position, string_values
 from sql.plan.nodes import Coalesce, ColumnRef, Const, Expr, Param
 from sql.types.catalog_types import HELD_AS
 from sql.types.sql_type import VECTOR_TYPE_OIDS, SqlType, format_type, plain_type
-from sql.types.tuple_ids import NUMBER_ENDS, parse_number, parse_tid, parse_tid_array
+from sql.types.tuple_ids import (
+    NUMBER_ENDS,
+    format_tid,
+    parse_number,
+    parse_tid,
+    parse_tid_array,
+)
 
 _ITEM: Final = re.compile(r'("(?:[^"]|"")*"|[^="/]*)=[arwdDxtXUCTcsAm*]*/("(?:[^"]|"")*"|[^="/]+)')
 _COMPARED: Final = frozenset({*NUMBER_ENDS, "tid"})
@@ -54,6 +60,9 @@ def _converted(binding: Binding, expr: Expr, node: Node, target: SqlType, cast: 
         return expr
     if isinstance(expr, Const) and expr.value is None:
         return shown(binding, Const(None, held), target)
+    if isinstance(expr, Param) and expr.type.name == "unknown":
+        if target.name.removeprefix("_") in _COMPARED:
+            return binding.give_type(expr, target, held)
     is_text = expr.type.name in ("unknown", "text") and target.name != "pg_node_tree"
     if isinstance(expr, Const) and is_text:
         text = _checked(str(expr.value), target, place)
@@ -125,3 +134,15 @@ def _as_type(binding: Binding, expr: Expr, node: Node, type_: SqlType) -> Expr:
     if isinstance(expr, Const) and expr.value is not None:
         return _converted(binding, expr, node, type_, None)
     return expr
+
+
+def as_held(binding: Binding, expr: Expr, cast: Expr | None) -> Expr | None:
+    """What a cast of the expression made. One to the type that it is held as computes nothing, but
+    the result is of that type.
+    """
+    type_ = None if cast is not expr else shown_as(binding, expr)
+    if type_ is None:
+        return cast
+    if type_.name == "tid" and isinstance(expr, Const) and isinstance(expr.value, str):
+        return Const(format_tid(expr.value), expr.type)
+    return Coalesce((expr,), expr.type)
