@@ -74,7 +74,7 @@ class RowColumns:
 
 def no_versions(_shard: ShardId, _file: DataFile) -> pa.Table:
     """For readers whose engine has no ctid and xmin."""
-    raise not_supported("the system columns ctid and xmin on this engine")
+    raise not_supported("reading ctid or xmin on this engine")
 
 
 def read_table_columns(path: Path) -> pa.Table:

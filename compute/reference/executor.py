@@ -135,7 +135,7 @@ def _scan_rows(
     scan: Scan, view: ShardView, read_file: ReadFile, decoded: DecodedRows | None
 ) -> Sequence[Row]:
     if scans_versions(scan):
-        raise not_supported("the system columns ctid and xmin on this engine", None)
+        raise not_supported("reading ctid or xmin on this engine", None)
     rows: list[Row] = []
     for part in view.files:
         table = conform_to_schema(read_file(view.shard, part.file), view.schema)

@@ -148,7 +148,7 @@ class SparkExecutor:
     async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
         """See Executor."""
         if relations_with_versions(run.plan):
-            raise not_supported("the system columns ctid and xmin on this engine", None)
+            raise not_supported("reading ctid or xmin on this engine", None)
         for attempt in (1, 2):
             generation = self._supervisor.current()
             engine = await asyncio.shield(asyncio.wrap_future(generation.ready))

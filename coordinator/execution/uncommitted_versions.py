@@ -16,7 +16,7 @@ from sql.plan.nodes import Plan, RelationId
 from sql.plan.system_columns import relations_with_versions, version_uses
 from storage.batch import ShardView
 
-_WHAT = "ctid or xmin of rows that the transaction itself has written"
+_WHAT = "reading ctid or xmin of rows that the transaction itself has written"
 
 
 def refuse_uncommitted_versions(

@@ -12,6 +12,7 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from sql.binder.catalog_results import CatalogResults
+from sql.binder.collation import Collation
 from sql.binder.scanned_tables import ScannedTable
 from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Catalog, Column, NameDependency, Table, whole_catalog
@@ -89,19 +90,6 @@ class BindContext:
     def creation_path(self) -> Sequence[str]:
         """The search path for creating relations that are not temporary."""
         return self.search_path[1:] if self.temporary_first else self.search_path
-
-
-@dataclass(frozen=True, slots=True)
-class Collation:
-    """The collation of an expression.
-
-    `place`: position of the COLLATE clause that names it, if one does. `of_names`: it is "C"
-    because a part of the expression is of type `name`.
-    """
-
-    name: str
-    place: int | None = None
-    of_names: bool = False
 
 
 @dataclass(slots=True)

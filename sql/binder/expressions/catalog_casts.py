@@ -60,9 +60,9 @@ def _converted(binding: Binding, expr: Expr, node: Node, target: SqlType, cast: 
         return expr
     if isinstance(expr, Const) and expr.value is None:
         return shown(binding, Const(None, held), target)
-    if isinstance(expr, Param) and expr.type.name == "unknown":
-        if target.name.removeprefix("_") in _COMPARED:
-            return binding.give_type(expr, target, held)
+    compared = target.name.removeprefix("_") in _COMPARED
+    if isinstance(expr, Param) and expr.type.name == "unknown" and compared:
+        return binding.give_type(expr, target, held)
     is_text = expr.type.name in ("unknown", "text") and target.name != "pg_node_tree"
     if isinstance(expr, Const) and is_text:
         text = _checked(str(expr.value), target, place)

@@ -129,7 +129,7 @@ def with_system_columns(plan: Plan, tables: Sequence[ScannedTable]) -> Plan:
     made = adding.plan(plan)
     shown = {column.id for column in output_columns(made)}
     if asked or any(column.id not in shown for column in adding.added):
-        raise not_supported("the system columns ctid and xmin of this table", None)
+        raise not_supported("reading ctid or xmin of this table", None)
     return made
 
 

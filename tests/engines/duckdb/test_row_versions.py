@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +16,9 @@ from tests.engines.duckdb.local_engine import Engine, Shard, opened, plan_of
 
 SCHEMA = pa.schema([pa.field("k", pa.int64())])
 PLAN = plan_of("select k, ctid, xmin from t order by k", [("k", INT8)])
-BOTH = plan_of("select a.k, a.ctid = b.ctid from t a join t b on a.k = b.k order by 1", [("k", INT8)])
+BOTH = plan_of(
+    "select a.k, a.ctid = b.ctid from t a join t b on a.k = b.k order by 1", [("k", INT8)]
+)
 TS = 1_764_000_000_000_000
 
 
@@ -82,9 +83,7 @@ def test_all_kinds_of_rows(
     rows, expected = view
     columns = list(zip(*expected, strict=True))
     ids, commits = (np.array(column, np.int64) for column in columns[1:])
-    wanted = list(
-        zip(columns[0], ctids(ids).to_pylist(), xmins(commits).to_pylist(), strict=True)
-    )
+    wanted = list(zip(columns[0], ctids(ids).to_pylist(), xmins(commits).to_pylist(), strict=True))
     for _ in range(3):
         # Read once, and as tables of the engine.
         assert engine.values(PLAN, rows) == wanted

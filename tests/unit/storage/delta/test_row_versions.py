@@ -4,7 +4,6 @@ That they stay with their rows through flushes, compactions and restarts is part
 `check` (`test_flush.py`, `test_vacuum.py`).
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +40,7 @@ class OldModel(FlushedModel):
 
 
 @pytest.fixture
-def old_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[OldModel]:
+def old_log(monkeypatch: pytest.MonkeyPatch) -> OldModel:
     """Two files, one with a deleted row, from before there were ids; then a commit in the tail."""
     add = flush_plan._add
 
@@ -60,15 +59,16 @@ def old_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[OldModel]:
         model.flush(0)
     model.commit(2, (), [2], 0)
     model.restart()
-    yield model
+    return model
 
 
 def test_rows_of_an_old_log_have_ids_before_and_after_the_first_flush(old_log: OldModel) -> None:
     old_log.check()
     first = dict(old_log.known)
-    assert sorted(id_ for id_, _ in first.values() if id_ < PAST_IDS) == sorted(
-        id_ for id_, _ in first.values()
-    )[: len(first) - 2]
+    assert (
+        sorted(id_ for id_, _ in first.values() if id_ < PAST_IDS)
+        == sorted(id_ for id_, _ in first.values())[: len(first) - 2]
+    )
     assert {id_ for id_, _ in first.values() if id_ >= FIRST_NEW_ID} == {
         FIRST_NEW_ID,
         FIRST_NEW_ID + 1,
