@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sql.plan.system_columns import SCANNED_NAMES
+from sql.plan.system_columns import CTID, SCANNED_NAMES, XMIN
 from storage.batch import FileSlice, InlineSlice
 from storage.row_versions import Integers, version_columns
 from storage.types import inline_ts
@@ -33,7 +33,7 @@ XMIN_MIN: Final = 3
 XMINS: Final = (1 << 32) - XMIN_MIN
 
 VERSION_SCHEMA: Final = pa.schema(
-    list(zip(SCANNED_NAMES.values(), (pa.string(), pa.int64()), strict=True))
+    {SCANNED_NAMES[CTID]: pa.string(), SCANNED_NAMES[XMIN]: pa.int64()}
 )
 
 ReadVersions: TypeAlias = Callable[[FileSlice], pa.Table]
@@ -45,7 +45,9 @@ def ctids(ids: Integers) -> "pa.Array[Any]":
     assert not len(ids) or int(ids.max()) < IDS_MAX, "C1: a tid has six bytes"
     blocks = pc.cast(pa.array(ids // NUMBERS + BLOCK_MIN), pa.string())
     numbers = pc.cast(pa.array(ids % NUMBERS + NUMBER_MIN), pa.string())
-    return pc.binary_join_element_wise("(", blocks, ",", numbers, ")", "")
+    join: Any = pc.binary_join_element_wise  # the stubs know no mixture of arrays and texts
+    texts: pa.Array[Any] = join("(", blocks, ",", numbers, ")", "")
+    return texts
 
 
 def xmins(commits: Integers) -> "pa.Array[Any]":
@@ -53,21 +55,30 @@ def xmins(commits: Integers) -> "pa.Array[Any]":
     return pa.array(commits % XMINS + XMIN_MIN)
 
 
+def _table(ctid: "pa.Array[Any]", xmin: "pa.Array[Any]") -> pa.Table:
+    return pa.table([ctid, xmin], schema=VERSION_SCHEMA)
+
+
+def _unknown(count: int) -> pa.Table:
+    """Of rows that are not committed (C4)."""
+    return _table(pa.nulls(count, pa.string()), pa.nulls(count, pa.int64()))
+
+
 def inline_versions(part: InlineSlice) -> pa.Table:
     """Ctid and xmin of all rows of a slice (C4)."""
     count = part.rows.num_rows
     if part.first_id is None:
-        return pa.table([pa.nulls(count, type_) for type_ in VERSION_SCHEMA.types], VERSION_SCHEMA)
+        return _unknown(count)
     ids = np.arange(part.first_id, part.first_id + count, dtype=np.int64)
     commits = np.full(count, inline_ts(part.source), np.int64)
-    return pa.table([ctids(ids), xmins(commits)], VERSION_SCHEMA)
+    return _table(ctids(ids), xmins(commits))
 
 
 def file_versions(part: FileSlice, rows: int, read: ReadVersions) -> pa.Table:
     """Ctid and xmin of all rows of a file, which has so many (C4)."""
     origins = part.file.origins
     if origins is None:
-        return pa.table([pa.nulls(rows, type_) for type_ in VERSION_SCHEMA.types], VERSION_SCHEMA)
+        return _unknown(rows)
     stored = read(part) if origins.ids.in_file else pa.table({"row": pa.nulls(rows)})
     ids, commits = version_columns(stored, origins).columns
-    return pa.table([ctids(ids.to_numpy()), xmins(commits.to_numpy())], VERSION_SCHEMA)
+    return _table(ctids(ids.to_numpy()), xmins(commits.to_numpy()))

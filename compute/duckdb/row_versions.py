@@ -25,13 +25,13 @@ def version_pieces(parts: Sequence[FileSlice]) -> pa.Table:
     """Stretches of rows of one commit and one range of ids: number of the file, the first row, its
     id, the commit.
     """
-    found = [
-        (number, *part.file.origins.pieces())
-        for number, part in enumerate(parts)
-        if part.file.origins is not None
-    ]
-    empty = [np.empty(0, np.int64)]
-    files = [np.full(len(rows), number, np.int64) for number, rows, _, _ in found]
-    columns = [files, *([piece[place] for piece in found] for place in (1, 2, 3))]
-    arrays = [pa.array(np.concatenate([*column, *empty]), pa.int64()) for column in columns]
+    files, rows, ids, times = ([np.empty(0, np.int64)] for _ in range(4))
+    for number, part in enumerate(parts):
+        if part.file.origins is not None:
+            first_rows, first_ids, commits = part.file.origins.pieces()
+            files.append(np.full(len(first_rows), number, np.int64))
+            rows.append(first_rows)
+            ids.append(first_ids)
+            times.append(commits)
+    arrays = [pa.array(np.concatenate(column)) for column in (files, rows, ids, times)]
     return pa.table(arrays, names=["file", "row", "id", "ts"])

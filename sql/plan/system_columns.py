@@ -11,7 +11,7 @@ INVARIANTS
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final
 
 from sql.functions.table import FunctionKind
 from sql.plan.nodes import (
@@ -31,10 +31,11 @@ from sql.plan.nodes import (
     RelationId,
     Scan,
     Sort,
+    Subquery,
     Values,
     output_columns,
 )
-from sql.plan.traverse import inputs, plan_expressions, scans, walk
+from sql.plan.traverse import inputs, plan_expressions, plan_nodes, scans, walk
 
 CTID: Final = 1 << 20
 XMIN: Final = CTID + 1
@@ -82,7 +83,8 @@ def version_uses(plan: Plan) -> VersionUses:
     named = _named(plan)
     outputs = output_columns(plan)
     shown = tuple([place for place, column in enumerate(outputs) if column.id in named])
-    nodes = [node for node in walk(plan) if isinstance(node, get_args(Plan))]
+    plans = [plan, *(node.plan for node in walk(plan) if isinstance(node, Subquery))]
+    nodes = [node for one in plans for node in plan_nodes(one)]
     compared = all(_only_compares(node, named) for node in nodes)
     return VersionUses(shown, compared)
 
@@ -139,8 +141,9 @@ def _is_compared(condition: Expr, named: set[ColumnId]) -> bool:
         case Logical(op=BoolOp.AND | BoolOp.OR):
             return all(_is_compared(part, named) for part in condition.args)
         case Call() if condition.function.name == "=" and len(condition.args) == 2:
-            return _is_column_and_value(*condition.args, named) or _is_column_and_value(
-                *reversed(condition.args), named
+            left, right = condition.args
+            return _is_column_and_value(left, right, named) or _is_column_and_value(
+                right, left, named
             )
         case AnyAll(all=False) if condition.function.name == "=":
             return _is_column_and_value(condition.args[0], condition.args[1], named)
