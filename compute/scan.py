@@ -7,7 +7,7 @@
 
 INVARIANTS
   N1  a relation's columns are `f0`, `f1` .. by ordinal; with identity also `__source`, `__index`
-      (B1 of `storage/batch.py`).
+      (B1 of `storage/batch.py`), with versions `__ctid`, `__xmin` (`row_versions.py`).
   N2  only names of data files, which Meridian generates, go into paths and texts for Spark. Names
       of columns go into a schema as JSON, never into a text that is parsed as SQL.
 
@@ -20,14 +20,18 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
+from compute.row_versions import VERSION_SCHEMA, file_versions, inline_versions
 from sql.errors import not_supported
 from storage.batch import DataFile, FileSlice, InlineSlice, ShardView
+from storage.row_versions import VERSION_FIELDS, table_columns
 from storage.types import ShardId, Source
 
 SOURCE: Final = "__source"
@@ -58,6 +62,31 @@ _SPARK_TYPES: Final[dict[pa.DataType, str]] = {
 }
 
 ReadFile: TypeAlias = Callable[[ShardId, DataFile], pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class RowColumns:
+    """What a statement reads of rows besides their columns (N1): where they lie, ctid and xmin."""
+
+    identity: bool = False
+    versions: bool = False
+
+
+def no_versions(_shard: ShardId, _file: DataFile) -> pa.Table:
+    """For readers whose engine has no ctid and xmin."""
+    raise not_supported("reading ctid or xmin on this engine")
+
+
+def read_table_columns(path: Path) -> pa.Table:
+    """All rows of a data file, with the columns of its table."""
+    with pq.ParquetFile(path) as file:
+        return file.read(table_columns(file.schema_arrow.names))
+
+
+def read_version_columns(path: Path) -> pa.Table:
+    """The columns of a rewritten file that say what its rows are (W2 of `row_versions.py`)."""
+    with pq.ParquetFile(path) as file:
+        return file.read([*VERSION_FIELDS])
 
 
 def row_count_bound(view: ShardView) -> int:
@@ -161,27 +190,43 @@ class _Tail:
 class RowReader:
     """Reads rows of views as Arrow tables and caches them between scans. Thread-safe."""
 
-    def __init__(self, read_file: ReadFile) -> None:
+    def __init__(self, read_file: ReadFile, read_versions: ReadFile = no_versions) -> None:
         self._read_file = read_file
+        self._read_versions = read_versions
         self._lock = threading.Lock()
         self._files: OrderedDict[tuple[ShardId, Source], pa.Table] = OrderedDict()
         self._files_bytes = 0
         self._tails: OrderedDict[ShardId, _Tail] = OrderedDict()
 
-    def rows(self, view: ShardView, *, identity: bool) -> pa.Table:
-        """All rows of a small view."""
+    def rows(self, view: ShardView, *, identity: bool, versions: bool = False) -> pa.Table:
+        """All rows of a small view. `versions`: with ctid and xmin behind all else."""
         schema = relation_schema(view.schema, identity=identity)
         parts: list[pa.Table] = []
         for part in view.files:
             rows = self._file_rows(view, part)
             if identity:
                 rows = _identified(rows, part.file.name, schema)
+            if versions:
+                rows = _beside(rows, self._versions_of(view, part, rows.num_rows))
             parts.append(_without(rows.slice(0, part.row_limit), [(0, part.deleted)]))
-        parts.append(self.inline(view, identity=identity))
+        parts.append(self.inline(view, identity=identity, versions=versions))
         return pa.concat_tables(parts).combine_chunks()
 
-    def inline(self, view: ShardView, *, identity: bool) -> pa.Table:
-        """The rows of the inline slices."""
+    def _versions_of(self, view: ShardView, part: FileSlice, rows: int) -> pa.Table:
+        return file_versions(part, rows, lambda part: self._read_versions(view.shard, part.file))
+
+    def inline(self, view: ShardView, *, identity: bool, versions: bool = False) -> pa.Table:
+        """The rows of the inline slices, likewise."""
+        rows, deleted = self._all_inline(view, identity=identity)
+        if versions:
+            found = [VERSION_SCHEMA.empty_table(), *map(inline_versions, view.inline)]
+            rows = _beside(rows, pa.concat_tables(found))
+        return _without(rows, deleted)
+
+    def _all_inline(
+        self, view: ShardView, *, identity: bool
+    ) -> tuple[pa.Table, list[tuple[int, BitMap64]]]:
+        """All rows of the slices, and those that are deleted by the place of their slice."""
         schema = relation_schema(view.schema, identity=True)
         tail = self._tail(view, schema)
         deleted: list[tuple[int, BitMap64]] = []
@@ -190,8 +235,7 @@ class RowReader:
             if part.deleted:
                 deleted.append((first, part.deleted))
             first += part.rows.num_rows
-        rows = _without(tail, deleted)
-        return rows if identity else rows.select(schema.names[:-2])
+        return tail if identity else tail.select(schema.names[:-2]), deleted
 
     def _tail(self, view: ShardView, schema: pa.Schema) -> pa.Table:
         """All rows of the slices, deleted ones too; rows that an earlier scan has seen are not
@@ -229,6 +273,12 @@ class RowReader:
             while self._files_bytes > FILE_CACHE_BYTES_MAX:
                 self._files_bytes -= self._files.popitem(last=False)[1].nbytes
         return conform_batch(rows, view.schema)
+
+
+def _beside(rows: pa.Table, more: pa.Table) -> pa.Table:
+    """Rows with more columns."""
+    columns = [*rows.columns, *more.columns]
+    return pa.table(columns, names=[*rows.schema.names, *more.schema.names])
 
 
 def _begins(view: ShardView, parts: Sequence[InlineSlice]) -> bool:

@@ -22,6 +22,7 @@ from typing import Final, Protocol, TypeAlias
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from storage.row_versions import RowOrigins
 from storage.types import OWN, ShardId, Source, Timestamp, inline_ts, is_file
 
 RowIdentity: TypeAlias = tuple[Source, int]
@@ -66,12 +67,17 @@ class RowEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file of a shard: name below the shard's directory, sizes, Delta statistics."""
+    """A Parquet file of a shard: name below the shard's directory, sizes, Delta statistics.
+
+    `origins`: ids and commits of its rows (`row_versions.py`); None as long as nobody has
+    committed it.
+    """
 
     name: Source
     rows: int
     size_bytes: int
     stats_json: str
+    origins: RowOrigins | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,12 @@ class WriteBatch:
         rows = 0 if self.inserts is None else bytes_of(self.inserts)
         return rows + sum(2 * len(bitmap) for bitmap in self.deletes.values())
 
+    @property
+    def new_rows(self) -> int:
+        """How many rows it brings, inline and in files."""
+        inline = 0 if self.inserts is None else self.inserts.num_rows
+        return inline + sum([file.rows for file in self.staged])
+
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
@@ -100,11 +112,16 @@ class FileSlice:
 
 @dataclass(frozen=True, slots=True)
 class InlineSlice:
-    """Rows in memory: `rows` without `deleted`; the identity of row i is (source, i)."""
+    """Rows in memory: `rows` without `deleted`; the identity of row i is (source, i).
+
+    `first_id`: the id of row 0, from which the others count on; None: they are not committed (W4 of
+    `row_versions.py`).
+    """
 
     source: Source
     rows: pa.Table
     deleted: BitMap64
+    first_id: int | None = None
 
 
 class FilesKey(Protocol):

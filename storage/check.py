@@ -310,4 +310,4 @@ def _essence(state: LogState) -> object:
     adds = {
         path: (add.size, add.stats, add.vector, dict(add.tags)) for path, add in state.adds.items()
     }
-    return state.protocol, state.metadata, state.txn, adds
+    return state.protocol, state.metadata, state.txn, state.row_count, adds

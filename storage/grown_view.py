@@ -103,7 +103,7 @@ class ViewGrower:
             del self._inline[at]
             self._rows -= part.rows.num_rows
         else:
-            self._inline[at] = InlineSlice(source, part.rows, deleted)
+            self._inline[at] = replace(part, deleted=deleted)
         return True
 
     def _delete_in_file(self, source: Source, rows: BitMap64, *, or_beyond: bool) -> bool:

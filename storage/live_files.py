@@ -16,7 +16,7 @@ INVARIANTS
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, overload
 
 import numpy as np
@@ -25,6 +25,7 @@ from pyroaring import BitMap64
 
 from storage.batch import DataFile, FileSlice
 from storage.delta.deletion_vectors import DeletionVector, encode_bitmap
+from storage.row_versions import RowIds, RowOrigins
 from storage.types import Source, Timestamp
 
 CHUNK_FILES_MAX: Final = 128
@@ -83,6 +84,10 @@ class Runs(Sequence[Run]):
         if run == len(self._times) or self._times[run] != ts:
             return None
         return int(self._first_rows[run])
+
+    def origins(self, ids: RowIds) -> RowOrigins:
+        """What the rows of the file are, which have these ids."""
+        return RowOrigins(ids, self._times, self._first_rows)
 
     def any_within(self, after: Timestamp, upto: Timestamp) -> bool:
         """True if some run has after < ts <= upto."""
@@ -211,6 +216,7 @@ class LiveFile:
     `staged`: the file was written as such by a transaction, so its rows are named by the file and
     never by `@ts`. `vector` is the descriptor of `deleted` in the log. `moved`: whose rows a
     compaction has brought here. `whole` and `digest` are what a view of the version itself shows.
+    `row_ids`: None in a log of before there were any, until it is loaded (W5 of `row_versions.py`).
     """
 
     file: DataFile
@@ -219,6 +225,7 @@ class LiveFile:
     staged: bool = False
     vector: DeletionVector | None = None
     moved: tuple[Moved, ...] = ()
+    row_ids: RowIds | None = None
     whole: FileSlice = field(init=False, compare=False, repr=False)
     digest: int = field(init=False, compare=False, repr=False)
 
@@ -226,6 +233,9 @@ class LiveFile:
         assert not self.deleted or self.deleted.max() < self.file.rows, (
             "a deleted row is in its file"
         )
+        if self.row_ids is not None:
+            origins = self.runs.origins(self.row_ids)
+            object.__setattr__(self, "file", replace(self.file, origins=origins))
         whole = FileSlice(self.file, self.file.rows, self.deleted)
         object.__setattr__(self, "whole", whole)
         object.__setattr__(self, "digest", slice_digest(whole))

@@ -41,7 +41,15 @@ from storage.delta.schema import encode_schema
 from storage.grown_view import ViewGrower
 from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
-from storage.tail import Committed, Tail, add_commit, commit_ts, grown_view, memory_bytes
+from storage.tail import (
+    Committed,
+    Tail,
+    add_commit,
+    commit_ts,
+    grown_view,
+    memory_bytes,
+    numbered_batch,
+)
 from storage.types import OWN, ShardId, Source, Timestamp, inline_ts, is_file
 
 __all__ = [
@@ -89,6 +97,9 @@ class Version:
     rewritten: tuple[Source, ...] = ()
     schema_text: str = ""
     """The schema that the log has told last; empty if nobody looked."""
+    next_id: int | None = None
+    """How many ids its rows and those before have taken (W1 of `row_versions.py`); None: the log
+    does not say (W5)."""
 
     @property
     def begins_table(self) -> bool:
@@ -149,6 +160,8 @@ class ShardState:
     """How long the table, when it is made, promises foreign readers to keep what was removed."""
     definitions: tuple[Definition, ...] = ()
     """All that may still be asked for, the present one last; empty: there was never another."""
+    next_id: int = 0
+    """The id of the next row that is committed (W1 of `row_versions.py`)."""
     _shown: list[_Shown] = field(
         default_factory=list[_Shown], init=False, compare=False, repr=False
     )
@@ -213,10 +226,11 @@ class ShardState:
         assert ts > self.last_write, "T2: commits come in the order of their timestamps"
         assert self.cut is None or ts > self.cut, "V1: a version holds all writes up to its cut"
         assert OWN not in batch.deletes, "B2: a batch does not delete its own rows"
-        batch = self._resolved(batch)
-        commit = Committed(ts, batch)
+        batch = numbered_batch(ts, self._resolved(batch), self.next_id)
+        commit = Committed(ts, batch, self.next_id)
         state = replace(
             self,
+            next_id=self.next_id + batch.new_rows,
             tail=(*self.tail, commit),
             tail_bytes=self.tail_bytes + memory_bytes(batch),
             last_write=ts,
@@ -238,7 +252,15 @@ class ShardState:
             tail=tail,
             tail_bytes=sum(memory_bytes(commit.batch) for commit in tail),
             last_write=max(self.last_write, _newest_write(version)),
+            next_id=max(self.next_id, version.next_id or 0),
         )
+
+    def next_id_at(self, cut: Timestamp) -> int:
+        """The id of the first row that is committed after a cut, which is no earlier than the
+        newest one (W1).
+        """
+        first = bisect_right(self.tail, cut, key=commit_ts)
+        return self.tail[first].first_id if first < len(self.tail) else self.next_id
 
     def pruned(self, since: Timestamp) -> "ShardState":
         """This state without the versions that no `view(t >= since)` needs."""
@@ -426,7 +448,7 @@ class ShardState:
 
     def _recommitted(self, commit: Committed) -> Committed:
         batch = self._resolved(commit.batch)
-        return commit if batch is commit.batch else Committed(commit.ts, batch)
+        return commit if batch is commit.batch else replace(commit, batch=batch)
 
 
 def _add_part(builder: ViewBuilder, version: Version, as_of: Timestamp) -> None:
@@ -458,4 +480,6 @@ def _newest_write(version: Version) -> Timestamp:
 
 def staged_file(file: DataFile, ts: Timestamp) -> LiveFile:
     """A staged file as the version has it that first contains it (V4)."""
-    return LiveFile(file, BitMap64(), Runs.single(ts), staged=True)
+    assert file.origins is not None, "W1: a committed file knows its ids"
+    ids = file.origins.ids
+    return LiveFile(file, BitMap64(), Runs.single(ts), staged=True, row_ids=ids)

@@ -87,7 +87,7 @@ class ViewBuilder:
         if len(rows) == inline.rows.num_rows:
             del self._inline[source]
         else:
-            self._inline[source] = InlineSlice(source, inline.rows, rows)
+            self._inline[source] = replace(inline, deleted=rows)
 
     def _delete_in_file(self, source: Source, rows: BitMap64) -> None:
         before = self._files.get(source)

@@ -5,7 +5,7 @@ Not here: what a shard shows (`shard.py`), how views are made of commits (`shard
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch, bytes_of
 from storage.grown_view import CannotGrowError, ViewGrower
+from storage.row_versions import single_origin
 from storage.types import Timestamp, inline_source
 
 COMMIT_OVERHEAD_BYTES: Final = 2_048
@@ -22,23 +23,38 @@ of tiny commits would be bounded far too late."""
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """One commit in the tail. `inline` is the slice of its inline rows, if it has any."""
+    """One commit in the tail. `inline` is the slice of its inline rows, if it has any. `first_id`:
+    of its rows (W1 of `row_versions.py`).
+    """
 
     ts: Timestamp
     batch: WriteBatch
+    first_id: int = 0
     inline: InlineSlice | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         rows = self.batch.inserts
-        part = None if rows is None or not rows.num_rows else _slice(self.ts, rows)
+        part = None if rows is None or not rows.num_rows else _slice(self.ts, rows, self.first_id)
         object.__setattr__(self, "inline", part)
 
 
-def _slice(ts: Timestamp, rows: pa.Table) -> InlineSlice:
-    return InlineSlice(inline_source(ts), rows, BitMap64())
+def _slice(ts: Timestamp, rows: pa.Table, first_id: int) -> InlineSlice:
+    return InlineSlice(inline_source(ts), rows, BitMap64(), first_id)
 
 
 Tail: TypeAlias = tuple[Committed, ...]
+
+
+def numbered_batch(ts: Timestamp, batch: WriteBatch, first_id: int) -> WriteBatch:
+    """A batch that is committed at `ts`: its files know what their rows are (W1)."""
+    if not batch.staged:
+        return batch
+    next_id = first_id + batch.new_rows - sum([file.rows for file in batch.staged])
+    files: list[DataFile] = []
+    for file in batch.staged:
+        files.append(replace(file, origins=single_origin(ts, next_id)))
+        next_id += file.rows
+    return replace(batch, staged=tuple(files))
 
 
 class _Layers(Protocol):

@@ -34,6 +34,7 @@ from compute.simple_plans import is_row_by_row, is_trivial_plan
 from sql.catalog.catalog import Key, Table
 from sql.plan.nodes import Const, Param, Plan, RelationId, Scan, output_columns
 from sql.plan.read_conditions import read_conditions
+from sql.plan.system_columns import relations_with_versions
 from sql.plan.traverse import inputs
 from sql.types.sql_type import SqlType, Value
 from storage.batch import RowIdentity, ShardView
@@ -215,6 +216,7 @@ def _known(plan: Plan, table: Table, purpose: _Purpose) -> PointRead | None:
     if known is not None and known[0] is plan and known[1] is table:
         return known[2]
     fits = is_trivial_plan(plan) if purpose == "query" else is_row_by_row(plan)
+    fits = fits and not relations_with_versions(plan)
     made = _point_read(plan, table) if fits else None
     if len(_remembered) >= _REMEMBERED_MAX:
         _remembered.clear()

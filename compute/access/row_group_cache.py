@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.batch import DataFile
+from storage.row_versions import table_columns
 from storage.types import ShardId, Source
 
 _File: TypeAlias = tuple[ShardId, Source]
@@ -47,7 +48,9 @@ class RowGroupCache:
             )
 
     def read(self, shard: ShardId, file: DataFile, rows: Sequence[int]) -> pa.Table:
-        """These rows of a file, all columns; the indexes ascend. Blocks, unless they are warm."""
+        """These rows of a file, all columns of the table; the indexes ascend. Blocks, unless they
+        are warm.
+        """
         begins = self._first_rows(shard, file)
         wanted: dict[int, list[int]] = {}
         for row in rows:
@@ -88,7 +91,9 @@ class RowGroupCache:
                 return known
         with pq.ParquetFile(self._path(shard, file)) as parquet:
             # One chunk a column: taking a row from many of them would look for the right one.
-            rows = parquet.read_row_group(group, use_threads=False).combine_chunks()
+            columns = table_columns(parquet.schema_arrow.names)
+            read = parquet.read_row_group(group, columns, use_threads=False)
+            rows = read.combine_chunks()
         with self._lock:
             if place not in self._groups and rows.nbytes <= CACHED_BYTES_MAX // 4:
                 self._groups[place] = rows

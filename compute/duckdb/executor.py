@@ -24,7 +24,6 @@ from typing import Final, TypeVar
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from compute.arrow import batch_schema
 from compute.duckdb.database import LocalSettings
@@ -40,7 +39,7 @@ from compute.duckdb.relations import StatementRelations
 from compute.duckdb.rows import small_batch
 from compute.duckdb.statements import FEW_ROWS, LocalStatements
 from compute.executor import BATCH_ROWS_MAX, EngineUnavailable, Run
-from compute.scan import RowReader
+from compute.scan import RowColumns, RowReader, read_table_columns, read_version_columns
 from sql.emit.ctes import prepend_ctes
 from sql.errors import statement_too_complex
 from sql.plan.depth import check_depth
@@ -76,7 +75,7 @@ class LocalExecutor:
 
     def __init__(self, settings: LocalSettings) -> None:
         self._settings = settings
-        self.instances = LocalInstances(settings, RowReader(self._read_file), self._close_instance)
+        self.instances = LocalInstances(settings, self._row_reader(), self._close_instance)
         workers = max(4, 2 * settings.threads)
         self._workers = Threads(workers, "local-query")
         self._interrupters = Threads(_INTERRUPTERS, "local-interrupt")
@@ -122,7 +121,14 @@ class LocalExecutor:
         self.instances.close()
 
     def _read_file(self, shard: ShardId, file: DataFile) -> pa.Table:
-        return pq.read_table(self._settings.warehouse / shard / file.name, partitioning=None)
+        return read_table_columns(self._settings.warehouse / shard / file.name)
+
+    def _row_reader(self) -> RowReader:
+        warehouse = self._settings.warehouse
+        return RowReader(
+            self._read_file,
+            lambda shard, file: read_version_columns(warehouse / shard / file.name),
+        )
 
     def _close_instance(self, instance: LocalInstance) -> None:
         try:
@@ -141,9 +147,13 @@ class LocalExecutor:
     ) -> PreparedStatementText:
         """Prepare the statement of a run: its relations, functions and arguments."""
         identified = self.statements.identified(run.plan)
+        versioned = self.statements.versioned(run.plan)
         names = {
             relation: instance.relations.relation(
-                connection, view, bound, identity=relation in identified
+                connection,
+                view,
+                bound,
+                RowColumns(identity=relation in identified, versions=relation in versioned),
             )
             for relation, view in run.inputs.items()
         }

@@ -10,7 +10,8 @@ time. The second time they become an in-memory table of DuckDB, cached while que
 over a table run without Python and open no file.
 
 INVARIANTS
-  N1  a relation's columns are `f0`, `f1` .. by ordinal; with identity also `__source`, `__index`.
+  N1  a relation's columns are `f0`, `f1` .. by ordinal; with identity also `__source`, `__index`;
+      with versions `__ctid`, `__xmin`, in this order.
   N2  paths, names of files and limits are bound arguments; the text of a statement holds only names
       that Meridian generates.
   N3  DuckDB gets Arrow rows as a stream, into which it can push no condition: only DuckDB compares
@@ -23,6 +24,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, cast
@@ -33,9 +35,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compute.duckdb.database import escape_glob
-from compute.scan import RowReader, file_name, is_small_view, is_whole_file, view_key
+from compute.duckdb.row_versions import version_expressions, version_pieces
+from compute.scan import (
+    RowColumns,
+    RowReader,
+    file_name,
+    is_small_view,
+    is_whole_file,
+    view_key,
+)
 from sql.errors import not_supported
 from storage.batch import DataFile, FileSlice, ShardView
+from storage.row_versions import VERSION_FIELDS
 from storage.types import ShardId, Source
 
 CachedTableKey: TypeAlias = tuple[object, ...]
@@ -86,6 +97,18 @@ class _Table:
     kept: object
     """Keeps alive what the key names by identity."""
     users: int = 0
+
+
+class VersionKind(Enum):
+    """Where the ids and commits of a file's rows are found."""
+
+    IN_FILE = "in columns of the file"
+    SINGLE = "all rows are of one commit, and their ids one range"
+    PIECES = "several ranges or commits, or none"
+
+
+_Group: TypeAlias = tuple[tuple[str, ...], VersionKind | None]
+"""Files of equal columns, of which the ids are found alike; None: nobody asks for them."""
 
 
 class ArrowStream(Protocol):
@@ -148,26 +171,24 @@ class LocalRelations:
         connection: duckdb.DuckDBPyConnection,
         view: ShardView,
         bound: StatementRelations,
-        *,
-        identity: bool,
+        columns: RowColumns,
     ) -> str:
-        """Make a view's rows readable; the name under which the statement reads them."""
+        """Make a view's rows readable; the name under which the statement reads them. `columns`:
+        what is read besides the table's.
+        """
+        read = partial(
+            self._reader.rows if view.files and is_small_view(view) else self._reader.inline,
+            view,
+            identity=columns.identity,
+            versions=columns.versions,
+        )
         if is_small_view(view) or not view.files:
-            key = ("rows", identity, *view_key(view))
-            rows = self._reader.inline if not view.files else self._reader.rows
-            return self._table(
-                connection, bound, key, lambda: rows(view, identity=identity), kept=view
-            )
-        parts = list(self._files(connection, view, bound, identity=identity))
+            key = ("rows", columns, *view_key(view))
+            return self._table(connection, bound, key, read, kept=view)
+        parts = list(self._files(connection, view, bound, columns))
         if view.inline:
-            key = ("tail", identity, *view_key(view)[:1], *view_key(view)[2:])
-            tail = self._table(
-                connection,
-                bound,
-                key,
-                lambda: self._reader.inline(view, identity=identity),
-                kept=view,
-            )
+            key = ("tail", columns, *view_key(view)[:1], *view_key(view)[2:])
+            tail = self._table(connection, bound, key, read, kept=view)
             parts.append(f"select * from {tail}")
         name = f"v{len(bound.relations) + 1}"
         bound.relations.append(f"{name} as not materialized ({' union all '.join(parts)})")
@@ -180,37 +201,39 @@ class LocalRelations:
         connection: duckdb.DuckDBPyConnection,
         view: ShardView,
         bound: StatementRelations,
-        *,
-        identity: bool,
+        columns: RowColumns,
     ) -> Iterator[str]:
-        whole: dict[tuple[str, ...], list[FileSlice]] = {}
-        cut: dict[tuple[str, ...], list[FileSlice]] = {}
+        whole: dict[_Group, list[FileSlice]] = {}
+        cut: dict[_Group, list[FileSlice]] = {}
         for part in sorted(view.files, key=lambda part: part.file.name):
             groups = whole if is_whole_file(part) else cut
-            groups.setdefault(self._layout(view.shard, part.file), []).append(part)
-        for layout, parts in whole.items():
-            yield self._scan(view, layout, parts, bound, identity=identity)
-        for group, (layout, parts) in enumerate(cut.items()):
-            key = ("holes", view.shard, view.base_key, group)
+            layout = self._layout(view.shard, part.file)
+            kind = _version_kind(part.file) if columns.versions else None
+            groups.setdefault((layout, kind), []).append(part)
+        for group, parts in whole.items():
+            yield self._scan(connection, view, group, parts, bound, columns)
+        for number, (group, parts) in enumerate(cut.items()):
+            key = ("holes", view.shard, view.base_key, number, group[1])
             holes = self._table(connection, bound, key, partial(deleted_row_table, parts))
             limits = bound.argument([part.row_limit for part in parts])
-            scan = self._scan(view, layout, parts, bound, identity=identity)
-            number = "cast(x.file_index as bigint) + 1"
+            scan = self._scan(connection, view, group, parts, bound, columns)
+            place = "cast(x.file_index as bigint) + 1"
             yield (
-                f"{scan} where x.file_row_number < cast({limits} as bigint[])[{number}]"
+                f"{scan} where x.file_row_number < cast({limits} as bigint[])[{place}]"
                 f" and not exists (select 1 from {holes} h"
                 " where h.file = x.file_index and h.row = x.file_row_number)"
             )
 
     def _scan(
         self,
+        connection: duckdb.DuckDBPyConnection,
         view: ShardView,
-        layout: Sequence[str],
+        group: "_Group",
         parts: Sequence[FileSlice],
         bound: StatementRelations,
-        *,
-        identity: bool,
+        asked: RowColumns,
     ) -> str:
+        layout, kind = group
         directory = self._warehouse / view.shard
         paths = bound.argument(
             [escape_glob(directory / file_name(part.file.name)) for part in parts]
@@ -220,15 +243,29 @@ class LocalRelations:
             f"{_column(field.type, places.get(field.name))} as f{ordinal}"
             for ordinal, field in enumerate(view.schema)
         ]
-        if identity:
+        if asked.identity:
             names = bound.argument([str(part.file.name) for part in parts])
             columns += [
                 f"cast({names} as varchar[])[cast(x.file_index as bigint) + 1] as __source",
                 "x.file_row_number as __index",
             ]
         called = ", ".join(f"k{place}" for place in range(len(layout)))
-        files = f"read_parquet({paths}, hive_partitioning=false)"
-        return f"select {', '.join(columns) or '0 as z'} from {files} x({called})"
+        files = f"read_parquet({paths}, hive_partitioning=false) x({called})"
+        if kind is VersionKind.IN_FILE:
+            stored = [f"x.k{places[name]}" for name in VERSION_FIELDS]
+            columns += version_expressions(stored[0], stored[1])
+        elif kind is VersionKind.SINGLE:
+            columns += version_expressions(*_single_versions(parts, bound))
+        elif kind is VersionKind.PIECES:
+            key = ("pieces", view.shard, tuple([part.file.name for part in parts]))
+            pieces = self._table(connection, bound, key, partial(version_pieces, parts))
+            columns += version_expressions("v.id + x.file_row_number - v.row", "v.ts")
+            # Of files that nobody has committed there are no pieces.
+            files += (
+                f" asof left join {pieces} v"
+                " on v.file = x.file_index and v.row <= x.file_row_number"
+            )
+        return f"select {', '.join(columns) or '0 as z'} from {files}"
 
     def _layout(self, shard: ShardId, file: DataFile) -> tuple[str, ...]:
         """The names of a file's columns, in the file's order; files never change."""
@@ -334,6 +371,28 @@ def _column(type_: pa.DataType, place: int | None) -> str:
     # Statistics in Parquet leave NaN out, and DuckDB believes them: it must not see the column
     # itself in a filter.
     return f"case when isnan({column}) then cast('nan' as {name}) else {column} end"
+
+
+def _version_kind(file: DataFile) -> "VersionKind":
+    origins = file.origins
+    if origins is None:
+        return VersionKind.PIECES
+    if origins.ids.in_file:
+        return VersionKind.IN_FILE
+    return VersionKind.SINGLE if origins.is_single else VersionKind.PIECES
+
+
+def _single_versions(parts: Sequence[FileSlice], bound: StatementRelations) -> tuple[str, str]:
+    """The id and the commit of a row of files that are of one commit each."""
+    origins = [part.file.origins for part in parts]
+    assert all(origins), "the kind of the files says so"
+    ids = bound.argument([one.ids.first_ids[0] for one in origins if one is not None])
+    times = bound.argument([int(one.times[0]) for one in origins if one is not None])
+    place = "cast(x.file_index as bigint) + 1"
+    return (
+        f"cast({ids} as bigint[])[{place}] + x.file_row_number",
+        f"cast({times} as bigint[])[{place}]",
+    )
 
 
 def deleted_row_table(parts: Sequence[FileSlice]) -> pa.Table:

@@ -23,6 +23,7 @@ from compute.plan_nodes import relations_with_identity
 from sql.emit.duckdb.dialect import emit, with_other_parameters, without_parameter_values
 from sql.emit.emitted_query import EmittedQuery
 from sql.plan.nodes import Const, Filter, GroupBy, Limit, Plan, Project, RelationId, Sort
+from sql.plan.system_columns import relations_with_versions
 from sql.types.sql_type import Value
 
 PLANS_MAX: Final = 500
@@ -42,6 +43,7 @@ class _Known:
 
     plan: Plan
     identified: frozenset[RelationId]
+    versioned: frozenset[RelationId]
     rows: int | None = None
     queries: list[tuple[_Names, EmittedQuery]] = field(
         default_factory=list[tuple[_Names, EmittedQuery]]
@@ -59,6 +61,10 @@ class LocalStatements:
     def identified(self, plan: Plan) -> frozenset[RelationId]:
         """The relations that the plan scans with the identity of their rows."""
         return self._known(plan).identified
+
+    def versioned(self, plan: Plan) -> frozenset[RelationId]:
+        """The relations of which the plan reads ctid or xmin."""
+        return self._known(plan).versioned
 
     def emitted(
         self, plan: Plan, names: Mapping[RelationId, str], parameters: Sequence[Value]
@@ -111,7 +117,8 @@ class LocalStatements:
             if known is not None and known.plan is plan:
                 self._plans.move_to_end(id(plan))
                 return known
-        known = _Known(plan, relations_with_identity(plan), _rows_at_most(plan))
+        identified, versioned = relations_with_identity(plan), relations_with_versions(plan)
+        known = _Known(plan, identified, versioned, _rows_at_most(plan))
         with self._lock:
             self._plans[id(plan)] = known
             while len(self._plans) > PLANS_MAX:

@@ -23,6 +23,7 @@ from compute.reference.decoded_rows import DecodedRows, decode_slices
 from compute.reference.expressions import Row
 from compute.reference.expressions import Source as CompiledSource
 from compute.reference.plans import PlanCompiler
+from sql.errors import not_supported
 from sql.plan.depth import check_depth
 from sql.plan.nodes import (
     Expr,
@@ -31,6 +32,7 @@ from sql.plan.nodes import (
     Scan,
     output_columns,
 )
+from sql.plan.system_columns import scans_versions
 from sql.types.sql_type import Value
 from storage.batch import DataFile, ShardView
 from storage.row_schema import conform_to_schema
@@ -132,6 +134,8 @@ def evaluate(expr: Expr, parameters: Sequence[Value] = ()) -> Value:
 def _scan_rows(
     scan: Scan, view: ShardView, read_file: ReadFile, decoded: DecodedRows | None
 ) -> Sequence[Row]:
+    if scans_versions(scan):
+        raise not_supported("reading ctid or xmin on this engine", None)
     rows: list[Row] = []
     for part in view.files:
         table = conform_to_schema(read_file(view.shard, part.file), view.schema)

@@ -24,10 +24,12 @@ from sql.plan.nodes import (
     Join,
     Plan,
     RelationId,
+    Scan,
     SetScan,
     Subquery,
     Window,
 )
+from sql.plan.system_columns import scans_versions
 from sql.plan.traverse import walk
 from storage.batch import ShardView
 
@@ -115,6 +117,8 @@ def _missing_of_node(node: Plan | Expr) -> str | None:
             return (
                 None if function.id in implementations() else f"{function.kind.value} {function.id}"
             )
+        case Scan():
+            return "ctid or xmin" if scans_versions(node) else None
         case GroupBy():
             missing = [call.function.id for call in node.aggregates if aggregate_fold(call) is None]
             return f"aggregate {missing[0]}" if missing else None

@@ -24,11 +24,17 @@ from functools import partial
 from typing import Final, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from compute.arrow import batch_schema
 from compute.executor import EngineUnavailable, Run
-from compute.scan import RowReader, deleted_row_count, is_small_view, row_count_bound, view_bytes
+from compute.scan import (
+    RowReader,
+    deleted_row_count,
+    is_small_view,
+    read_table_columns,
+    row_count_bound,
+    view_bytes,
+)
 from compute.spark.errors import JvmDied, translating_errors
 from compute.spark.jvm import Jvm, JvmSettings
 from compute.spark.relations import Relations
@@ -43,8 +49,9 @@ from compute.spark.session import (
 )
 from compute.spark.session_pool import ComputedRowFiles, PooledQuery, SessionPool
 from compute.spark.supervisor import JvmState, JvmSupervisor
-from sql.errors import statement_too_complex
+from sql.errors import not_supported, statement_too_complex
 from sql.plan.nodes import output_columns
+from sql.plan.system_columns import relations_with_versions
 from storage.batch import DataFile, ShardView
 from storage.threads import Threads
 from storage.types import ShardId
@@ -140,6 +147,8 @@ class SparkExecutor:
 
     async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
         """See Executor."""
+        if relations_with_versions(run.plan):
+            raise not_supported("reading ctid or xmin on this engine", None)
         for attempt in (1, 2):
             generation = self._supervisor.current()
             engine = await asyncio.shield(asyncio.wrap_future(generation.ready))
@@ -273,7 +282,7 @@ class SparkExecutor:
         return SessionPool(session, relations, files, threads=threads)
 
     def _read_file(self, shard: ShardId, file: DataFile) -> pa.Table:
-        return pq.read_table(self._settings.warehouse / shard / file.name, partitioning=None)
+        return read_table_columns(self._settings.warehouse / shard / file.name)
 
 
 async def _finished(engine: SparkEngine, query: PooledQuery, future: "Future[R]") -> R:

@@ -7,6 +7,7 @@ import pyarrow as pa
 from coordinator.driver.damage_check import examine_on_failure
 from coordinator.execution.context import Batches, Execution
 from coordinator.execution.engine_choice import choose_engine
+from coordinator.execution.uncommitted_versions import refuse_uncommitted_versions
 from sql.plan.nodes import Plan, RelationId
 from storage.batch import ShardView
 
@@ -20,6 +21,7 @@ def run_plan(
         batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
     else:
         batches = engine.run(execution.run(plan, inputs))
+        batches = refuse_uncommitted_versions(plan, inputs, batches)
     views = [view for view in inputs.values() if view.files]
     if not views:
         return batches

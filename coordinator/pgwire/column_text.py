@@ -77,6 +77,8 @@ def text_column(type_: SqlType, timezone: str, styles: Styles = DEFAULT_STYLES) 
             return lambda column: pad_right(column, width)
         case "float4" | "float8":
             return lambda column: _float_text(column, type_)
+        case "tid":
+            return lambda column: _python_text(column, type_)
         case "date":
             return lambda column: _date_text(column, type_)
         case "timestamp":

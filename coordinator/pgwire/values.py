@@ -20,7 +20,7 @@ from uuid import UUID
 
 from coordinator.pgwire.arrays import decode_array, encode_array
 from coordinator.pgwire.encoding import decode_text
-from coordinator.pgwire.messages import TEXT_FORMAT
+from coordinator.pgwire.messages import BINARY_FORMAT, TEXT_FORMAT
 from sql.errors import SqlError, not_supported, out_of_engine_range
 from sql.types.datetime.calendar import MICROS_PER_DAY, days_from_civil
 from sql.types.datetime.date_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
@@ -47,6 +47,7 @@ from sql.types.sql_type import (
 from sql.types.styles import DEFAULT_STYLES, Styles
 from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, parse_enum_label, parse_text
 from sql.types.text_output import format_text
+from sql.types.tuple_ids import held_tid, parse_number, parse_tid, parse_tid_array
 
 DAYS_OF_2000: Final = days_from_civil(2000, 1, 1)
 MICROS_OF_2000: Final = DAYS_OF_2000 * MICROS_PER_DAY
@@ -84,6 +85,8 @@ def decode_value(
             return parse_text("_text", decode_text(data))
         oids = decode_array(data, type_.element or OID, partial(_decode_binary, type_=OID))
         return tuple([None if oid is None else str(oid) for oid in oids])
+    if type_.name.removeprefix("_") in _SYSTEM_DECODERS:
+        return _decode_system_value(data, type_, code)
     if code == TEXT_FORMAT:
         value = parse_text(type_.name, decode_text(data), timezone=timezone, styles=styles)
     else:
@@ -105,6 +108,27 @@ def _decode_binary(data: bytes, type_: SqlType) -> Value:
     if decoder is None:
         raise not_supported(f"binary input of type {DISPLAY_NAMES.get(type_.name, type_.name)}")
     return decoder(data)
+
+
+def _decode_system_value(data: bytes, type_: SqlType, code: int) -> Value:
+    """A value of tid, xid or xid8, or an array of them."""
+    element = type_.element
+    if code == BINARY_FORMAT:
+        decoder = _SYSTEM_DECODERS[type_.name.removeprefix("_")]
+        return decoder(data) if element is None else decode_array(data, element, decoder)
+    text = decode_text(data)
+    if type_.name == "_tid":
+        return parse_tid_array(text)
+    if type_.name == "tid":
+        return parse_tid(text)
+    if element is not None:
+        return parse_text("_int8", text)
+    return parse_number(type_.name, text)
+
+
+def _decode_tid(data: bytes) -> Value:
+    _check_length(data, _TID.size)
+    return held_tid(*_TID.unpack(data))
 
 
 def encode_value(value: Value, type_: SqlType, code: int, *, timezone: str = "UTC") -> bytes:
@@ -383,7 +407,7 @@ def _no_aclitem(_value: Value) -> bytes:
 def _encode_tid(value: Value) -> bytes:
     assert isinstance(value, str), "tid is a text"
     block, _, number = value.strip("()").partition(",")
-    return struct.pack("!IH", int(block), int(number))
+    return _TID.pack(int(block), int(number))
 
 
 def _encode_lsn(value: Value) -> bytes:
@@ -398,6 +422,13 @@ def _encode_written_oid(value: Value) -> bytes:
     return struct.pack("!I", int(value))
 
 
+_TID: Final = struct.Struct("!IH")
+_SYSTEM_DECODERS: Final[Mapping[str, Callable[[bytes], Value]]] = {
+    "tid": _decode_tid,
+    "xid": _fixed("!I"),
+    "cid": _fixed("!I"),
+    "xid8": _fixed("!Q"),
+}
 _CATALOG_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "xid": _packing("!I"),
     "cid": _packing("!I"),

@@ -9,10 +9,16 @@ from coordinator.pgwire.values import decode_value
 from sql.binder.resolve.type_names import unresolved_type
 from sql.errors import SqlError, not_supported
 from sql.types.bpchar import column_type
+from sql.types.catalog_types import catalog_types
 from sql.types.sql_type import TYPE_NAMES_BY_OID, SqlType, Value, plain_type
 from sql.types.styles import DEFAULT_STYLES, Styles
 
 _FIRST_USER_OID: Final = 16_384
+_SYSTEM_TYPES: Final = {
+    catalog_types()[name].oid: SqlType(name)
+    for name in ("tid", "xid", "cid", "xid8", "_tid", "_xid", "_xid8")
+}
+"""Types of system columns."""
 _UNSPECIFIED: Final = frozenset({0, 705})
 """No type, and `unknown`: to be found by the binder."""
 
@@ -26,6 +32,8 @@ def _declared(oid: int) -> SqlType | None:
     if oid in _UNSPECIFIED:
         return None
     name = TYPE_NAMES_BY_OID.get(oid)
+    if name is None and oid in _SYSTEM_TYPES:
+        return _SYSTEM_TYPES[oid]
     if name is None:
         if oid < _FIRST_USER_OID:
             raise not_supported(f"a parameter of the type with OID {oid}")

@@ -12,6 +12,8 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from sql.binder.catalog_results import CatalogResults
+from sql.binder.collation import Collation
+from sql.binder.scanned_tables import ScannedTable
 from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Catalog, Column, NameDependency, Table, whole_catalog
 from sql.catalog.objects import Domain
@@ -38,7 +40,7 @@ from sql.statements.locking import LockingQuery
 from sql.statements.runtime_parameters import RowDefault, RuntimeParameter
 from sql.types.bpchar import column_type
 from sql.types.datetime.timezones import find_zone
-from sql.types.sql_type import BOOL, UNKNOWN, SqlType, format_type
+from sql.types.sql_type import BOOL, UNKNOWN, SqlType, format_type, held_type
 from sql.types.styles import DEFAULT_STYLES, Styles
 
 PARAMETERS_MAX: Final = 65_535
@@ -88,19 +90,6 @@ class BindContext:
     def creation_path(self) -> Sequence[str]:
         """The search path for creating relations that are not temporary."""
         return self.search_path[1:] if self.temporary_first else self.search_path
-
-
-@dataclass(frozen=True, slots=True)
-class Collation:
-    """The collation of an expression.
-
-    `place`: position of the COLLATE clause that names it, if one does. `of_names`: it is "C"
-    because a part of the expression is of type `name`.
-    """
-
-    name: str
-    place: int | None = None
-    of_names: bool = False
 
 
 @dataclass(slots=True)
@@ -283,9 +272,18 @@ class Binding:
         while len(self.parameters) < index:
             self.parameters.append(None)
         known = self.parameters[index - 1]
-        param = Param(index, known if known is not None else UNKNOWN)
+        param = Param(index, UNKNOWN if known is None else held_type(known))
+        if known is not None and known.name != param.type.name:
+            self.shown.note(param, known)
         self.places[id(param)] = param, place
         return param
+
+    def give_type(self, param: Param, shown: SqlType, held: SqlType) -> Param:
+        """Give an untyped parameter a type that only catalogs have (B2)."""
+        self.parameters[param.index - 1] = shown
+        made = Param(param.index, held)
+        self.shown.note(made, shown)
+        return made
 
     def resolve_parameter(self, param: Param, type_: SqlType) -> Param:
         """Give an untyped parameter its type (B2)."""
@@ -393,6 +391,7 @@ class FromItem:
     """Whether an outer join may null-extend it."""
     side: NullSupplyingSide | None = None
     """The innermost such join's side; None if its plan is not available."""
+    scanned: ScannedTable | None = None
     again: bool = False
     """A second name for another item: OLD and NEW, or a join's alias."""
 
@@ -436,6 +435,7 @@ class Scope:
     """`arguments` or `definition`, while such a part of a window is bound."""
     sides: list[NullSupplyingSide] = field(default_factory=list[NullSupplyingSide])
     """The null-supplying sides of outer joins in FROM."""
+    scanned: list[ScannedTable] = field(default_factory=list[ScannedTable])
     lateral_active: bool = False
     lateral_used: bool = False
     merge_action: Expr | None = None

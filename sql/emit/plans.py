@@ -63,6 +63,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.projections import ONE_ROW
 from sql.plan.renumbering import free_columns
+from sql.plan.system_columns import scanned_name
 from sql.plan.traverse import column_ids, conjuncts, has_subquery, subqueries
 from sql.rewrite.guards.push_filters_below_lateral import push_filter_below_lateral
 from sql.rewrite.outer_and_subquery_conditions import has_outer_and_subquery_condition
@@ -187,7 +188,7 @@ def _plain(plan: Plan, scope: Scope) -> Select:
 def _scan(plan: Scan, scope: Scope) -> Select:
     alias = scope.statement.alias()
     names = {
-        column.id: f"{alias}.f{ordinal}"
+        column.id: f"{alias}.{scanned_name(ordinal)}"
         for column, ordinal in zip(plan.columns, plan.ordinals, strict=True)
     }
     if plan.identity is not None:

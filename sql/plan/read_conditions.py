@@ -54,6 +54,7 @@ from sql.plan.nodes import (
     With,
     output_columns,
 )
+from sql.plan.system_columns import is_system_column
 from sql.plan.traverse import (
     column_ids,
     has_subquery,
@@ -167,6 +168,7 @@ class _Finder:
         ordinals = {
             column.id: ColumnRef(ColumnId(ordinal), column.type)
             for column, ordinal in zip(plan.columns, plan.ordinals, strict=True)
+            if not is_system_column(ordinal)
         }
         usable = _over(carried, ordinals.keys())
         if known is None or not usable:

@@ -49,7 +49,7 @@ from typing import Final, TypeAlias
 
 from pglast.keywords import COL_NAME_KEYWORDS, RESERVED_KEYWORDS, TYPE_FUNC_NAME_KEYWORDS
 
-from sql.types.catalog_types import catalog_types, is_catalog_type
+from sql.types.catalog_types import HELD_AS, catalog_types, is_catalog_type
 from sql.types.enums import enum_of, is_enum
 
 _KEYWORDS: Final = COL_NAME_KEYWORDS | RESERVED_KEYWORDS | TYPE_FUNC_NAME_KEYWORDS
@@ -310,6 +310,11 @@ INTERVAL_FIELDS: Final = {
 def is_reg_array(type_: SqlType) -> bool:
     """Whether it is an array of a reg type."""
     return type_.name.startswith("_reg") and type_.name[1:] in REG_TYPES
+
+
+def held_type(type_: SqlType) -> SqlType:
+    """What values of a type are held as: another one, if only catalogs have it."""
+    return plain_type(HELD_AS[type_.name]) if type_.name in HELD_AS else type_
 
 
 def parameter_type(type_: SqlType) -> SqlType:

@@ -22,6 +22,7 @@ from sql.types.datetime.timezones import find_zone, offset_at_utc
 from sql.types.enums import storage_type_name
 from sql.types.json.path_printer import displayed_path_text as shown_path
 from sql.types.sql_type import REG_TYPES, VECTOR_TYPE_OIDS, Interval, SqlType, Value
+from sql.types.tuple_ids import format_tid
 
 RECORD_LENGTH_DIGITS: Final = 8
 """The digits at the end of a row's text (`sql/types/records.py`)."""
@@ -40,6 +41,9 @@ def format_text(value: Value, type_: SqlType, *, timezone: str = "UTC") -> str:
         case "timestamptz":
             assert isinstance(value, int), "timestamptz is an int"
             return format_timestamptz(value, timezone=timezone)
+        case "tid":
+            assert isinstance(value, str), "tid is held as a text"
+            return format_tid(value)
         case "bpchar":
             assert isinstance(value, str), "bpchar is a str"
             return value.ljust(type_.length or 0)

@@ -22,6 +22,7 @@ from storage.delta.history import RUNS_TAG
 from storage.delta.log import Fields, decode_action, encode_action
 from storage.delta.table import FILE_RETENTION, promised_ms
 from storage.errors import Corrupt
+from storage.row_versions import is_row_count
 
 _STRINGS: Final = pa.map_(pa.string(), pa.string())
 _VECTOR: Final = pa.struct(
@@ -94,10 +95,13 @@ class LogState:
     removes: dict[tuple[str, str], RemoveFile] = field(
         default_factory=dict[tuple[str, str], RemoveFile]
     )
+    row_count: Txn | None = None
+    """W1 of `row_versions.py`; None in a log of before there was any (W5)."""
 
     def after(self, commits: Iterable[Sequence[Action]]) -> "LogState":
         """The state after more versions."""
         protocol, metadata, txn = self.protocol, self.metadata, self.txn
+        row_count = self.row_count
         adds, removes = dict(self.adds), dict(self.removes)
         for actions in commits:
             before = {a.path: adds.get(a.path) for a in actions if isinstance(a, RemoveFile)}
@@ -107,6 +111,8 @@ class LogState:
                         protocol = action
                     case Metadata():
                         metadata = action
+                    case Txn() if is_row_count(action.app_id):
+                        row_count = action
                     case Txn():
                         txn = action
                     case AddFile():
@@ -119,7 +125,7 @@ class LogState:
                             del adds[action.path]
                     case CommitInfo():
                         pass
-        return LogState(protocol, metadata, txn, adds, removes)
+        return LogState(protocol, metadata, txn, adds, removes, row_count)
 
     def actions(self) -> Sequence[Action]:
         """What a checkpoint holds, without the tombstones that have expired."""
@@ -133,6 +139,7 @@ class LogState:
             self.protocol,
             self.metadata,
             self.txn,
+            *([] if self.row_count is None else [self.row_count]),
             *(replace(add, data_change=False) for add in self.adds.values()),
             *(remove for remove in removes if remove.deletion_ms > oldest_ms),
         ]

@@ -9,7 +9,7 @@ INVARIANTS
 
 import json
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from storage.delta.actions import CommitInfo
@@ -45,7 +45,9 @@ def encode_checksum(state: LogState, in_commit_timestamp: int) -> bytes:
         "numMetadata": 1,
         "numProtocol": 1,
         "inCommitTimestampOpt": in_commit_timestamp,
-        "setTransactions": [] if state.txn is None else [encode_txn(state.txn)],
+        "setTransactions": [
+            encode_txn(txn) for txn in (state.txn, state.row_count) if txn is not None
+        ],
         "domainMetadata": [],
         "metadata": encode_metadata(state.metadata),
         "protocol": encode_protocol(state.protocol),
@@ -74,7 +76,7 @@ class Checksums:
         if len(state.adds) > REMEMBERED_FILES_MAX:
             return
         # The next version does not need the tombstones.
-        state = LogState(state.protocol, state.metadata, state.txn, state.adds)
+        state = replace(state, removes={})
         self._states[shard] = number, state
         if len(self._states) > STATES_MAX:
             self._states.popitem(last=False)

@@ -21,7 +21,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from io import BytesIO
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,12 @@ from storage.errors import AlreadyExists, Corrupt
 from storage.live_files import LiveFile, Runs, moved_rows
 from storage.object_store import ObjectStore
 from storage.row_schema import conform_to_schema
+from storage.row_versions import (
+    IN_FILE,
+    VERSION_FIELDS,
+    version_columns,
+    with_version_columns,
+)
 from storage.shard import ShardState
 from storage.types import Source, Timestamp
 
@@ -83,7 +89,21 @@ async def _create(
     file = data_file_from_parquet(name, metadata, len(content), state.schema)
     moved = moved_rows((live.file.name, live.file.rows, live.deleted) for live in output.sources)
     # Nobody asks when these rows came: who reads before this version reads the sources.
-    return LiveFile(file, BitMap64(), Runs.single(cut), staged=True, moved=moved)
+    runs = Runs.single(cut)
+    return LiveFile(file, BitMap64(), runs, staged=True, moved=moved, row_ids=IN_FILE)
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    """The columns of a Parquet file, as its writer names them."""
+    leaves: list[str] = []
+    for field in schema:
+        if isinstance(field.type, pa.ListType):
+            leaves.append(f"{field.name}.list.element")
+        elif isinstance(field.type, pa.StructType):
+            leaves += [f"{field.name}.{part.name}" for part in field.type]
+        else:
+            leaves.append(field.name)
+    return leaves
 
 
 class _Output:
@@ -117,9 +137,11 @@ class _Output:
             dead = np.asarray(live.deleted.to_array(), np.uint64)
             first_row = 0
             for batch in source.iter_batches(ROW_GROUP_ROWS):
-                rows = conform_to_schema(pa.Table.from_batches([batch]), self._schema).cast(
-                    self._schema
-                )
+                stored = pa.Table.from_batches([batch])
+                rows = conform_to_schema(stored, self._schema).cast(self._schema)
+                assert live.file.origins is not None, "W1: rows of a version have ids"
+                versions = version_columns(stored, live.file.origins, first_row)
+                rows = with_version_columns(rows, versions)
                 self._take(rows, dead, first_row)
                 first_row += batch.num_rows
         except (pa.ArrowException, OSError, KeyError) as error:
@@ -143,8 +165,11 @@ class _Output:
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 self._sink,
-                self._schema,
+                rows.schema,
                 compression=COMPRESSION,
+                # Ids are all different, and nearly always ascend by one.
+                use_dictionary=cast("bool", _leaves(self._schema)),  # the stubs know no list
+                column_encoding=dict.fromkeys(VERSION_FIELDS, "DELTA_BINARY_PACKED"),
                 store_schema=False,
                 store_decimal_as_integer=True,
                 write_page_checksum=True,

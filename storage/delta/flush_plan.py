@@ -26,10 +26,12 @@ from storage.delta.deletion_vectors import DeletionVector, encode_vectors
 from storage.delta.files import encode_file
 from storage.delta.history import (
     MOVED_TAG,
+    ROW_IDS_TAG,
     RUNS_TAG,
     STAGED_TAG,
     encode_deletes,
     encode_moved,
+    encode_row_ids,
     encode_runs,
 )
 from storage.delta.layout import commit_path, data_path
@@ -40,6 +42,7 @@ from storage.delta.statistics import loosened
 from storage.delta.table import table_actions
 from storage.live_files import FileMap, LiveFile, Runs
 from storage.row_schema import concat_conforming
+from storage.row_versions import RowIds, row_count_id
 from storage.shard import Committed, ShardState, Version, staged_file
 from storage.types import Source, Timestamp, inline_source
 
@@ -92,15 +95,20 @@ def plan_flush(
         objects[data_path(state.shard, vector_file.name)] = vector_file.content
     ms = cut // state.ticks_per_ms
     kept = [changed[name] for name in sorted(changed)]
+    untold = previous is not None and previous.next_id is None
+    touched = {*changed, *left, *[live.file.name for live in gone]}
+    again = _left_alone(before, touched) if untold else []
     # Where rows were deleted in the same version, their file is more than rewritten.
     data_change = not dead.keys().isdisjoint(left)
     actions: list[Action] = [
         _commit_info(previous, cut, ms, deletes),
         *_table(state, previous, cut),
         Txn(state.shard, cut, ms),
+        *_row_count(state, previous, cut, ms),
         *(_remove(live, ms) for live in (*gone, *kept)),
         *(replace(_remove(live, ms), data_change=data_change) for live in moving),
-        *(_add(live, vectors.get(live.file.name), ms, first=False) for live in kept),
+        *(_add(live, vectors.get(live.file.name), ms, first=untold) for live in kept),
+        *(_told_again(live, ms) for live in again),
         *(_add(live, vectors.get(live.file.name), ms, first=True) for live in new.values()),
         *(
             replace(
@@ -117,12 +125,14 @@ def _new_files(
     state: ShardState, tail: tuple[Committed, ...], objects: dict[str, bytes]
 ) -> Iterable[LiveFile]:
     """The file of the inline rows, whose content goes to `objects`, and the staged ones."""
-    inline = [(commit.ts, commit.inline.rows) for commit in tail if commit.inline is not None]
+    with_rows = [(commit, commit.inline.rows) for commit in tail if commit.inline is not None]
+    inline = [(commit.ts, rows) for commit, rows in with_rows]
     if inline:
         rows = concat_conforming([rows for _, rows in inline]).combine_chunks()
         encoded = encode_file(rows, f"part-{inline[-1][0]}")
         objects[data_path(state.shard, encoded.file.name)] = encoded.content
-        yield LiveFile(encoded.file, BitMap64(), _runs(inline))
+        ids = RowIds.of_commits((rows.num_rows, commit.first_id) for commit, rows in with_rows)
+        yield LiveFile(encoded.file, BitMap64(), _runs(inline), row_ids=ids)
     for commit in tail:
         for file in commit.batch.staged:
             yield staged_file(file, commit.ts)
@@ -188,6 +198,25 @@ def _table(state: ShardState, previous: Version | None, cut: Timestamp) -> tuple
     return table_actions(state.shard, schema, created_ms, state.retention_us)
 
 
+def _row_count(
+    state: ShardState, previous: Version | None, cut: Timestamp, ms: int
+) -> tuple[Txn, ...]:
+    """How many rows there ever were, if the log does not say it yet (W1 of `row_versions.py`)."""
+    next_id = state.next_id_at(cut)
+    if previous is not None and previous.next_id == next_id:
+        return ()
+    return (Txn(row_count_id(state.shard), next_id, ms),)
+
+
+def _left_alone(before: FileMap, touched: set[Source]) -> list[LiveFile]:
+    return [live for live in before.live_files() if live.file.name not in touched]
+
+
+def _told_again(live: LiveFile, ms: int) -> AddFile:
+    """A file of a log without ids: from now on the log says which its rows have (W5)."""
+    return replace(_add(live, live.vector, ms, first=True), data_change=False)
+
+
 def _commit_info(
     previous: Version | None,
     cut: Timestamp,
@@ -207,6 +236,8 @@ def _add(live: LiveFile, vector: DeletionVector | None, ms: int, *, first: bool)
             tags[STAGED_TAG] = "true"
         if live.moved:
             tags[MOVED_TAG] = encode_moved(live.moved)
+        if live.row_ids is not None:
+            tags[ROW_IDS_TAG] = encode_row_ids(live.row_ids)
     stats = live.file.stats_json
     return AddFile(
         path=live.file.name,

@@ -6,7 +6,7 @@ Both are needed to answer AS OF between two cuts, and to find `@ts` rows that ha
 INVARIANTS
   H1  the `add` that first names a file has its runs; later ones (with a new deletion vector) leave
       them out, and a replay carries them on. Checkpoints have them always. The same holds for
-      what a compaction notes: which rows of which files have moved here.
+      what a compaction notes, which rows of which files have moved here, and for the ids of rows.
 """
 
 import base64
@@ -22,11 +22,13 @@ from storage.batch import Deletes
 from storage.delta.deletion_vectors import encode_bitmap
 from storage.errors import Corrupt
 from storage.live_files import Moved, Runs, moved_rows
+from storage.row_versions import IN_FILE, RowIds
 from storage.types import Source, Timestamp
 
 RUNS_TAG: Final = "meridian.runs"
 STAGED_TAG: Final = "meridian.staged"
 MOVED_TAG: Final = "meridian.moved"
+ROW_IDS_TAG: Final = "meridian.row_ids"
 
 _ENTRY: Final = struct.Struct("<qI")
 _MOVED: Final = struct.Struct("<HqI")
@@ -97,6 +99,29 @@ def decode_moved(text: str) -> tuple[Moved, ...]:
     except (struct.error, ValueError) as error:
         raise Corrupt(f"moved rows in the log: {error}") from None
     return moved_rows(files)
+
+
+def encode_row_ids(ids: RowIds) -> str:
+    """Ids of a file's rows as a tag: differences of first rows, then of first ids."""
+    if ids.in_file:
+        return ""
+    parts = [np.diff(np.asarray(part, "<i8"), prepend=np.int64(0)) for part in _parts(ids)]
+    return _pack(np.concatenate(parts).astype("<i8").tobytes())
+
+
+def _parts(ids: RowIds) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return ids.first_rows, ids.first_ids
+
+
+def decode_row_ids(text: str) -> RowIds:
+    """Raises Corrupt."""
+    if not text:
+        return IN_FILE
+    data = _unpack(text)
+    if not data or len(data) % 16:
+        raise Corrupt("ids of a file's rows: odd length")
+    rows, ids = np.cumsum(np.frombuffer(data, "<i8").reshape(2, -1), axis=1).tolist()
+    return RowIds(tuple(rows), tuple(ids))
 
 
 def _pack(data: bytes) -> str:

@@ -31,6 +31,7 @@ from storage.delta.log import decode_commit
 from storage.delta.schema import encode_schema
 from storage.delta.snapshot import first_live, next_version
 from storage.delta.table import declared_schema
+from storage.delta.unnumbered_rows import with_row_ids
 from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
 from storage.object_store import ObjectStore
@@ -68,7 +69,8 @@ async def load_shard(
         # The log was cleaned when since was later than now: its history is shorter than asked for.
         base = await _load_base(store, state, usable, None)
     if base is not None:
-        state = replace(state, versions=(base,), last_write=base.cut)
+        next_id = base.next_id or 0
+        state = replace(state, versions=(base,), last_write=base.cut, next_id=next_id)
     first = 0 if base is None else base.number + 1
     wanted = range(first, commits[-1] + 1)
     if [number for number in commits if number >= first] != [*wanted]:
@@ -78,9 +80,9 @@ async def load_shard(
             version = await _read_version(store, state, number)
         except ForeignWriter as error:
             log.warning("%s; the table is fenced", error)
-            return replace(state, fence=Fence.FOREIGN)
+            return replace(with_row_ids(state), fence=Fence.FOREIGN)
         state = state.flushed(version).pruned(since)
-    return state
+    return with_row_ids(state)
 
 
 async def _read_version(store: ObjectStore, state: ShardState, number: int) -> Version:
@@ -162,7 +164,9 @@ async def checkpoint_version(
     bitmaps = await read_vectors(store, shard, state.adds.values())
     files = FileMap(first_live(add, bitmaps[add.path]) for add in state.adds.values())
     told = "" if state.metadata is None else state.metadata.schema_string
-    return Version(number, Timestamp(state.txn.version), files, schema_text=told)
+    next_id = None if state.row_count is None else state.row_count.version
+    cut = Timestamp(state.txn.version)
+    return Version(number, cut, files, schema_text=told, next_id=next_id)
 
 
 async def read_vectors(

@@ -16,16 +16,19 @@ from storage.batch import DataFile, Deletes
 from storage.delta.actions import Action, AddFile, CommitInfo, RemoveFile, Txn
 from storage.delta.history import (
     MOVED_TAG,
+    ROW_IDS_TAG,
     RUNS_TAG,
     STAGED_TAG,
     decode_deletes,
     decode_moved,
+    decode_row_ids,
     decode_runs,
 )
 from storage.delta.statistics import row_count, tightened
 from storage.delta.table import declared_schema
 from storage.errors import Corrupt, ForeignWriter
 from storage.live_files import FileMap, LiveFile, Moved
+from storage.row_versions import RowIds, row_count_id
 from storage.shard import Version
 from storage.types import ShardId, Source, Timestamp
 
@@ -53,7 +56,26 @@ def next_version(
     told = declared_schema(actions)
     if told is None:
         told = "" if previous is None else previous.schema_text
-    return Version(number, cut, files, added, deletes, rewritten=rewritten, schema_text=told)
+    next_id = _row_count(shard, actions)
+    if next_id is None and previous is not None:
+        next_id = previous.next_id
+    return Version(
+        number,
+        cut,
+        files,
+        added,
+        deletes,
+        rewritten=rewritten,
+        schema_text=told,
+        next_id=next_id,
+    )
+
+
+def _row_count(shard: ShardId, actions: Sequence[Action]) -> int | None:
+    """How many rows the shard has ever had, if the version says so (W1 of `row_versions.py`)."""
+    name = row_count_id(shard)
+    counts = [a.version for a in actions if isinstance(a, Txn) and a.app_id == name]
+    return counts[-1] if counts else None
 
 
 def meridian_commit_info(shard: ShardId, actions: Sequence[Action], number: int) -> CommitInfo:
@@ -61,7 +83,8 @@ def meridian_commit_info(shard: ShardId, actions: Sequence[Action], number: int)
     info = actions[0]
     if not isinstance(info, CommitInfo) or info.meridian is None:
         raise ForeignWriter(f"version {number} of {shard} was written by somebody else")
-    txns = [action for action in actions if isinstance(action, Txn)]
+    rows = row_count_id(shard)
+    txns = [action for action in actions if isinstance(action, Txn) and action.app_id != rows]
     if [(txn.app_id, txn.version) for txn in txns] != [(shard, info.meridian.cut)]:
         raise ForeignWriter(f"version {number} of {shard} has another transaction marker")
     return info
@@ -74,7 +97,11 @@ def first_live(add: AddFile, deleted: BitMap64) -> LiveFile:
     file = DataFile(Source(add.path), row_count(add.stats), add.size, tightened(add.stats))
     runs = decode_runs(add.tags[RUNS_TAG])
     moved = decode_moved(add.tags[MOVED_TAG]) if MOVED_TAG in add.tags else ()
-    return LiveFile(file, deleted, runs, STAGED_TAG in add.tags, add.vector, moved)
+    return LiveFile(file, deleted, runs, STAGED_TAG in add.tags, add.vector, moved, _row_ids(add))
+
+
+def _row_ids(add: AddFile) -> RowIds | None:
+    return decode_row_ids(add.tags[ROW_IDS_TAG]) if ROW_IDS_TAG in add.tags else None
 
 
 def moved_deleted(
@@ -110,7 +137,9 @@ def _with_deleted(before: LiveFile, add: AddFile, gone: BitMap64) -> LiveFile:
     # The statistics are those of the file itself: only the `add` says that they are not tight.
     if (tightened(add.stats), add.size) != (before.file.stats_json, before.file.size_bytes):
         raise Corrupt(f"{add.path}: the file changed under its name")
-    return replace(before, deleted=before.deleted | gone, vector=add.vector)
+    # The first version that has ids tells those of the files of before (W5).
+    ids = _row_ids(add) or before.row_ids
+    return replace(before, deleted=before.deleted | gone, vector=add.vector, row_ids=ids)
 
 
 def _union(deletes: Iterable[tuple[Timestamp, Deletes]]) -> dict[Source, BitMap64]:

@@ -44,6 +44,7 @@ from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.parser.syntax import Node, is_a, refuse_parameters, string_values
 from sql.plan.nodes import Plan, PlanColumn, RelationId
+from sql.plan.system_columns import is_system_column
 from sql.plan.traverse import prune_columns, scans
 from sql.statements.ddl import ChangeObjects, CreateObject, drop_cascade_notices
 from sql.types.limits import check_column_count
@@ -170,6 +171,7 @@ def _columns_used(binding: Binding, plan: Plan) -> tuple[tuple[int, int], ...]:
             for scan in scans(plan)
             if scan.relation in by_shard
             for ordinal in scan.ordinals
+            if not is_system_column(ordinal)
         )
     )
 

@@ -35,6 +35,8 @@ from sql.binder.queries.from_clause import from_item
 from sql.binder.queries.select import bind_with
 from sql.binder.resolve.outer_join_presence import with_presence_columns
 from sql.binder.resolve.relations import table_scan
+from sql.binder.resolve.system_columns import with_system_columns
+from sql.binder.scanned_tables import ScannedTable
 from sql.binder.state import Binding, FromItem, Scope, SelectResult
 from sql.binder.stored.column_expressions import per_row_default
 from sql.catalog.catalog import Table
@@ -154,6 +156,7 @@ def merge(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None
     joined = with_presence_columns(
         Join(_join_kind(whens), sides.source, sides.seen, on), scope.sides
     )
+    joined = with_system_columns(joined, scope.scanned)
     extra = binding.new_column("action", INT4)
     action = ColumnRef(extra.id, INT4)
     rows = ReturningRows(
@@ -199,6 +202,12 @@ def _sides(binding: Binding, node: Node, scope: Scope) -> _Sides:
     inner = Scope(ctes=dict(scope.ctes))
     source, items = from_item(binding, inner, node.sourceRelation)
     scope.sides = inner.sides
+    if not written.levels:
+        item.scanned = ScannedTable(table, target, scope.ids)
+        scope.scanned = [item.scanned]
+    scope.scanned += inner.scanned
+    for one in scope.scanned:
+        one.ids = scope.ids
     _check_names(item, items)
     marked, present = _marked(binding, source, node.mergeWhenClauses)
     scope.ids.update([*inner.ids, *[column.id for column in target.columns]])

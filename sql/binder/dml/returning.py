@@ -12,12 +12,14 @@ INVARIANTS
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pglast.enums import ReturningOptionKind
 
 from sql.binder.dml.target_relation import TargetRelation
 from sql.binder.queries.target_list import settle_target, target_list
 from sql.binder.resolve.coercion import is_exact
+from sql.binder.scanned_tables import ScannedTable
 from sql.binder.state import Binding, FromItem, Scope, check_conflicts
 from sql.catalog.catalog import Table
 from sql.errors import SqlError, not_supported
@@ -37,7 +39,10 @@ from sql.plan.nodes import (
 )
 from sql.plan.traverse import column_ids, scans, substitute_columns
 from sql.statements.bound import ModifyKind, OutputColumn
-from sql.types.sql_type import BOOL
+from sql.types.sql_type import BOOL, INT8
+
+_LOCKED: Final = 1
+"""PostgreSQL's xid of what is older than all transactions."""
 
 NEW_ROWS_RELATION = RelationId("new")
 
@@ -59,7 +64,8 @@ class ReturningRows:
 
     `others`: items of the source plan, whose columns are `offered`; `others_first`: `*` begins with
     them. `old`: rows have an old version beside the new one. `was_deleted`: whether MERGE deleted
-    the row; `action`: the action of MERGE.
+    the row; `action`: the action of MERGE. `gone`: the table of rows that were deleted, which have
+    system columns still.
     """
 
     kind: ModifyKind
@@ -69,6 +75,7 @@ class ReturningRows:
     was_deleted: Expr | None = None
     action: Expr | None = None
     others_first: bool = False
+    gone: ScannedTable | None = None
 
 
 def returning(
@@ -81,6 +88,8 @@ def returning(
     table = written.table
     now, before = _columns(binding, table), _columns(binding, table)
     row = written.item(binding, now, node.relation.alias)
+    if not written.levels:
+        row.scanned = _table_of(written, rows, before)
     # A row of MERGE may have none beside it.
     alone = rows.kind is ModifyKind.MERGE
     others = [_beside(item, alone=alone) for item in rows.others]
@@ -97,7 +106,9 @@ def returning(
     if old:
         _check_old(written, rows, before)
     there = [side.there for side in outer.sides if side.there is not None]
-    extras = tuple([column for column in (*rows.offered, *there) if column.id in used])
+    system = [column for one in outer.scanned for column in one.columns.values()]
+    offered = dict.fromkeys([*rows.offered, *there, *system])
+    extras = tuple([column for column in offered if column.id in used])
     input_ = _input(binding, table, now, before if old else (), extras)
     by = dict(zip([column.id for column in extras], _last(input_, len(extras)), strict=True))
     made = tuple([binding.new_column(target.name, target.expr.type) for target in targets])
@@ -107,6 +118,30 @@ def returning(
     plan = Project(input_, made, tuple([substitute_columns(expr, by) for expr in exprs]))
     described = tuple([_described(binding, target.name, target.expr) for target in targets])
     return BoundReturning(plan, described, old, extras, scanned_tables(binding, plan))
+
+
+def _table_of(
+    written: TargetRelation, rows: ReturningRows, before: Sequence[PlanColumn]
+) -> ScannedTable:
+    gone = rows.gone
+    if gone is None:
+        return ScannedTable(written.table, None, set(), xmax=_xmax(written, rows, before))
+    return ScannedTable(written.table, gone.scan, gone.ids, gone.columns, deleted=True)
+
+
+def _xmax(
+    written: TargetRelation, rows: ReturningRows, before: Sequence[PlanColumn]
+) -> Expr | None:
+    """Programs ask DO UPDATE for `xmax = 0`: PostgreSQL has locked a row that it updates, and not
+    one that it inserts. None: unknown.
+    """
+    if rows.kind is ModifyKind.UPDATE or (rows.kind is ModifyKind.INSERT and not rows.old):
+        return Const(0, INT8)
+    marker = _marker(written, before)
+    if rows.kind is not ModifyKind.INSERT or marker is None:
+        return None
+    new = IsTest(Test.IS_NULL, ColumnRef(marker.id, marker.type), BOOL)
+    return Case(((new, Const(0, INT8)),), Const(_LOCKED, INT8), INT8)
 
 
 def _beside(item: FromItem, *, alone: bool) -> FromItem:
@@ -151,7 +186,7 @@ def _last(scan: Scan, count: int) -> list[Expr]:
 
 def _described(binding: Binding, name: str, expr: Expr) -> OutputColumn:
     origin = binding.origins.get(expr.id, (0, 0)) if isinstance(expr, ColumnRef) else (0, 0)
-    return OutputColumn(name, expr.type, *origin)
+    return OutputColumn(name, binding.shown.of(expr) or expr.type, *origin)
 
 
 # --- OLD and NEW -------------------------------------------------------------------------------

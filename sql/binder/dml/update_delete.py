@@ -19,6 +19,8 @@ from sql.binder.queries.select import bind_with
 from sql.binder.resolve.column_lookup import hidden_target
 from sql.binder.resolve.outer_join_presence import with_presence_columns
 from sql.binder.resolve.relations import table_scan
+from sql.binder.resolve.system_columns import with_system_columns
+from sql.binder.scanned_tables import ScannedTable
 from sql.binder.state import Binding, FromItem, Scope, SelectResult
 from sql.binder.stored.table_changes import with_generated_columns
 from sql.binder.stored.unique_indexes import unique_index_columns
@@ -97,6 +99,7 @@ def _returned(binding: Binding, target: _Target, node: Node, kind: ModifyKind) -
         target.others,
         output_columns(target.plan) if target.others else (),
         old=kind is ModifyKind.UPDATE,
+        gone=target.item.scanned if kind is ModifyKind.DELETE else None,
     )
     return returning(binding, target.scope, target.written, node, rows)
 
@@ -155,6 +158,9 @@ def _target(binding: Binding, node: Node, more: Sequence[Node], scope: Scope) ->
     binding.tables[table.schema, table.name] = table
     target = table_scan(binding, table, identity=True)
     item = written.item(binding, target.columns, node.relation.alias)
+    if not written.levels:
+        item.scanned = ScannedTable(table, target, scope.ids)
+        scope.scanned = [item.scanned]
     plan = written.seen(target, target.columns)
     if more:
         # FROM cannot see the target, not even by LATERAL; the target comes first in the namespace.
@@ -162,6 +168,9 @@ def _target(binding: Binding, node: Node, more: Sequence[Node], scope: Scope) ->
         right = from_clause(binding, inner, more)
         del inner.items[0]
         scope.items, scope.ids, scope.sides = [item, *inner.items], inner.ids, inner.sides
+        scope.scanned += inner.scanned
+        for one in scope.scanned:
+            one.ids = scope.ids
         plan = Join(JoinKind.CROSS, plan, right, None)
     else:
         scope.items = [item]
@@ -191,5 +200,7 @@ def _identified(
     made += [binding.new_column(column.name, column.type) for column in extras]
     refs = [ColumnRef(c.id, c.type) for c in scanned.identity]
     handed = [ColumnRef(column.id, column.type) for column in (*before, *extras)]
-    joined = with_presence_columns(target.plan, target.scope.sides)
+    scope = target.scope
+    joined = with_presence_columns(target.plan, scope.sides)
+    joined = with_system_columns(joined, scope.scanned)
     return Project(joined, (*who, *made), (*refs, *exprs, *handed))

@@ -11,6 +11,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import A_Expr_Kind
 
+from sql.binder.expressions.catalog_casts import with_catalog_array_type
 from sql.binder.expressions.catalog_vectors import is_vector, subscript_of_vector
 from sql.binder.expressions.rows import field_of_row
 from sql.binder.resolve.coercion import (
@@ -201,6 +202,7 @@ def _bound(binding: Binding, scope: Scope, node: Node | None, absent: int) -> Ex
 def any_all_of_array(binding: Binding, name: str, left: Expr, array: Expr, node: Node) -> Expr:
     """`left op ANY (array)` and ALL (make_scalar_array_op)."""
     place, every = offset_to_position(node.location), node.kind == A_Expr_Kind.AEXPR_OP_ALL
+    array = with_catalog_array_type(binding, array, node.rexpr, left)
     if array.type.name == "unknown":
         right = "unknown"
     elif array.type.element is None:

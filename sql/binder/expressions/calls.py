@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from sql.binder.collation import Collation
+from sql.binder.expressions.catalog_casts import with_catalog_type
 from sql.binder.resolve import postgresql_functions as postgresql
 from sql.binder.resolve.catalog_lookup import qualifying_schema
 from sql.binder.resolve.coercion import (
@@ -25,7 +27,7 @@ from sql.binder.resolve.reg_literals import fold_reg_call
 from sql.binder.resolve.sql_functions import inline_sql_function
 from sql.binder.resolve.styled_arguments import styled_arguments
 from sql.binder.resolve.unified_types import common_numeric
-from sql.binder.state import Binding, Collation
+from sql.binder.state import Binding
 from sql.errors import SqlError, ambiguous_function, not_supported, undefined_function
 from sql.functions.table import ARRAY_FORM, Function, FunctionKind
 from sql.parser.syntax import Node, node_position, offset_to_position, string_values
@@ -74,6 +76,13 @@ def operator(
 ) -> Expr:
     """`left name right`, or `name right` (make_op). 42883 and 42725 at the operator."""
     types = tuple([expr.type.name for expr in exprs])
+    if "unknown" in types and len(exprs) == 2:
+        left, right = exprs
+        exprs = [
+            with_catalog_type(binding, left, nodes[0], right),
+            with_catalog_type(binding, right, nodes[1], left),
+        ]
+        types = tuple([expr.type.name for expr in exprs])
     try:
         choice = choose_operator(name, types)
     except AmbiguousOverload:

@@ -5,7 +5,7 @@
 
 INVARIANTS
   G1  a value is of the type that it is held as (U1 of `sql/types/catalog_types.py`). Types whose
-      values that type would order in another way (tid, pg_lsn) are refused.
+      values that type would order in another way (pg_lsn) are refused.
 """
 
 import re
@@ -14,16 +14,23 @@ from typing import Final
 from sql.binder.resolve.coercion import EXPLICIT, coerce, typed_literal
 from sql.binder.state import Binding, Scope
 from sql.catalog.system_catalogs import shown_types
-from sql.errors import SqlError, invalid_text_representation, not_supported
+from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, location, offset_to_position, string_values
-from sql.plan.nodes import Coalesce, ColumnRef, Const, Expr
+from sql.plan.nodes import Coalesce, ColumnRef, Const, Expr, Param
 from sql.types.catalog_types import HELD_AS
 from sql.types.sql_type import VECTOR_TYPE_OIDS, SqlType, format_type, plain_type
+from sql.types.tuple_ids import (
+    NUMBER_ENDS,
+    format_tid,
+    parse_number,
+    parse_tid,
+    parse_tid_array,
+)
 
-_NUMBERS: Final = {"xid": 1 << 32, "cid": 1 << 32, "xid8": 1 << 63}
 _ITEM: Final = re.compile(r'("(?:[^"]|"")*"|[^="/]*)=[arwdDxtXUCTcsAm*]*/("(?:[^"]|"")*"|[^="/]+)')
+_COMPARED: Final = frozenset({*NUMBER_ENDS, "tid"})
 _KNOWN: Final = frozenset(
-    {*_NUMBERS, "aclitem", "pg_node_tree", "_xid", "_cid", "_xid8", "_aclitem"}
+    {*NUMBER_ENDS, "tid", "aclitem", "pg_node_tree", "_xid", "_cid", "_xid8", "_tid", "_aclitem"}
 ).union(VECTOR_TYPE_OIDS)
 
 
@@ -53,6 +60,9 @@ def _converted(binding: Binding, expr: Expr, node: Node, target: SqlType, cast: 
         return expr
     if isinstance(expr, Const) and expr.value is None:
         return shown(binding, Const(None, held), target)
+    compared = target.name.removeprefix("_") in _COMPARED
+    if isinstance(expr, Param) and expr.type.name == "unknown" and compared:
+        return binding.give_type(expr, target, held)
     is_text = expr.type.name in ("unknown", "text") and target.name != "pg_node_tree"
     if isinstance(expr, Const) and is_text:
         text = _checked(str(expr.value), target, place)
@@ -86,12 +96,53 @@ def _checked(text: str, target: SqlType, place: int | None) -> str:
     """The text that the type held as reads. Raises 22P02, 22003."""
     if target.name in VECTOR_TYPE_OIDS:
         return "{" + ",".join(text.split()) + "}"
-    if target.name in _NUMBERS:
-        number = text.strip()
-        if not re.fullmatch(r"[+-]?\d+", number):
-            raise invalid_text_representation(target.name, text).at(place)
-        if not 0 <= int(number) < _NUMBERS[target.name]:
-            raise SqlError("22003", f'value "{text}" is out of range for type {target.name}', place)
+    try:
+        if target.name in NUMBER_ENDS:
+            parse_number(target.name, text)
+        if target.name == "tid":
+            return parse_tid(text)
+        if target.name == "_tid":
+            return "{" + ",".join([f'"{held}"' for held in parse_tid_array(text)]) + "}"
+    except SqlError as error:
+        raise error.at(place) from None
     if target.name == "aclitem" and not _ITEM.fullmatch(text):
         raise not_supported(f'the aclitem "{text}"', place)
     return text
+
+
+def with_catalog_type(binding: Binding, expr: Expr, node: Node, other: Expr) -> Expr:
+    """A literal or parameter of no type yet beside a value that a result shows as such a type: it
+    is of that type, too. Others as they are. Raises 22P02.
+    """
+    type_ = shown_as(binding, other)
+    if type_ is None or type_.name not in _COMPARED or expr.type.name != "unknown":
+        return expr
+    return _as_type(binding, expr, node, type_)
+
+
+def with_catalog_array_type(binding: Binding, array: Expr, node: Node, left: Expr) -> Expr:
+    """The same for the array of `left = ANY (array)`."""
+    type_ = shown_as(binding, left)
+    if type_ is None or type_.name not in _COMPARED or array.type.name != "unknown":
+        return array
+    return _as_type(binding, array, node, SqlType(f"_{type_.name}"))
+
+
+def _as_type(binding: Binding, expr: Expr, node: Node, type_: SqlType) -> Expr:
+    if isinstance(expr, Param):
+        return binding.give_type(expr, type_, plain_type(HELD_AS[type_.name]))
+    if isinstance(expr, Const) and expr.value is not None:
+        return _converted(binding, expr, node, type_, None)
+    return expr
+
+
+def as_held(binding: Binding, expr: Expr, cast: Expr | None) -> Expr | None:
+    """What a cast of the expression made. One to the type that it is held as computes nothing, but
+    the result is of that type.
+    """
+    type_ = None if cast is not expr else shown_as(binding, expr)
+    if type_ is None:
+        return cast
+    if type_.name == "tid" and isinstance(expr, Const) and isinstance(expr.value, str):
+        return Const(format_tid(expr.value), expr.type)
+    return Coalesce((expr,), expr.type)

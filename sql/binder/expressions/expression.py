@@ -19,7 +19,7 @@ from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQL
 from sql.binder.expressions import sql_json
 from sql.binder.expressions.arrays import array_constructor, array_subscript, cast_constructor
 from sql.binder.expressions.calls import cannot_cast
-from sql.binder.expressions.catalog_casts import cast_to_catalog_type
+from sql.binder.expressions.catalog_casts import as_held, cast_to_catalog_type
 from sql.binder.expressions.catalog_vectors import cast_vector, is_vector
 from sql.binder.expressions.function_calls import function_call
 from sql.binder.expressions.grouping_sets import grouping_call
@@ -282,6 +282,7 @@ def _cast_to(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Exp
     if is_vector(binding, expr):
         expr = cast_vector(binding, expr, target)
     done = coerce(binding, expr, node.arg, target, EXPLICIT)
+    done = as_held(binding, expr, done)
     if done is None:
         # The place of a cast is that of `::`, or of the keyword CAST; without one, of the argument.
         place = node.location if (node.location or -1) >= 0 else location(node.arg)

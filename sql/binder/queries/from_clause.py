@@ -25,6 +25,7 @@ from sql.binder.resolve.relations import (
     table_scan,
 )
 from sql.binder.resolve.unified_types import select_common_type, to_common_type
+from sql.binder.scanned_tables import ScannedTable
 from sql.binder.state import (
     Binding,
     FromItem,
@@ -108,7 +109,10 @@ def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromI
     binding.tables[found.schema, found.name] = found
     scanned = table_scan(binding, found)
     scope.ids.update([column.id for column in scanned.columns])
-    return scanned, [pinned_item(binding, node, found, table_item(scanned, found, None))]
+    item = pinned_item(binding, node, found, table_item(scanned, found, None))
+    item.scanned = ScannedTable(found, scanned, scope.ids)
+    scope.scanned.append(item.scanned)
+    return scanned, [item]
 
 
 def _view(

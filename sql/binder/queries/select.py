@@ -49,6 +49,7 @@ from sql.binder.resolve.coercion import coerce_to_storage
 from sql.binder.resolve.collations import set_computed_collation, set_set_operation_collation
 from sql.binder.resolve.outer_join_presence import with_presence_columns
 from sql.binder.resolve.query_result import resolve_unknown_columns, retype_column
+from sql.binder.resolve.system_columns import with_system_columns
 from sql.binder.resolve.unified_types import convert_common, select_common_type, to_common_type
 from sql.binder.state import Binding, FromItem, Scope, SelectResult
 from sql.errors import SqlError, not_supported
@@ -225,7 +226,7 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     distinct = _distinct(binding, scope, node.distinctClause, targets, order)
     limit = bind_limit(binding, scope, node)
     check_target_count([target.expr for target in targets], groups.keys)
-    plan = with_presence_columns(plan, scope.sides)
+    plan = with_system_columns(with_presence_columns(plan, scope.sides), scope.scanned)
     grouped = groups.keys or groups.sets is not None or scope.aggregates or scope.groupings
     if grouped or having is not None:
         plan = with_grouped_sets(binding, scope, plan, groups.keys)

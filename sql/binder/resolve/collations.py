@@ -23,8 +23,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from sql.binder.collation import Collation
 from sql.binder.resolve.catalog_lookup import qualifying_schema
-from sql.binder.state import Binding, Collation
+from sql.binder.state import Binding
 from sql.errors import SqlError, not_supported
 from sql.functions.table import Function
 from sql.parser.syntax import Node, offset_to_position, string_values

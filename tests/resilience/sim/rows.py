@@ -27,6 +27,7 @@ from storage.batch import DataFile, ShardView, WriteBatch
 from storage.errors import NotFound
 from storage.known_rows import KnownRows, OldRows, Points
 from storage.memory import MemoryObjectStore
+from storage.row_versions import table_columns
 from storage.types import Source
 from tests.resilience.history.events import Event, History, Key
 
@@ -204,8 +205,9 @@ class Reader:
             stored = store.peek(name)
             if not stored:
                 raise NotFound(name)
-            source = pa.BufferReader(stored)
-            known = _decoded(pq.ParquetFile(source).read(use_threads=False))
+            file = pq.ParquetFile(pa.BufferReader(stored))
+            columns = table_columns(file.schema_arrow.names)
+            known = _decoded(file.read(columns, use_threads=False))
             self._files[name] = known
         return known
 

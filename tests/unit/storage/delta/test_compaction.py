@@ -77,7 +77,7 @@ def test_large_sources_keep_their_order_over_row_groups_and_outputs() -> None:
     first, second, third = version.files.live_files()
     dead = BitMap64(range(ROW_GROUP_ROWS - 5, ROW_GROUP_ROWS + 5))
     halved = LiveFile(second.file, dead, second.runs)
-    limits = CompactionLimits(output_bytes=first.file.size_bytes + 1)
+    limits = CompactionLimits(output_bytes=first.file.size_bytes * 3 // 2)
     made = asyncio.run(
         rewrite_files(
             model.store, model.state, [first, halved, third], limits, run_blocking=at_once

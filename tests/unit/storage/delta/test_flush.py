@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from storage.batch import DataFile, Deletes, WriteBatch
+from storage.batch import DataFile, Deletes, ShardView, WriteBatch
 from storage.cuts import flush
 from storage.delta.checkpoint import decode_checkpoint
 from storage.delta.compaction import rewrite_files
@@ -27,6 +28,7 @@ from storage.delta.recovery import load_shard
 from storage.errors import Corrupt, ForeignWriter, Indeterminate
 from storage.live_files import LiveFile
 from storage.memory import MemoryObjectStore
+from storage.row_versions import version_columns, with_version_columns
 from storage.shard import ShardState, Version
 from storage.types import Source, Timestamp, inline_source, inline_ts, is_file
 from tests.unit.storage.delta.model import ACTIONS, SCHEMA, SHARD, STEP, Model, rows_of
@@ -144,6 +146,41 @@ class FlushedModel(Model):
         for version in after.versions:
             for name in version.files.keys() - self.contents.keys():
                 self.contents[name] = self.read(name)
+
+    def check(self) -> None:
+        super().check()
+        for ts in range(self.since, self.now + 2 * STEP, STEP // 2):
+            self.check_versions(self.state.view(Timestamp(ts)))
+
+    def check_versions(self, view: ShardView) -> None:
+        """W1, W2 of `row_versions.py`: the n-th row ever has id n and its own commit, anywhere."""
+        expected = {row.key: (number, row.born) for number, row in enumerate(self.rows)}
+        seen = self.seen_versions(view)
+        assert seen == {key: expected[key] for key in seen}
+
+    def seen_versions(self, view: ShardView) -> dict[int, tuple[int, int]]:
+        """Id and commit of the rows of a view, by key."""
+        found: dict[int, tuple[int, int]] = {}
+        for part in view.files:
+            stored = self.stored(part.file.name)
+            assert part.file.origins is not None
+            versions = version_columns(stored, part.file.origins)
+            live = [i not in part.deleted for i in range(part.row_limit)]
+            rows = with_version_columns(stored.select(["k"]), versions).slice(0, part.row_limit)
+            columns = [column.to_pylist() for column in rows.filter(pa.array(live)).columns]
+            found |= {key: (id_, ts) for key, id_, ts in zip(*columns, strict=True)}
+        for inline in view.inline:
+            assert inline.first_id is not None
+            ts = inline_ts(inline.source)
+            for index, key in enumerate(inline.rows.column("k").to_pylist()):
+                if index not in inline.deleted:
+                    found[key] = inline.first_id + index, ts
+        return found
+
+    def stored(self, name: Source) -> pa.Table:
+        """All columns of a file."""
+        content = asyncio.run(self.store.inner.read(data_path(SHARD, name)))
+        return pq.read_table(pa.BufferReader(content))
 
     def read(self, name: Source) -> list[int]:
         content = asyncio.run(self.store.read(data_path(SHARD, name)))
@@ -312,7 +349,7 @@ def test_a_retry_at_a_later_cut_adds_only_what_is_new() -> None:
     # The file that died with the second attempt leaves the table in the next version.
     model.commit(1, (), [], 0)
     model.flush(0)
-    assert log_lines(model, 2) == ["CommitInfo", "Txn", "RemoveFile", "AddFile"]
+    assert log_lines(model, 2) == ["CommitInfo", "Txn", "Txn", "RemoveFile", "AddFile"]
     model.restart()
     model.check()
 
@@ -388,7 +425,7 @@ def test_a_file_that_was_dead_on_arrival_leaves_however_late_the_next_flush_is()
 def test_an_empty_table_has_a_first_version() -> None:
     model = FlushedModel()
     model.flush(0)
-    assert log_lines(model, 0) == ["CommitInfo", "Protocol", "Metadata", "Txn"]
+    assert log_lines(model, 0) == ["CommitInfo", "Protocol", "Metadata", "Txn", "Txn"]
     assert model.loaded() == model.state
 
 

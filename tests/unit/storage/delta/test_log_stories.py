@@ -18,6 +18,7 @@ from storage.delta.maintenance import write_checkpoint
 from storage.delta.recovery import read_checkpoint
 from storage.delta.statistics import row_count
 from storage.errors import StorageError
+from storage.row_versions import is_row_count
 from storage.types import Source, Timestamp, inline_source
 from tests.support.transcript import Command, run_transcript
 from tests.unit.storage.delta.model import SHARD
@@ -55,6 +56,8 @@ def show(action: Action) -> str:
             return f"protocol {','.join(action.writer_features)}"
         case Metadata():
             return f"metaData {action.schema_string}"
+        case Txn() if is_row_count(action.app_id):
+            return f"rows ever {action.version}"
         case Txn():
             return f"txn {action.version}"
         case AddFile():

@@ -7,6 +7,7 @@ from pyroaring import BitMap64
 
 from storage.batch import DataFile, FileSlice, WriteBatch
 from storage.live_files import FileMap, LiveFile, Run, Runs, slice_digest
+from storage.row_versions import single_origin
 from storage.shard import ShardState, Version, staged_file
 from storage.types import OWN, Source, Timestamp, inline_source
 from tests.unit.storage.delta.model import ACTIONS, SCHEMA, SHARD, STEP, Model, rows_of
@@ -98,7 +99,8 @@ def test_dirty_is_a_tail_or_a_missing_table() -> None:
 
 def test_file_map_shares_and_keeps_order() -> None:
     def live(name: int) -> LiveFile:
-        return staged_file(DataFile(Source(f"f{name}"), 1, 1, "{}"), Timestamp(1))
+        origins = single_origin(Timestamp(1), name)
+        return staged_file(DataFile(Source(f"f{name}"), 1, 1, "{}", origins), Timestamp(1))
 
     first = FileMap(live(n) for n in range(300))
     dead = LiveFile(live(7).file, BitMap64([0]), Runs.single(Timestamp(1)))
