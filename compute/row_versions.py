@@ -11,7 +11,7 @@ INVARIANTS
   C4  rows that are not committed have NULL for both.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -32,9 +32,11 @@ IDS_MAX: Final = ((1 << 32) - 1 - BLOCK_MIN) * NUMBERS
 XMIN_MIN: Final = 3
 XMINS: Final = (1 << 32) - XMIN_MIN
 
-VERSION_SCHEMA: Final = pa.schema(
-    {SCANNED_NAMES[CTID]: pa.string(), SCANNED_NAMES[XMIN]: pa.int64()}
-)
+_FIELDS: Final[Sequence[tuple[str, pa.DataType]]] = [
+    (SCANNED_NAMES[CTID], pa.string()),
+    (SCANNED_NAMES[XMIN], pa.int64()),
+]
+VERSION_SCHEMA: Final = pa.schema(_FIELDS)
 
 ReadVersions: TypeAlias = Callable[[FileSlice], pa.Table]
 """Reads the version columns of a rewritten file."""

@@ -183,7 +183,7 @@ class LocalRelations:
             versions=columns.versions,
         )
         if is_small_view(view) or not view.files:
-            key = ("rows", columns, *view_key(view))
+            key = ("rows", columns, _uncommitted(view, columns), *view_key(view))
             return self._table(connection, bound, key, read, kept=view)
         parts = list(self._files(connection, view, bound, columns))
         if view.inline:
@@ -257,7 +257,8 @@ class LocalRelations:
         elif kind is VersionKind.SINGLE:
             columns += version_expressions(*_single_versions(parts, bound))
         elif kind is VersionKind.PIECES:
-            key = ("pieces", view.shard, tuple([part.file.name for part in parts]))
+            known = [(part.file.name, part.file.origins is None) for part in parts]
+            key = ("pieces", view.shard, tuple(known))
             pieces = self._table(connection, bound, key, partial(version_pieces, parts))
             columns += version_expressions("v.id + x.file_row_number - v.row", "v.ts")
             # Of files that nobody has committed there are no pieces.
@@ -380,6 +381,13 @@ def _version_kind(file: DataFile) -> "VersionKind":
     if origins.ids.in_file:
         return VersionKind.IN_FILE
     return VersionKind.SINGLE if origins.is_single else VersionKind.PIECES
+
+
+def _uncommitted(view: ShardView, columns: RowColumns) -> tuple[Source, ...]:
+    """The files whose rows get ids with their commit: views before and after it are no others."""
+    if not columns.versions:
+        return ()
+    return tuple([part.file.name for part in view.files if part.file.origins is None])
 
 
 def _single_versions(parts: Sequence[FileSlice], bound: StatementRelations) -> tuple[str, str]:

@@ -101,6 +101,23 @@ def test_uncommitted_rows_have_neither(
     assert engine.values(PLAN, view) == [(0, None, None), (1, None, None), (5, None, None)]
 
 
+@pytest.mark.parametrize("small", [True, False])
+def test_a_file_gets_ids_with_its_commit(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, *, small: bool
+) -> None:
+    monkeypatch.setattr(relations, "is_small_view", lambda _: small)
+    shard = Shard(engine, SCHEMA)
+    shard.file("staged", keys(0, 1))
+    own = shard.view([("staged", None, [])])
+    for _ in range(3):
+        assert engine.values(PLAN, own) == [(0, None, None)]
+    file = replace(shard.files["staged"], origins=origins(RowIds.from_first(0), [TS], [0]))
+    shard.files["staged"] = file
+    committed = shard.view([("staged", None, [])])
+    ((_, place, _),) = engine.values(PLAN, committed)
+    assert place == "(1000000000,10000)"
+
+
 def test_texts_of_ctids_are_ordered_as_ids_are() -> None:
     ids = np.array([0, 1, 55_535, 55_536, 1 << 20, 1 << 39, 1 << 40, IDS_MAX - 1], np.int64)
     texts = ctids(ids).to_pylist()

@@ -14,6 +14,21 @@ def test_there_are_versions() -> None:
     assert archives()
 
 
+def row_versions(dsn: str) -> dict[str, list[tuple[str, str]]]:
+    """ctid and xmin of all rows, by table."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        tables = connection.execute(
+            "select format('%I.%I', schemaname, tablename) from pg_tables"
+            " where schemaname not in ('pg_catalog', 'information_schema', 'meridian')"
+        ).fetchall()
+        for (table,) in tables:
+            rows = connection.execute(f"select ctid, xmin from {table}".encode()).fetchall()
+            assert len({ctid for ctid, _ in rows}) == len(rows), table
+            found[table] = sorted(rows)
+    return found
+
+
 @pytest.mark.parametrize("name", archives())
 def test_a_version_opens_serves_and_checks(name: str, tmp_path: Path) -> None:
     unpacked(name, tmp_path)
@@ -22,6 +37,8 @@ def test_a_version_opens_serves_and_checks(name: str, tmp_path: Path) -> None:
     try:
         dsn = server.start()
         assert answers(dsn) == recorded(name), "the tail is still in the txns shard"
+        versions = row_versions(dsn)
+        assert any(versions.values())
         with psycopg.connect(dsn, autocommit=True) as connection:
             for statement, sqlstate in REFUSED:
                 with pytest.raises(psycopg.Error) as refused:
@@ -31,6 +48,7 @@ def test_a_version_opens_serves_and_checks(name: str, tmp_path: Path) -> None:
         assert server.check().returncode == 0, "after the flush of the tail"
         dsn = server.start()
         assert answers(dsn) == recorded(name), "from files alone"
+        assert row_versions(dsn) == versions
         run(dsn, GOES_ON)
         assert server.stop() == 0
     finally:
