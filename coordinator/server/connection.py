@@ -86,9 +86,9 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        limits = Limits(message_bytes_max=server.settings.message_bytes_max)
-        self._wire = Protocol(limits, offers_tls=server.access.tls is not None)
+        self._limits = Limits(message_bytes_max=server.settings.message_bytes_max)
         self._tls_offer = server.access.tls
+        self._wire = Protocol(self._limits, offers_tls=self._tls_offer is not None)
         self._tls: TlsLayer | None = None
         self._encryption: ObservedEncryption | None = None
         self._is_new = True
@@ -109,7 +109,11 @@ class Connection(asyncio.Protocol):
         self._transport = transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=self._server.settings.send_bytes_max)
         peer: socket.socket | None = transport.get_extra_info("socket")
-        if peer is not None and peer.family != socket.AF_UNIX:
+        if peer is not None and peer.family == socket.AF_UNIX:
+            # Nobody listens in between, so that PostgreSQL refuses TLS here, too.
+            self._tls_offer = None
+            self._wire = Protocol(self._limits)
+        elif peer is not None:
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if not self._server.spawn(self._serve()):

@@ -231,6 +231,14 @@ def test_half_open_handshakes_are_bounded_and_end(server: Meridian) -> None:
             _all_of(one)
 
 
+def test_there_is_no_tls_on_the_unix_socket(server: Meridian) -> None:
+    port = urlsplit(server.dsn).port
+    with socket.socket(socket.AF_UNIX) as plain:
+        plain.connect(str(server.data / f".s.PGSQL.{port}"))
+        plain.sendall(SSL_REQUEST)
+        assert plain.recv(1) == b"N"
+
+
 def test_garbage_inside_tls(server: Meridian, certificates: Certificates) -> None:
     for payload in (
         b"\0" * 8,
