@@ -254,6 +254,30 @@ def test_without_a_map_the_names_are_the_same() -> None:
     )
 
 
+def test_replication_is_the_name_of_a_database_only_in_quotes() -> None:
+    def facts(database: str) -> ConnectionFacts:
+        return ConnectionFacts("alice", database)
+
+    rules = _rules("local replication all trust")
+    assert _method(rules, facts("replication")) is None
+    assert _method(_rules('local "replication" all trust'), facts("replication")) == "trust"
+    assert _method(_rules("local all all trust"), facts("replication")) == "trust"
+
+
+@pytest.mark.parametrize("name", ["all", "+staff", "/alice"])
+def test_what_a_group_of_a_pattern_becomes_is_a_name(name: str) -> None:
+    """A certificate for `all` must not open every role."""
+    mappings = parse_mappings(r"m /^(.*)@example\.org$ \1", "ident").mappings()
+
+    def allows(role: str) -> bool:
+        return mappings.allows(
+            "m", system_user=f"{name}@example.org", role=role, is_member=lambda _: True
+        )
+
+    assert allows(name)
+    assert not allows("alice")
+
+
 def test_an_address_is_shown_as_postgresql_shows_it() -> None:
     shown = {
         "::ffff:1.2.3.4": "::ffff:1.2.3.4",
