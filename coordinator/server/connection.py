@@ -305,6 +305,7 @@ class Connection(asyncio.Protocol):
         except SqlError as error:
             self._refuse(error)
             return
+        self._wire.use_encoding(lambda: variables.encoding)
         pid = self._server.new_pid()
         # Protocol 3.0 knows only keys of four bytes; 3.2 has room for one that cannot be guessed.
         secret = secrets.token_bytes(32 if startup.minor >= 2 else 4)
