@@ -54,8 +54,8 @@ from coordinator.pgwire.messages import (
     Severity,
 )
 from coordinator.streams import closing_batches
-from sql.errors import SqlError
-from sql.statements.bound import CopyIn, CopyOut
+from sql.errors import SqlError, not_supported
+from sql.statements.bound import CopyIn, CopyOptions, CopyOut
 from storage.types import Timestamp
 
 PIECE_BYTES: Final = 1 << 20
@@ -143,9 +143,10 @@ def _reader(execution: Execution, copy: CopyIn) -> Reader:
     columns = [copy.table.columns[ordinal] for ordinal in copy.ordinals]
     types, names = [column.type for column in columns], [column.name for column in columns]
     if copy.options.is_binary:
+        _refuse_binary(execution)
         return BinaryReader(types, names, relation=copy.table.name)
     return CopyReader(
-        copy.options,
+        _in_clients_encoding(execution, copy.options),
         types,
         names,
         relation=copy.table.name,
@@ -291,9 +292,23 @@ def _writer(execution: Execution, copy: CopyOut) -> CopyWriter | BinaryWriter:
     columns = copy.query.columns
     types, names = [column.type for column in columns], [column.name for column in columns]
     if copy.options.is_binary:
+        _refuse_binary(execution)
         return BinaryWriter(types)
     variables = execution.variables
-    return CopyWriter(copy.options, types, names, variables.timezone, variables.styles)
+    options = _in_clients_encoding(execution, copy.options)
+    return CopyWriter(options, types, names, variables.timezone, variables.styles)
+
+
+def _in_clients_encoding(execution: Execution, options: CopyOptions) -> CopyOptions:
+    encoding = options.encoding or execution.variables.encoding
+    return replace(options, encoding=encoding)
+
+
+def _refuse_binary(execution: Execution) -> None:
+    """Texts stand inside of other bytes there (E3 of `pgwire/client_encodings.py`)."""
+    encoding = execution.variables.encoding
+    if encoding is not None:
+        raise not_supported(f"COPY in binary for a client whose encoding is {encoding.name}")
 
 
 async def execute_copy_out(

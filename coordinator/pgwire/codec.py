@@ -337,15 +337,15 @@ def frame(kind: bytes, payload: bytes) -> bytes:
     return kind + _INT32.pack(len(payload) + 4) + payload
 
 
-def encode_backend(message: BackendMessage) -> bytes | memoryview:
-    """The bytes of a message (K4)."""
+def encode_backend(message: BackendMessage, codec: str = "utf-8") -> bytes | memoryview:
+    """The bytes of a message (K4), its texts but for those of rows by this codec."""
     simple = _EMPTY_FRAMES.get(type(message))
     if simple is not None:
         return simple
-    return _encode_with_content(message)
+    return _encode_with_content(message, codec)
 
 
-def _encode_with_content(message: BackendMessage) -> bytes | memoryview:
+def _encode_with_content(message: BackendMessage, codec: str) -> bytes | memoryview:
     match message:
         case CommandComplete(tag=tag):
             return _encode_complete(tag)
@@ -354,17 +354,17 @@ def _encode_with_content(message: BackendMessage) -> bytes | memoryview:
         case DataRows() | CopyFrames():
             return message.data
         case RowDescription():
-            return _encode_row_description(message)
+            return _encode_row_description(message, codec)
         case ParameterDescription(type_oids=oids):
             return frame(b"t", struct.pack(f"!H{len(oids)}I", len(oids), *oids))
         case ErrorResponse(fields=fields):
-            return frame(b"E", _encode_report(fields))
+            return frame(b"E", _encode_report(fields, codec))
         case NoticeResponse(fields=fields):
-            return frame(b"N", _encode_report(fields))
+            return frame(b"N", _encode_report(fields, codec))
         case NotificationResponse(pid=pid, channel=channel, payload=payload):
-            return frame(b"A", _UINT32.pack(pid) + _text(channel) + _text(payload))
+            return frame(b"A", _UINT32.pack(pid) + _text(channel, codec) + _text(payload, codec))
         case ParameterStatus(name=name, value=value):
-            return frame(b"S", _text(name) + _text(value))
+            return frame(b"S", _text(name, codec) + _text(value, codec))
         case BackendKeyData(pid=pid, secret=secret):
             return frame(b"K", _UINT32.pack(pid) + secret)
         case AuthenticationSasl(mechanisms=mechanisms):
@@ -391,19 +391,19 @@ def _encode_complete(tag: str) -> bytes:
     return frame(b"C", _text(tag))
 
 
-def _text(text: str) -> bytes:
+def _text(text: str, codec: str = "utf-8") -> bytes:
     """NUL-terminated; a NUL inside would end it early, so it is shown as a space."""
-    return text.replace("\0", " ").encode("utf-8", "replace") + b"\0"
+    return text.replace("\0", " ").encode(codec, "replace") + b"\0"
 
 
-def _encode_report(fields: tuple[tuple[str, str], ...]) -> bytes:
-    return b"".join(letter.encode() + _text(value) for letter, value in fields) + b"\0"
+def _encode_report(fields: tuple[tuple[str, str], ...], codec: str) -> bytes:
+    return b"".join(letter.encode() + _text(value, codec) for letter, value in fields) + b"\0"
 
 
-def _encode_row_description(message: RowDescription) -> bytes:
+def _encode_row_description(message: RowDescription, codec: str) -> bytes:
     parts = [_UINT16.pack(len(message.fields))]
     for column in message.fields:
-        parts.append(_text(column.name))
+        parts.append(_text(column.name, codec))
         parts.append(
             struct.pack(
                 "!IhIhih",

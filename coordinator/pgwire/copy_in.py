@@ -18,8 +18,8 @@ from typing import Final
 import pyarrow as pa
 
 from coordinator.pgwire.arrow_types import to_array
+from coordinator.pgwire.client_encodings import from_client
 from coordinator.pgwire.copy_columns import column_parser, parse_field
-from coordinator.pgwire.copy_encodings import from_client
 from coordinator.pgwire.copy_lines import FieldSplitter, LineSplitter, bad_format, check_encoding
 from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.plain_blocks import BlockCutter
@@ -87,7 +87,7 @@ class CopyReader:
         return self._drained(is_final=False)
 
     def _converted(self, chunk: bytes) -> bytes:
-        if self._options.encoding is None:
+        if self._options.encoding is None or self._options.encoding.is_servers:
             return chunk
         try:
             return from_client(chunk, self._options.encoding)

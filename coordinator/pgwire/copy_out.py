@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from coordinator.pgwire.arrow_types import normalize_column
 from coordinator.pgwire.cells import join_frames
+from coordinator.pgwire.client_encodings import frames_to_client
 from coordinator.pgwire.column_text import text_column
-from coordinator.pgwire.copy_encodings import to_client
 from coordinator.pgwire.kernels import (
     Column,
     Mask,
@@ -90,7 +90,9 @@ class CopyWriter:
 
     def _converted(self, frames: CopyFrames) -> CopyFrames:
         encoding = self._options.encoding
-        return frames if encoding is None else to_client(frames, encoding)
+        if encoding is None or encoding.is_servers:
+            return frames
+        return frames_to_client(frames, encoding)
 
     def _estimated_bytes(self, batch: pa.RecordBatch) -> int:
         padding = sum(type_.length or 0 for type_ in self._types if type_.name == "bpchar")

@@ -40,10 +40,12 @@ ahead.
 """
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from typing import Final, get_args
 
+from coordinator.pgwire.client_encodings import message_from_client, text_to_client
 from coordinator.pgwire.codec import (
     FRONTEND_TYPES,
     NEWEST_MINOR,
@@ -77,6 +79,7 @@ from coordinator.pgwire.messages import (
     PasswordMessage,
     Query,
     ReadyForQuery,
+    RowDescription,
     Severity,
     SslRequest,
     StartupMessage,
@@ -85,6 +88,7 @@ from coordinator.pgwire.messages import (
     error_response,
 )
 from sql.errors import SqlError, not_supported
+from sql.types.encodings import Encoding
 
 _HEADER_BYTES: Final = 5
 _END_OF_STREAM: Final = 0
@@ -184,6 +188,11 @@ class Protocol:
         self._is_at_end = False
         self._is_lost = False
         self._has_refused = False
+        self._encoding: Callable[[], Encoding | None] = lambda: None
+
+    def use_encoding(self, encoding: Callable[[], Encoding | None]) -> None:
+        """Ask this for the client's encoding whenever a text comes or goes; None is UTF-8."""
+        self._encoding = encoding
 
     def __repr__(self) -> str:
         waiting = len(self._input) - self._used
@@ -342,6 +351,9 @@ class Protocol:
     def _decoded(self, kind: int, payload: bytes) -> FrontendMessage:
         is_simple = kind in b"QFS"
         try:
+            encoding = self._encoding()
+            if encoding is not None:
+                payload = message_from_client(kind, payload, encoding)
             message = decode_frontend(kind, payload)
         except SqlError as error:
             return Malformed(error, is_simple)
@@ -413,7 +425,14 @@ class Protocol:
         """Queue an answer; behind the end of the conversation it is let go."""
         if self.is_closed:
             return
-        data = encode_backend(message)
+        encoding = self._encoding()
+        if encoding is None:
+            data = encode_backend(message)
+        else:
+            if isinstance(message, RowDescription):
+                for column in message.fields:
+                    text_to_client(column.name.encode(), encoding)  # E2: it raises
+            data = encode_backend(message, encoding.codec)
         self._pending_bytes += len(data)
         if len(data) < _JOIN_BYTES_MAX:
             self._joined += data

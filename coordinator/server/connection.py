@@ -428,6 +428,7 @@ class Connection(asyncio.Protocol):
             self._refuse(error)
             return
         self._encryption = observed_encryption(None if self._tls is None else self._tls.facts())
+        self._wire.use_encoding(lambda: variables.encoding)
         pid = self._server.new_pid()
         self._audit(login.user, login.database, pid)
         # Protocol 3.0 knows only keys of four bytes; 3.2 has room for one that cannot be guessed.

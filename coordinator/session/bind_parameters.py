@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from coordinator import session_errors as wrong
+from coordinator.pgwire.client_encodings import value_from_client
 from coordinator.pgwire.messages import Bind
 from coordinator.pgwire.values import decode_value
+from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import unresolved_type
 from sql.errors import SqlError, not_supported
 from sql.types.bpchar import column_type
 from sql.types.catalog_types import catalog_types
 from sql.types.sql_type import TYPE_NAMES_BY_OID, SqlType, Value, plain_type
-from sql.types.styles import DEFAULT_STYLES, Styles
 
 _FIRST_USER_OID: Final = 16_384
 _SYSTEM_TYPES: Final = {
@@ -60,7 +61,7 @@ def check_counts(message: Bind, wanted: int) -> None:
 
 
 def decode_parameters(
-    message: Bind, types: Sequence[SqlType], timezone: str, styles: Styles = DEFAULT_STYLES
+    message: Bind, types: Sequence[SqlType], variables: Variables
 ) -> tuple[Value, ...]:
     """The values of a Bind whose counts were checked. Raises 22P02, 22P03 .. for a wrong value."""
     given, formats = message.parameters, message.parameter_formats
@@ -69,17 +70,15 @@ def decode_parameters(
     values: list[Value] = []
     for place, (data, type_) in enumerate(zip(given, types, strict=True)):
         code = 0 if not formats else formats[0 if len(formats) == 1 else place]
-        values.append(
-            None if data is None else _decoded(data, type_, code, place, timezone, styles)
-        )
+        values.append(None if data is None else _decoded(data, type_, code, place, variables))
     return tuple(values)
 
 
-def _decoded(
-    data: bytes, type_: SqlType, code: int, place: int, timezone: str, styles: Styles
-) -> Value:
+def _decoded(data: bytes, type_: SqlType, code: int, place: int, variables: Variables) -> Value:
     try:
-        return decode_value(data, type_, code, timezone=timezone, styles=styles)
+        if variables.encoding is not None:
+            data = value_from_client(data, type_, code, variables.encoding)
+        return decode_value(data, type_, code, timezone=variables.timezone, styles=variables.styles)
     except SqlError as error:
         error.context = error.context or f"unnamed portal parameter ${place + 1}"
         raise

@@ -153,6 +153,7 @@ class Commands:
             timezone=variables.timezone,
             styles=variables.styles,
             naming=outcome.naming,
+            encoding=variables.encoding,
         )
         count = 0
         async for batch in portal.rows(limit):
@@ -421,7 +422,7 @@ class Commands:
         # A label may have come since the statement was prepared.
         types = latest_types(self._services.coordination.newest_catalog, prepared.parameters)
         variables = self._variables
-        portal.parameters = decode_parameters(message, types, variables.timezone, variables.styles)
+        portal.parameters = decode_parameters(message, types, variables)
         portal.prepared = prepared
         # Formats for a statement that has no result at all are ignored, as PostgreSQL does.
         if prepared.columns is not None:

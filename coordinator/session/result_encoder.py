@@ -12,9 +12,11 @@ from typing import Final
 import pyarrow as pa
 
 from coordinator.execution.reg_names import OidNaming
+from coordinator.pgwire.client_encodings import rows_to_client
 from coordinator.pgwire.messages import TEXT_FORMAT, DataRows, expand_formats
 from coordinator.pgwire.rows import RowEncoder
 from sql.statements.bound import OutputColumn
+from sql.types.encodings import Encoding
 from sql.types.sql_type import OID, REG_TYPES
 from sql.types.styles import DEFAULT_STYLES, Styles
 
@@ -27,7 +29,7 @@ PIECE_ROWS: Final = 8_192
 
 class ResultEncoder:
     """Encodes one result. `formats` as in Bind: none, one for all, or one each. `naming`: of values
-    that are oids and have names.
+    that are oids and have names. `encoding`: the client's, None for UTF-8.
     """
 
     def __init__(
@@ -38,14 +40,17 @@ class ResultEncoder:
         timezone: str,
         styles: Styles = DEFAULT_STYLES,
         naming: OidNaming | None = None,
+        encoding: Encoding | None = None,
     ) -> None:
         codes = expand_formats(formats, len(columns))
         self._texts = [code == TEXT_FORMAT for code in codes]
         self._naming = naming
+        self._encoding = encoding
         types = [
             OID if column.type.name in REG_TYPES and not text else column.type
             for column, text in zip(columns, self._texts, strict=True)
         ]
+        self._types, self._codes = types, codes
         self._encoder = RowEncoder(types, codes, timezone, styles)
 
     async def encode(self, batch: pa.RecordBatch) -> AsyncIterator[DataRows]:
@@ -53,8 +58,14 @@ class ResultEncoder:
         if self._naming is not None:
             batch = self._naming(batch, self._texts)
         if batch.num_rows <= INLINE_ROWS_MAX:
-            yield self._encoder.message(batch)
+            yield self._message(batch)
             return
         for start in range(0, batch.num_rows, PIECE_ROWS):
             piece = batch.slice(start, PIECE_ROWS)
-            yield await asyncio.to_thread(self._encoder.message, piece)
+            yield await asyncio.to_thread(self._message, piece)
+
+    def _message(self, batch: pa.RecordBatch) -> DataRows:
+        rows = self._encoder.message(batch)
+        if self._encoding is None:
+            return rows
+        return rows_to_client(rows, self._types, self._codes, self._encoding)

@@ -18,10 +18,12 @@ from coordinator.variables.setting_values import (
     show_amount,
 )
 from sql.errors import SqlError, not_supported
+from sql.types.encodings import find_encoding, normalized
 
 _OTHER_ENCODINGS: Final = frozenset({
-    "sqlascii", "eucjp", "euccn", "euckr", "euctw", "eucjis2004", "koi8r", "koi8u", "sjis", "big5",
-    "mskanji", "shiftjis", "gbk", "uhc", "gb18030", "johab", "shiftjis2004",
+    "eucjp", "euccn", "euckr", "euctw", "eucjis2004", "sjis", "big5", "mskanji", "shiftjis", "gbk",
+    "uhc", "gb18030", "johab", "shiftjis2004", "win932", "win936", "win949", "win950",
+    "windows932", "windows936", "windows949", "windows950", "muleinternal",
 })  # fmt: skip
 """What else PostgreSQL knows as a client's encoding."""
 
@@ -76,13 +78,13 @@ def all_but(check: Check, refused: Sequence[str]) -> Check:
 
 
 def check_client_encoding(name: str, value: str) -> str:
-    """UTF8, in any of its spellings."""
-    word = re.sub(r"[^a-z0-9]", "", value.lower())
-    if word in ("utf8", "unicode"):
-        return "UTF8"
-    if word in _OTHER_ENCODINGS or re.fullmatch(r"(latin|win|iso8859)\d{1,4}", word):
+    """The server's encoding, or one of one byte a character, in any of its spellings."""
+    found = find_encoding(value)
+    if found is not None:
+        return found.name
+    if normalized(value) in _OTHER_ENCODINGS:
         raise not_supported(f'"{value}" for parameter "{name}"')
-    raise invalid_value(name, value, detail="Meridian speaks UTF8 only.")
+    raise invalid_value(name, value)
 
 
 def check_search_path(name: str, value: str) -> str:

@@ -38,6 +38,7 @@ from sql.catalog.acl import OWNER
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.errors import SqlError, not_supported
 from sql.functions.postgresql_settings import SessionSettings, SettingRow
+from sql.types.encodings import client_encoding
 from sql.types.styles import Styles, styles_from_settings
 
 
@@ -485,6 +486,7 @@ class Variables:
             found for name in names for found in (own if name == "$user" else (name,))
         )
         self._timezone = self.get("timezone")
+        self.encoding = client_encoding(self.get("client_encoding"))
         settings = ("datestyle", "intervalstyle", "extra_float_digits", "bytea_output")
         self._styles = styles_from_settings(*map(self.get, settings))
         self._limits = {key: milliseconds(self.get(key)) for key in TIME_LIMITS}

@@ -217,7 +217,7 @@ class CopyOptions:
     verbosity: str = "default"
     """LOG_VERBOSITY: `default`, `verbose`, `silent`."""
     encoding: Encoding | None = None
-    """ENCODING; None: UTF-8."""
+    """ENCODING; None: the client's."""
 
     @property
     def is_binary(self) -> bool:

@@ -1,4 +1,4 @@
-"""The encodings of texts outside of the server, beside UTF-8: those of one byte a character.
+"""The encodings of texts outside of the server: UTF-8, and those of one byte a character.
 
 INVARIANTS
   E1  the names are PostgreSQL's, compared as it does: letters and digits alone, in any case.
@@ -15,6 +15,11 @@ class Encoding:
     name: str
     codec: str
 
+    @property
+    def is_servers(self) -> bool:
+        """Whether texts are as they are in the server: nothing is converted for SQL_ASCII."""
+        return self.codec == "utf-8"
+
 
 _ISO: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 9, 6: 10, 7: 13, 8: 14, 9: 15, 10: 16}
 """LATINn is a part of ISO 8859."""
@@ -26,12 +31,16 @@ ENCODINGS: Final = {
     **{f"iso8859{n}": Encoding(f"ISO_8859_{n}", f"iso8859_{n}") for n in (5, 6, 7, 8)},
     **{f"win{n}": Encoding(f"WIN{n}", f"cp{n}") for n in _WINDOWS},
     **{f"windows{n}": Encoding(f"WIN{n}", f"cp{n}") for n in _WINDOWS},
+    **{name: Encoding("UTF8", "utf-8") for name in ("utf8", "unicode")},
+    "sqlascii": Encoding("SQL_ASCII", "utf-8"),
+    "alt": Encoding("WIN866", "cp866"),
+    "win": Encoding("WIN1251", "cp1251"),
+    **{name: Encoding("WIN1258", "cp1258") for name in ("abc", "tcvn", "tcvn5712", "vscii")},
     "koi8r": Encoding("KOI8R", "koi8_r"),
     "koi8": Encoding("KOI8R", "koi8_r"),
     "koi8u": Encoding("KOI8U", "koi8_u"),
 }
 """By name, as it is compared (E1)."""
-_UTF8: Final = frozenset({"utf8", "unicode"})
 
 
 def normalized(name: str) -> str:
@@ -39,11 +48,12 @@ def normalized(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
-def is_utf8(name: str) -> bool:
-    """Whether the name is that of the server's own encoding."""
-    return normalized(name) in _UTF8
-
-
 def find_encoding(name: str) -> Encoding | None:
     """The encoding of that name, if it is one of these."""
     return ENCODINGS.get(normalized(name))
+
+
+def client_encoding(name: str) -> Encoding | None:
+    """The encoding that texts are converted to and from; None for the server's own."""
+    found = find_encoding(name)
+    return None if found is None or found.is_servers else found

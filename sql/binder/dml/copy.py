@@ -20,7 +20,7 @@ from sql.parser.syntax import Node, is_a, offset_to_position, string_values, tre
 from sql.plan.nodes import ColumnRef, Filter, Plan, Project, Values
 from sql.plan.traverse import column_ids, prune_columns
 from sql.statements.bound import BoundQuery, CopyIn, CopyOptions, CopyOut, OutputColumn
-from sql.types.encodings import Encoding, find_encoding, is_utf8
+from sql.types.encodings import Encoding, find_encoding
 from sql.types.text_input import parse_text
 
 _REFUSED: Final = frozenset({"default"})
@@ -233,7 +233,7 @@ def _force(given: _Given, option: Node) -> None:
 def _encoding(given: _Given, option: Node) -> None:
     name = option_text(option)
     given.encoding = find_encoding(name)
-    if given.encoding is None and not is_utf8(name):
+    if given.encoding is None:
         raise not_supported(f"the encoding {name}", offset_to_position(option.location))
 
 

@@ -282,7 +282,9 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
         schema_oid(context.temporary) if context.temporary in context.catalog.schemas else 0, OID
     ),
     "getdatabaseencoding": lambda _: Const("UTF8", NAME),
-    "pg_client_encoding": lambda _: Const("UTF8", NAME),
+    "pg_client_encoding": lambda context: Const(
+        context.settings.get("client_encoding", "UTF8"), NAME
+    ),
 }
 
 

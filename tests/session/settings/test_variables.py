@@ -64,9 +64,9 @@ def test_values_are_shown_as_postgresql_spells_them(
         ("jit", "o", "22023", 'parameter "jit" requires a Boolean value'),
         (
             "client_encoding",
-            "LATIN1",
+            "SJIS",
             "0A000",
-            '"LATIN1" for parameter "client_encoding" is not supported',
+            '"SJIS" for parameter "client_encoding" is not supported',
         ),
         (
             "timezone",
