@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from compute.row_versions import IDS_MAX, ctids, xmins
 from sql.types.sql_type import INT8
 from storage.batch import InlineSlice, ShardView
 from storage.row_versions import COMMIT_FIELD, IN_FILE, ROW_ID_FIELD, RowIds, RowOrigins
+from storage.types import Source
 from tests.engines.duckdb.local_engine import Engine, Shard, opened, plan_of
 
 SCHEMA = pa.schema([pa.field("k", pa.int64())])
@@ -66,7 +68,7 @@ def view(engine: Engine) -> tuple[ShardView, list[tuple[int, int, int]]]:
         gone = {base + first + hole for first in (0, 10, 30) for hole in holes}
         expected += [row for row in rows if row[0] not in gone]
     made = shard.view(parts)
-    tail = InlineSlice(f"@{TS + 20}", keys(1000, 3), made.files[0].deleted, 500)
+    tail = InlineSlice(Source(f"@{TS + 20}"), keys(1000, 3), made.files[0].deleted, 500)
     expected += [(1000 + i, 500 + i, TS + 20) for i in range(3)]
     return replace(made, inline=(tail,)), sorted(expected)
 
@@ -120,13 +122,14 @@ def test_a_file_gets_ids_with_its_commit(
 
 def test_texts_of_ctids_are_ordered_as_ids_are() -> None:
     ids = np.array([0, 1, 55_535, 55_536, 1 << 20, 1 << 39, 1 << 40, IDS_MAX - 1], np.int64)
-    texts = ctids(ids).to_pylist()
+    texts: list[Any] = ctids(ids).to_pylist()
     assert texts[0] == "(1000000000,10000)"
     assert texts[-1] == "(4294967294,65535)"
     assert texts == sorted(set(texts))
 
 
 def test_commits_that_follow_each_other_have_other_xmins() -> None:
-    found = xmins(np.arange(TS, TS + 5_000_000, 977, dtype=np.int64)).to_pylist()
+    stamps = np.arange(TS, TS + 5_000_000, 977, dtype=np.int64)
+    found: list[Any] = xmins(stamps).to_pylist()
     assert len(set(found)) == len(found)
     assert all(3 <= xmin < 1 << 32 for xmin in found)

@@ -81,6 +81,7 @@ class FlushedModel(Model):
     tried: int = -1
     rewritten: tuple[LiveFile, ...] = ()
     compactions: int = 0
+    tables: dict[Source, pa.Table] = field(default_factory=dict)
 
     def make_batch(
         self, ts: int, inline: int, staged: tuple[int, ...], deletes: Deletes
@@ -149,7 +150,7 @@ class FlushedModel(Model):
 
     def check(self) -> None:
         super().check()
-        for ts in range(self.since, self.now + 2 * STEP, STEP // 2):
+        for ts in range(self.since, self.now + 2 * STEP, STEP):
             self.check_versions(self.state.view(Timestamp(ts)))
 
     def check_versions(self, view: ShardView) -> None:
@@ -178,9 +179,12 @@ class FlushedModel(Model):
         return found
 
     def stored(self, name: Source) -> pa.Table:
-        """All columns of a file."""
-        content = asyncio.run(self.store.inner.read(data_path(SHARD, name)))
-        return pq.read_table(pa.BufferReader(content))
+        """All columns of a file, which never changes."""
+        known = self.tables.get(name)
+        if known is None:
+            content = asyncio.run(self.store.inner.read(data_path(SHARD, name)))
+            known = self.tables[name] = pq.ParquetFile(pa.BufferReader(content)).read()
+        return known
 
     def read(self, name: Source) -> list[int]:
         content = asyncio.run(self.store.read(data_path(SHARD, name)))
