@@ -32,7 +32,6 @@ from sql.binder.ddl.physical_layout import cluster, reindex
 from sql.binder.ddl.roles.grant import alter_default_privileges, grant
 from sql.binder.ddl.roles.membership import grant_role
 from sql.binder.ddl.roles.owners import alter_owner, drop_owned, reassign_owned
-from sql.binder.ddl.roles.role_settings import set_for_database, set_for_role
 from sql.binder.ddl.roles.roles import alter_role, create_role, drop_role
 from sql.binder.ddl.sequences import alter_sequence, create_sequence
 from sql.binder.ddl.views import create_view
@@ -75,6 +74,7 @@ from sql.binder.session.settings import (
     show_variable,
     transaction_statement,
 )
+from sql.binder.session.stored_settings import set_for_database, set_for_role
 from sql.binder.state import BindContext, Binding, SelectResult
 from sql.catalog.system_catalogs import shown_types
 from sql.errors import SqlError, not_supported, statement_too_complex
