@@ -7,7 +7,8 @@ INVARIANTS
       with one line, before anything is opened.
   C2  `Settings` is frozen: its values at the start hold to the end. Files that it names may change
       (SIGHUP reads them again).
-  C3  passwords are read from the environment or from files, never from the command line.
+  C3  passwords are read from the environment or from files. A stash's on the command line is taken,
+      and warned of.
 
 Every field of `Settings` is an option: `--set inline_bytes_max=65536`, MERIDIAN_INLINE_BYTES_MAX,
 or `inline_bytes_max = 65536` in the file. A name that is a session variable (`--set
@@ -22,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from coordinator.variables.variables import Variables
 from sql.errors import SqlError
@@ -43,7 +44,7 @@ class Settings:
     listen: str = "127.0.0.1:7432"
     """HOST:PORT, or several of them behind commas."""
     data_dir: str = "./data"
-    stash: str = ""
+    stash: str = field(default="", repr=False)
     """`sqlite:PATH`, or `postgresql://..` for several coordinators; empty: `stash.db` in the data
     directory."""
     warehouse: str = ""
@@ -144,7 +145,7 @@ class Settings:
 
 def _split_listen(listen: str) -> tuple[str, int]:
     host, _, port = listen.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65_535:
+    if not host.strip("[]") or not port.isdigit() or int(port) > 65_535:
         raise SettingsError(f'listen must be HOST:PORT, not "{listen}"')
     return host.removeprefix("[").removesuffix("]"), int(port)
 
@@ -202,7 +203,19 @@ def load(
 def _has_password(*shown: str) -> bool:
     """Whether one of the texts of the command line is a stash with its password."""
     urls = (text.removeprefix("stash=") for text in shown)
-    return any("postgres" in url[:10] and urlsplit(url).password is not None for url in urls)
+    return any("postgres" in url[:10] and _names_password(url) for url in urls)
+
+
+def _names_password(url: str) -> bool:
+    parts = _split_url(url)
+    return parts.password is not None or "password" in parse_qs(parts.query)
+
+
+def _split_url(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError as error:
+        raise SettingsError(f"the stash's URL is broken: {error}") from error
 
 
 def _first_password(environment: dict[str, str]) -> str:
@@ -212,6 +225,10 @@ def _first_password(environment: dict[str, str]) -> str:
     if password and file:
         raise SettingsError(f"only one of {PREFIX}PASSWORD and {PREFIX}PASSWORD_FILE may be set")
     if not file:
+        try:
+            password.encode()
+        except UnicodeError:
+            raise SettingsError(f"{PREFIX}PASSWORD is not UTF-8") from None
         return password
     password = read_secret(Path(file))
     if not password:
@@ -275,10 +292,11 @@ def _check(settings: Settings) -> None:
     _check_access(settings)
     for name, wanted in _TYPES.items():
         value = getattr(settings, name)
+        least = "0 or more" if name in _MAY_BE_ZERO else "greater than 0"
         if name in _MAY_BE_ZERO and value == 0:
             continue
         if wanted in (int, float) and not 0 < value < math.inf:
-            raise SettingsError(f'setting "{name}" must be a number greater than 0')
+            raise SettingsError(f'setting "{name}" must be a number {least}')
     if settings.connections_unauthenticated_max > settings.connections_max:
         raise SettingsError("connections_unauthenticated_max must not exceed connections_max")
     if settings.inline_bytes_max > settings.message_bytes_max:
@@ -311,6 +329,8 @@ def _check_access(settings: Settings) -> None:
         raise SettingsError("ssl_min_protocol_version must be TLSv1.2 or TLSv1.3")
     if settings.ident_file and not settings.hba_file:
         raise SettingsError("ident_file needs hba_file: the built-in rules name no map")
+    if settings.auth_delay_ms >= 1000 * settings.startup_timeout_s:
+        raise SettingsError("auth_delay_ms must be shorter than startup_timeout_s")
     if settings.audit not in ("", "login"):
         raise SettingsError("audit must be login, or empty")
     permissions = settings.unix_socket_permissions
@@ -319,8 +339,8 @@ def _check_access(settings: Settings) -> None:
 
 
 def _takes_password(settings: Settings) -> bool:
-    parts = urlsplit(settings.stash)
-    return settings.shares_stash and parts.username is not None and parts.password is None
+    is_named = _split_url(settings.stash).username is not None
+    return settings.shares_stash and is_named and not _names_password(settings.stash)
 
 
 def _check_variables(variables: Mapping[str, str]) -> None:

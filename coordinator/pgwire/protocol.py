@@ -229,6 +229,10 @@ class Protocol:
             self._used = 0
         self._input += data
 
+    def encryption_began(self) -> None:
+        """The client has begun with TLS at once: it is not to ask for it any more."""
+        self._answered.add(SslRequest)
+
     def end(self) -> None:
         """The client has shut its side: nothing more is fed."""
         self._is_at_end = True

@@ -21,7 +21,7 @@ import logging
 import os
 import pwd
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -47,7 +47,6 @@ from coordinator.authentication.ident_map import (
     read_ident_file,
 )
 from coordinator.authentication.verifier import (
-    ITERATIONS_DEFAULT,
     ScramVerifier,
     mock_verifier,
 )
@@ -56,6 +55,7 @@ from coordinator.server.certificates import load_tls
 from coordinator.server.first_password import AccessRecord
 from coordinator.server.host_names import SystemHostNames, own_interfaces
 from coordinator.server.tls import ServerTls, TlsFacts
+from coordinator.variables.variables import Variables
 from sql.catalog.roles import FIRST_SUPERUSER_NAME
 from sql.errors import SqlError
 from sql.types.sql_type import Value
@@ -71,6 +71,9 @@ PASSWORD_THREADS: Final = 2
 
 BUILT_IN: Final = "built-in"
 """In place of a file's name."""
+
+LOOKUP_THREADS: Final = 4
+"""Names of hosts looked up at once. Larger: more threads that a slow resolver holds."""
 
 _OPEN_RULES: Final = """\
 local all all peer map=own
@@ -123,6 +126,22 @@ class _Files:
     interfaces: Sequence[IpInterface]
 
 
+@dataclass(frozen=True, slots=True)
+class RuleOfConnection:
+    """What decides about a connection, and the maps that were read with it (B3)."""
+
+    rule: HbaRule
+    idents: IdentMap
+
+    def is_mapped(self, system_user: str, role: str, is_member: IsMember) -> bool:
+        """Whether that user of the system, or of a certificate, may be the role."""
+        name = self.rule.options.user_map
+        if self.idents.allows(name, system_user=system_user, role=role, is_member=is_member):
+            return True
+        log.info("%s", identity_mismatch(name, system_user=system_user, role=role))
+        return False
+
+
 class Access:
     """See the module. Raises SettingsError for files that are broken (B1)."""
 
@@ -130,12 +149,18 @@ class Access:
         self._settings = settings
         self._record: AccessRecord | None = None
         self._threads = Threads(PASSWORD_THREADS, thread_name_prefix="password")
+        self._lookups = Threads(LOOKUP_THREADS, thread_name_prefix="names")
+        variables = Variables(user=FIRST_SUPERUSER_NAME, defaults=settings.variables)
+        self._iterations = int(variables.get("scram_iterations"))
         self._files = self._read()
 
     def begin(self, record: AccessRecord) -> None:
         """Connections are about to come; the stash keeps this."""
         self._record = record
-        self._files = self._read()
+        if not self._settings.hba_file:
+            # What the files say was read at the start; who takes over reads nothing again.
+            rules = parse_hba(self._built_in(), BUILT_IN, has_tls=self.tls is not None).rules()
+            self._files = replace(self._files, rules=rules)
         if self.is_open:
             log.warning(
                 "no password is set: everybody on this machine is superuser, and nobody else can"
@@ -170,6 +195,9 @@ class Access:
             idents = self.ident_file().mappings()
         except FileBroken as error:
             raise SettingsError(str(error)) from error
+        for rule in rules.rules:
+            if rule.remark is not None:
+                log.warning("line %s of %s: %s", rule.line, rule.file, rule.remark)
         own = own_interfaces() if rules.asks_for_interfaces else ()
         return _Files(rules, idents, tls, own)
 
@@ -178,8 +206,10 @@ class Access:
         has_tls = self.tls is not None if has_tls is None else has_tls
         if self._settings.hba_file:
             return read_hba_file(Path(self._settings.hba_file), has_tls=has_tls)
-        text = _OPEN_RULES if self.is_open else _PASSWORD_RULES
-        return parse_hba(text, BUILT_IN, has_tls=has_tls)
+        return parse_hba(self._built_in(), BUILT_IN, has_tls=has_tls)
+
+    def _built_in(self) -> str:
+        return _OPEN_RULES if self.is_open else _PASSWORD_RULES
 
     def ident_file(self) -> IdentFile:
         """The maps as the file says at this moment, or as they are built in. Raises FileBroken."""
@@ -200,7 +230,9 @@ class Access:
         except FileBroken as error:
             raise SqlError("58P01", str(error)) from error
 
-    async def rule(self, peer: Peer, user: str, database: str, is_member: IsMember) -> HbaRule:
+    async def rule(
+        self, peer: Peer, user: str, database: str, is_member: IsMember
+    ) -> RuleOfConnection:
         """The rule that decides about a connection. Raises 28000 if none, or one rejects it."""
         files, client = self._files, None
         if peer.address is not None:
@@ -208,29 +240,21 @@ class Access:
             client = ClientAddress(address, SystemHostNames(), files.interfaces)
         facts = ConnectionFacts(user, database, client, peer.tls is not None, is_member)
         if files.rules.asks_for_host_names:
-            found = await asyncio.to_thread(files.rules.match, facts)
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self._lookups, files.rules.match, facts)
         else:
             found = files.rules.match(facts)
         if found is not None and found.method is not HbaMethod.REJECT:
-            return found
+            return RuleOfConnection(found, files.idents)
         refusal = rule_refusal(found, facts)
         if not self._settings.hba_file:
             refusal = SqlError(refusal.sqlstate, refusal.message, hint=_BUILT_IN_HINT)
         raise refusal
 
-    def is_mapped(self, rule: HbaRule, system_user: str, role: str, is_member: IsMember) -> bool:
-        """Whether that user of the system, or of a certificate, may be the role."""
-        name = rule.options.user_map
-        if self._files.idents.allows(name, system_user=system_user, role=role, is_member=is_member):
-            return True
-        log.info("%s", identity_mismatch(name, system_user=system_user, role=role))
-        return False
-
     def mock_verifier(self, user: str) -> ScramVerifier:
         """A verifier that no password fits, always the same for a name."""
         assert self._record is not None, "log-ins come after begin()"
-        iterations = int(self._settings.variables.get("scram_iterations", ITERATIONS_DEFAULT))
-        return mock_verifier(user, secret=self._record.mock_secret, iterations=iterations)
+        return mock_verifier(user, secret=self._record.mock_secret, iterations=self._iterations)
 
     async def in_thread(self, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
         """Do what takes milliseconds beside the loop; few at once."""

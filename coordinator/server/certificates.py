@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from coordinator.authentication.channel_binding import server_end_point
 from coordinator.config import Settings, SettingsError
 from coordinator.pgcatalog.activity import ObservedEncryption
 from coordinator.server.tls import ALPN, ServerTls, TlsFacts
@@ -35,7 +38,7 @@ def load_tls(settings: Settings) -> ServerTls | None:
     context.minimum_version = _VERSIONS[settings.ssl_min_protocol_version]
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
-    # Nobody resumes a session: every one proves itself anew, as PostgreSQL has it.
+    # No tickets, as in PostgreSQL. TLS 1.2 may resume by session id: its certificate was verified.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     context.set_alpn_protocols([ALPN])
@@ -48,7 +51,7 @@ def load_tls(settings: Settings) -> ServerTls | None:
         ) from error
     if settings.ssl_ca_file:
         _load_authorities(context, settings)
-    return ServerTls(context, _first_certificate(certificate))
+    return ServerTls(context, _end_point(certificate))
 
 
 def _no_passphrase() -> str:
@@ -93,11 +96,13 @@ def _check_key(path: Path) -> None:
         )
 
 
-def _first_certificate(path: Path) -> bytes:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    begin = text.index(ssl.PEM_HEADER)
-    end = text.index(ssl.PEM_FOOTER, begin) + len(ssl.PEM_FOOTER)
-    return ssl.PEM_cert_to_DER_cert(text[begin:end])
+def _end_point(path: Path) -> bytes | None:
+    """tls-server-end-point of the first certificate of a file. Raises SettingsError (F2)."""
+    try:
+        found = x509.load_pem_x509_certificates(path.read_bytes())
+        return server_end_point(found[0].public_bytes(Encoding.DER))
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise SettingsError(f"cannot read the certificate {path}: {error}") from error
 
 
 def client_names(certificate: bytes) -> tuple[str | None, str]:

@@ -44,7 +44,7 @@ from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.server.access import Peer
 from coordinator.server.audit import write_login
 from coordinator.server.certificates import observed_encryption
-from coordinator.server.listeners import peer_uid
+from coordinator.server.listeners import peer_of
 from coordinator.server.login import Login, check_connect, log_in
 from coordinator.server.server import Server
 from coordinator.server.tls import TlsFailed, TlsLayer
@@ -91,6 +91,7 @@ class Connection(asyncio.Protocol):
         self._wire = Protocol(self._limits, offers_tls=self._tls_offer is not None)
         self._tls: TlsLayer | None = None
         self._encryption: ObservedEncryption | None = None
+        self._peer = Peer(None, None, None)
         self._is_new = True
         self._waiter: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
@@ -116,6 +117,11 @@ class Connection(asyncio.Protocol):
         elif peer is not None:
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        try:
+            self._peer = peer_of(transport, peer)
+        except OSError:
+            transport.abort()  # it is gone already
+            return
         if not self._server.spawn(self._serve()):
             transport.abort()
 
@@ -125,6 +131,7 @@ class Connection(asyncio.Protocol):
             self._is_new = False
             if data[0] == _TLS_HANDSHAKE and self._tls_offer is not None:
                 self._tls = TlsLayer(self._tls_offer, direct=True)
+                self._wire.encryption_began()
         plain = data if self._tls is None else self._decrypted(self._tls, data)
         self._wire.feed(plain)
         self._read_ahead += len(plain)
@@ -149,6 +156,8 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """The client will send nothing more; it may still read (N2)."""
+        if self._at_end:
+            return True  # TLS has said so already
         self._at_end = True
         self._wire.end()
         self.wake()
@@ -386,6 +395,7 @@ class Connection(asyncio.Protocol):
         except SqlError as error:
             user = startup.parameters.get("user", "")
             self._audit(user, startup.parameters.get("database") or user, error)
+            log.info("log-in refused: %s %s", error.sqlstate, error.message)
             await asyncio.sleep(self._server.settings.auth_delay_ms / 1000)
             raise
 
@@ -400,14 +410,8 @@ class Connection(asyncio.Protocol):
             write_login(peer, user, database, now=now, pid=outcome)
 
     def _how_connected(self) -> Peer:
-        """How the client is connected."""
-        assert self._transport is not None, "a client has a connection"
-        connected: socket.socket = self._transport.get_extra_info("socket")
-        tls = None if self._tls is None else self._tls.facts()
-        if connected.family == socket.AF_UNIX:
-            return Peer(None, peer_uid(connected), tls)
-        address: str = self._transport.get_extra_info("peername")[0]
-        return Peer(address, None, tls)
+        """How the client is connected, as it was at the beginning."""
+        return replace(self._peer, tls=None if self._tls is None else self._tls.facts())
 
     def _begin_tls(self) -> None:
         """The client waits for our answer; what it sends from now on is encrypted (T2)."""
@@ -459,7 +463,8 @@ class Connection(asyncio.Protocol):
         check_connect(catalog, login.database, login.oid)
         roles = session_roles(catalog, login.user)
         connected = find_role(roles, login.user)
-        assert connected is not None, "U2 of `catalog/roles.py`: everybody is somebody"
+        if connected is None or connected.oid != login.oid:
+            raise SqlError("28000", f'role "{login.user}" does not exist')  # not any more
         stored = settings_by_source(catalog.settings, DATABASE_OIDS[login.database], connected.oid)
         problems: list[SqlError] = []
         made = Variables.started(
@@ -485,7 +490,7 @@ class Connection(asyncio.Protocol):
             "listen_addresses": ",".join(host for host, _ in settings.addresses),
             **self._server.access.shown(),
             "max_connections": str(settings.connections_max),
-            "port": str(settings.port if port is None else port),
+            "port": str(self._server.port if port is None else port),
         }
 
     def _ports(self) -> tuple[int | None, int | None]:

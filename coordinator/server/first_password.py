@@ -4,7 +4,7 @@
 
 INVARIANTS
   V1  once a password was set here, the built-in rules ask for it, at every later start: nothing
-      but `hba_file` changes that.
+      but `hba_file` changes that. So they do at a start where the first superuser has one by SQL.
   V2  the mark follows the verifier: a crash between them leaves a password that nobody is asked for
       yet, and the next start with the same variable goes on.
   V3  a name that no role has is always answered with the same salt: the secret it is made of never
@@ -14,7 +14,7 @@ INVARIANTS
 import asyncio
 import logging
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from coordinator.authentication.verifier import (
@@ -24,12 +24,14 @@ from coordinator.authentication.verifier import (
     parse_verifier,
     stored_password,
 )
-from coordinator.config import Settings
+from coordinator.config import Settings, SettingsError
 from coordinator.core.messages import ConnectionId, PutRole, RefusedReason
 from coordinator.driver.coordination import Coordination, RequestRefused
 from coordinator.driver.timelines import Timelines
+from coordinator.variables.variables import Variables
 from sql.catalog.acl import OWNER
 from sql.catalog.roles import BUILT_IN_ROLES, Role
+from sql.errors import SqlError
 from storage.stash import Put, Require, Stash
 from storage.types import Epoch
 
@@ -48,7 +50,7 @@ _SERVER: Final = ConnectionId(0)
 class AccessRecord:
     """See the module."""
 
-    mock_secret: bytes
+    mock_secret: bytes = field(repr=False)
     password_asked: bool
 
 
@@ -102,16 +104,21 @@ async def take_first_password(
 ) -> AccessRecord:
     """What the stash keeps, after the environment's password was set if it is the first.
 
-    Raises StorageError, RequestRefused.
+    Raises StorageError, RequestRefused; SettingsError for what is no password.
     """
     record = await load_access_record(stash, timelines.epoch)
     given = settings.first_password
-    if not given:
-        return record
     superuser = first_superuser(timelines)
+    if not given:
+        # One that SQL has set counts from the next start on.
+        return replace(record, password_asked=record.password_asked or bool(superuser.password))
     if superuser.password is None:
-        iterations = int(settings.variables.get("scram_iterations", ITERATIONS_DEFAULT))
-        verifier = await asyncio.to_thread(fresh_verifier, given, iterations)
+        variables = Variables(user=superuser.name, defaults=settings.variables)
+        iterations = int(variables.get("scram_iterations"))
+        try:
+            verifier = await asyncio.to_thread(fresh_verifier, given, iterations)
+        except SqlError as error:
+            raise SettingsError(f"the first password: {error.message}") from error
         await set_verifier(timelines, superuser.oid, verifier)
         log.info('the password of "%s" is set', superuser.name)
     else:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from coordinator.config import SettingsError
+from coordinator.server.access import Peer
 
 log = logging.getLogger("meridian.listening")
 
@@ -30,6 +31,9 @@ SOCKET_PATH_BYTES_MAX: Final = 107
 
 NO_SOCKET: Final = "none"
 """As `unix_socket_directory`: there is no Unix socket."""
+
+PROBE_S: Final = 2.0
+"""Time for a server to accept who asks whether it lives."""
 
 _CREDENTIALS: Final = struct.Struct("3i")
 _NOT_HERE: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
@@ -146,11 +150,14 @@ def _remove_dead(path: Path) -> None:
     if not stat.S_ISSOCK(found.st_mode):
         raise SettingsError(f"cannot listen on the Unix socket {path}: another file is there")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(PROBE_S)
         try:
             probe.connect(os.fspath(path))
         except ConnectionRefusedError:
             path.unlink()
             return
+        except TimeoutError:
+            pass  # it lives, and is busy
     raise SettingsError(f"cannot listen on the Unix socket {path}: another server uses it")
 
 
@@ -160,9 +167,19 @@ def remove_socket(path: Path) -> None:
         path.unlink()
 
 
-def peer_uid(connected: socket.socket) -> int:
+def _peer_uid(connected: socket.socket) -> int:
     """The user at the other end of a Unix socket, as the kernel says."""
     credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     _, uid, _ = _CREDENTIALS.unpack(credentials)
     found: int = uid
     return found
+
+
+def peer_of(transport: asyncio.Transport, connected: socket.socket | None) -> Peer:
+    """The other end. Raises OSError if there is none any more."""
+    if connected is not None and connected.family == socket.AF_UNIX:
+        return Peer(None, _peer_uid(connected), None)
+    name = transport.get_extra_info("peername")
+    if name is None:
+        raise ConnectionResetError("the client is gone")
+    return Peer(name[0], None, None)

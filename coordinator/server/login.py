@@ -3,8 +3,8 @@
     start-up ─▶ rule (`access.py`) ─▶ method ─▶ role may log in ─▶ limits ─▶ database ─▶ Login
 
 INVARIANTS
-  A1  the rule is found before the role is looked at, and every method but `trust` is finished
-      before the client learns whether the role exists.
+  A1  the rule does not depend on whether the role exists, and every method but `trust` is finished
+      before the client learns it.
   A2  a name that no role has is the first superuser (U2 of `sql/catalog/roles.py`) under the
       built-in trust only.
   A3  while privileges are not enforced, who is no superuser logs in under `trust` only: a password
@@ -12,7 +12,6 @@ INVARIANTS
   A4  PBKDF2 runs in a thread, of which few are busy with it at once.
 """
 
-import logging
 import pwd
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,12 +20,10 @@ from functools import partial
 from typing import Final, Protocol
 
 from coordinator import session_errors as wrong
-from coordinator.authentication.channel_binding import server_end_point
 from coordinator.authentication.hba_rules import (
     ClientCertificate,
     ClientName,
     HbaMethod,
-    HbaRule,
 )
 from coordinator.authentication.scram import NONCE_BYTES, ScramExchange, offered_mechanisms
 from coordinator.authentication.verifier import (
@@ -42,7 +39,7 @@ from coordinator.pgwire.messages import (
     AuthenticationSaslFinal,
     BackendMessage,
 )
-from coordinator.server.access import Access, Peer
+from coordinator.server.access import Access, Peer, RuleOfConnection
 from coordinator.server.certificates import client_names
 from sql.binder.resolve.role_names import session_roles
 from sql.catalog.acl import PUBLIC, ObjectPrivileges
@@ -51,8 +48,6 @@ from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.ownership import DATABASE_SUBJECT, effective_acl
 from sql.catalog.roles import Role, Roles
 from sql.errors import SqlError
-
-log = logging.getLogger("meridian.login")
 
 
 class Channel(Protocol):
@@ -74,7 +69,6 @@ class Login:
     user: str
     database: str
     oid: int
-    method: HbaMethod
     parameters: Mapping[str, str]
     """The settings of the start-up message."""
 
@@ -86,7 +80,7 @@ class _Attempt:
     user: str
     role: Role | None
     peer: Peer
-    rule: HbaRule
+    decided: RuleOfConnection
     access: Access
     channel: Channel
     roles: Roles
@@ -99,7 +93,7 @@ class _Attempt:
 
     def is_mapped(self, system_user: str) -> bool:
         """Whether that user of the system, or of the certificate, may be this role."""
-        return self.access.is_mapped(self.rule, system_user, self.user, self.is_member)
+        return self.decided.is_mapped(system_user, self.user, self.is_member)
 
     def verifier(self) -> ScramVerifier:
         """Of the role's password; a mock one if it has none that counts (A1)."""
@@ -130,15 +124,17 @@ async def log_in(
     # Names as they are: nobody is taken for the first superuser here (A2).
     roles = session_roles(coordination.newest_catalog, "")
     role = roles.named(user)
-    rule = await access.rule(peer, user, database, partial(is_member_of, roles, role))
-    attempt = _Attempt(user, role, peer, rule, access, channel, roles, services.clock.now())
-    await _METHODS[rule.method](attempt)
-    if rule.method is not HbaMethod.CERT:
-        _check_demanded_certificate(attempt)
-    admitted = _admitted_role(
-        coordination.newest_catalog, user, rule.method, is_open=access.is_open
-    )
-    return Login(user, database, admitted.oid, rule.method, parameters)
+    decided = await access.rule(peer, user, database, partial(is_member_of, roles, role))
+    method, demanded = decided.rule.method, decided.rule.options.certificate
+    attempt = _Attempt(user, role, peer, decided, access, channel, roles, services.clock.now())
+    if demanded is not ClientCertificate.NONE:
+        _certificate(attempt)  # who has none does not come to guess passwords
+    await _METHODS[method](attempt)
+    if demanded is ClientCertificate.VERIFY_FULL:
+        _check_named_by(attempt, _certificate(attempt))
+    trusted = access.is_open and method is HbaMethod.TRUST
+    admitted = _admitted_role(coordination.newest_catalog, user, method, is_open=trusted)
+    return Login(user, database, admitted.oid, parameters)
 
 
 def _who(startup: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
@@ -171,20 +167,8 @@ async def _peer(attempt: _Attempt) -> None:
         raise SqlError("28000", f'Peer authentication failed for user "{attempt.user}"')
 
 
-async def _cert(attempt: _Attempt) -> None:
-    """The client's certificate, which TLS has verified, names it."""
-    _check_named_by(attempt, _certificate(attempt))
-
-
-def _check_demanded_certificate(attempt: _Attempt) -> None:
-    """What `clientcert=` demands beside the method."""
-    match attempt.rule.options.certificate:
-        case ClientCertificate.NONE:
-            return
-        case ClientCertificate.VERIFY_CA:
-            _certificate(attempt)
-        case ClientCertificate.VERIFY_FULL:
-            _check_named_by(attempt, _certificate(attempt))
+async def _cert(_: _Attempt) -> None:
+    """The client's certificate, which TLS has verified, names it: `verify-full` is implied."""
 
 
 def _certificate(attempt: _Attempt) -> bytes:
@@ -197,7 +181,7 @@ def _certificate(attempt: _Attempt) -> bytes:
 
 def _check_named_by(attempt: _Attempt, certificate: bytes) -> None:
     common, distinguished = client_names(certificate)
-    is_whole = attempt.rule.options.client_name is ClientName.DISTINGUISHED_NAME
+    is_whole = attempt.decided.rule.options.client_name is ClientName.DISTINGUISHED_NAME
     name = distinguished if is_whole else common
     if name is None or not attempt.is_mapped(name):
         words = f'certificate authentication failed for user "{attempt.user}"'
@@ -220,7 +204,7 @@ async def _password(attempt: _Attempt) -> None:
 async def _scram(attempt: _Attempt) -> None:
     """SCRAM-SHA-256, bound to the channel if the client can (A1)."""
     tls = attempt.peer.tls
-    bound_to = None if tls is None else server_end_point(tls.certificate)
+    bound_to = None if tls is None else tls.end_point
     nonce = secrets.token_bytes(NONCE_BYTES)
     exchange = ScramExchange(
         attempt.user, attempt.verifier(), nonce=nonce, certificate_hash=bound_to

@@ -23,11 +23,12 @@ from sql.catalog.acl import OWNER
 from sql.errors import SqlError
 from storage.clock import SystemClock
 from storage.errors import StorageError
+from storage.stash_sqlite import SqliteStash
 
 
 def passwd(settings: Settings, name: str) -> int:
     """Ask for a password, on the terminal or by standard input, and store its verifier."""
-    if not settings.shares_stash and not (settings.data_path / "stash.db").exists():
+    if not settings.stash and not (settings.data_path / "stash.db").exists():
         return report_failure(f"there is no stash in {settings.data_dir}")
     os.umask(0o077)
     try:
@@ -41,14 +42,22 @@ def passwd(settings: Settings, name: str) -> int:
 
 def _read_password() -> str:
     """From the terminal, twice; else the first line of standard input. Raises SettingsError."""
-    if sys.stdin.isatty():
-        password = getpass.getpass("New password: ")
-        if getpass.getpass("Again: ") != password:
-            raise SettingsError("the passwords differ")
-    else:
-        password = sys.stdin.readline().rstrip("\r\n")
+    try:
+        password = _asked_for() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
+        password.encode()
+    except (EOFError, KeyboardInterrupt):
+        raise SettingsError("no password was given") from None
+    except UnicodeError:
+        raise SettingsError("the password is not UTF-8") from None
     if not password:
         raise SettingsError("an empty password opens nothing")
+    return password
+
+
+def _asked_for() -> str:
+    password = getpass.getpass("New password: ")
+    if getpass.getpass("Again: ") != password:
+        raise SettingsError("the passwords differ")
     return password
 
 
@@ -61,6 +70,9 @@ async def _store(settings: Settings, name: str, verifier: str) -> None:
 
 
 async def _store_in(storage: Storage, name: str, verifier: str) -> None:
+    if not isinstance(storage.stash, SqliteStash):
+        # Whoever leads would be deposed by a new epoch.
+        await storage.stash.refuse_if_led()
     timelines = await recover_timelines(
         storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
     )

@@ -19,12 +19,13 @@ import gc
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 import uvloop
@@ -55,6 +56,8 @@ from storage.errors import Fenced, StorageError
 from storage.stash import Stash
 
 log = logging.getLogger("meridian.serving")
+
+_Error = TypeVar("_Error", bound=BaseException)
 
 DEPOSED_EXIT_S: Final = 5.0
 """Time for a coordinator that was deposed to say so to its sessions, and to end cleanly."""
@@ -123,6 +126,9 @@ def serve(settings: Settings) -> int:
     except StorageError as error:
         return report_failure(str(error))
     except BaseExceptionGroup as group:
+        refused = _find_in(group, SettingsError)
+        if refused is not None:
+            return report_failure(str(refused))
         deposed = find_fenced(group)
         if deposed is not None:
             return report_failure(
@@ -152,8 +158,9 @@ async def _start(settings: Settings, signals: _Signals) -> int:
     try:
         await server.bind()
     except OSError as error:
-        reason = os.strerror(error.errno).lower() if error.errno else str(error)
-        raise SettingsError(f"cannot listen on {settings.listen}: {reason}") from error
+        is_unknown = isinstance(error, socket.gaierror) or not error.errno
+        reason = str(error.args[-1]) if is_unknown else os.strerror(error.errno or 0)
+        raise SettingsError(f"cannot listen on {settings.listen}: {reason.lower()}") from error
     storage = await open_storage(settings)
     try:
         await server.bind_socket()
@@ -261,9 +268,13 @@ def _all_flushed(timelines: Timelines) -> bool:
 
 def find_fenced(group: BaseExceptionGroup[BaseException]) -> Fenced | None:
     """The Fenced error among the reasons, if another coordinator leads."""
+    return _find_in(group, Fenced)
+
+
+def _find_in(group: BaseExceptionGroup[BaseException], kind: type[_Error]) -> _Error | None:
     for error in group.exceptions:
-        found = find_fenced(error) if isinstance(error, BaseExceptionGroup) else error
-        if isinstance(found, Fenced):
+        found = _find_in(error, kind) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, kind):
             return found
     return None
 

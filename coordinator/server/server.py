@@ -187,7 +187,9 @@ class Server:
     # --- sessions -------------------------------------------------------------------------------
 
     def check_limits(self, login: Login) -> None:
-        """Raise 53300 if no further session may begin, or none of this role (D1)."""
+        """Raise 53300 if no session may begin, or none of the role (D1); 57P03 at the end."""
+        if self.stopping:
+            raise SqlError("57P03", "the database system is shutting down")
         if len(self._sessions) >= self.settings.connections_max:
             raise wrong.too_many_connections()
         roles = session_roles(self.services.coordination.newest_catalog, "")

@@ -23,7 +23,7 @@ ALPN: Final = "postgresql"
 """The protocol's registered name: who begins with TLS at once must offer it."""
 
 ENCRYPTED_PIECE_BYTES: Final = 64 << 10
-"""Plaintext encrypted at once. Larger: a longer stall of the loop (some 30 µs each)."""
+"""Plaintext encrypted at once. Larger: a longer stall of the loop (see `make bench`)."""
 
 _READ_BYTES: Final = 64 << 10
 
@@ -34,10 +34,12 @@ class TlsFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """What a server offers: the context, and its certificate's DER for channel binding."""
+    """What a server offers. `end_point`: of its certificate, for channel binding; None if its
+    signature has no hash of its own.
+    """
 
     context: ssl.SSLContext
-    certificate: bytes
+    end_point: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,8 @@ class TlsFacts:
     cipher: str
     bits: int
     client: bytes | None
-    certificate: bytes
-    """The server's, as the client saw it."""
+    end_point: bytes | None
+    """Of the server's certificate, as the client saw it."""
 
 
 class TlsLayer:
@@ -59,7 +61,7 @@ class TlsLayer:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._object = tls.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
-        self._certificate = tls.certificate
+        self._end_point = tls.end_point
         self._direct = direct
         self._is_open = False
         self._is_ended = False
@@ -82,7 +84,7 @@ class TlsLayer:
         name, _, bits = cipher
         client = self._object.getpeercert(binary_form=True)
         version = self._object.version() or ""
-        return TlsFacts(version, name, bits, client, self._certificate)
+        return TlsFacts(version, name, bits, client, self._end_point)
 
     def receive(self, data: bytes) -> bytes:
         """The plaintext of what the socket has read; afterwards `outgoing` may have something.

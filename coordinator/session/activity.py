@@ -42,7 +42,7 @@ class Activity:
     def running(self, query: str) -> None:
         """A statement begins."""
         self._query_at = self._changed_at = self._clock.now()
-        self._query = without_passwords(query)
+        self._query = query
         self._runs = True
 
     def idle(self) -> None:
@@ -52,7 +52,8 @@ class Activity:
 
     def observed(self, address: str | None) -> ObservedSession:
         """The session as it is; `address`: the client's (V1)."""
-        text = self._query.encode()[:QUERY_BYTES_MAX].decode(errors="ignore")
+        shown = self._query[:QUERY_BYTES_MAX].encode(errors="replace")[:QUERY_BYTES_MAX]
+        text = without_passwords(shown.decode(errors="ignore"))
         return ObservedSession(
             pid=self._identity.pid,
             database=self._identity.database,

@@ -3,18 +3,23 @@
 import re
 from typing import Final
 
-_ROLE: Final = re.compile(r"\b(?:create|alter)\b.*?\b(?:role|user|group)\b", re.I | re.S)
-_PASSWORD: Final = re.compile(r"\bpassword\b", re.I)
+_STEPS: Final = tuple(
+    re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
+    for words in ("create|alter", "role|user|group", "password")
+)
 
 
 def without_passwords(text: str) -> str:
-    """The text up to the first password of CREATE or ALTER ROLE, which is shown as `<hidden>`.
+    """The text up to what may be the password of CREATE or ALTER ROLE, and then `<hidden>`.
 
-    What follows a password is left out: where it ends is the parser's business, and a text that the
-    parser refuses has passwords, too.
+    What follows is left out: where a password ends is the parser's business, and a text that the
+    parser refuses has passwords, too. Other texts with these three words lose their end as well.
     """
-    role = _ROLE.search(text)
-    if role is None:
-        return text
-    password = _PASSWORD.search(text, role.end())
-    return text if password is None else f"{text[: password.end()]} <hidden>"
+    end = 0
+    # One word after the other: a pattern of all three would look again from each first word.
+    for step in _STEPS:
+        found = step.search(text, end)
+        if found is None:
+            return text
+        end = found.end()
+    return f"{text[:end]} <hidden>"
