@@ -117,12 +117,9 @@ class Connection(asyncio.Protocol):
         elif peer is not None:
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        try:
-            self._peer = peer_of(transport, peer)
-        except OSError:
-            transport.abort()  # it is gone already
-            return
-        if not self._server.spawn(self._serve()):
+        found = peer_of(transport, peer)
+        self._peer = found or self._peer
+        if found is None or not self._server.spawn(self._serve()):
             transport.abort()
 
     def data_received(self, data: bytes) -> None:

@@ -175,11 +175,12 @@ def _peer_uid(connected: socket.socket) -> int:
     return found
 
 
-def peer_of(transport: asyncio.Transport, connected: socket.socket | None) -> Peer:
-    """The other end. Raises OSError if there is none any more."""
-    if connected is not None and connected.family == socket.AF_UNIX:
-        return Peer(None, _peer_uid(connected), None)
+def peer_of(transport: asyncio.Transport, connected: socket.socket | None) -> Peer | None:
+    """The other end of a new connection; None if it is gone already."""
+    try:
+        if connected is not None and connected.family == socket.AF_UNIX:
+            return Peer(None, _peer_uid(connected), None)
+    except OSError:
+        return None
     name = transport.get_extra_info("peername")
-    if name is None:
-        raise ConnectionResetError("the client is gone")
-    return Peer(name[0], None, None)
+    return None if name is None else Peer(name[0], None, None)
