@@ -92,7 +92,7 @@ function pgsql_queries(): array
             equal(pg_select($c, $table, ['name' => 'zoe'])[0]['age'], '5');
             equal(pg_update($c, $table, ['age' => 6], ['name' => 'zoe']), true);
             equal(pg_delete($c, $table, ['name' => 'zoe']), true);
-            equal(pg_convert($c, $table, ['name' => "it's"]), ['"name"' => "E'it''s'"]);
+            equal(pg_convert($c, $table, ['name' => "it's"]), ['"name"' => "'it''s'"]);
         }),
         'tables_are_described' => on_people(function ($c, $schema) {
             $found = pg_meta_data($c, "$schema.people");

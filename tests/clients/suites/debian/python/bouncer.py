@@ -20,7 +20,7 @@ from psycopg import errors
 _READY_SECONDS_MAX = 20
 _CONFIGURATION = """\
 [databases]
-pooled = host={host} port={port} dbname={database} user={user} password='{password}'
+pooled = host={host} port={port} dbname={database} user={user}{secret}
 
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -48,13 +48,14 @@ def pooler(mode: str, *more: str) -> Iterator[str]:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="bouncer-") as folder:
         path = Path(folder, "bouncer.ini")
+        secret = os.environ["PGPASSWORD"]
         path.write_text(
             _CONFIGURATION.format(
                 host=os.environ["PGHOST"],
                 port=os.environ["PGPORT"],
                 database=os.environ["PGDATABASE"],
                 user=os.environ["PGUSER"],
-                password=os.environ["PGPASSWORD"],
+                secret=f" password='{secret}'" if secret else "",
                 own_port=port,
                 mode=mode,
                 more="\n".join(more),
@@ -67,21 +68,21 @@ def pooler(mode: str, *more: str) -> Iterator[str]:
         program = subprocess.Popen(["pgbouncer", "-q", *other, str(path)])
         try:
             source = f"host=127.0.0.1 port={port} user=someone dbname=pooled"
-            _wait(source)
+            _wait(source, program)
             yield source
         finally:
             program.terminate()
             program.wait()
 
 
-def _wait(source: str) -> None:
+def _wait(source: str, program: "subprocess.Popen[bytes]") -> None:
     deadline = time.monotonic() + _READY_SECONDS_MAX
     while True:
         try:
             psycopg.connect(source, prepare_threshold=None).close()
             return
         except psycopg.OperationalError:
-            if time.monotonic() > deadline:
+            if program.poll() is not None or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
 
