@@ -52,7 +52,7 @@ from sql.binder.resolve.column_lookup import (
     qualified_column,
 )
 from sql.binder.resolve.expression_domain import domain_of
-from sql.binder.resolve.type_names import declared_type
+from sql.binder.resolve.type_names import declared_type, schema_domain
 from sql.binder.resolve.unified_types import to_common_type
 from sql.binder.state import Binding, Scope
 from sql.binder.stored.domain_checks import checked_value
@@ -264,6 +264,9 @@ def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
     rare = cast_to_row_type(binding, scope, node) or cast_to_catalog_type(binding, scope, node)
     if rare is not None:
         return rare
+    theirs = schema_domain(node.typeName)
+    if theirs is not None:
+        return checked_value(binding, _cast_to(binding, scope, node, theirs.type), theirs.domain)
     target, domain = declared_type(binding, node.typeName)
     done = _cast_to(binding, scope, node, target)
     if domain is not None:

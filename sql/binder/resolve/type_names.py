@@ -29,10 +29,26 @@ from sql.types.bpchar import column_type
 from sql.types.enums import enum_of, is_enum
 from sql.types.sql_type import SqlType, array_of, format_type, plain_type
 
-_DOMAINS: Final = frozenset(
-    {"cardinal_number", "character_data", "sql_identifier", "time_stamp", "yes_or_no"}
-)
-"""Those of information_schema."""
+_DOMAINS: Final = {
+    name: DomainDefinition(
+        0, INFORMATION_SCHEMA, name, base=(*base, None, None, False), checks=checks
+    )
+    for name, base, checks in (
+        ("cardinal_number", ("int4", -1), (("cardinal_number_domain_check", "VALUE >= 0"),)),
+        ("character_data", ("varchar", -1), ()),
+        ("sql_identifier", ("name", -1), ()),
+        ("time_stamp", ("timestamptz", 2), ()),
+        ("yes_or_no", ("varchar", 7), (("yes_or_no_check", "VALUE IN ('YES', 'NO')"),)),
+    )
+}
+"""Those of information_schema, which no catalog lists: values are cast to them."""
+
+
+def schema_domain(node: Node) -> DomainDefinition | None:
+    """The domain of information_schema that a TypeName means; None for any other type."""
+    *qualifier, name = string_values(node.names)
+    plain = not (node.typmods or node.arrayBounds or node.setof)
+    return _DOMAINS.get(name) if plain and qualifier[-1:] == [INFORMATION_SCHEMA] else None
 
 
 def declared_type(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]:

@@ -203,12 +203,40 @@ _OF_OID = (
 )  # fmt: skip
 
 
+_PROPERTIES = (
+    "asc", "DESC", "nulls_first", "nulls_last", "orderable", "distance_orderable", "returnable", "search_array",
+    "search_nulls", "clusterable", "index_scan", "bitmap_scan", "backward_scan", "can_order", "can_unique",
+    "can_multi_col", "can_exclude", "can_include", "nonsense",
+)  # fmt: skip
+
+
+def _properties() -> Iterator[str]:
+    asked = ", ".join(f"('{name}')" for name in _PROPERTIES)
+    columns = ", ".join(
+        f"pg_index_column_has_property('{index}'::regclass, {part}, p)"
+        for index, part in (
+            ("kept_pkey", 1),
+            ("kept_t_key", 1),
+            ("kept_pkey", 0),
+            ("kept_pkey", 9),
+            ("kept", 1),
+        )
+    )
+    yield f"select p, {columns} from (values {asked}) t (p)"
+    yield f"select p, pg_index_has_property('kept_pkey'::regclass, p), pg_index_has_property('kept'::regclass, p) from (values {asked}) t (p)"
+    yield f"select p, a.amname, pg_indexam_has_property(a.oid, p) from pg_am a, (values {asked}) t (p) where a.oid < 5000 order by 1, 2"
+    yield "select pg_index_column_has_property(null::regclass, 1, 'asc'), pg_index_column_has_property('kept_pkey'::regclass, null, 'asc'), pg_index_column_has_property('kept_pkey'::regclass, 1, null)"
+    yield "select pg_index_has_property(null::regclass, 'index_scan'), pg_index_has_property('kept_pkey'::regclass, null), pg_index_has_property(99999, 'index_scan')"
+    yield "select pg_indexam_has_property(null::oid, 'can_order'), pg_indexam_has_property(403, null), pg_indexam_has_property(2, 'can_order')"
+
+
 def _definitions() -> Iterator[str]:
     for name in ("kept_pkey", "kept_n_check", "kept_t_key", "hidden_id_fkey"):
         found = f"(select oid from pg_constraint where conname = '{name}')"
         yield f"select pg_get_constraintdef({found}), pg_get_constraintdef({found}, true), pg_get_constraintdef({found}, null), pg_get_constraintdef(null::oid, false)"
     yield "select pg_get_indexdef('kept_pkey'::regclass), pg_get_indexdef('kept_t_key'::regclass, 1, false), pg_get_indexdef('kept_pkey'::regclass, 2, true), pg_get_indexdef('kept_pkey'::regclass, null, true), pg_get_indexdef(null::oid, 1, true), pg_get_indexdef('kept_pkey'::regclass, 1, null)"
     yield "select pg_get_indexdef('kept_t_key'::regclass, 0, true)"
+    yield from _properties()
     yield "select pg_get_viewdef(null::oid), pg_get_viewdef(99999), pg_get_viewdef('kept'::regclass), pg_get_viewdef(0)"
     yield "select pg_get_viewdef('kept'::regclass, null), pg_get_viewdef(99999), pg_get_viewdef(99999, true)"
     yield "select pg_get_viewdef(99999, true), pg_get_viewdef('seen'::regclass, null::bool), pg_get_viewdef(null::oid, false), pg_get_viewdef('kept'::regclass, true)"

@@ -1,0 +1,1 @@
+"""What comes with PostgreSQL: pgbench, and the modules postgres_fdw and dblink."""

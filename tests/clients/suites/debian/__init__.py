@@ -1,0 +1,1 @@
+"""Clients that Debian packages: of Ruby, Perl, PHP and R, an ODBC driver, and a pooler."""

@@ -1,0 +1,1 @@
+"""Clients of Rust: drivers, a pool, query builders, migrators."""
