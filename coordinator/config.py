@@ -189,6 +189,8 @@ def load(
             raise SettingsError(_GONE[name])
         else:
             variables[name] = value
+    if values.get("hba_file") == "":
+        raise SettingsError("hba_file names no file; leave it out for the built-in rules")
     typed = {name: _typed(name, value) for name, value in values.items()}
     settings = Settings(
         **typed,  # type: ignore[arg-type]  # typed by _typed
@@ -292,11 +294,11 @@ def _check(settings: Settings) -> None:
     _check_access(settings)
     for name, wanted in _TYPES.items():
         value = getattr(settings, name)
-        least = "0 or more" if name in _MAY_BE_ZERO else "greater than 0"
+        least = ", 0 or more" if name in _MAY_BE_ZERO else " greater than 0"
         if name in _MAY_BE_ZERO and value == 0:
             continue
         if wanted in (int, float) and not 0 < value < math.inf:
-            raise SettingsError(f'setting "{name}" must be a number {least}')
+            raise SettingsError(f'setting "{name}" must be a number{least}')
     if settings.connections_unauthenticated_max > settings.connections_max:
         raise SettingsError("connections_unauthenticated_max must not exceed connections_max")
     if settings.inline_bytes_max > settings.message_bytes_max:

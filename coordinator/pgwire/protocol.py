@@ -15,9 +15,8 @@ INVARIANTS
   P4  nothing a client sends raises: it is a message, or `Malformed`, or we say why and close.
   P5  memory is one frame and what `feed` was given; a frame is bounded before it is awaited (K1).
 
-The protocol answers SSLRequest, GSSENCRequest, unsupported versions, version negotiation and
-violations by itself; everything else is the session's. An SSLRequest that was answered `S` is
-handed out as well: what is fed from then on must have been decrypted. A shell uses it like this:
+The protocol answers GSSENCRequest, unsupported versions, version negotiation and violations by
+itself; an SSLRequest is answered and, if it was by `S`, handed out, too. A shell uses it like this:
 
     wire = Protocol(Limits(message_bytes_max=256 << 20))
 
@@ -230,7 +229,7 @@ class Protocol:
         self._input += data
 
     def encryption_began(self) -> None:
-        """The client has begun with TLS at once: it is not to ask for it any more."""
+        """The client has begun with TLS: it is not to ask for it any more."""
         self._answered.add(SslRequest)
 
     def end(self) -> None:

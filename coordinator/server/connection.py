@@ -70,10 +70,8 @@ FLUSH_THRESHOLD_BYTES: Final = 64 << 10
 
 PROBE_FIRST_S: Final = 0.02
 PROBE_S: Final = 1.0
-"""A client that has shut its side, and whose statement runs, is sent a parameter's status after
-the first time, soon again, and later so often: the second write to one that has left fails. Larger:
-statements of clients that died run longer, and hold their locks. Smaller: more of them in answers.
-"""
+"""A client that has shut its side is sent a parameter's status so often, less and less: the second
+write to one that has left fails. Larger: statements of clients that died hold locks longer."""
 
 _TLS_HANDSHAKE: Final = 0x16
 """The first byte of a client that begins with TLS at once; no start-up message begins so."""
@@ -253,6 +251,8 @@ class Connection(asyncio.Protocol):
             async with asyncio.timeout(self._server.settings.slow_reader_timeout_s):
                 await asyncio.shield(writable)
         except TimeoutError:
+            assert self._transport is not None, "somebody was written to"
+            self._transport.abort()  # its end would wait for the client, too
             raise ConnectionResetError("the client does not read") from None
         if self._gone:
             raise ConnectionResetError("the client is gone")
@@ -486,6 +486,7 @@ class Connection(asyncio.Protocol):
             "data_directory": str(settings.data_path.absolute()),
             "listen_addresses": ",".join(host for host, _ in settings.addresses),
             **self._server.access.shown(),
+            "unix_socket_directories": self._server.socket_directory,
             "max_connections": str(settings.connections_max),
             "port": str(self._server.port if port is None else port),
         }

@@ -112,7 +112,12 @@ async def take_first_password(
     if not given:
         # One that SQL has set counts from the next start on.
         return replace(record, password_asked=record.password_asked or bool(superuser.password))
-    if superuser.password is None:
+    if superuser.password is None and record.password_asked:
+        log.warning(
+            'the password of "%s" was taken away: the one of the environment is ignored',
+            superuser.name,
+        )
+    elif superuser.password is None:
         variables = Variables(user=superuser.name, defaults=settings.variables)
         iterations = int(variables.get("scram_iterations"))
         try:

@@ -32,7 +32,7 @@ SOCKET_PATH_BYTES_MAX: Final = 107
 NO_SOCKET: Final = "none"
 """As `unix_socket_directory`: there is no Unix socket."""
 
-PROBE_S: Final = 2.0
+SOCKET_PROBE_S: Final = 2.0
 """Time for a server to accept who asks whether it lives."""
 
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -150,7 +150,7 @@ def _remove_dead(path: Path) -> None:
     if not stat.S_ISSOCK(found.st_mode):
         raise SettingsError(f"cannot listen on the Unix socket {path}: another file is there")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(PROBE_S)
+        probe.settimeout(SOCKET_PROBE_S)
         try:
             probe.connect(os.fspath(path))
         except ConnectionRefusedError:

@@ -130,6 +130,11 @@ class Server:
         for listener in self._listeners:
             await listener.start_serving()
 
+    @property
+    def socket_directory(self) -> str:
+        """Where the Unix socket is; empty if there is none."""
+        return "" if self._socket_path is None else str(self._socket_path.parent)
+
     def close_listeners(self) -> None:
         """Let go of ports and the Unix socket; nobody is accepted any more."""
         for listener in self._listeners:

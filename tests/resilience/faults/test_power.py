@@ -168,4 +168,5 @@ def _tree(root: Path) -> dict[str, bytes | None]:
     return {
         path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else None
         for path in root.rglob("*")
+        if not path.is_socket()  # it holds nothing, and its server makes it anew
     }

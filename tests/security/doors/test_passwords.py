@@ -151,3 +151,38 @@ def test_two_passwords_at_once_are_refused(tmp_path: Path) -> None:
     environment = {"MERIDIAN_PASSWORD": "a", "MERIDIAN_PASSWORD_FILE": "b"}
     with pytest.raises(RuntimeError, match="only one of"), meridian(tmp_path, LOCAL, environment):
         pass
+
+
+def test_a_password_that_was_taken_away_does_not_come_back(tmp_path: Path) -> None:
+    environment = {"MERIDIAN_PASSWORD": PASSWORD}
+    with meridian(tmp_path, LOCAL, environment) as server:
+        value(server, "alter role meridian password null; select 1", password=PASSWORD)
+    with meridian(tmp_path, LOCAL, environment) as server:
+        assert "was taken away" in server.log
+        assert refusal(server, password=PASSWORD).startswith("password authentication failed")
+
+
+def test_a_password_of_sql_counts_from_the_next_start_on(tmp_path: Path) -> None:
+    with meridian(tmp_path, LOCAL) as server:
+        value(server, f"alter role meridian password '{PASSWORD}'; select 1")
+        server.stop()
+        server.start()
+        assert value(server, "select 1", password=PASSWORD) == 1
+        assert refusal(server, password="wrong").startswith("password authentication failed")
+
+
+@pytest.mark.parametrize("secret", ["md5" + "0" * 32])
+def test_a_first_password_that_is_none_is_one_line(tmp_path: Path, secret: str) -> None:
+    with (
+        pytest.raises(RuntimeError, match="meridian: the first password: an MD5 password"),
+        meridian(tmp_path, LOCAL, {"MERIDIAN_PASSWORD": secret}),
+    ):
+        pass
+
+
+def test_the_first_superuser_stays_one(start: StartServer) -> None:
+    server = start()
+    with psycopg.connect(dsn_of(server, password=PASSWORD), autocommit=True) as connection:
+        for attribute in ("nosuperuser", "nologin"):
+            with pytest.raises(psycopg.errors.FeatureNotSupported):
+                connection.execute(f"alter role meridian {attribute}".encode())

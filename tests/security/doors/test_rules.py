@@ -9,7 +9,15 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from tests.security.doors.conftest import LOCAL, PASSWORD, StartServer, dsn_of, refusal, value
+from tests.security.doors.conftest import (
+    LOCAL,
+    PASSWORD,
+    Certificates,
+    StartServer,
+    dsn_of,
+    refusal,
+    value,
+)
 from tests.support.servers import Meridian, meridian
 
 RULES = """\
@@ -167,3 +175,27 @@ def _own_address() -> str | None:
         if one.family.name == "AF_INET" and not one.address.startswith("127.")
     ]
     return found[0] if found else None
+
+
+def test_a_certificate_is_demanded_before_a_password(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    path = tmp_path / "hba"
+    path.write_text("hostssl all all all scram-sha-256 clientcert=verify-full\n")
+    options = [*LOCAL, *certificates.options, "--set", f"hba_file={path}"]
+    mine = {"sslcert": str(certificates.client), "sslkey": str(certificates.client_key)}
+    with meridian(tmp_path, options, {"MERIDIAN_PASSWORD": PASSWORD}) as server:
+        for password in (PASSWORD, "wrong"):
+            told = refusal(server, password=password, sslmode="require", sslcert="none")
+            assert told == "connection requires a valid client certificate"
+        assert value(server, "select 1", password=PASSWORD, sslmode="require", **mine) == 1
+        told = refusal(server, password="wrong", sslmode="require", **mine)
+        assert told.startswith("password authentication failed")
+
+
+def test_an_empty_name_of_the_file_refuses_the_start(tmp_path: Path) -> None:
+    with (
+        pytest.raises(RuntimeError, match="hba_file names no file"),
+        meridian(tmp_path, [*LOCAL, "--set", "hba_file="]),
+    ):
+        pass

@@ -239,6 +239,41 @@ def test_there_is_no_tls_on_the_unix_socket(server: Meridian) -> None:
         assert plain.recv(1) == b"N"
 
 
+def test_what_follows_the_end_of_tls_is_not_kept(
+    server: Meridian, certificates: Certificates
+) -> None:
+    with connected(server) as plain:
+        plain.sendall(SSL_REQUEST)
+        assert plain.recv(1) == b"S"
+        with _context(certificates).wrap_socket(plain, server_hostname="127.0.0.1") as secure:
+            secure.sendall(startup())
+            assert secure.recv(100)
+            with contextlib.suppress(ssl.SSLError, OSError):
+                secure.unwrap()
+            before = _memory_kib(server)
+            with contextlib.suppress(OSError):
+                for _ in range(200):
+                    plain.sendall(b"x" * (1 << 20))
+    assert _memory_kib(server) < before + 100_000
+
+
+def _memory_kib(server: Meridian) -> int:
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1])
+
+
+def test_a_second_request_for_tls_is_refused(server: Meridian, certificates: Certificates) -> None:
+    context = _context(certificates)
+    context.set_alpn_protocols(["postgresql"])
+    with (
+        connected(server) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as secure,
+    ):
+        secure.sendall(SSL_REQUEST)
+        assert b"SSL was answered already" in secure.recv(1000)
+
+
 def test_garbage_inside_tls(server: Meridian, certificates: Certificates) -> None:
     for payload in (
         b"\0" * 8,

@@ -82,6 +82,7 @@ def alter_role(binding: Binding, node: Node) -> ChangePrivileges:
     notices: list[SqlError] = []
     members = [resolve_role(binding, roles, spec) for spec in _list(options, "rolemembers")]
     altered = _with_options(binding, role, options)
+    _check_first_superuser(altered)
     if members and node.action > 0:
         altered = with_members(roles, altered, members, notices=notices)
     elif members:
@@ -93,6 +94,20 @@ def alter_role(binding: Binding, node: Node) -> ChangePrivileges:
     return ChangePrivileges(
         "ALTER ROLE", (_next(altered),), password=password, notices=tuple(notices)
     )
+
+
+def _check_first_superuser(altered: Role) -> None:
+    """0A000 for what would lock everybody out: nobody could give it back."""
+    if altered.oid != OWNER:
+        return
+    if not altered.superuser:
+        raise SqlError(
+            "0A000",
+            "permission denied to alter role",
+            detail="The bootstrap superuser must have the SUPERUSER attribute.",
+        )
+    if not altered.login:
+        raise not_supported("NOLOGIN of the first superuser")
 
 
 def rename_role(binding: Binding, old: str, new: str) -> ChangePrivileges:
