@@ -1,4 +1,4 @@
-"""Rows of pg_proc, pg_cast, pg_language, routines and parameters: PostgreSQL's functions we have.
+"""Rows of pg_proc, pg_cast, pg_language, routines and parameters: PostgreSQL's functions.
 
 The functions are those of `sql/functions/pg_proc.py`. A row names the columns it has (W2 of
 `pgcatalog/relations.py`).
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from coordinator.pgcatalog.information_schema import NamedRow, yes_or_no
+from coordinator.pgcatalog.recorded import recorded_casts
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
 from sql.catalog.oids import cast_oid, schema_oid
@@ -16,7 +17,6 @@ from sql.functions.pg_proc import (
     Procedure,
     argument_type_oid,
     argument_type_text,
-    cast_rows,
     function_oid,
     procedures,
 )
@@ -56,6 +56,7 @@ def _pg_proc(_context: BindContext) -> Iterator[NamedRow]:
             "proargtypes": tuple(argument_type_oid(given.type) for given in inputs),
             "proargdefaults": ", ".join(defaults) or None,
             "prosrc": procedure.source,
+            "probin": procedure.library,
         }
 
 
@@ -71,15 +72,7 @@ def _arguments(procedure: Procedure) -> dict[str, Value]:
 
 
 def _pg_cast(context: BindContext) -> Iterator[NamedRow]:
-    for row in cast_rows():
-        yield {
-            "oid": row.oid,
-            "castsource": argument_type_oid(row.source),
-            "casttarget": argument_type_oid(row.target),
-            "castfunc": row.function,
-            "castcontext": row.context,
-            "castmethod": row.method,
-        }
+    yield from recorded_casts(context)
     for enum in context.catalog.enums():
         for text, outward, allowed in enum.casts:
             source, target = (enum.oid, SqlType(text).oid)[:: 1 if outward else -1]

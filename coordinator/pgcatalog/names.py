@@ -75,6 +75,8 @@ def _visible(context: BindContext) -> Iterator[NamedRow]:
         yield {"oid": oid, "visible": visible}
     for named in all_types(context):
         yield {"oid": named.oid, "visible": named.visible}
+    for oid in function_only_types():
+        yield {"oid": oid, "visible": True}
     objects = context.catalog.objects
     for key, found in objects.items():
         if key[0] == STATISTICS_SPACE:

@@ -1,14 +1,17 @@
 """Rows that PostgreSQL has from the start, recorded in files: operators, the SQL standard.
 
-    sql/data/pg_operator.txt    operators, their classes and families, aggregates, as they are here
+    sql/data/pg_operator.txt    operators, their classes and families, aggregates
     sql/data/pg_description.txt what is said about them
     sql/data/pg_keywords.txt    what pg_get_keywords() gives
-    sql/data/pg_recorded.txt    conversions, text search, wait events, of which none acts here;
-                                pg_stat_io without its counts
+    sql/data/pg_recorded.txt    types, casts, collations, ranges; conversions, text search and wait
+                                events, of which none acts here; pg_stat_io without its counts
     sql/data/sql_standard.txt   the tables sql_* of information_schema
 
 A line is the name of a relation and a JSON array, the values of a row. The files are written by
 `tests/unit/sql/postgresql_operators.py` and `postgresql_catalogs.py`, from a real server.
+
+INVARIANTS
+  B1  what Meridian refuses is listed, too, as a build of PostgreSQL lists what it was made without.
 """
 
 import json
@@ -53,10 +56,31 @@ def recorded_comments() -> Iterator[NamedRow]:
         yield {"objoid": oid, "classoid": relation, "description": text}
 
 
+def recorded_types(context: BindContext) -> Iterator[NamedRow]:
+    """The rows of pg_type that PostgreSQL is born with, but for the types of catalogs' rows."""
+    return _rows(PG_CATALOG, _OTHERS, "pg_type", context)
+
+
+def recorded_casts(context: BindContext) -> Iterator[NamedRow]:
+    """The rows of pg_cast that PostgreSQL is born with."""
+    return _rows(PG_CATALOG, _OTHERS, "pg_cast", context)
+
+
+def recorded_collations() -> Iterator[tuple[str, int]]:
+    """Names and encodings of the rows of pg_collation."""
+    for _, name, _, _, _, _, encoding, *_ in _recorded(_OTHERS)["pg_collation"]:
+        assert isinstance(encoding, int), "it has no NULL"
+        yield str(name), encoding
+
+
+_BTREE: Final = 403
+
+
 @cache
 def operator_class_oids() -> Mapping[str, int]:
     """The oids of btree's operator classes, by name."""
-    return {str(row[2]): int(str(row[0])) for row in _recorded(_OPERATORS)["pg_opclass"]}
+    rows = _recorded(_OPERATORS)["pg_opclass"]
+    return {str(row[2]): int(str(row[0])) for row in rows if row[1] == _BTREE}
 
 
 RECORDED_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
@@ -67,7 +91,8 @@ RECORDED_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] 
 } | {
     name: partial(_rows, PG_CATALOG, _OTHERS, name)
     for name in (
-        "pg_conversion", "pg_ts_config", "pg_ts_config_map", "pg_ts_dict", "pg_ts_parser",
+        "pg_collation", "pg_conversion", "pg_range", "pg_ts_config", "pg_ts_config_map",
+        "pg_ts_dict", "pg_ts_parser",
         "pg_stat_io", "pg_ts_template", "pg_wait_events",
     )
 } | {"meridian_keywords": partial(_rows, PG_CATALOG, _KEYWORDS, "meridian_keywords")}  # fmt: skip

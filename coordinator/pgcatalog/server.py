@@ -8,15 +8,13 @@ from typing import Final
 
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
-from coordinator.pgcatalog.types import COLLATIONS
 from sql.binder.state import BindContext
 from sql.catalog import ownership as role_names_ownership
 from sql.catalog.acl import OWNER, PUBLIC, AclItem
 from sql.catalog.catalog import Table
 from sql.catalog.objects import CatalogObject
-from sql.catalog.oids import DATABASE_OIDS, schema_oid
+from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.ownership import OwnedObject
-from sql.catalog.system_catalogs import PG_CATALOG
 from sql.functions.pg_proc import function_oid
 
 HEAP: Final = 2
@@ -36,23 +34,6 @@ def _pg_am(_context: BindContext) -> Iterator[NamedRow]:
     for name, oid in METHODS.items():
         handler = function_oid(_HANDLERS.get(name, f"{name}handler"))
         yield {"oid": oid, "amname": name, "amhandler": handler, "amtype": "i"}
-
-
-def _pg_collation(_context: BindContext) -> Iterator[NamedRow]:
-    for name, (oid, provider, encoding, locale) in COLLATIONS.items():
-        of_libc = locale if provider == "c" else None
-        yield {
-            "oid": oid,
-            "collname": name,
-            "collnamespace": schema_oid(PG_CATALOG),
-            "collowner": OWNER,
-            "collprovider": provider,
-            "collisdeterministic": True,
-            "collencoding": encoding,
-            "collcollate": of_libc,
-            "collctype": of_libc,
-            "colllocale": locale if provider == "b" else None,
-        }
 
 
 _OTHER_NAMES: Final = ("template1", "postgres")
@@ -161,7 +142,6 @@ SERVER_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = 
     "pg_am": _pg_am,
     "pg_config": _pg_config,
     "pg_shdepend": _pg_shdepend,
-    "pg_collation": _pg_collation,
     "pg_database": _pg_database,
     "pg_settings": _pg_settings,
     "pg_tablespace": _pg_tablespace,

@@ -1,4 +1,4 @@
-"""Rows of pg_catalog about types: PostgreSQL's types that we have, enums and domains of users.
+"""Rows of pg_catalog about types: PostgreSQL's own, enums and domains of users.
 
 A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """
@@ -10,7 +10,7 @@ from typing import Final
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
-from coordinator.pgcatalog.recorded import operator_class_oids
+from coordinator.pgcatalog.recorded import operator_class_oids, recorded_types
 from sql.binder.resolve.visible_names import type_is_visible
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
@@ -28,8 +28,6 @@ from sql.functions.pg_proc import function_oid, support_functions
 from sql.types.catalog_types import catalog_types, is_catalog_type
 from sql.types.enums import is_enum
 from sql.types.sql_type import (
-    PREFERRED_TYPES,
-    TYPE_CATEGORIES,
     TYPE_OIDS,
     SqlType,
     Value,
@@ -38,18 +36,17 @@ from sql.types.sql_type import (
     quoted_name,
 )
 
-_CHAR: Final = 18
 _ARRAY: Final = "_int4"
 _DEFAULT_COLLATION, _C_COLLATION = 100, 950
-COLLATIONS: Final = {
-    "default": (_DEFAULT_COLLATION, "d", -1, None),
-    "C": (_C_COLLATION, "c", -1, "C"),
-    "POSIX": (951, "c", -1, "POSIX"),
-    "ucs_basic": (962, "b", 6, "C"),
-    "pg_c_utf8": (811, "b", 6, "C.UTF-8"),
-    "C.utf8": (12_359, "c", 6, "C.utf8"),
+_COLLATIONS: Final = {
+    "default": _DEFAULT_COLLATION,
+    "C": _C_COLLATION,
+    "POSIX": 951,
+    "ucs_basic": 962,
+    "pg_c_utf8": 811,
+    "C.utf8": 12_359,
 }
-"""Oid, provider, encoding and locale of each."""
+"""Oid of each that columns may have."""
 _ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
 
 
@@ -85,7 +82,7 @@ def _alignment(type_: SqlType) -> str:
 def collation_of(type_: SqlType, named: str = "") -> int:
     """The oid of a type's collation, or of the one that a column names; 0: it has none."""
     if named:
-        return COLLATIONS[named][0]
+        return _COLLATIONS[named]
     name = (type_.element or type_).name
     if name == "name":
         return _C_COLLATION
@@ -199,24 +196,7 @@ def _row_type(named: NamedType, shown: PrivilegeColumns) -> NamedRow:
 
 
 def _pg_type(context: BindContext) -> Iterator[NamedRow]:
-    for name, oid in TYPE_OIDS.items():
-        kind = "p" if TYPE_CATEGORIES.get(name) in ("P", "X") else "b"
-        element = _CHAR if name == "name" else TYPE_OIDS.get(name[1:], 0) if name[0] == "_" else 0
-        named = NamedType(SqlType(name), PG_CATALOG, name, "")
-        yield _type_row(named, kind) | {
-            "typispreferred": name in PREFERRED_TYPES,
-            "typelem": element,
-            "typarray": TYPE_OIDS.get(f"_{name}", 0),
-            **support_functions(name),
-        }
-        assert oid == named.type.oid, "a type has one oid"
-    for known in catalog_types().values():
-        kind = "p" if known.category == "P" else "b"
-        yield _type_row(NamedType(SqlType(known.name), PG_CATALOG, known.name, ""), kind) | {
-            "typelem": known.element,
-            "typarray": known.array,
-            **support_functions(known.name),
-        }
+    yield from recorded_types(context)
     shown = PrivilegeColumns(context)
     owned = {thing.oid: shown.named(thing, "typ") for thing in context.catalog.objects.values()}
     for named in row_types(context):

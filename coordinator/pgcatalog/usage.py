@@ -24,7 +24,7 @@ from coordinator.pgcatalog.information_schema import (
     underlying_type,
 )
 from coordinator.pgcatalog.privileges import session_role_oids
-from coordinator.pgcatalog.types import COLLATIONS
+from coordinator.pgcatalog.recorded import recorded_collations
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
@@ -323,7 +323,7 @@ def _role_routine_grants(context: BindContext) -> Iterator[NamedRow]:
 
 
 def _collations(context: BindContext) -> Iterator[NamedRow]:
-    for name, (_, _, encoding, _) in COLLATIONS.items():
+    for name, encoding in recorded_collations():
         if encoding in (-1, _UTF8):
             yield _named(context, "collation", "pg_catalog", name) | {"pad_attribute": "NO PAD"}
 

@@ -20,7 +20,7 @@ from sql.binder.resolve.overloads import (
     choose_operator,
 )
 from sql.deparse.coercion import UnknownShape
-from sql.functions.pg_proc import Procedure, function_only_types, procedures_by_name
+from sql.functions.pg_proc import Procedure, callable_procedures, function_only_types
 from sql.functions.table import Function, FunctionKind
 from sql.types.sql_type import TYPE_NAMES_BY_OID
 
@@ -48,7 +48,7 @@ class CalledFunction:
 @lru_cache(maxsize=_CACHE_SIZE)
 def called_function(name: str, args: tuple[str, ...], *, variadic: bool) -> CalledFunction:
     """The function of that name for arguments of these types."""
-    known = {str(found.oid): found for found in procedures_by_name().get(name, ())}
+    known = {str(found.oid): found for found in callable_procedures(name)}
     rows = [row for found in known.values() if (row := _row(found, len(args), expand=not variadic))]
     choice = _chosen(rows, args)
     if choice is None:

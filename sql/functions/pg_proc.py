@@ -1,23 +1,24 @@
-r"""PostgreSQL's catalog rows of the functions and casts that Meridian has (pg_proc, pg_cast).
+r"""PostgreSQL's rows of pg_proc, and which of its functions and casts Meridian has.
 
     oid name(argument, ..) => result word .. | source       argument: [mode] [name] type[=default]
     oid name(argument, ..) => result word .. |= body        as it was written, lines apart by \n
     type oid name shown     a type that only functions have, and what format_type() writes
     of type function ..     the functions of a type, in the order of `SUPPORT_FUNCTION_COLUMNS`
-    more name ..            names that PostgreSQL has more functions of
     cast oid type type function context method      a row of pg_cast
 
 Modes are `out`, `inout`, `variadic` and `table`; words `aggregate`, `window`, `stable`, `volatile`,
-`restricted` and `unsafe` (in parallel), `nonstrict`, `leakproof`, `sql` (the language), `cost=`,
-`rows=`, `support=` and, of an aggregate with WITHIN GROUP, `direct=`: how many arguments come
-before ORDER BY. Where no source is given it is the function's name.
+`restricted` and `unsafe` (in parallel), `nonstrict`, `leakproof`, `sql` and `c` (the language),
+`cost=`, `rows=`, `support=`, `library=` and, of an aggregate with WITHIN GROUP, `direct=`: how many
+arguments come before ORDER BY. Where no source is given it is the function's name.
 
 INVARIANTS
-  P1  a listed function can be called, or a row of another catalog names it (such as the input and
-      output functions of a type). Functions that Meridian refuses are not listed.
-  P2  the file is read when it is first needed, not at the start.
+  P1  all functions of PostgreSQL are listed, as a build of PostgreSQL also lists those that it was
+      made without. A call of one that is `refused` gets 0A000.
+  P2  a function of `pg_proc.txt` can be called, or a type that is here names it. It is never
+      `refused`, even if `pg_proc_refused.txt` still lists it.
+  P3  the files are read when they are first needed, not at the start.
 
-`sql/data/pg_proc.txt` is written by `tests/unit/sql/postgresql_functions.py`, from a real server.
+Both files are written by `tests/unit/sql/postgresql_functions.py`, from a real server.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ from sql.types.catalog_types import is_catalog_type
 from sql.types.sql_type import TYPE_OIDS, SqlType, format_type
 
 _FILE: Final = Path(__file__).parents[1] / "data" / "pg_proc.txt"
+_REFUSED_FILE: Final = _FILE.with_name("pg_proc_refused.txt")
 _MODES: Final = {"out": "o", "inout": "b", "variadic": "v", "table": "t"}
 _ANY: Final = "any"
 
@@ -65,6 +67,10 @@ class Procedure:
     support: str
     body: str | None
     """Of what PostgreSQL keeps as a tree, and not as the text of `source`."""
+    library: str | None
+    """pg_proc.probin."""
+    refused: bool
+    """Whether no call of it is taken (P1)."""
 
     @property
     def inputs(self) -> tuple[ProcedureArgument, ...]:
@@ -89,7 +95,7 @@ class Procedure:
     @property
     def language(self) -> str:
         """pg_language.lanname."""
-        return "sql" if "sql" in self.words else "internal"
+        return next((name for name in ("sql", "c") if name in self.words), "internal")
 
     @property
     def cost(self) -> float:
@@ -135,7 +141,6 @@ class _File:
     procedures: tuple[Procedure, ...]
     types: Mapping[str, tuple[int, str]]
     support: Mapping[str, tuple[str, ...]]
-    more: frozenset[str]
     casts: tuple[CastRow, ...]
 
 
@@ -153,6 +158,11 @@ def procedures_by_name() -> Mapping[str, Sequence[Procedure]]:
     return found
 
 
+def callable_procedures(name: str) -> Sequence[Procedure]:
+    """The functions of that name that are not refused."""
+    return [found for found in procedures_by_name().get(name, ()) if not found.refused]
+
+
 @cache
 def procedures_by_oid() -> Mapping[int, Procedure]:
     """The functions by oid."""
@@ -160,8 +170,8 @@ def procedures_by_oid() -> Mapping[int, Procedure]:
 
 
 def is_ambiguous_function(name: str) -> bool:
-    """Whether PostgreSQL has several functions of that name, also ones that Meridian has not."""
-    return name in _file().more or len(procedures_by_name().get(name, ())) > 1
+    """Whether there are several functions of that name."""
+    return len(procedures_by_name().get(name, ())) > 1
 
 
 def cast_rows() -> Sequence[CastRow]:
@@ -196,7 +206,7 @@ def argument_type_text(name: str) -> str:
 
 
 def function_only_types() -> Mapping[int, tuple[str, str]]:
-    """Types that only occur in functions, by oid: name, and as format_type() writes it."""
+    """Types that no value here has, by oid: name, and as format_type() writes it."""
     return {oid: (name, shown) for name, (oid, shown) in _file().types.items()}
 
 
@@ -205,12 +215,23 @@ def function_only_types() -> Mapping[int, tuple[str, str]]:
 
 @cache
 def _file() -> _File:
+    own, others = _read(_FILE, refused=False), _read(_REFUSED_FILE, refused=True)
+    known = {procedure.oid for procedure in own.procedures}
+    more = [procedure for procedure in others.procedures if procedure.oid not in known]
+    types = {
+        name: row
+        for name, row in (others.types | own.types).items()
+        if name not in TYPE_OIDS and not is_catalog_type(name)
+    }
+    return _File((*own.procedures, *more), types, own.support, own.casts)
+
+
+def _read(file: Path, *, refused: bool) -> _File:
     types: dict[str, tuple[int, str]] = {}
     supports: dict[str, tuple[str, ...]] = {}
     found: list[Procedure] = []
     casts_: list[CastRow] = []
-    more: frozenset[str] = frozenset()
-    for line in _FILE.read_text(encoding="utf-8").splitlines():
+    for line in file.read_text(encoding="utf-8").splitlines():
         match line.split(" "):
             case ["#", *_]:
                 pass
@@ -218,16 +239,14 @@ def _file() -> _File:
                 types[name] = int(oid), " ".join(shown)
             case ["of", name, *functions]:
                 supports[name] = tuple(functions)
-            case ["more", *names]:
-                more = frozenset(names)
             case ["cast", oid, source, target, function, context, method]:
                 casts_.append(CastRow(int(oid), source, target, int(function), context, method))
             case _:
-                found.append(_procedure(line))
-    return _File(tuple(found), types, supports, more, tuple(casts_))
+                found.append(_procedure(line, refused=refused))
+    return _File(tuple(found), types, supports, tuple(casts_))
 
 
-def _procedure(line: str) -> Procedure:
+def _procedure(line: str, *, refused: bool) -> Procedure:
     line, _, body = line.partition(" |= ")
     told, bar, source = line.partition(" | ")
     head, _, tail = told.partition(") => ")
@@ -238,6 +257,7 @@ def _procedure(line: str) -> Procedure:
     result, *words = words[is_set:]
     told_more = dict(word.split("=") for word in words if "=" in word)
     support_ = told_more.pop("support", "-")
+    library = told_more.pop("library", None)
     numbers = {key: float(number) for key, number in told_more.items()}
     own = "aggregate_dummy" if "aggregate" in words else name
     arguments = tuple(map(_argument, inside.split(", "))) if inside else ()
@@ -246,7 +266,7 @@ def _procedure(line: str) -> Procedure:
     source = source if bar else own
     return Procedure(
         int(oid), name, arguments, result, is_set, frozenset(words), source, numbers, support_,
-        body.replace("\\n", "\n") or None,
+        body.replace("\\n", "\n") or None, library, refused,
     )  # fmt: skip
 
 

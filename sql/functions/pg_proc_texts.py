@@ -53,13 +53,14 @@ def _argument_text(given: ProcedureArgument, *, defaults: bool) -> str:
 def function_definition(procedure: Procedure) -> str:
     """pg_get_functiondef() of a function that is no aggregate."""
     arguments = function_arguments_text(procedure, defaults=True)
+    library = f"'{procedure.library}', " if procedure.library else ""
     return "\n".join(
         [
             f"CREATE OR REPLACE FUNCTION pg_catalog.{quoted_name(procedure.name)}({arguments})",
             f" RETURNS {function_result_text(procedure)}",
             f" LANGUAGE {procedure.language}",
             *filter(None, [_options(procedure)]),
-            procedure.body or f"AS $function${procedure.source}$function$",
+            procedure.body or f"AS {library}$function${procedure.source}$function$",
             "",
         ]
     )
@@ -72,7 +73,7 @@ _ROWS: Final = 1000.0
 
 def _options(procedure: Procedure) -> str:
     """What is not as CREATE FUNCTION has it if nothing is said."""
-    usual_cost = 1.0 if procedure.language == "internal" else 100.0
+    usual_cost = 100.0 if procedure.language == "sql" else 1.0
     told = [
         "WINDOW" if procedure.kind == "w" else "",
         _VOLATILITIES[procedure.volatility],

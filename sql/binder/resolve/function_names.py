@@ -6,9 +6,8 @@ All functions are PostgreSQL's own, so the result depends on no catalog.
 from collections.abc import Iterator
 
 from sql.catalog.system_catalogs import PG_CATALOG
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.functions.pg_proc import function_only_types, is_ambiguous_function, procedures_by_name
-from sql.functions.postgresql_names import postgresql_names
 from sql.parser.qualified_names import qualified_name_parts
 from sql.parser.type_names import parse_type_name, resolve_type_name
 from sql.types.catalog_types import catalog_types
@@ -18,8 +17,7 @@ from sql.types.sql_type import SqlType, format_type
 def function_oid_by_name(text: str, place: int | None) -> int | None:
     """The oid of the only function of that name; None if there is none.
 
-    Raises 42602 for an invalid name, 42725 if there are several functions, 0A000 for a function of
-    PostgreSQL that is missing here.
+    Raises 42602 for an invalid name, 42725 if there are several functions.
     """
     *schema, name = qualified_name_parts(text, place)
     if len(schema) > 1:
@@ -28,19 +26,16 @@ def function_oid_by_name(text: str, place: int | None) -> int | None:
         raise SqlError("0A000", message, place)
     if schema not in ([], [PG_CATALOG]):
         return None
-    found, theirs = procedures_by_name().get(name), postgresql_names().functions.get(name, ())
-    if is_ambiguous_function(name) or len(theirs) > 1:
+    found = procedures_by_name().get(name)
+    if is_ambiguous_function(name):
         raise SqlError("42725", f'more than one function named "{text}"', place)
-    if found is None and theirs:
-        raise not_supported(f"function {name}", place)
     return None if found is None else found[0].oid
 
 
 def function_oid_by_signature(text: str, place: int | None) -> int | None:
     """The oid of the function with that signature, such as `lower(text)`; None if there is none.
 
-    Raises 42602, 22P02, 42601 for an invalid text, 42704 for an undefined type, 0A000 for a
-    function of PostgreSQL that is missing here.
+    Raises 42602, 22P02, 42601 for an invalid text, 42704 for an undefined type.
     """
     name, inside = _split(text, place)
     *schema, name = qualified_name_parts(name, place)
@@ -50,15 +45,7 @@ def function_oid_by_signature(text: str, place: int | None) -> int | None:
     for found in procedures_by_name().get(name, ()):
         if wanted == tuple(given.type for given in found.inputs):
             return found.oid
-    for types in postgresql_names().functions.get(name, ()):
-        if wanted == tuple(map(_declared, types)):
-            raise not_supported(f"function {text}", place)
     return None
-
-
-def _declared(written: str) -> str:
-    """The type of an argument in `sql/data/postgresql.txt`."""
-    return f"_{written[:-1]}" if written.endswith("*") else written.rstrip("?")
 
 
 def _split(text: str, place: int | None) -> tuple[str, str]:

@@ -39,6 +39,10 @@ STANDARD = ("sql_features", "sql_implementation_info", "sql_parts", "sql_sizing"
 OTHERS_FILE = FILE.with_name("pg_recorded.txt")
 OTHERS_HEAD = "# Rows of other catalogs of PostgreSQL {version}; see pgcatalog/recorded.py.\n"
 OTHERS = {
+    "pg_cast": "oid",
+    "pg_collation": "oid",
+    "pg_range": "rngtypid",
+    "pg_type": "oid",
     "pg_conversion": "oid",
     "pg_ts_config": "oid",
     "pg_ts_config_map": "mapcfg, maptokentype, mapseqno",
@@ -52,6 +56,11 @@ _UNCOUNTED = """
 (select backend_type, object, context, {counts}, null::timestamptz as stats_reset from pg_stat_io)
 """
 """Its rows with zeros in place of counts: of what is counted, and not how much of it."""
+_BUILTIN = """
+(select t.* from pg_type t left join pg_type e on e.oid = t.typelem where t.oid < 12000
+  and 'c' not in (t.typtype, coalesce(e.typtype, '-')))
+"""
+"""Without the types of catalogs' rows."""
 TYPES = """
 select concat_ws(' ', typname, oid::int, typlen, typbyval, typcategory, typalign, typstorage,
   typcollation::int, typelem::int, typarray::int)
@@ -110,6 +119,8 @@ def _rows_of(connection: "psycopg.Connection[tuple[object, ...]]", name: str, or
         counts = [column.name for column in (cursor.description or ())[3:-1]]
         zeros = (f"({count} * 0)::int4 as {count}" for count in counts)
         name = _UNCOUNTED.format(counts=", ".join(zeros))
+    if name == "pg_type":
+        name = _BUILTIN
     oids = {psycopg.postgres.types[each].oid for each in ("oid", "regproc")}
     shown = [
         f"{column.name}::oid::int8" if column.type_code in oids else f'"{column.name}"'

@@ -16,7 +16,11 @@ from tests.support.stack import serving
 
 FILE: Final = Path(__file__).parents[3] / "sql" / "data" / "pg_description.txt"
 HEAD: Final = "# Comments of PostgreSQL {version}; see pgcatalog/comments.py.\n"
-CATALOGS: Final = ("pg_am", "pg_collation", "pg_language", "pg_operator", "pg_proc", "pg_type")
+CATALOGS: Final = (
+    "pg_am", "pg_cast", "pg_collation", "pg_conversion", "pg_language", "pg_opclass", "pg_operator",
+    "pg_opfamily", "pg_proc", "pg_ts_config", "pg_ts_dict", "pg_ts_parser", "pg_ts_template",
+    "pg_type",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -3,12 +3,10 @@
     python -m tests.unit.sql.postgresql_functions
 
 Of PostgreSQL's functions those are written that Meridian has: its table has the row, or a call with
-NULLs is not refused. And those that rows of other catalogs name, some of which
-`postgresql_operators` writes before.
+NULLs is not refused. And those that its types name. The other functions of PostgreSQL are written
+to `sql/data/pg_proc_refused.txt`.
 """
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -25,7 +23,12 @@ FILE: Final = Path(__file__).parents[3] / "sql" / "data" / "pg_proc.txt"
 HEAD: Final = (
     "# Functions of PostgreSQL {version} that Meridian has; see sql/functions/pg_proc.py.\n"
 )
-OPERATORS: Final = FILE.with_name("pg_operator.txt")
+REFUSED: Final = FILE.with_name("pg_proc_refused.txt")
+REFUSED_HEAD: Final = (
+    "# Functions of PostgreSQL {version} that Meridian refuses; see sql/functions/pg_proc.py.\n"
+)
+FIRST_OF_INITDB: Final = 12_000
+"""Oids from here on are of what initdb's scripts create."""
 FUNCTIONS: Final = """
 select oid::int8, proname::text, prokind::text, provolatile::text, proparallel::text, proisstrict,
   proleakproof, proretset, (select lanname::text from pg_language l where l.oid = prolang),
@@ -34,12 +37,16 @@ select oid::int8, proname::text, prokind::text, provolatile::text, proparallel::
   proallargtypes::int8[], proargmodes::text[], proargnames,
   string_to_array(pg_get_expr(proargdefaults, 0), ', '), prosrc,
   (select aggnumdirectargs from pg_aggregate
-    where aggfnoid::oid = p.oid and aggkind in ('o', 'h')), pg_get_function_sqlbody(oid)
+    where aggfnoid::oid = p.oid and aggkind in ('o', 'h')), pg_get_function_sqlbody(oid), probin
 from pg_proc p
-where pronamespace = 'pg_catalog'::regnamespace and not prosecdef and oid < 12000
+where pronamespace = 'pg_catalog'::regnamespace and not prosecdef and oid < 16384
 order by proname, oid
 """
-TYPES: Final = "select oid::int8, typname::text, format_type(oid, null) from pg_type"
+TYPES: Final = """
+select t.oid::int8, t.typname::text, format_type(t.oid, null)
+from pg_type t left join pg_type e on e.oid = t.typelem
+where t.oid < 12000 and 'c' not in (t.typtype, coalesce(e.typtype, '-')) order by 1
+"""
 SUPPORT: Final = """
 select typname::text, typinput::text, typoutput::text, typreceive::text, typsend::text,
   typmodin::text, typmodout::text, typanalyze::text, typsubscript::text
@@ -96,6 +103,7 @@ class Found(NamedTuple):
     source: str
     direct: int | None
     body: str | None
+    library: str | None
 
 
 def main() -> None:
@@ -109,56 +117,49 @@ def main() -> None:
         support = connection.execute(SUPPORT, [own]).fetchall()
     names = {oid: name for oid, name, _ in types}
     called = {oid for _, _, _, oid, _, _ in casts}
-    referred = named_functions()
     named = {*NAMED, *(name for _, *rest in support for name in rest)}
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
         has = {
             one.oid
             for one in found
-            if one.name in named
-            or one.oid in called
-            or one.oid in referred
-            or _has(connection, one, names)
+            if one.oid < FIRST_OF_INITDB
+            and (
+                one.name in named
+                or one.oid in called
+                or _has(connection, one, names)
+            )
         }
     supported = {one.support for one in found if one.oid in has}
     listed = [one for one in found if one.oid in has or one.name in supported]
-    used = {
+    others = [one for one in found if one not in listed]
+    used = _types_of(listed)
+    further = [row for row in types if not {*row} & {*TYPE_OIDS, *catalog_types()}]
+    is_own = {oid: oid in used or name in NAMED_TYPES for oid, name, _ in further}
+    lines = [
+        *(_type_line(*row) for row in further if is_own[row[0]]),
+        *(f"of {' '.join(row)}" for row in support),
+        *(f"cast {' '.join(map(str, row))}" for row in casts),
+        *(_line(function, names) for function in listed),
+    ]  # fmt: skip
+    refused = [
+        *(_type_line(*row) for row in further if not is_own[row[0]]),
+        *(_line(function, names) for function in others),
+    ]
+    for file, head, written in ((FILE, HEAD, lines), (REFUSED, REFUSED_HEAD, refused)):
+        text = head.format(version=version) + "".join(f"{line}\n" for line in written)
+        file.write_text(text, encoding="utf-8")
+
+
+def _types_of(listed: Sequence[Found]) -> set[int]:
+    return {
         oid
         for function in listed
         for oid in [function.result, *(function.all_args or function.args)]
     }
-    lines = [
-        *(f"type {oid} {name} {shown}" for oid, name, shown in sorted(types)
-          if (oid in used or name in NAMED_TYPES)
-          and name not in TYPE_OIDS and name not in catalog_types()),
-        *(f"of {' '.join(row)}" for row in support),
-        f"more {' '.join(_more(found, listed))}",
-        *(f"cast {' '.join(map(str, row))}" for row in casts),
-        *(_line(function, names) for function in listed),
-    ]  # fmt: skip
-    text = HEAD.format(version=version) + "".join(f"{line}\n" for line in lines)
-    FILE.write_text(text, encoding="utf-8")
 
 
-def named_functions() -> frozenset[int]:
-    """The oids of the functions that rows of operators, aggregates and so on name."""
-    places = {
-        "pg_aggregate": range(3, 11),
-        "pg_amproc": range(5, 6),
-        "pg_operator": range(12, 15),
-    }
-    named: set[int] = set()
-    for line in OPERATORS.read_text(encoding="utf-8").splitlines():
-        relation, _, values = line.partition(" ")
-        if relation in places:
-            row = json.loads(values)
-            named |= {row[place] for place in places[relation]}
-    return frozenset(named - {0})
-
-
-def _more(found: Sequence[Found], listed: Sequence[Found]) -> Sequence[str]:
-    all_, ours = (Counter(function.name for function in some) for some in (found, listed))
-    return sorted(name for name, count in ours.items() if all_[name] > count)
+def _type_line(oid: int, name: str, shown: str) -> str:
+    return f"type {oid} {name} {shown}"
 
 
 def _has(
@@ -207,6 +208,7 @@ def _line(function: Found, names: dict[int, str]) -> str:
         "" if not function.is_set else f"rows={function.rows:g}",
         "" if function.support == "-" else f"support={function.support}",
         "" if function.direct is None else f"direct={function.direct}",
+        "" if function.library is None else f"library={function.library}",
     ]  # fmt: skip
     result = f"{'setof ' if function.is_set else ''}{names[function.result]}"
     own = "aggregate_dummy" if function.kind == "a" else function.name
