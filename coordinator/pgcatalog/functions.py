@@ -11,6 +11,7 @@ from coordinator.pgcatalog.information_schema import NamedRow, yes_or_no
 from coordinator.pgcatalog.recorded import recorded_casts
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
+from sql.catalog.extensions import PLPGSQL_FUNCTIONS, PLPGSQL_LANGUAGE_OID
 from sql.catalog.oids import cast_oid, schema_oid
 from sql.catalog.system_catalogs import PG_CATALOG
 from sql.functions.pg_proc import (
@@ -23,9 +24,12 @@ from sql.functions.pg_proc import (
 from sql.types.sql_type import SqlType, Value
 
 _LANGUAGES: Final = {
-    "internal": (12, 2246), "c": (13, 2247), "sql": (14, 2248), "plpgsql": (12_775, 0)
-}  # fmt: skip
-"""Oids of each language and its validator."""
+    "internal": (12, ("-", "-", "fmgr_internal_validator")),
+    "c": (13, ("-", "-", "fmgr_c_validator")),
+    "sql": (14, ("-", "-", "fmgr_sql_validator")),
+    "plpgsql": (PLPGSQL_LANGUAGE_OID, PLPGSQL_FUNCTIONS),
+}
+"""The oid of each language, its handlers of calls and of DO, and its validator."""
 
 
 def _pg_proc(_context: BindContext) -> Iterator[NamedRow]:
@@ -87,13 +91,16 @@ def _pg_cast(context: BindContext) -> Iterator[NamedRow]:
 
 
 def _pg_language(_context: BindContext) -> Iterator[NamedRow]:
-    for name, (oid, validator) in _LANGUAGES.items():
+    for name, (oid, functions) in _LANGUAGES.items():
+        call, inline, validator = map(function_oid, functions)
         yield {
             "oid": oid,
             "lanname": name,
             "lanowner": OWNER,
             "lanispl": name == "plpgsql",
             "lanpltrusted": name in ("sql", "plpgsql"),
+            "lanplcallfoid": call,
+            "laninline": inline,
             "lanvalidator": validator,
         }
 

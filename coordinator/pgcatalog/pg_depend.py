@@ -24,12 +24,17 @@ from sql.binder.stored.stored_names import named_relations
 from sql.binder.stored.views import view_can_be_bound
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
+from sql.catalog.extensions import PLPGSQL, PLPGSQL_FUNCTIONS, PLPGSQL_LANGUAGE_OID
 from sql.catalog.objects import IndexDefinition, StatisticsDefinition, ViewDefinition
 from sql.catalog.oids import cast_oid, constraint_oid, derived_oid, index_oid, schema_oid
+from sql.functions.pg_proc import function_oid
 from sql.types.enums import enum_of, is_enum
 from sql.types.sql_type import quoted_name
 
 TYPE: Final = 1247
+PROCEDURE: Final = 1255
+LANGUAGE: Final = 2612
+EXTENSION: Final = 3079
 CAST: Final = 2605
 CLASS: Final = 1259
 ATTRDEF: Final = 2604
@@ -74,6 +79,10 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
                 (CAST, cast_oid(enum.oid, text, outward=outward), 0), (TYPE, enum.oid, 0), "n"
             )
     yield from _sequences(context)
+    extension = (EXTENSION, PLPGSQL.oid, 0)
+    for name in PLPGSQL_FUNCTIONS:
+        yield _row((PROCEDURE, function_oid(name), 0), extension, "e")
+    yield _row((LANGUAGE, PLPGSQL_LANGUAGE_OID, 0), extension, "e")
 
 
 def _statistics(at: _Address, table: Table, one: StatisticsDefinition) -> Iterator[NamedRow]:

@@ -4,7 +4,8 @@
 
 INVARIANTS
   W2  a column that a row does not name is NULL, or zero, false, empty where PostgreSQL has no NULL.
-  W3  without ORDER BY, rows of one catalog come by oid, or by table and attnum.
+  W3  without ORDER BY, rows of one catalog come by oid, or by table and attnum; those of pg_opclass
+      as in PostgreSQL's heap, which string_agg() of psql shows.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -72,7 +73,7 @@ _ORDER: Final[Mapping[str, Sequence[str]]] = {
     **dict.fromkeys(
         ("pg_class", "pg_type", "pg_namespace", "pg_proc", "pg_cast", "pg_language", "pg_am",
          "pg_authid", "pg_roles", "pg_database", "pg_collation", "pg_tablespace", "pg_operator",
-         "pg_opclass", "pg_opfamily"),
+         "pg_opfamily"),
         ("oid",),
     ),
     "pg_attribute": ("attrelid", "attnum"),

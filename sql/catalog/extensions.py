@@ -38,6 +38,11 @@ class AvailableExtension:
 _PLPGSQL_OID: Final = 13_800
 PLPGSQL: Final = ExtensionDefinition(_PLPGSQL_OID, "pg_catalog", "plpgsql", release="1.0")
 """It has no record in the catalog."""
+PLPGSQL_LANGUAGE_OID: Final = 12_775
+PLPGSQL_FUNCTIONS: Final = (
+    "plpgsql_call_handler", "plpgsql_inline_handler", "plpgsql_validator"
+)  # fmt: skip
+"""Its members are these and the language."""
 
 AVAILABLE_EXTENSIONS: Final = {
     one.name: one

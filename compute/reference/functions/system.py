@@ -194,6 +194,7 @@ FUNCTIONS.register(
     "meridian_no_database()",
     "meridian_no_sequence()",
     "meridian_no_fork()",
+    "meridian_no_object_class()",
     "meridian_no_such_database()",
     "meridian_no_tablespace()",
 )

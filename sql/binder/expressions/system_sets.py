@@ -33,6 +33,22 @@ _PRIVILEGES: Final = (
     " (9, 'U', 'USAGE'), (10, 'C', 'CREATE'), (11, 'T', 'TEMPORARY'), (12, 'c', 'CONNECT'),"
     " (13, 's', 'SET'), (14, 'A', 'ALTER SYSTEM'), (15, 'm', 'MAINTAIN')"
 )
+_TOKEN_TYPES: Final = (
+    "(1, 'asciiword', 'Word, all ASCII'), (2, 'word', 'Word, all letters'),"
+    " (3, 'numword', 'Word, letters and digits'), (4, 'email', 'Email address'),"
+    " (5, 'url', 'URL'), (6, 'host', 'Host'), (7, 'sfloat', 'Scientific notation'),"
+    " (8, 'version', 'Version number'),"
+    " (9, 'hword_numpart', 'Hyphenated word part, letters and digits'),"
+    " (10, 'hword_part', 'Hyphenated word part, all letters'),"
+    " (11, 'hword_asciipart', 'Hyphenated word part, all ASCII'), (12, 'blank', 'Space symbols'),"
+    " (13, 'tag', 'XML tag'), (14, 'protocol', 'Protocol head'),"
+    " (15, 'numhword', 'Hyphenated word, letters and digits'),"
+    " (16, 'asciihword', 'Hyphenated word, all ASCII'),"
+    " (17, 'hword', 'Hyphenated word, all letters'), (18, 'url_path', 'URL path'),"
+    " (19, 'file', 'File or path name'), (20, 'float', 'Decimal notation'),"
+    " (21, 'int', 'Signed integer'), (22, 'uint', 'Unsigned integer'), (23, 'entity', 'XML entity')"
+)
+"""Those of PostgreSQL's one parser (wparser_def.c)."""
 _ROLE: Final = '("(?:[^"]|"")*"|[^="/]*)'
 _ACL_ITEM: Final = f"^{_ROLE}=([A-Za-z*]*)/{_ROLE}$"
 
@@ -77,6 +93,11 @@ _QUERIES: Final = {
     ("pg_catalog", "pg_get_sequence_data", 1): (
         "select s.last as last_value, s.called as is_called"
         " from pg_catalog.meridian_sequences s where s.oid = $1::regclass::oid"
+    ),
+    ("pg_catalog", "ts_token_type", 1): (
+        f"select t.tokid, t.alias, t.description from (values {_TOKEN_TYPES})"
+        " t(tokid, alias, description)"
+        " where $1::text in ('3722', 'default', 'pg_catalog.default') order by t.tokid"
     ),
     ("pg_catalog", "pg_partition_tree", 1): (
         "select $1::regclass as relid, null::regclass as parentrelid, true as isleaf, 0 as level"

@@ -51,7 +51,8 @@ def _rows(connection: "psycopg.Connection[Any]", relation: str) -> list[Row]:
     casts = {"oid": "int8", "regproc": "oid::int8", "name": "text", '"char"': "text"}
     parts = [f"{name}::{casts.get(kind, kind)}" for name, kind in columns]
     names = [name for name, _ in columns]
-    query = f"select {', '.join(parts)} from {relation} order by 1, 2, 3, 4"
+    order = "ctid" if relation == "pg_opclass" else "1, 2, 3, 4"
+    query = f"select {', '.join(parts)} from {relation} order by {order}"
     return [dict(zip(names, row, strict=True)) for row in connection.execute(query.encode())]
 
 
