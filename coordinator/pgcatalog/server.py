@@ -59,8 +59,9 @@ def _pg_database(context: BindContext) -> Iterator[NamedRow]:
             "datallowconn": name != "template0",
             "datconnlimit": _ONE_CONTENT if name in _OTHER_NAMES else -1,
             "dattablespace": _TABLESPACE,
-            "datcollate": "C",
-            "datctype": "C",
+            # Text is ordered by code point, and all letters have upper and lower case.
+            "datcollate": "C.UTF-8",
+            "datctype": "C.UTF-8",
         }
 
 

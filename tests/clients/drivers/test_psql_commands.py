@@ -1,15 +1,18 @@
 r"""psql's commands (\d, \dt+, \gdesc, \copy ..) print what they print on PostgreSQL 18.
 
-`testdata/moved/commands.txt` lists them. Widths of columns, sizes and the superuser's name differ.
+`testdata/moved/commands.txt` lists them. Widths of columns, sizes, the superuser's name, ports and
+clocks differ, and only PostgreSQL says where in its source an error was raised.
 """
 
+import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Final
 
+import psycopg
 import pytest
 
 from tests.clients.drivers.moved import Peers
@@ -17,6 +20,8 @@ from tests.support.servers import postgres_program
 
 LISTED: Final = Path(__file__).parent / "testdata" / "moved" / "commands.txt"
 DIVIDER: Final = "---"
+SHARE: Final = 0.95
+"""Of the listed commands, how many must be the same."""
 RESET: Final = "\\pset expanded off\n\\pset format aligned\n\\pset tuples_only off\n\\r\n"
 
 
@@ -51,6 +56,25 @@ def _outputs(dsn: str, commands: Sequence[str]) -> dict[str, list[str]]:
     return {commands[int(number)]: _compared(text) for number, text in numbered}
 
 
+@contextlib.contextmanager
+def with_the_same_names(peers: Peers) -> Generator[Peers, None, None]:
+    """Both servers have the superusers and the databases of both."""
+    rights = "superuser login createdb createrole replication bypassrls"
+    with (
+        psycopg.connect(peers.meridian, autocommit=True) as ours,
+        psycopg.connect(peers.postgresql, autocommit=True) as theirs,
+    ):
+        ours.execute(f"create role postgres {rights}".encode())
+        theirs.execute(f"alter role meridian {rights}".encode())
+        theirs.execute("create database meridian")
+        try:
+            yield peers
+        finally:
+            ours.execute("drop role postgres")
+            theirs.execute("drop database meridian")
+            theirs.execute("alter role meridian nologin")
+
+
 def _end(command: str) -> str:
     return "\\endpipeline\n" if command.startswith("\\startpipeline") else ""
 
@@ -58,13 +82,17 @@ def _end(command: str) -> str:
 def _compared(text: str) -> list[str]:
     text = re.sub(r"postgres|meridian", "-", text)
     text = re.sub(r"\d+ (kB|bytes|MB)", "size", text)
+    text = re.sub(r"^LOCATION: .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^ (Server Port|Backend PID) .*", r"\1", text, flags=re.MULTILINE)
+    text = re.sub(r"^\w{3} \w{3} .* \(every", "(every", text, flags=re.MULTILINE)
     lines = [re.sub(r"[-+ ]*-{2,}[-+ ]*|\+$", "", line) for line in text.splitlines()]
     return [shown for line in lines if (shown := " ".join(line.split()))]
 
 
 def _check(peers: Peers, commands: Sequence[str]) -> None:
-    theirs = _outputs(peers.postgresql, commands)
-    ours = _outputs(peers.meridian, commands)
+    with with_the_same_names(peers):
+        theirs = _outputs(peers.postgresql, commands)
+        ours = _outputs(peers.meridian, commands)
     assert list(theirs) == list(commands), "psql ran all of them"
     different = [command for command in commands if ours.get(command) != theirs[command]]
     shown = [(command, theirs[command], ours.get(command)) for command in different[:3]]
@@ -81,6 +109,6 @@ def test_all_commands_print_the_same(peers: Peers) -> None:
 
 
 def test_most_of_the_listed_commands_are_the_same() -> None:
-    first, second, texts, *_ = _sections()
-    assert len(first) + len(second) >= 180
-    assert len(texts) <= 10
+    same, *others = [len(section) for section in _sections()[1:]]
+    same += len(_sections()[0])
+    assert same >= SHARE * (same + sum(others))
