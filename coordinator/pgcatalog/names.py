@@ -15,6 +15,7 @@ from coordinator.pgcatalog.definitions import (
     views_with_defaults,
 )
 from coordinator.pgcatalog.information_schema import NamedRow, is_base_table
+from coordinator.pgcatalog.system_indexes import system_definitions
 from coordinator.pgcatalog.tables import all_tables
 from coordinator.pgcatalog.types import all_types
 from sql.binder.resolve.role_names import roles_of
@@ -29,6 +30,7 @@ from sql.catalog.meridian_schema import (
 from sql.catalog.objects import STATISTICS_SPACE, SequenceDefinition
 from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
+from sql.catalog.system_indexes import system_indexes
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
 from sql.functions.pg_proc import function_only_types
 from sql.types.sql_type import TYPE_OIDS, SqlType, format_type, quoted_name
@@ -50,6 +52,8 @@ def _texts(context: BindContext) -> Iterator[tuple[int, int, str, str]]:
         yield from texts.of_view(view)
     for table in views_with_defaults(context):
         yield from texts.expressions(table)
+    for oid, part, text in system_definitions():
+        yield oid, part, text, text.replace("pg_catalog.", "")
     for table in SYSTEM_RELATIONS.values():
         text = system_view_definition(table)
         yield table.oid, 0, text, text
@@ -96,6 +100,7 @@ def _relation_names(context: BindContext) -> Iterator[tuple[int, str, str, bool]
     for table in all_tables(context):
         named.append((table.oid, table.schema, table.name))
         named += ((index_oid(table, key), table.schema, key.name) for key in table.keys)
+    named += ((found.oid, PG_CATALOG, found.name) for found in system_indexes().values())
     named += ((found.oid, found.schema, found.name) for found in context.catalog.sequences())
     for table in user_tables(context.catalog):
         indexes = context.catalog.indexes(table.oid)

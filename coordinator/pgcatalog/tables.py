@@ -26,6 +26,14 @@ from coordinator.pgcatalog.definitions import (
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.server import BTREE, HEAP, METHODS
+from coordinator.pgcatalog.system_indexes import (
+    of_system_catalog,
+    system_constraint_rows,
+    system_index_attributes,
+    system_index_classes,
+    system_index_rows,
+    system_index_texts,
+)
 from coordinator.pgcatalog.types import (
     domain_constraints,
     index_collation,
@@ -51,6 +59,7 @@ from sql.catalog.system_catalogs import (
     is_catalog_view,
     system_catalogs,
 )
+from sql.catalog.system_indexes import shared_catalogs
 from sql.catalog.temporary import is_temporary_schema
 from sql.types.sql_type import TYPE_OIDS, Value, quoted_name
 
@@ -79,6 +88,7 @@ def _pg_namespace(context: BindContext) -> Iterator[NamedRow]:
 
 
 def _pg_class(context: BindContext) -> Iterator[NamedRow]:
+    yield from system_index_classes()
     shown = PrivilegeColumns(context)
     referred = {key.table for t in context.catalog.tables.values() for key in t.foreign_keys}
     for sequence in context.catalog.sequences():
@@ -106,6 +116,7 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
                 "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
                 "reloptions": _options(context, table),
             }
+            | of_system_catalog(table.oid)
             | ({"relpersistence": "u"} if table.unlogged else {})
         )
         owner = {"relowner": rights["relowner"]}
@@ -174,6 +185,7 @@ def _pg_attribute(context: BindContext) -> Iterator[NamedRow]:
     sequences = map(sequence_relation, context.catalog.sequences())
     for table in (*all_tables(context), *sequences):
         yield from table_attributes(context, shown, texts, table)
+    yield from system_index_attributes()
 
 
 def _with_defaults(context: BindContext) -> Iterator[Table]:
@@ -212,6 +224,7 @@ def _pg_sequence(context: BindContext) -> Iterator[NamedRow]:
 
 
 def _pg_constraint(context: BindContext) -> Iterator[NamedRow]:
+    yield from system_constraint_rows()
     owners: list[Table | DomainDefinition] = [
         *context.catalog.tables.values(),
         *context.catalog.domains(),
@@ -288,6 +301,7 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
 
 
 def _pg_index(context: BindContext) -> Iterator[NamedRow]:
+    yield from system_index_rows()
     for table in user_tables(context.catalog):
         yield from (
             _plain_index(context, table, index) for index in context.catalog.indexes(table.oid)
@@ -396,7 +410,10 @@ def _pg_tables(context: BindContext) -> Iterator[NamedRow]:
                 "schemaname": table.schema,
                 "tablename": table.name,
                 "tableowner": shown.owner(table),
-                "hasindexes": bool(table.keys) or any(context.catalog.indexes(table.oid)),
+                "hasindexes": bool(table.keys)
+                or any(context.catalog.indexes(table.oid))
+                or table.oid in shared_catalogs(),
+                "tablespace": "pg_global" if shared_catalogs().get(table.oid) else None,
                 "hasrules": False,
                 "hastriggers": False,
                 "rowsecurity": False,
@@ -404,6 +421,7 @@ def _pg_tables(context: BindContext) -> Iterator[NamedRow]:
 
 
 def _pg_indexes(context: BindContext) -> Iterator[NamedRow]:
+    yield from system_index_texts()
     for table in user_tables(context.catalog):
         for key in table.keys:
             yield {

@@ -20,6 +20,7 @@ from sql.catalog.meridian_schema import SYSTEM_SCHEMA_NAMES
 from sql.catalog.objects import DomainDefinition
 from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
+from sql.catalog.system_indexes import system_indexes
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
 from sql.errors import SqlError, undefined_schema
 from sql.functions.pg_proc import function_only_types
@@ -122,6 +123,8 @@ def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
     if schema is None or schema in CATALOG_SCHEMAS or schema in SYSTEM_SCHEMA_NAMES:
         # Q2 of `catalog_lookup.py`: nothing of users is there.
         table = look_up_table(binding, name, schema=PG_CATALOG if schema is None else schema)
+        if table is None and schema in (None, PG_CATALOG) and name in system_indexes():
+            return system_indexes()[name].oid
         return None if table is None else table.oid
     found = named_relation(binding.context.catalog, schema, name)
     if isinstance(found, tuple):

@@ -1,4 +1,5 @@
-"""Write catalogs, catalog_types, pg_keywords and sql_standard.txt from a real PostgreSQL.
+"""Write catalogs, catalog_types, pg_keywords, pg_recorded, sql_standard and system_indexes.txt from
+a real PostgreSQL.
 
     python -m tests.unit.sql.postgresql_catalogs
 
@@ -61,6 +62,32 @@ _BUILTIN = """
   and 'c' not in (t.typtype, coalesce(e.typtype, '-')))
 """
 """Without the types of catalogs' rows."""
+INDEXES_FILE = FILE.with_name("system_indexes.txt")
+INDEXES_HEAD = (
+    "# Indexes and constraints of catalogs of PostgreSQL {version}; see"
+    " pgcatalog/system_indexes.py.\n"
+)
+_CATALOGS = """
+c.relnamespace = 'pg_catalog'::regnamespace and c.relkind = 'r' and c.oid < 12000
+"""
+INDEXES = {
+    "index": f"""
+select x.oid::int8, x.relname, c.oid::int8, c.relisshared, indisunique, indisprimary,
+  indkey::int2[], indcollation::oid[]::int8[], indclass::oid[]::int8[], indoption::int2[],
+  pg_get_indexdef(x.oid)
+from pg_index i join pg_class x on x.oid = indexrelid join pg_class c on c.oid = indrelid
+where {_CATALOGS} order by 3, 1""",
+    "column": f"""
+select a.attrelid::int8, attname, atttypid::int8, attnum, attlen, attbyval, attalign, attstorage,
+  attcollation::int8
+from pg_attribute a join pg_index i on i.indexrelid = a.attrelid
+  join pg_class c on c.oid = indrelid
+where {_CATALOGS} order by 1, attnum""",
+    "constraint": f"""
+select k.oid::int8, conname, contype, c.oid::int8, conindid::int8, conkey,
+  pg_get_constraintdef(k.oid)
+from pg_constraint k join pg_class c on c.oid = conrelid where {_CATALOGS} order by 4, 1""",
+}
 TYPES = """
 select concat_ws(' ', typname, oid::int, typlen, typbyval, typcategory, typalign, typstorage,
   typcollation::int, typelem::int, typarray::int)
@@ -88,6 +115,11 @@ def main() -> None:
             for row in connection.execute(_rows_of(connection, name, order)).fetchall()
         ]
         keywords = connection.execute("select * from pg_get_keywords() order by word").fetchall()
+        indexes = [
+            f"{kind} {json.dumps(row, ensure_ascii=False)}\n"
+            for kind, query in INDEXES.items()
+            for row in connection.execute(query.encode()).fetchall()
+        ]
         types = [f"{line}\n" for (line,) in connection.execute(TYPES)]
     lines = [
         f"{schema}.{name} {oid} {kind}: {', '.join(f'{row[4]} {row[5]}' for row in columns)}\n"
@@ -107,6 +139,9 @@ def main() -> None:
         KEYWORDS_HEAD.format(version=version)
         + "".join(f"meridian_keywords {json.dumps(row)}\n" for row in keywords),
         encoding="utf-8",
+    )
+    INDEXES_FILE.write_text(
+        INDEXES_HEAD.format(version=version) + "".join(indexes), encoding="utf-8"
     )
     TYPES_FILE.write_text(TYPES_HEAD.format(version=version) + "".join(types), encoding="utf-8")
     FILE.write_text(HEAD.format(version=version) + "".join(lines), encoding="utf-8")

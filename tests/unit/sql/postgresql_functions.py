@@ -123,11 +123,7 @@ def main() -> None:
             one.oid
             for one in found
             if one.oid < FIRST_OF_INITDB
-            and (
-                one.name in named
-                or one.oid in called
-                or _has(connection, one, names)
-            )
+            and (one.name in named or one.oid in called or _has(connection, one, names))
         }
     supported = {one.support for one in found if one.oid in has}
     listed = [one for one in found if one.oid in has or one.name in supported]
