@@ -85,8 +85,20 @@ select specific_schema, specific_name, routine_schema, routine_name, routine_typ
 select specific_schema, specific_name, ordinal_position, parameter_mode, is_result, as_locator, parameter_name, data_type, udt_schema, udt_name, dtd_identifier, parameter_default from information_schema.parameters where specific_name in ('initcap_872', 'jsonb_set_3305', 'json_array_elements_text_3969', 'concat_3058', 'make_interval_3464') order by specific_name, ordinal_position
 select r.routine_name, p.ordinal_position, p.data_type from information_schema.routines r left join information_schema.parameters p on r.specific_name = p.specific_name where r.routine_schema not in ('pg_catalog', 'information_schema') order by 1, 2
 select format_type(2281, null), format_type(2276, -1), format_type(18, null), format_type(1034, null)
-# meridian
+
+# What Meridian refuses is listed, too.
 select 'pg_stat_reset'::regproc
 select 'pg_stat_reset_shared(text)'::regprocedure
 select 'lower(anyrange)'::regprocedure
 select count(*) from pg_proc where proname = 'to_tsvector'
+select 'int4range'::regtype, 'tsvector'::regtype::oid, format_type(3904, null), format_type(790, null), 'money[]'::regtype
+select typname, typtype, typcategory, typarray, typelem from pg_type where typname in ('int4range', 'tsvector', 'inet', '_inet', 'bit', 'anyrange', 'trigger', 'xml') order by oid
+select rngtypid::regtype, rngsubtype::regtype, rngmultitypid::regtype, rngcollation, rngcanonical, rngsubdiff from pg_range order by rngtypid
+select lanname, lanplcallfoid::regproc, laninline::regproc, lanvalidator::regproc from pg_language order by oid
+select prosrc, probin, prolang from pg_proc where proname like 'plpgsql%' order by oid
+select count(*), count(distinct oid) from pg_type where oid < 12000 and typtype <> 'c' and typname not like '\_pg\_%'
+select (select count(*) from pg_operator), (select count(*) from pg_opclass), (select count(*) from pg_amop), (select count(*) from pg_aggregate), (select count(*) from pg_collation where oid < 12000), (select count(*) from pg_cast)
+select cfgname, pg_ts_config_is_visible(oid) from pg_ts_config where cfgname < 'b' order by 1
+select pg_ts_dict_is_visible(3765), pg_ts_parser_is_visible(3722), pg_ts_template_is_visible(3727), pg_conversion_is_visible(4402), pg_ts_dict_is_visible(1), pg_conversion_is_visible(null)
+select * from ts_token_type(3722) where tokid < 4
+select t.alias from ts_token_type('default') t where t.description like 'XML%' order by 1

@@ -96,7 +96,6 @@ select s.ssl, s.version, s.cipher, s.bits, s.client_dn, s.client_serial, s.issue
 select gss_authenticated, principal, encrypted, credentials_delegated from pg_stat_gssapi where pid = pg_backend_pid()
 select backend_type, object, context, reads is null, read_bytes is null, writes is null, fsync_time is null from pg_stat_io where backend_type in ('client backend', 'checkpointer') order by 1, 2, 3
 # meridian
-select * from pg_catalog.pg_operator
 delete from pg_class
 drop table pg_class
 alter table pg_class rename to x
