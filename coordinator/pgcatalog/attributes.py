@@ -110,28 +110,45 @@ def _of_key(table: Table, key: Key) -> Iterator[NamedRow]:
         }
 
 
-def _of_index(context: BindContext, table: Table, index: IndexDefinition) -> Iterator[NamedRow]:
-    """The elements of an index, and its further columns."""
-    texts = (*index.elements, *index.include)
-    names = index_column_names([index_element_name(parse_stored_expression(t)) for t in texts])
+def index_element_types(
+    context: BindContext, table: Table, index: IndexDefinition
+) -> list[SqlType]:
+    """The types of what an index is over."""
 
     def types(binding: Binding) -> list[SqlType]:
         return [column.type for column in unique_index_plan(binding, table, index).columns]
 
     try:
-        found = bind_with_context(context, types)[: len(index.elements)]
+        return bind_with_context(context, types)[: len(index.elements)]
     except SqlError:
         # It names something that is gone.
-        found = [TEXT] * len(index.elements)
-    if index.method == "hash":
-        # It keeps hashes in place of values.
-        found = [INT4] * len(found)
+        return [TEXT] * len(index.elements)
+
+
+def _kept(type_: SqlType, method: str, option: str) -> SqlType:
+    """The type of what an index keeps in place of a value."""
+    if method == "hash":
+        return INT4
+    if method == "gin":
+        return type_.element or (INT4 if "jsonb_path_ops" in option.split() else TEXT)
+    return TEXT if method == "brin" and type_.name == "varchar" else type_
+
+
+def _of_index(context: BindContext, table: Table, index: IndexDefinition) -> Iterator[NamedRow]:
+    """The elements of an index, and its further columns."""
+    texts = (*index.elements, *index.include)
+    names = index_column_names([index_element_name(parse_stored_expression(t)) for t in texts])
+    types = index_element_types(context, table, index)
+    options = index.options or ("",) * len(types)
+    found = [
+        _kept(type_, index.method, option) for type_, option in zip(types, options, strict=True)
+    ]
     columns = [_column(table, text) for text in texts]
-    options = index.options or ("",) * len(found)
     included = [column.type for column in columns[len(found) :] if column is not None]
     for place, (name, type_) in enumerate(zip(names, [*found, *included], strict=True), 1):
         column = columns[place - 1]
-        domain = None if column is None or index.method == "hash" else column.domain
+        keeps_values = index.method not in ("hash", "gin")
+        domain = column.domain if column is not None and keeps_values else None
         yield _of_type(type_) | {
             "attrelid": index.oid,
             "attname": name,
@@ -140,7 +157,9 @@ def _of_index(context: BindContext, table: Table, index: IndexDefinition) -> Ite
             "atttypmod": type_.typmod,
             "attcollation": 0
             if place > len(found)
-            else index_collation(type_, column.collation if column else "", options[place - 1]),
+            else index_collation(
+                types[place - 1], column.collation if column else "", options[place - 1]
+            ),
         }
 
 

@@ -73,14 +73,15 @@ def recorded_collations() -> Iterator[tuple[str, int]]:
         yield str(name), encoding
 
 
-_BTREE: Final = 403
-
-
 @cache
-def operator_class_oids() -> Mapping[str, int]:
-    """The oids of btree's operator classes, by name."""
-    rows = _recorded(_OPERATORS)["pg_opclass"]
-    return {str(row[2]): int(str(row[0])) for row in rows if row[1] == _BTREE}
+def operator_class_oids() -> Mapping[tuple[int, str], int]:
+    """The oids of operator classes, by the oid of their method and by name."""
+    found: dict[tuple[int, str], int] = {}
+    for oid, method, name, *_ in _recorded(_OPERATORS)["pg_opclass"]:
+        assert isinstance(oid, int), "it is an oid"
+        assert isinstance(method, int), "it is an oid"
+        found[method, str(name)] = oid
+    return found
 
 
 RECORDED_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {

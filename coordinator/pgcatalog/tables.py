@@ -6,7 +6,7 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.attributes import table_attributes
+from coordinator.pgcatalog.attributes import index_element_types, table_attributes
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
     action_code,
@@ -39,7 +39,6 @@ from coordinator.pgcatalog.types import (
     index_collation,
     opclass_oid,
 )
-from sql.binder.ddl.index_methods import orders_rows
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
@@ -337,6 +336,8 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
     columns = {quoted_name(c.name): c for c in table.columns}
     of_columns = [columns.get(element) for element in index.elements]
     found = [None if column is None else column.type for column in of_columns]
+    known = [type_ for type_ in found if type_ is not None]
+    types = known if len(known) == len(found) else index_element_types(context, table, index)
     options = index.options or ("",) * len(index.elements)
     count = len(index.elements)
     return {
@@ -352,12 +353,13 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indislive": True,
         "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
         "indcollation": tuple(
-            0 if column is None else index_collation(column.type, column.collation, option)
-            for column, option in zip(of_columns, options, strict=True)
+            index_collation(type_, column.collation if column else "", option)
+            for type_, column, option in zip(types, of_columns, options, strict=True)
         ),
-        "indclass": tuple(map(opclass_oid, found, options))
-        if orders_rows(index.method)
-        else (0,) * count,
+        "indclass": tuple(
+            opclass_oid(type_, option, index.method)
+            for type_, option in zip(types, options, strict=True)
+        ),
         "indoption": index_flags(options),
         "indexprs": None
         if None not in found

@@ -11,12 +11,13 @@ from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.recorded import operator_class_oids, recorded_types
+from coordinator.pgcatalog.server import METHODS
+from sql.binder.ddl.index_methods import orders_rows, own_operator_class
 from sql.binder.resolve.visible_names import type_is_visible
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Table
 from sql.catalog.objects import (
-    TEXT_OPERATOR_CLASSES,
     DomainDefinition,
     EnumDefinition,
     UserType,
@@ -98,16 +99,22 @@ def index_collation(type_: SqlType, column: str, option: str) -> int:
     return collation_of(type_, named)
 
 
-def opclass_oid(type_: SqlType | None, option: str = "") -> int:
-    """The oid of the operator class that a column of an index has; `option`: what follows it there.
-    0 if its type is not known.
+def opclass_oid(type_: SqlType, option: str = "", method: str = "btree") -> int:
+    """The oid of the operator class that a column of an index has; `option`: what follows it
+    there.
     """
-    named = next((word for word in option.split() if word in TEXT_OPERATOR_CLASSES), None)
-    if named is None and type_ is not None:
-        name = "enum" if is_enum(type_.name) else type_.name
-        name = "array" if type_.element is not None else name
-        named = "text_ops" if name == "varchar" else f"{name}_ops"
-    return 0 if named is None else operator_class_oids().get(named, 0)
+    oids, of_method = operator_class_oids(), METHODS[method]
+    words = [word for word in option.split() if (of_method, word) in oids]
+    named = words[0] if words else _own_class(type_, method)
+    return oids.get((of_method, named or ""), 0)
+
+
+def _own_class(type_: SqlType, method: str) -> str | None:
+    if not orders_rows(method):
+        return own_operator_class(method, type_)
+    name = "enum" if is_enum(type_.name) else type_.name
+    name = "array" if type_.element is not None else name
+    return "text_ops" if name == "varchar" else f"{name}_ops"
 
 
 # --- types by name -----------------------------------------------------------------------------

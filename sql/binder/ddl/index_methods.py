@@ -87,11 +87,16 @@ def check_method(node: Node) -> None:
             raise SqlError("0A000", f'access method "{name}" does not support {what}')
 
 
+def own_operator_class(method: str, type_: SqlType) -> str | None:
+    """The operator class that a method which orders no rows has for a type."""
+    return _METHODS[method].classes(type_)
+
+
 def operator_class_shown(names: Sequence[str], type_: SqlType, method: str) -> str | None:
     """The operator class of a method that orders no rows, if it is not the type's own. `names`:
     empty for that. Raises 42704, 0A000.
     """
-    own = _METHODS[method].classes(type_)
+    own = own_operator_class(method, type_)
     if not names:
         if own is None:
             raise no_operator_class(type_, method)

@@ -10,3 +10,14 @@ select f.opfname, p.amproclefttype::regtype, p.amprocrighttype::regtype, p.ampro
 select aggfnoid::oid::int, aggfnoid, aggkind, aggtransfn, aggfinalfn, aggcombinefn, aggtranstype::regtype, agginitval from pg_aggregate where aggfnoid::oid in (select oid from pg_proc where proname in ('sum', 'max', 'count', 'string_agg', 'percentile_cont') and prokind = 'a') and aggtranstype <> 'internal'::regtype::oid and aggfnoid::oid in ('sum(int4)'::regprocedure::oid, 'max(text)'::regprocedure::oid, 'count("any")'::regprocedure::oid) order by 1
 select c.relname, i.indclass from pg_index i join pg_class c on c.oid = i.indexrelid where i.indrelid = 't'::regclass order by 1
 select c.relname, o.opcname from pg_index i join pg_class c on c.oid = i.indexrelid join pg_opclass o on o.oid = any (i.indclass) where i.indrelid = 't'::regclass order by 1, 2
+create table u (a int, b text, c text[], d jsonb, e varchar(5), f text collate "C")
+create index u1 on u using hash (b)
+create index u2 on u using gin (c, d, d jsonb_path_ops)
+create index u3 on u using brin (a, b, e)
+create index u4 on u using gin (string_to_array(b, ','))
+create index u5 on u (lower(b), (a + 1), lower(b) text_pattern_ops, (c || 'x'::text))
+create index u6 on u using spgist (e)
+create index u7 on u using hash (f)
+select i.indexrelid::regclass, i.indclass, i.indcollation, i.indoption from pg_index i where i.indrelid = 'u'::regclass order by i.indexrelid::regclass::text
+select i.indexrelid::regclass, o.opcname, o.opcdefault, m.amname from pg_index i, unnest(i.indclass) with ordinality c(oid, place), pg_opclass o, pg_am m where i.indrelid = 'u'::regclass and o.oid = c.oid and m.oid = o.opcmethod order by i.indexrelid::regclass::text, place
+select attrelid::regclass, attnum, atttypid::regtype, attcollation from pg_attribute where attrelid in (select indexrelid from pg_index where indrelid = 'u'::regclass) order by attrelid::regclass::text, 2
