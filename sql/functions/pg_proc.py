@@ -220,7 +220,7 @@ def _file() -> _File:
     more = [procedure for procedure in others.procedures if procedure.oid not in known]
     types = {
         name: row
-        for name, row in (others.types | own.types).items()
+        for name, row in {**others.types, **own.types}.items()
         if name not in TYPE_OIDS and not is_catalog_type(name)
     }
     return _File((*own.procedures, *more), types, own.support, own.casts)

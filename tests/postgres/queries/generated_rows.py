@@ -312,6 +312,16 @@ def _functions() -> Iterator[str]:
     yield "select oid::regproc, oidvectortypes(proargtypes) from pg_proc where proname like 'array_ap%' order by oid"
 
 
+_DESCRIBED = (
+    "1259::oid, 'kept'::regclass::oid, 0", "1259::oid, 'pg_class'::regclass::oid, 1",
+    "1247::oid, 23::oid, 0", "1247::oid, 1::oid, 0", "2615::oid, 11::oid, 0",
+    "1255::oid, 'lower(text)'::regprocedure::oid, 0", "null::oid, 1::oid, 0",
+)  # fmt: skip
+_BORN_WITH = {
+    "ts_config": 3748, "ts_dict": 3765, "ts_parser": 3722, "ts_template": 3727, "conversion": 4402,
+}  # fmt: skip
+
+
 def catalogs() -> Iterator[str]:
     """Functions that look into the catalogs, but for those of privileges."""
     yield from _set_up()
@@ -320,6 +330,10 @@ def catalogs() -> Iterator[str]:
         for oid in _OIDS:
             yield f"select {name}({oid})"
     yield f"select pg_get_userbyid('{ROLE}'::regrole), pg_get_userbyid(0), pg_get_userbyid(99999), pg_get_userbyid(null)"
+    for arguments in _DESCRIBED:
+        yield f"select pg_describe_object({arguments})"
+    for kind, oid in _BORN_WITH.items():
+        yield f"select pg_{kind}_is_visible({oid}::oid)"
     types = (
         "'kept'::regclass::oid",
         "'seen'::regclass::oid",
