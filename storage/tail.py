@@ -24,12 +24,14 @@ of tiny commits would be bounded far too late."""
 @dataclass(frozen=True, slots=True)
 class Committed:
     """One commit in the tail. `inline` is the slice of its inline rows, if it has any. `first_id`:
-    of its rows (W1 of `row_versions.py`).
+    of its rows (W1 of `row_versions.py`). `named_at`: versions from this cut on tell where the rows
+    are that it deletes, by the names that it became durable with (V8 of `shard.py`).
     """
 
     ts: Timestamp
     batch: WriteBatch
     first_id: int = 0
+    named_at: Timestamp = Timestamp(0)
     inline: InlineSlice | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
