@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch, bytes_of
 from storage.grown_view import CannotGrowError, ViewGrower
 from storage.row_versions import single_origin
-from storage.types import Timestamp, inline_source
+from storage.types import FIRST_TIMESTAMP, Timestamp, inline_source
 
 COMMIT_OVERHEAD_BYTES: Final = 2_048
 """What a one-row Arrow table and its objects cost in memory beside the values: without it, a tail
@@ -31,7 +31,7 @@ class Committed:
     ts: Timestamp
     batch: WriteBatch
     first_id: int = 0
-    named_at: Timestamp = Timestamp(0)
+    named_at: Timestamp = FIRST_TIMESTAMP
     inline: InlineSlice | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
