@@ -63,11 +63,15 @@ def _serve(
             handshakes.append(secure.version() or "")
             arguments = (server, client, secure, outgoing, lock)
             threading.Thread(target=_answer, args=arguments, daemon=True).start()
-            while data := client.recv(65_536):
+            data = b""  # what came with the end of the handshake is in there already
+            while True:
                 with lock:
                     incoming.write(data)
                     plain = _read(secure)
                 server.sendall(plain)
+                data = client.recv(65_536)
+                if not data:
+                    return
 
 
 def _handshake(
