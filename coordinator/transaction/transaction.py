@@ -99,8 +99,7 @@ class SessionTransaction:
         """Looks at deferred constraints (X7)."""
         self.number: int | None = None  # what txid_current() answers, once somebody asks
         self.serial = 0
-        self.rolled_back_to = 0
-        self.ends = 0
+        self.rolled_back_to = self.ends = 0
         self.committed = False
         self.commit_ts: Timestamp | None = None
         """Of the last transaction that was committed with an id."""
