@@ -7,7 +7,7 @@ INVARIANTS
       dropped are there, as in PostgreSQL. pg_dump insists on it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pglast import ast
@@ -110,19 +110,25 @@ def _of_key(table: Table, key: Key) -> Iterator[NamedRow]:
         }
 
 
-def _of_index(context: BindContext, table: Table, index: IndexDefinition) -> Iterator[NamedRow]:
-    """The elements of an index, and its further columns."""
-    texts = (*index.elements, *index.include)
-    names = index_column_names([index_element_name(parse_stored_expression(t)) for t in texts])
+def element_types(
+    context: BindContext, table: Table, index: IndexDefinition
+) -> Sequence[SqlType | None]:
+    """The types of what an index is over; all None if it names something that is gone."""
 
     def types(binding: Binding) -> list[SqlType]:
         return [column.type for column in unique_index_plan(binding, table, index).columns]
 
     try:
-        found = bind_with_context(context, types)[: len(index.elements)]
+        return bind_with_context(context, types)[: len(index.elements)]
     except SqlError:
-        # It names something that is gone.
-        found = [TEXT] * len(index.elements)
+        return [None] * len(index.elements)
+
+
+def _of_index(context: BindContext, table: Table, index: IndexDefinition) -> Iterator[NamedRow]:
+    """The elements of an index, and its further columns."""
+    texts = (*index.elements, *index.include)
+    names = index_column_names([index_element_name(parse_stored_expression(t)) for t in texts])
+    found = [type_ or TEXT for type_ in element_types(context, table, index)]
     if index.method == "hash":
         # It keeps hashes in place of values.
         found = [INT4] * len(found)

@@ -6,7 +6,7 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.attributes import table_attributes
+from coordinator.pgcatalog.attributes import element_types, table_attributes
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
     action_code,
@@ -323,6 +323,7 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
     columns = {quoted_name(c.name): c for c in table.columns}
     of_columns = [columns.get(element) for element in index.elements]
     found = [None if column is None else column.type for column in of_columns]
+    types = element_types(context, table, index) if None in found else found
     options = index.options or ("",) * len(index.elements)
     count = len(index.elements)
     return {
@@ -338,10 +339,10 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indislive": True,
         "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
         "indcollation": tuple(
-            0 if column is None else index_collation(column.type, column.collation, option)
-            for column, option in zip(of_columns, options, strict=True)
+            0 if type_ is None else index_collation(type_, column.collation if column else "", option)
+            for column, type_, option in zip(of_columns, types, options, strict=True)
         ),
-        "indclass": tuple(map(opclass_oid, found, options))
+        "indclass": tuple(map(opclass_oid, types, options))
         if orders_rows(index.method)
         else (0,) * count,
         "indoption": index_flags(options),
