@@ -339,7 +339,7 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indislive": True,
         "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
         "indcollation": tuple(
-            0 if type_ is None else index_collation(type_, column.collation if column else "", option)
+            index_collation(type_, column.collation if column else "", option) if type_ else 0
             for column, type_, option in zip(of_columns, types, options, strict=True)
         ),
         "indclass": tuple(map(opclass_oid, types, options))

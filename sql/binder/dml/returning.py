@@ -248,6 +248,8 @@ def _versions(
         if word not in given and name in visible:
             continue
         item = FromItem(name, columns, columns_visible=False, nullable=maybe, again=True)
+        if not written.levels:
+            item.scanned = ScannedTable(written.table, None, set())
         if word in given:
             _check_name([*scope.items, *items], item, given[word][1])
         items.append(item)
