@@ -9,6 +9,8 @@ ENGINES ?= local
 WORKERS ?= 2
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
+# Tests start servers hundreds of times: compiled modules are kept, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz locks clients security bench demo
 

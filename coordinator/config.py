@@ -125,7 +125,8 @@ class Settings:
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """Where to listen: hosts and ports; port 0: any free one."""
-        return tuple(_split_listen(one.strip()) for one in self.listen.split(","))
+        named = [_split_listen(one.strip()) for one in self.listen.split(",")]
+        return tuple(dict.fromkeys(named))
 
     @property
     def port(self) -> int:

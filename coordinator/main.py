@@ -12,6 +12,7 @@ INVARIANTS
 """
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -92,7 +93,11 @@ def _serve(given: argparse.Namespace) -> int:
         settings = _settings(given)
     except SettingsError as error:
         return report_failure(str(error))
+    # What importing makes stays: nobody need look for garbage in it again and again.
+    gc.disable()
     from coordinator.server.serve import serve
+
+    gc.enable()
 
     return serve(settings)
 

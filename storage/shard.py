@@ -19,6 +19,8 @@ INVARIANTS
   V5  a compaction moves rows to other files and changes no answer: versions before it keep the old
       names, the ones from it on have the new. A delete may name a row as any view still held shows
       it; it is resolved through what the rewritten files say of their rows (`Moved`).
+  V8  the versions stay that tell what a commit of the tail deletes, by the names that it became
+      durable with: a restart knows no others. So neither pruning nor vacuum passes `named_since`.
   V7  a view over the newest version is made from the one before and what has come since (G1 of
       `grown_view.py`), with own writes and hidden rows on top. Another version or definition
       begins anew.
@@ -226,8 +228,11 @@ class ShardState:
         assert ts > self.last_write, "T2: commits come in the order of their timestamps"
         assert self.cut is None or ts > self.cut, "V1: a version holds all writes up to its cut"
         assert OWN not in batch.deletes, "B2: a batch does not delete its own rows"
-        batch = numbered_batch(ts, self._resolved(batch), self.next_id)
-        commit = Committed(ts, batch, self.next_id)
+        resolved = self._resolved(batch)
+        # Which of the versions knew the old names is not asked: this is rare, and soon flushed.
+        named_at = self.since if resolved is not batch else self.cut or Timestamp(0)
+        batch = numbered_batch(ts, resolved, self.next_id)
+        commit = Committed(ts, batch, self.next_id, named_at)
         state = replace(
             self,
             next_id=self.next_id + batch.new_rows,
@@ -263,7 +268,10 @@ class ShardState:
         return self.tail[first].first_id if first < len(self.tail) else self.next_id
 
     def pruned(self, since: Timestamp) -> "ShardState":
-        """This state without the versions that no `view(t >= since)` needs."""
+        """This state without the versions that neither a `view(t >= since)` needs nor a commit of
+        the tail (V8).
+        """
+        since = self.needed_since(since)
         base = bisect_right(self.versions, since, key=_version_cut) - 1
         if base <= 0:
             return self
@@ -273,6 +281,10 @@ class ShardState:
         state = state if not self.definitions else state._pruned_definitions(kept.cut)
         state._shown[:] = self._shown
         return state
+
+    def needed_since(self, since: Timestamp) -> Timestamp:
+        """From when on versions are needed if nobody reads before `since` (V8)."""
+        return min([since, *(commit.named_at for commit in self.tail if commit.batch.deletes)])
 
     def _pruned_definitions(self, since: Timestamp) -> "ShardState":
         first = bisect_right(self.definitions, since, key=_definition_since) - 1

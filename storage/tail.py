@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch, bytes_of
 from storage.grown_view import CannotGrowError, ViewGrower
 from storage.row_versions import single_origin
-from storage.types import Timestamp, inline_source
+from storage.types import FIRST_TIMESTAMP, Timestamp, inline_source
 
 COMMIT_OVERHEAD_BYTES: Final = 2_048
 """What a one-row Arrow table and its objects cost in memory beside the values: without it, a tail
@@ -24,12 +24,14 @@ of tiny commits would be bounded far too late."""
 @dataclass(frozen=True, slots=True)
 class Committed:
     """One commit in the tail. `inline` is the slice of its inline rows, if it has any. `first_id`:
-    of its rows (W1 of `row_versions.py`).
+    of its rows (W1 of `row_versions.py`). `named_at`: versions from this cut on tell where the rows
+    are that it deletes, by the names that it became durable with (V8 of `shard.py`).
     """
 
     ts: Timestamp
     batch: WriteBatch
     first_id: int = 0
+    named_at: Timestamp = FIRST_TIMESTAMP
     inline: InlineSlice | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -215,14 +215,10 @@ class LocalRelations:
         for number, (group, parts) in enumerate(cut.items()):
             key = ("holes", view.shard, view.base_key, number, group[1])
             holes = self._table(connection, bound, key, partial(deleted_row_table, parts))
-            limits = bound.argument([part.row_limit for part in parts])
+            # Of NOT EXISTS over virtual columns DuckDB makes a join over all rows.
+            on = "h.file = x.file_index and h.row = x.file_row_number"
             scan = self._scan(connection, view, group, parts, bound, columns)
-            place = "cast(x.file_index as bigint) + 1"
-            yield (
-                f"{scan} where x.file_row_number < cast({limits} as bigint[])[{place}]"
-                f" and not exists (select 1 from {holes} h"
-                " where h.file = x.file_index and h.row = x.file_row_number)"
-            )
+            yield f"{scan} anti join {holes} h on {on}{_row_limits(parts, bound)}"
 
     def _scan(
         self,
@@ -372,6 +368,15 @@ def _column(type_: pa.DataType, place: int | None) -> str:
     # Statistics in Parquet leave NaN out, and DuckDB believes them: it must not see the column
     # itself in a filter.
     return f"case when isnan({column}) then cast('nan' as {name}) else {column} end"
+
+
+def _row_limits(parts: Sequence[FileSlice], bound: StatementRelations) -> str:
+    """Keeps the first rows of files of which a view has not all yet."""
+    if all(part.row_limit >= part.file.rows for part in parts):
+        return ""
+    limits = bound.argument([part.row_limit for part in parts])
+    place = "cast(x.file_index as bigint) + 1"
+    return f" where x.file_row_number < cast({limits} as bigint[])[{place}]"
 
 
 def _version_kind(file: DataFile) -> "VersionKind":

@@ -307,7 +307,7 @@ class Maintenance:
 
     def _vacuum(self, job: _Job, now: Timestamp) -> Effect:
         self._advance_since(now)
-        since = self._since_of(job.shard)
+        since = self._shards[job.shard].needed_since(self._since_of(job.shard))
         state = self._shards[job.shard] = self._shards[job.shard].pruned(since)
         self._in_flight = job
         staged = [

@@ -45,21 +45,13 @@ from coordinator.server.access import Peer
 from coordinator.server.audit import write_login
 from coordinator.server.certificates import observed_encryption
 from coordinator.server.listeners import peer_of
-from coordinator.server.login import Login, check_connect, log_in
+from coordinator.server.login import Login, log_in
 from coordinator.server.server import Server
+from coordinator.server.session_start import starting_variables
 from coordinator.server.tls import TlsFailed, TlsLayer
 from coordinator.session.requests import Identity
 from coordinator.session.session import Session
 from coordinator.transaction.transaction import SessionTransaction
-from coordinator.variables.session_roles import (
-    find_role,
-    look_up_started_roles,
-    look_up_stored_role,
-)
-from coordinator.variables.variables import Variables
-from sql.binder.resolve.role_names import session_roles
-from sql.catalog.oids import DATABASE_OIDS
-from sql.catalog.stored_settings import settings_by_source
 from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
 
@@ -342,18 +334,19 @@ class Connection(asyncio.Protocol):
         """Who the client has proved to be, and its minor protocol version; None if it came for
         something else, or is not let in.
         """
-        if not self._server.admit_stranger():
+        server, address = self._server, self._peer.address
+        if server.stopping or not server.strangers.admit(address):
             self._refuse(wrong.too_many_connections())
             return None
         try:
-            async with asyncio.timeout(self._server.settings.startup_timeout_s):
+            async with asyncio.timeout(server.settings.startup_timeout_s):
                 startup = await self._greeted()
                 return None if startup is None else (await self._logged_in(startup), startup.minor)
         except SqlError as error:
             self._refuse(error)
             return None
         finally:
-            self._server.forget_stranger()
+            server.strangers.forget(address)
 
     async def _greeted(self) -> StartupMessage | None:
         """Who the client says it is; None if it came for something else."""
@@ -386,14 +379,21 @@ class Connection(asyncio.Protocol):
 
     async def _logged_in(self, startup: StartupMessage) -> Login:
         """Let the client prove who it is. Raises SqlError, after a while if it could not."""
+        user = startup.parameters.get("user", "")
+        database = startup.parameters.get("database") or user
         try:
             peer, access = self._how_connected(), self._server.access
             return await log_in(startup.parameters, peer, access, self, self._server.services)
         except SqlError as error:
-            user = startup.parameters.get("user", "")
-            self._audit(user, startup.parameters.get("database") or user, error)
+            self._audit(user, database, error)
             log.info("log-in refused: %s %s", error.sqlstate, error.message)
             await asyncio.sleep(self._server.settings.auth_delay_ms / 1000)
+            raise
+        except (EOFError, ConnectionError):
+            self._audit(user, database, SqlError("08006", "the client left before it was let in"))
+            raise
+        except asyncio.CancelledError:
+            self._audit(user, database, SqlError("57014", "the time to log in was over"))
             raise
 
     def _audit(self, user: str, database: str, outcome: SqlError | int) -> None:
@@ -423,7 +423,7 @@ class Connection(asyncio.Protocol):
         """Open the session, run it, clean up."""
         try:
             self._server.check_limits(login)
-            variables = self._variables(login)
+            variables = starting_variables(self._server, login, self._ports()[1])
         except SqlError as error:
             self._audit(login.user, login.database, error)
             self._refuse(error)
@@ -453,43 +453,6 @@ class Connection(asyncio.Protocol):
         finally:
             self._server.leave(pid)
             services.coordination.disconnected(owner)
-
-    def _variables(self, login: Login) -> Variables:
-        """The session's settings, and who it is in the newest catalog."""
-        catalog = self._server.services.coordination.newest_catalog
-        check_connect(catalog, login.database, login.oid)
-        roles = session_roles(catalog, login.user)
-        connected = find_role(roles, login.user)
-        if connected is None or connected.oid != login.oid:
-            raise SqlError("28000", f'role "{login.user}" does not exist')  # not any more
-        stored = settings_by_source(catalog.settings, DATABASE_OIDS[login.database], connected.oid)
-        problems: list[SqlError] = []
-        made = Variables.started(
-            user=login.user,
-            parameters=look_up_started_roles(roles, connected, login.parameters),
-            stored=[
-                (source, look_up_stored_role(roles, connected, values, problems))
-                for source, values in stored
-            ],
-            defaults=self._server.settings.variables,
-            connected=connected,
-            facts=self._facts(),
-        )
-        made.problems += problems
-        return made
-
-    def _facts(self) -> dict[str, str]:
-        """What the server's own configuration says, under PostgreSQL's names."""
-        settings = self._server.settings
-        _, port = self._ports()
-        return {
-            "data_directory": str(settings.data_path.absolute()),
-            "listen_addresses": ",".join(host for host, _ in settings.addresses),
-            **self._server.access.shown(),
-            "unix_socket_directories": self._server.socket_directory,
-            "max_connections": str(settings.connections_max),
-            "port": str(self._server.port if port is None else port),
-        }
 
     def _ports(self) -> tuple[int | None, int | None]:
         """The client's and the server's end; None for what is no TCP connection."""

@@ -25,11 +25,13 @@ from coordinator.authentication.verifier import (
     stored_password,
 )
 from coordinator.config import Settings, SettingsError
-from coordinator.core.messages import ConnectionId, PutRole, RefusedReason
-from coordinator.driver.coordination import Coordination, RequestRefused
+from coordinator.core.messages import CatalogChange, PutRole
+from coordinator.driver.coordination import Coordination
+from coordinator.driver.server_changes import SERVER, change_catalog_alone
 from coordinator.driver.timelines import Timelines
 from coordinator.variables.variables import Variables
 from sql.catalog.acl import OWNER
+from sql.catalog.catalog import Catalog
 from sql.catalog.roles import BUILT_IN_ROLES, Role
 from sql.errors import SqlError
 from storage.stash import Put, Require, Stash
@@ -41,9 +43,6 @@ _COLLECTION: Final = "access"
 _MOCK_SECRET: Final = "mock_secret"
 _ASKED: Final = "password_asked"
 _SECRET_BYTES: Final = 32
-_ATTEMPTS_MAX: Final = 10
-_SERVER: Final = ConnectionId(0)
-"""The owner of what no session does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +79,12 @@ def first_superuser(coordination: Coordination) -> Role:
 
 async def set_verifier(coordination: Coordination, oid: int, verifier: str) -> None:
     """Store the verifier of a role. Raises RequestRefused, KeyError: there is no such role."""
-    for attempt in range(1, _ATTEMPTS_MAX + 1):
-        txn = coordination.begin(_SERVER)
-        try:
-            catalog = (await coordination.snapshot(txn)).catalog
-            role = {**BUILT_IN_ROLES, **catalog.roles}[oid]
-            changed = replace(role, password=verifier, version=role.version + 1)
-            coordination.change_catalog(txn, [PutRole(changed)])
-            await coordination.commit(txn)
-        except RequestRefused as refused:
-            again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
-            if not again or attempt == _ATTEMPTS_MAX:
-                raise
-        except BaseException:
-            coordination.abort(txn)
-            raise
-        else:
-            return
+
+    def changed(catalog: Catalog) -> list[CatalogChange]:
+        role = {**BUILT_IN_ROLES, **catalog.roles}[oid]
+        return [PutRole(replace(role, password=verifier, version=role.version + 1))]
+
+    await change_catalog_alone(coordination, SERVER, changed)
 
 
 async def take_first_password(

@@ -5,7 +5,8 @@ INVARIANTS
       least, or the start fails.
   L2  hosts whose port is 0 get the port of the first.
   L3  the Unix socket has its permissions before anybody can connect to it. A file that a dead
-      server has left is replaced; one of a server that lives is not.
+      server has left is replaced; one of a server that lives is not. At the end only the file that
+      this server has made is removed.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ import stat
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -110,9 +112,28 @@ def socket_path(directory: Path, port: int) -> Path:
     return directory / f".s.PGSQL.{port}"
 
 
+@dataclass(frozen=True, slots=True)
+class SocketFile:
+    """The file of a Unix socket that this server has made; `inode` tells it from another's."""
+
+    path: Path
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> "SocketFile":
+        """The file that was just made. Raises OSError."""
+        return cls(path, path.lstat().st_ino)
+
+    def remove(self) -> None:
+        """Remove it, so that clients are told at once that nobody is there (L3)."""
+        with suppress(OSError):
+            if self.path.lstat().st_ino == self.inode:
+                self.path.unlink()
+
+
 async def listen_on_path(
     connection: ConnectionFactory, path: Path, permissions: int
-) -> asyncio.Server | None:
+) -> tuple[asyncio.Server, SocketFile] | None:
     """A listener on a Unix socket that does not serve yet; None if the path is too long (L3).
 
     Raises SettingsError.
@@ -128,6 +149,7 @@ async def listen_on_path(
         _remove_dead(path)
         made.bind(os.fspath(path))
         os.chmod(path, permissions)
+        file = SocketFile.of(path)
     except OSError as error:
         made.close()
         reason = os.strerror(error.errno).lower() if error.errno else str(error)
@@ -136,9 +158,10 @@ async def listen_on_path(
         made.close()
         raise
     loop = asyncio.get_running_loop()
-    return await loop.create_unix_server(
+    listener = await loop.create_unix_server(
         connection, sock=made, backlog=BACKLOG, start_serving=False
     )
+    return listener, file
 
 
 def _remove_dead(path: Path) -> None:
@@ -159,12 +182,6 @@ def _remove_dead(path: Path) -> None:
         except TimeoutError:
             pass  # it lives, and is busy
     raise SettingsError(f"cannot listen on the Unix socket {path}: another server uses it")
-
-
-def remove_socket(path: Path) -> None:
-    """Remove the file at the end, so that clients are told at once that nobody is there."""
-    with suppress(OSError):
-        path.unlink()
 
 
 def _peer_uid(connected: socket.socket) -> int:

@@ -20,6 +20,7 @@ from coordinator.server.recovery import recover_timelines
 from coordinator.server.serve import schema_of
 from sql.binder.resolve.role_names import session_roles
 from sql.catalog.acl import OWNER
+from sql.catalog.roles import is_reserved_role_name
 from sql.errors import SqlError
 from storage.clock import SystemClock
 from storage.errors import StorageError
@@ -76,6 +77,8 @@ async def _store_in(storage: Storage, name: str, verifier: str) -> None:
     timelines = await recover_timelines(
         storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
     )
+    if is_reserved_role_name(name):
+        raise SqlError("42939", f'role name "{name}" is reserved')
     role = session_roles(timelines.newest_catalog, "").named(name)
     if role is None:
         raise SettingsError(f'role "{name}" does not exist')

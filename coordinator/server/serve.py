@@ -18,6 +18,7 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -113,6 +114,8 @@ def serve(settings: Settings) -> int:
 
     # The JVM and libraries make files too: all of them are for the owner only.
     os.umask(0o077)
+    # Memory holds passwords while they are checked, and rows: a core file would keep them.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     start_logging(settings.log_level)
     if settings.is_password_shown:
         log.warning(

@@ -4,8 +4,7 @@
        stop: no new connections ─▶ idle ones 57P01 ─▶ busy ones may finish (grace) ─▶ 57P01 ─▶ end
 
 INVARIANTS
-  D1  at most `connections_max` sessions and `connections_unauthenticated_max` connections without a
-      session at once.
+  D1  at most `connections_max` sessions at once; `strangers.py` counts connections without one.
   D2  a cancel key is compared in constant time, also when there is no such session.
   D3  no failure of one connection reaches another, or the server.
 """
@@ -26,12 +25,13 @@ from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.server.access import Access
 from coordinator.server.listeners import (
     NO_SOCKET,
+    SocketFile,
     listen_on,
     listen_on_path,
-    remove_socket,
     socket_path,
 )
 from coordinator.server.login import Login
+from coordinator.server.strangers import Strangers
 from sql.binder.resolve.role_names import session_roles
 from sql.errors import SqlError
 from sql.types.sql_type import Value
@@ -79,12 +79,12 @@ class Server:
         self._sessions: dict[int, tuple[bytes, Interruptible]] = {}
         self._roles: dict[int, int] = {}
         """The oid of each session's role, by pid."""
-        self._strangers = 0
+        self.strangers = Strangers(settings.connections_unauthenticated_max)
         self._next_pid = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
         self._listeners: list[asyncio.Server] = []
-        self._socket_path: Path | None = None
+        self._socket: SocketFile | None = None
         self.stopping = False
         self.started_at = 0
         self.port = 0
@@ -113,10 +113,10 @@ class Server:
         directory = Path(named) if named else self.settings.data_path
         path = socket_path(directory.absolute(), self.port)
         permissions = int(self.settings.unix_socket_permissions, 8)
-        listener = await listen_on_path(self._connect, path, permissions)
-        if listener is not None:
-            self._listeners.append(listener)
-            self._socket_path = path
+        taken = await listen_on_path(self._connect, path, permissions)
+        if taken is not None:
+            self._listeners.append(taken[0])
+            self._socket = taken[1]
 
     def _connect(self) -> asyncio.BaseProtocol:
         return self._connection(self)
@@ -133,15 +133,15 @@ class Server:
     @property
     def socket_directory(self) -> str:
         """Where the Unix socket is; empty if there is none."""
-        return "" if self._socket_path is None else str(self._socket_path.parent)
+        return "" if self._socket is None else str(self._socket.path.parent)
 
     def close_listeners(self) -> None:
         """Let go of ports and the Unix socket; nobody is accepted any more."""
         for listener in self._listeners:
             listener.close()
-        if self._socket_path is not None:
-            remove_socket(self._socket_path)
-            self._socket_path = None
+        if self._socket is not None:
+            self._socket.remove()
+            self._socket = None
 
     async def stop(self) -> None:
         """Stop accepting; let what is in flight finish within the grace period; end the rest."""
@@ -175,19 +175,6 @@ class Server:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
-
-    # --- strangers ------------------------------------------------------------------------------
-
-    def admit_stranger(self) -> bool:
-        """Count a connection that has not said who it is; False: there are too many (D1)."""
-        if self.stopping or self._strangers >= self.settings.connections_unauthenticated_max:
-            return False
-        self._strangers += 1
-        return True
-
-    def forget_stranger(self) -> None:
-        """The client has authenticated or disconnected."""
-        self._strangers -= 1
 
     # --- sessions -------------------------------------------------------------------------------
 

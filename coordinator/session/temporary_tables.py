@@ -25,12 +25,12 @@ from coordinator.core.messages import (
     ConnectionId,
     PutObject,
     PutTable,
-    RefusedReason,
     RemoveObject,
     RemoveSchema,
     RemoveTable,
 )
-from coordinator.driver.coordination import Coordination, RequestRefused
+from coordinator.driver.coordination import Coordination
+from coordinator.driver.server_changes import SERVER, change_catalog_alone
 from coordinator.transaction.transaction import SessionTransaction
 from sql.binder.stored.relation_users import views_without_defaults, without_defaults
 from sql.binder.stored.type_users import tables_with
@@ -49,15 +49,9 @@ from sql.errors import SqlError
 
 log = logging.getLogger("meridian.temporary")
 
-ATTEMPTS_MAX: Final = 10
-"""Somebody may change a table whose default goes, too."""
-
 DROP_TIMEOUT_S: Final = 10
 """How long the end of a session waits for its relations to be dropped; the next start does what was
 not to be."""
-
-_SERVER: Final = ConnectionId(0)
-"""The owner of what no session does."""
 
 
 async def drop_at_session_end(coordination: Coordination, owner: ConnectionId, schema: str) -> None:
@@ -76,27 +70,12 @@ async def drop_leftover_temporaries(coordination: Coordination) -> None:
     left = {name for name in coordination.newest_catalog.schemas if is_temporary_schema(name)}
     if left:
         log.info("dropping temporary relations of %s sessions", len(left))
-        await _drop(coordination, _SERVER, left)
+        await _drop(coordination, SERVER, left)
 
 
 async def _drop(coordination: Coordination, owner: ConnectionId, schemas: Collection[str]) -> None:
-    for attempt in range(1, ATTEMPTS_MAX + 1):
-        txn = coordination.begin(owner)
-        try:
-            catalog = (await coordination.snapshot(txn)).catalog
-            changes = schema_drops(catalog, schemas)
-            if changes:
-                coordination.change_catalog(txn, changes)
-            await coordination.commit(txn)
-        except RequestRefused as refused:
-            again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
-            if not again or attempt == ATTEMPTS_MAX:
-                raise
-        except BaseException:
-            coordination.abort(txn)
-            raise
-        else:
-            return
+    # Somebody may change a table whose default goes, too: then it begins again.
+    await change_catalog_alone(coordination, owner, lambda known: schema_drops(known, schemas))
 
 
 def schema_drops(catalog: Catalog, schemas: Collection[str]) -> list[CatalogChange]:

@@ -6,8 +6,9 @@
 
 INVARIANTS
   U1  a role's oid is never given to another one; each new definition has a version one higher.
-  U2  objects without another owner belong to the first superuser, OWNER, who has always existed. A
-      session that connects under a name that no role has is OWNER, and sees it under that name.
+  U2  objects without another owner belong to the first superuser, OWNER, who has always existed.
+      While the built-in rules trust this machine (A2 of `coordinator/server/login.py`), a session
+      under a name that no role has is OWNER, and sees it under that name.
   U3  a password is stored as a SCRAM verifier, which only superusers see.
 
 Not here: permission checks. Privileges are recorded and shown; nobody is refused anything yet.

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.spark
 BATCH = 100
 OUTSIDE_ERRORS_EVERY = 10
 SLOW_EVERY = {
-    "postgresql": 3,
+    "postgresql": 17,
     "arrays": 11,
     "patterns": 5,
     "texts": 5,

@@ -1,7 +1,10 @@
 """Passwords: the first one, SCRAM, what is kept and what is said."""
 
 import json
+import socket
+import struct
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -61,6 +64,7 @@ def test_passwd_sets_a_password_while_no_server_runs(tmp_path: Path) -> None:
         assert run_passwd(server, "ann", "hers").returncode == 0
         assert run_passwd(server, "bob", "his").stderr == 'meridian: role "bob" does not exist\n'
         assert "empty" in run_passwd(server, "ann", "").stderr
+        assert "reserved" in run_passwd(server, "pg_read_all_data", "x").stderr
         server.start()
         assert value(server, "select current_user", password="new") == "meridian"
         assert value(server, "select current_user", user="ann", password="hers") == "ann"
@@ -113,6 +117,25 @@ def test_each_log_in_is_one_line_of_json(asking: Meridian) -> None:
     assert (done["user"], done["sqlstate"], done["address"]) == ("meridian", "00000", "127.0.0.1")
     assert done["pid"] > 0
     assert done["tls"] is None
+
+
+def test_who_leaves_before_the_end_of_a_log_in_is_in_the_audit(start: StartServer) -> None:
+    server = start(None, "--set", "audit=login", "--set", "startup_timeout_s=1")
+    port = urlsplit(server.dsn).port or 0
+    words = b"user\0guest\0database\0meridian\0\0"
+    for is_silent in (False, True):
+        with socket.create_connection(("127.0.0.1", port), 20) as plain:
+            plain.sendall(struct.pack("!ii", 8 + len(words), 196608) + words)
+            assert plain.recv(1) == b"R"
+            while is_silent and plain.recv(1000):
+                pass
+    value(server, "select 1", password=PASSWORD)
+    lines = [json.loads(line) for line in server.log.splitlines() if line.startswith("{")]
+    assert [(one["user"], one["sqlstate"]) for one in lines] == [
+        ("guest", "08006"),
+        ("guest", "57014"),
+        ("meridian", "00000"),
+    ]
 
 
 def test_passwords_are_shown_nowhere(asking: Meridian) -> None:

@@ -1,7 +1,9 @@
 """Rules of one's own: hba_file and ident_file, read again, and what is broken in them."""
 
 import getpass
+import shutil
 import signal
+import tempfile
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -144,6 +146,31 @@ def test_peer_on_the_unix_socket(tmp_path: Path, tmp_path_factory: pytest.TempPa
         for left in place.iterdir():
             left.unlink()
         place.rmdir()
+
+
+def test_a_socket_of_a_server_that_lives_is_not_replaced(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    place = Path(tempfile.mkdtemp(dir="/tmp"))
+    try:
+        common = [*LOCAL, "--set", f"unix_socket_directory={place}"]
+        with meridian(tmp_path / "one", common) as server:
+            port = urlsplit(server.dsn).port
+            other = [*common, "--listen", f"127.0.0.2:{port}"]
+            with (
+                pytest.raises(RuntimeError, match="another server uses it"),
+                meridian(tmp_path / "two", other),
+            ):
+                pass
+            assert value(server, "select 1", host=str(place)) == 1
+            # A file that is another's now is not this server's to remove.
+            path = place / f".s.PGSQL.{port}"
+            path.unlink()
+            path.touch()
+            server.stop()
+            assert path.exists()
+    finally:
+        shutil.rmtree(place)
 
 
 def test_a_socket_path_that_is_too_long_is_a_warning(tmp_path: Path) -> None:

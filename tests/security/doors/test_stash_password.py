@@ -8,8 +8,9 @@ import pytest
 
 from coordinator.config import Settings, SettingsError, load
 from coordinator.server.open_storage import stash_dsn
-from tests.security.doors.conftest import LOCAL, value
+from tests.security.doors.conftest import LOCAL, Certificates, value
 from tests.support.servers import meridian, postgres_server
+from tests.support.tls_proxy import tls_before
 
 STASH = "postgresql://ann@127.0.0.1:5432/stash?sslmode=verify-full"
 
@@ -61,3 +62,31 @@ def test_a_server_with_a_stash_that_asks_for_a_password(tmp_path: Path) -> None:
             assert value(server, "select 1") == 1
             assert "the stash's password is on the command line" in server.log
             assert "p%40ss" not in server.log
+
+
+def test_tls_to_the_stash(tmp_path: Path, certificates: Certificates) -> None:
+    """`sslmode` of the stash's address is kept: through what ends TLS before a server without."""
+    (tmp_path / "warehouse").mkdir()
+    with (
+        postgres_server() as stash,
+        tls_before(("127.0.0.1", stash.port), certificates) as (port, handshakes),
+    ):
+        place = f"postgresql://postgres@127.0.0.1:{port}/postgres?sslmode=verify-full"
+        options = [*LOCAL, "--warehouse", str(tmp_path / "warehouse"), "--stash"]
+        trusted = f"{place}&sslrootcert={certificates.authority}"
+        with meridian(tmp_path, [*options, trusted]) as server:
+            assert value(server, "create table t (k int); insert into t values (1); table t") == 1
+        assert handshakes
+        assert set(handshakes) <= {"TLSv1.2", "TLSv1.3"}
+        foreign = f"{place}&sslrootcert={certificates.foreign}"
+        with (
+            pytest.raises(RuntimeError, match="certificate verify failed"),
+            meridian(tmp_path, [*options, foreign]),
+        ):
+            pass
+        plain = f"postgresql://postgres@127.0.0.1:{stash.port}/postgres?sslmode=require"
+        with (
+            pytest.raises(RuntimeError, match="rejected SSL upgrade"),
+            meridian(tmp_path, [*options, plain]),
+        ):
+            pass

@@ -201,7 +201,7 @@ class FlushedModel(Model):
         cut = state.cut if state.cut is not None else -1
         left = [(ts, batch) for ts, batch in self.durable if ts > cut]
         named = [
-            inline_ts(source)
+            inline_ts(source) - 1
             for _, batch in left
             for source in batch.deletes
             if not is_file(source)

@@ -61,7 +61,7 @@ class VacuumedModel(FlushedModel):
             SHARD,
             number=-1 if version is None else version.number,
             cut=Timestamp(-1) if version is None else version.cut,
-            since=Timestamp(self.since),
+            since=self.state.needed_since(Timestamp(self.since)),
             frontier=Timestamp(self.now + STEP),
             ticks_per_ms=1_000,
             in_use=names_in_use(self.state, self.rewritten, ()),
@@ -95,6 +95,22 @@ def test_vacuum_changes_no_answer(steps: list[list[tuple]]) -> None:
     model.vacuum()
     model.check()
     assert errors(model) == []
+    model.restart()
+    model.check()
+
+
+def test_vacuum_keeps_what_tells_where_a_commit_of_the_tail_deletes() -> None:
+    """V8: its rows were flushed and rewritten between its read and its commit; then a crash."""
+    model = VacuumedModel()
+    model.commit(1, (), [], 0)
+    model.flush(0)
+    model.compact([0])
+    model.commit(1, (), [], 0)
+    model.flush(0)
+    model.commit(1, (), [], 0)
+    model.commit(1, (), [0], 2)
+    model.prune(0)
+    model.vacuum()
     model.restart()
     model.check()
 

@@ -1,0 +1,56 @@
+"""The settings that a session begins with, once it is known who has come in."""
+
+from collections.abc import Mapping
+
+from coordinator.server.login import Login, check_connect
+from coordinator.server.server import Server
+from coordinator.variables.session_roles import (
+    find_role,
+    look_up_started_roles,
+    look_up_stored_role,
+)
+from coordinator.variables.variables import Variables
+from sql.binder.resolve.role_names import session_roles
+from sql.catalog.oids import DATABASE_OIDS
+from sql.catalog.stored_settings import settings_by_source
+from sql.errors import SqlError
+
+
+def starting_variables(server: Server, login: Login, port: int | None) -> Variables:
+    """The session's settings, and who it is in the newest catalog. `port`: the server's end of the
+    connection; None: of the Unix socket. Raises SqlError.
+    """
+    catalog = server.services.coordination.newest_catalog
+    check_connect(catalog, login.database, login.oid)
+    roles = session_roles(catalog, login.user)
+    connected = find_role(roles, login.user)
+    if connected is None or connected.oid != login.oid:
+        raise SqlError("28000", f'role "{login.user}" does not exist')  # not any more
+    stored = settings_by_source(catalog.settings, DATABASE_OIDS[login.database], connected.oid)
+    problems: list[SqlError] = []
+    made = Variables.started(
+        user=login.user,
+        parameters=look_up_started_roles(roles, connected, login.parameters),
+        stored=[
+            (source, look_up_stored_role(roles, connected, values, problems))
+            for source, values in stored
+        ],
+        defaults=server.settings.variables,
+        connected=connected,
+        facts=_facts(server, port),
+    )
+    made.problems += problems
+    return made
+
+
+def _facts(server: Server, port: int | None) -> Mapping[str, str]:
+    """What the server's own configuration says, under PostgreSQL's names."""
+    settings = server.settings
+    return {
+        "data_directory": str(settings.data_path.absolute()),
+        "listen_addresses": ",".join(host for host, _ in settings.addresses),
+        **server.access.shown(),
+        "unix_socket_directories": server.socket_directory,
+        "max_connections": str(settings.connections_max),
+        "port": str(server.port if port is None else port),
+    }

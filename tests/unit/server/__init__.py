@@ -1,0 +1,1 @@
+"""Parts of `coordinator/server` without a socket."""
