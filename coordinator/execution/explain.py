@@ -9,6 +9,7 @@ INVARIANTS
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import assert_never
 
@@ -175,7 +176,12 @@ class _Explaining:
                 batches = evaluate_row_calls(execution, batches, query.calls)
                 outcome: Outcome = Rows(query.columns, batches)
             case Modify() as modify:
-                outcome = await execute_modify(execution, modify, "")
+                # Nobody sees the rows, which are gone before the commit.
+                unseen = replace(modify, xmins=())
+                outcome = await execute_modify(execution, unseen, "")
+            case ModifyingWith(main=Modify() as main) as compound:
+                unseen_too = replace(compound, main=replace(main, xmins=()))
+                outcome = await execute_compound(execution, unseen_too, "")
             case ModifyingWith() as compound:
                 outcome = await execute_compound(execution, compound, "")
             case CreateTableAs() as created:

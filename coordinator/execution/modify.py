@@ -22,6 +22,7 @@ from coordinator.execution.context import (
     tag_with_count,
 )
 from coordinator.execution.dml.modify_part import ModifyResult, reads_of, run_modify
+from coordinator.execution.dml.returned_xmins import check_returned_xmins, with_returned_xmins
 from coordinator.execution.dml.statement_work import PlanRead, StatementEffects
 from coordinator.execution.dml.transient_relations import run_over_transient, transient_view
 from coordinator.execution.locked_rows import LockedParts
@@ -38,6 +39,7 @@ from sql.statements.bound import BoundQuery, Modify, ModifyingCte, ModifyingWith
 async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outcome:
     """Run the statement and buffer what it writes into the transaction."""
     execution.transaction.check_writable(modify.kind.value.upper(), [modify.table])
+    check_returned_xmins(execution, modify)
     locked = await run_locking_parts(execution, modify.locking)
     modify = locked.modify(modify, execution.parameters)
     execution = _with_parameters(execution, locked)
@@ -59,6 +61,7 @@ async def execute_compound(execution: Execution, compound: ModifyingWith, tag: s
     verb = "SELECT" if isinstance(main, BoundQuery) else main.kind.value.upper()
     tables = [modify.table for modify in compound.modifications]
     execution.transaction.check_writable(verb, tables)
+    check_returned_xmins(execution, main)
     locked = await run_locking_parts(execution, compound.locking)
     compound = _with_known_rows(execution, compound, locked)
     main = compound.main
@@ -153,7 +156,11 @@ def _outcome(
     if done.returned is None:
         return Done(of_count(done.affected))
     names = oid_naming(main.columns, execution.context)
-    return Rows(main.columns, stream_table(done.returned), of_count, names)
+    if isinstance(main, Modify) and main.xmins:
+        batches = with_returned_xmins(execution, main, done.returned)
+    else:
+        batches = stream_table(done.returned)
+    return Rows(main.columns, batches, of_count, names)
 
 
 def tables_read_and_written(bound: Modify | ModifyingWith) -> tuple[Table, ...]:

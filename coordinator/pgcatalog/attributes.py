@@ -7,7 +7,7 @@ INVARIANTS
       dropped are there, as in PostgreSQL. pg_dump insists on it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pglast import ast
@@ -110,10 +110,10 @@ def _of_key(table: Table, key: Key) -> Iterator[NamedRow]:
         }
 
 
-def index_element_types(
+def element_types(
     context: BindContext, table: Table, index: IndexDefinition
-) -> list[SqlType]:
-    """The types of what an index is over."""
+) -> Sequence[SqlType | None]:
+    """The types of what an index is over; all None if it names something that is gone."""
 
     def types(binding: Binding) -> list[SqlType]:
         return [column.type for column in unique_index_plan(binding, table, index).columns]
@@ -121,8 +121,7 @@ def index_element_types(
     try:
         return bind_with_context(context, types)[: len(index.elements)]
     except SqlError:
-        # It names something that is gone.
-        return [TEXT] * len(index.elements)
+        return [None] * len(index.elements)
 
 
 def _kept(type_: SqlType, method: str, option: str) -> SqlType:
@@ -138,7 +137,7 @@ def _of_index(context: BindContext, table: Table, index: IndexDefinition) -> Ite
     """The elements of an index, and its further columns."""
     texts = (*index.elements, *index.include)
     names = index_column_names([index_element_name(parse_stored_expression(t)) for t in texts])
-    types = index_element_types(context, table, index)
+    types = [type_ or TEXT for type_ in element_types(context, table, index)]
     options = index.options or ("",) * len(types)
     found = [
         _kept(type_, index.method, option) for type_, option in zip(types, options, strict=True)

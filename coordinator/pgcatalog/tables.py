@@ -6,7 +6,7 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.attributes import index_element_types, table_attributes
+from coordinator.pgcatalog.attributes import element_types, table_attributes
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
     action_code,
@@ -336,8 +336,7 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
     columns = {quoted_name(c.name): c for c in table.columns}
     of_columns = [columns.get(element) for element in index.elements]
     found = [None if column is None else column.type for column in of_columns]
-    known = [type_ for type_ in found if type_ is not None]
-    types = known if len(known) == len(found) else index_element_types(context, table, index)
+    types = element_types(context, table, index) if None in found else found
     options = index.options or ("",) * len(index.elements)
     count = len(index.elements)
     return {
@@ -353,11 +352,11 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indislive": True,
         "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
         "indcollation": tuple(
-            index_collation(type_, column.collation if column else "", option)
-            for type_, column, option in zip(types, of_columns, options, strict=True)
+            index_collation(type_, column.collation if column else "", option) if type_ else 0
+            for column, type_, option in zip(of_columns, types, options, strict=True)
         ),
         "indclass": tuple(
-            opclass_oid(type_, option, index.method)
+            opclass_oid(type_, option, index.method) if type_ else 0
             for type_, option in zip(types, options, strict=True)
         ),
         "indoption": index_flags(options),

@@ -99,9 +99,10 @@ class SessionTransaction:
         """Looks at deferred constraints (X7)."""
         self.number: int | None = None  # what txid_current() answers, once somebody asks
         self.serial = 0
-        self.rolled_back_to = 0
-        self.ends = 0
+        self.rolled_back_to = self.ends = 0
         self.committed = False
+        self.commit_ts: Timestamp | None = None
+        """Of the last transaction that was committed with an id."""
         self.statements = 0
         self.grouped = False
         self.analyzed = False
@@ -542,7 +543,7 @@ class SessionTransaction:
         try:
             if txn is not None:
                 self.committing = True
-                await self._coordination.commit(txn, notifying, single=single)
+                self.commit_ts = await self._coordination.commit(txn, notifying, single=single)
         except LockBlocks:
             self._id = txn
             raise

@@ -11,7 +11,8 @@ from sql.plan.nodes import ColumnId, Expr, PlanColumn, Scan
 class ScannedTable:
     """`scan`: None if a statement has just made the rows. `ids`: the columns of the item's query
     level. `columns`: by ordinal (`resolve/system_columns.py`). `xmax`: of rows just made or
-    deleted; None: unknown. `deleted`: they are those that a DELETE returns.
+    deleted; None: unknown. `deleted`: they are those that a DELETE returns. `written`: the commit
+    of the statement will be theirs.
     """
 
     table: Table
@@ -20,6 +21,7 @@ class ScannedTable:
     columns: dict[int, PlanColumn] = field(default_factory=dict[int, PlanColumn])
     xmax: Expr | None = None
     deleted: bool = False
+    written: bool = False
 
     def asked(self, ordinal: int, make: Callable[[], PlanColumn]) -> PlanColumn:
         """The column of that ordinal, created on first demand."""

@@ -150,7 +150,8 @@ class Modify:
     blind); `returning_tables`: those that `returning` reads.
 
     `old`: the ordinals whose old values are among the source's columns. `extras`: how many further
-    columns it has, for RETURNING.
+    columns it has, for RETURNING. `xmins`: the places of `returning`'s output that show xmin of the
+    new rows, where the plan has NULL.
     """
 
     kind: ModifyKind
@@ -163,6 +164,7 @@ class Modify:
     extras: int = 0
     returning_old: bool = False
     returning_tables: tuple[Table, ...] = ()
+    xmins: tuple[int, ...] = ()
     conflict: OnConflict | None = None
     view_checks: ViewChecks | None = None
     calls: RowCalls | None = None

@@ -5,11 +5,20 @@ from pathlib import Path
 import pytest
 
 from tests.clients.suites import running, verdicts
+from tests.clients.suites.features import FEATURES
 from tests.clients.suites.outcomes import Outcome, parse_outcomes, short_reason
 from tests.clients.suites.page import PAGE, written_page
 from tests.clients.suites.running import NotRun, environment_of, prepare
-from tests.clients.suites.suite import Suite, all_suites
-from tests.clients.suites.verdicts import allow_more, allowed, broken_promises, judge, results
+from tests.clients.suites.suite import ROOT, Suite, all_suites
+from tests.clients.suites.verdicts import (
+    ALLOW,
+    allow_more,
+    allowed,
+    broken_promises,
+    judge,
+    needed_feature,
+    results,
+)
 
 
 def _outcome(case: str, reason: str = "", client: str = "pgx") -> Outcome:
@@ -115,6 +124,17 @@ def test_every_folder_is_a_suite() -> None:
 
 def test_the_page_is_the_one_of_the_kept_results() -> None:
     assert PAGE.read_text() == written_page(results()), "python -m tests.clients.suites --page"
+
+
+def test_what_is_counted_apart_is_a_limitation() -> None:
+    page = (ROOT / "docs" / "limitations.md").read_text()
+    for feature, line in FEATURES.items():
+        assert f"| {line} |" in page, feature
+    verdicts_kept = [verdict for found in results().values() for verdict in found]
+    cases = [case for verdict in verdicts_kept for case in verdict.apart]
+    cases += [case for path in ALLOW.glob("*.txt") for case in allowed(path.stem)]
+    features = {feature for case in cases if (feature := needed_feature(case))}
+    assert features <= FEATURES.keys(), sorted(features - FEATURES.keys())
 
 
 def test_what_passed_must_pass() -> None:

@@ -77,6 +77,7 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
         returned.columns,
         returning_old=returned.old,
         returning_tables=returned.tables,
+        xmins=returned.xmins,
         conflict=conflict,
         view_checks=view_checks(binding, written),
     )

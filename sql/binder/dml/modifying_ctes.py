@@ -44,6 +44,9 @@ def bind_modifying_cte(binding: Binding, scope: Scope, cte: Node, clause: Node) 
         message = "WITH clause containing a data-modifying statement must be at the top level"
         raise SqlError("0A000", message, offset_to_position(cte.location))
     modify = _BINDERS[type(cte.ctequery)](binding, cte.ctequery, scope.ctes)
+    if modify.xmins:
+        position = offset_to_position(cte.location)
+        raise not_supported("xmin in RETURNING of a WITH query", position)
     relation = RelationId(f"with {len(binding.parts) + 1}")
     binding.parts.append(ModifyingCte(relation, modify))
     columns = tuple([_handed_over(binding, modify, n) for n in range(len(modify.columns))])

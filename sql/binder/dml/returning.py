@@ -8,6 +8,8 @@ MERGE's source come from the source plan.
 
 INVARIANTS
   T1  the source plan hands over only columns that RETURNING names.
+  T2  xmin of a new row is known when the statement has been committed. It may therefore be shown,
+      and nothing may be computed from it.
 """
 
 from collections.abc import Sequence
@@ -37,6 +39,7 @@ from sql.plan.nodes import (
     Scan,
     Test,
 )
+from sql.plan.system_columns import XMIN
 from sql.plan.traverse import column_ids, scans, substitute_columns
 from sql.statements.bound import ModifyKind, OutputColumn
 from sql.types.sql_type import BOOL, INT8
@@ -56,6 +59,7 @@ class BoundReturning:
     old: bool = False
     extras: tuple[PlanColumn, ...] = ()
     tables: tuple[Table, ...] = ()
+    xmins: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ def returning(
     targets = target_list(binding, scope, clause.exprs)
     for target in targets:
         settle_target(binding, target)
-    exprs = [target.expr for target in targets]
+    exprs, xmins = _without_xmin(row.scanned, [target.expr for target in targets])
     used = {id_ for expr in exprs for id_ in column_ids(expr)}
     old = rows.old and not used.isdisjoint(column.id for column in before)
     if old:
@@ -117,7 +121,25 @@ def returning(
             binding.inexact.add(column.id)
     plan = Project(input_, made, tuple([substitute_columns(expr, by) for expr in exprs]))
     described = tuple([_described(binding, target.name, target.expr) for target in targets])
-    return BoundReturning(plan, described, old, extras, scanned_tables(binding, plan))
+    return BoundReturning(plan, described, old, extras, scanned_tables(binding, plan), xmins)
+
+
+def _without_xmin(
+    row: ScannedTable | None, exprs: Sequence[Expr]
+) -> tuple[Sequence[Expr], tuple[int, ...]]:
+    """The expressions with NULL for xmin of the new row, and the places where it stands (T2)."""
+    asked = None if row is None or row.scan is not None else row.columns.get(XMIN)
+    if asked is None:
+        return exprs, ()
+    places = [
+        place
+        for place, expr in enumerate(exprs)
+        if isinstance(expr, ColumnRef) and expr.id == asked.id
+    ]
+    made = [Const(None, INT8) if n in places else expr for n, expr in enumerate(exprs)]
+    if any(id_ == asked.id for expr in made for id_ in column_ids(expr)):
+        raise not_supported("an expression with xmin in RETURNING", None)
+    return made, tuple(places)
 
 
 def _table_of(
@@ -125,7 +147,13 @@ def _table_of(
 ) -> ScannedTable:
     gone = rows.gone
     if gone is None:
-        return ScannedTable(written.table, None, set(), xmax=_xmax(written, rows, before))
+        return ScannedTable(
+            written.table,
+            None,
+            set(),
+            xmax=_xmax(written, rows, before),
+            written=rows.kind in (ModifyKind.INSERT, ModifyKind.UPDATE),
+        )
     return ScannedTable(written.table, gone.scan, gone.ids, gone.columns, deleted=True)
 
 
@@ -220,6 +248,8 @@ def _versions(
         if word not in given and name in visible:
             continue
         item = FromItem(name, columns, columns_visible=False, nullable=maybe, again=True)
+        if not written.levels:
+            item.scanned = ScannedTable(written.table, None, set())
         if word in given:
             _check_name([*scope.items, *items], item, given[word][1])
         items.append(item)

@@ -124,6 +124,7 @@ def _modify(
         len(returned.extras),
         returned.old,
         returned.tables,
+        returned.xmins,
         view_checks=None if kind is ModifyKind.DELETE else view_checks(binding, target.written),
     )
 

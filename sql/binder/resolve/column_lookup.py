@@ -110,7 +110,8 @@ def qualified_column(
     found = column_in_item(item, name, place) or system_column(binding, item, name, place)
     if found is not None:
         return reference_at(binding, found, place)
-    if name in SYSTEM_COLUMNS and item.schema is not None:
+    has_them = item.schema is not None or (item.again and item.scanned is not None)
+    if name in SYSTEM_COLUMNS and has_them:
         raise not_supported(f"the system column {name}", place + 1)
     raise _missing(scope, qualifier[-1], name, place)
 

@@ -13,7 +13,7 @@ it. The binder of the query level therefore adds what was asked for at the end.
 
 INVARIANTS
   K1  a view, a subquery and a join have none; rows that a statement has just made have tableoid,
-      and xmax if it is known.
+      xmax if it is known, and xmin if they will have the statement's commit.
   K2  in a row that an outer join null-extends, they are NULL.
   K3  every column that was asked for is added before the level's plan is returned.
 """
@@ -95,7 +95,9 @@ def _is_constant(table: Table) -> bool:
 
 
 def _of_scan(binding: Binding, scanned: ScannedTable, name: str) -> Expr | None:
-    if scanned.scan is None or _is_constant(scanned.table):
+    if _is_constant(scanned.table):
+        return None
+    if scanned.scan is None and not (scanned.written and name == "xmin"):
         return None
     ordinal, type_ = _OF_SCANS[name]
     column = scanned.asked(ordinal, lambda: binding.new_column(name, type_))

@@ -19,7 +19,9 @@ INVARIANTS
 
 The modules, in the order of the run: `suite` (the record of one suite), `outcomes` (the lines that
 a program prints), `running` (set-up, servers, the program), `verdicts` (what counts, allow files),
-`page` (the table), `__main__` (the command). Each other folder is one suite: a family of clients.
+`page` (the table), `__main__` (the command), `features` (what is counted apart). Each other folder
+is one suite: a family of clients.
 
-A case that needs a feature of another issue ends in `_needs_FEATURE`. Such cases are counted apart.
+A case that needs a feature of another issue, or one that was left out, ends in `_needs_FEATURE`.
+Such cases are counted apart; `features` says where each feature is missing from.
 """

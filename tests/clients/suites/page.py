@@ -17,7 +17,8 @@ _HEAD = """\
 
 `make clients` runs programs that were written for PostgreSQL, on PostgreSQL 18 and on Meridian.
 It writes this page with `ARGS=--write`. A case counts if PostgreSQL passes it.
-Cases that need a feature of another kind (stored functions, triggers, ..) are counted apart.
+Cases that need a missing feature (stored functions, composite types, ..) are counted apart;
+[Limitations](limitations.md) has these features.
 """
 
 

@@ -333,8 +333,8 @@ def catalogs() -> Iterator[str]:
     for arguments in _DESCRIBED:
         yield f"select pg_describe_object({arguments})"
     yield "select pg_describe_object(1259::oid, o, 0), pg_describe_object(2604::oid, o, 0), pg_describe_object(2606::oid, o, 0), pg_describe_object(2618::oid, o, 0) from (values ('kept'::regclass::oid), (null)) x(o)"
-    for kind, oid in _BORN_WITH.items():
-        yield f"select pg_{kind}_is_visible({oid}::oid)"
+    for kind, number in _BORN_WITH.items():
+        yield f"select pg_{kind}_is_visible({number}::oid)"
     types = (
         "'kept'::regclass::oid",
         "'seen'::regclass::oid",

@@ -50,6 +50,13 @@ def refused(connection: Connection, text: str) -> str:
     return str(error.value).splitlines()[0]
 
 
+def pipe(connection: Connection, *texts: str) -> None:
+    """Statements of one pipeline, which have one commit."""
+    with connection.pipeline():
+        for text in texts:
+            connection.execute(cast("Any", text))
+
+
 def ctid(connection: Connection, id_: int) -> str:
     ((found,),) = rows(connection, "select ctid from t where id = %s", id_)
     return str(found)
@@ -175,11 +182,74 @@ def test_returning(connection: Connection) -> None:
     assert rows(connection, "delete from t where id = 8 returning ctid, id") == [(gone, 8)]
     for text in (
         "insert into t values (9, 'n') returning ctid",
-        "insert into t values (9, 'n') returning xmin",
-        "update t set a = 'm' returning xmin",
+        "merge into t using t u on t.id = u.id when matched then delete returning t.xmin",
         "delete from t returning xmax",
+        "update t set a = 'm' returning old.xmin",
+        "insert into t values (9, 'n') returning new.ctid",
     ):
         assert refused(connection, text).startswith("the system column "), text
+
+
+def test_xmin_of_new_rows(connection: Connection) -> None:
+    """As EF Core asks for it: what RETURNING shows is what the row has from then on."""
+    connection.execute("create temporary table u (id int)")
+    asked = "select distinct xmin from t where a = %s"
+    seen: set[str] = set()
+    for number, text in enumerate(
+        (
+            "insert into t values (4, 'n0'), (5, 'n0') returning id, xmin",
+            "update t set a = 'n1' where id > 1 returning 1, xmin",
+            "update t set a = a where a = 'n1' returning a, new.a, xmin, t.xmin",
+            "insert into t values (1, 'x'), (6, 'n3') on conflict (id) do update set a = 'n3'"
+            " returning xmax = 0, xmin",
+            "insert into t select g, 'n4' from generate_series(10, 3000) g returning xmin",
+            "with q as (update t set a = 'n5' where id < 3 returning id)"
+            " insert into t select id + 5000, 'n5' from q returning xmin",
+            "with q as (insert into u values (7) returning id)"
+            " update t set a = 'n6' from q where t.id = q.id - 3 returning xmin",
+        )
+    ):
+        found = {row[-1] for row in rows(connection, text)}
+        shown = "n1" if number == 2 else f"n{number}"
+        assert [(xmin,) for xmin in found] == rows(connection, asked, shown), text
+        assert seen.isdisjoint(found), text
+        seen |= found
+    connection.execute("prepare p as update t set a = 'p' where id = 1 returning xmin")
+    assert rows(connection, "execute p") == rows(connection, asked, "p")
+    assert rows(connection, "update t set a = 'q' where id = -1 returning xmin") == []
+    assert rows(connection, "insert into u values (1) returning xmin") == rows(
+        connection, "select xmin from u where id = 1"
+    )
+    ((xmin,),) = rows(connection, "select xmin from t where id = 1")
+    change = "update t set a = a || '!' where id = 1 and xmin = %s returning xmin"
+    ((now,),) = rows(connection, change, xmin)
+    assert rows(connection, change, xmin) == []
+    assert len(rows(connection, change, now)) == 1
+    explained = "explain (analyze, timing off, summary off) update t set a = 'e' returning xmin"
+    assert rows(connection, explained)[0][0].startswith("Update on t")
+
+
+def test_xmin_that_nobody_knows_yet(connection: Connection) -> None:
+    for text in (
+        "update t set a = 'm' returning xmin::text",
+        "update t set a = 'm' returning xmin = '3'",
+        "update t set a = 'm' returning (select xmin)",
+        "insert into t values (9, 'n') returning id, (select max(id) from t where xmin = t.xmin)"
+        ", t.xmin::text || ''",
+    ):
+        wanted = "an expression with xmin in RETURNING is not supported"
+        assert refused(connection, text) == wanted, text
+    text = "with q as (insert into t values (9, 'n') returning xmin) select * from q"
+    assert refused(connection, text) == "xmin in RETURNING of a WITH query is not supported"
+    new = "insert into t values (9, 'n') returning xmin"
+    what = "xmin in RETURNING in a transaction of several statements is not supported"
+    connection.execute("begin")
+    assert refused(connection, new) == what
+    connection.execute("rollback")
+    assert refused(connection, f"select 1; {new}") == what
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match=what):
+        pipe(connection, "select 1", new)
+    assert rows(connection, "select id from t where id = 9 or a = 'm'") == []
 
 
 def test_in_binary(dsn: str, connection: Connection) -> None:
@@ -197,6 +267,8 @@ def test_in_binary(dsn: str, connection: Connection) -> None:
         change = "update t set a = 'k' where xmin = $1 and id = $2"
         assert await client.execute(change, one["xmin"], 1) == "UPDATE 1"
         assert await client.execute(change, one["xmin"], 1) == "UPDATE 0"
+        made = await client.fetchval("insert into t values (9, 'n') returning xmin")
+        assert made == await client.fetchval("select xmin from t where id = 9")
         echoed = await client.fetchrow("select $1::tid, $2::xid", (0, 1), 7)
         assert tuple(echoed) == ((0, 1), 7)
         await client.close()

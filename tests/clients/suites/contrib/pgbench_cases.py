@@ -76,7 +76,7 @@ def initializes_with_foreign_keys() -> None:
 
 
 @cases.case
-def initializes_partitions() -> None:
+def initializes_partitions_needs_partitions() -> None:
     """Partitions by hash."""
     _pgbench("-i", "-q", "--partitions=3", "--partition-method=hash")
     _ran(_pgbench("-n", "-t", "5", "-S"), 5)

@@ -121,7 +121,7 @@ var pgxValues = []Case{
 		t.True(back.Equal(moment), "got %v", back)
 		sent(t, c, "time", pgtype.Time{Microseconds: 3_723_000_004, Valid: true})
 	})},
-	{"infinite_dates", onPgx(func(t *T, c *pgx.Conn) {
+	{"infinite_dates_needs_infinite_dates", onPgx(func(t *T, c *pgx.Conn) {
 		sent(t, c, "timestamptz", pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true})
 		sent(t, c, "date", pgtype.Date{InfinityModifier: pgtype.NegativeInfinity, Valid: true})
 	})},
@@ -139,13 +139,13 @@ var pgxValues = []Case{
 		t.Equal(new(big.Rat).SetFrac(number.Int, big.NewInt(100)).FloatString(2), "1.50")
 		t.Equal(pgxScalar[float64](t, c, "select 2.5::numeric"), 2.5)
 	})},
-	{"long_numerics", onPgx(func(t *T, c *pgx.Conn) {
+	{"long_numerics_needs_long_numerics", onPgx(func(t *T, c *pgx.Conn) {
 		const text = "100000000000000000000000000000"
 		var number pgtype.Numeric
 		t.Ok(number.Scan(text))
 		t.Equal(pgxScalar[string](t, c, "select ($1::numeric)::text", number), text)
 	})},
-	{"numeric_nan", onPgx(func(t *T, c *pgx.Conn) {
+	{"numeric_nan_needs_numeric_nan", onPgx(func(t *T, c *pgx.Conn) {
 		sent(t, c, "numeric", pgtype.Numeric{NaN: true, Valid: true})
 	})},
 	{"names_and_oids", onPgx(func(t *T, c *pgx.Conn) {
@@ -179,7 +179,7 @@ var pgxValues = []Case{
 		sent(t, c, "uuid[]", [][16]byte{{1}, {2}})
 		sent(t, c, "timestamp[]", []time.Time{time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)})
 	})},
-	{"arrays_of_arrays", onPgx(func(t *T, c *pgx.Conn) {
+	{"arrays_of_arrays_needs_several_dimensions", onPgx(func(t *T, c *pgx.Conn) {
 		sent(t, c, "int4[]", [][]int32{{1, 2}, {3, 4}})
 		t.Equal(pgxScalar[[][]string](t, c, "select '{{a,b},{c,d}}'::text[]"),
 			[][]string{{"a", "b"}, {"c", "d"}})
@@ -199,7 +199,7 @@ var pgxValues = []Case{
 		_, err := c.Exec(t.Ctx, "select $1::color", "blue")
 		t.Code(err, "22P02")
 	})},
-	{"composites_are_loaded", onPgx(func(t *T, c *pgx.Conn) {
+	{"composites_are_loaded_needs_composite_types", onPgx(func(t *T, c *pgx.Conn) {
 		type point struct {
 			X int32
 			Y string

@@ -83,7 +83,7 @@ const cases = {
   initialize: simple(async (source) => assert.deepEqual(await source.query("select 1 as one"), [{ one: 1 }])),
   synchronize: synchronized(async (source) => assert.equal(await source.getRepository("User").count(), 0)),
   synchronize_twice: synchronized(async (source) => { await source.synchronize(); }),
-  synchronized_needs_no_change: synchronized(async (source) => assert.deepEqual(await pendingChanges(source), [])),
+  synchronized_again_changes_nothing: synchronized(async (source) => assert.deepEqual(await pendingChanges(source), [])),
   no_change_integers: column({ type: "int", default: 5 }),
   no_change_negative_default: column({ type: "int", default: -5 }),
   no_change_text_default: column({ type: "varchar", length: 20, default: "some text" }),

@@ -78,14 +78,23 @@ async def values_round_trip_through_a_table() -> None:
 
 
 @cases.case
-async def arrays_of_several_dimensions() -> None:
+async def arrays_needs_several_dimensions() -> None:
     connection = await _connect()
     same(await connection.fetchval("select $1::int[]", [[1, 2], [3, 4]]), [[1, 2], [3, 4]])
     await connection.close()
 
 
 @cases.case
-async def numbers_of_any_length() -> None:
+async def numbers_are_decimals() -> None:
+    connection = await _connect()
+    for text in ("1" * 20 + ".125", "-0.000001", "0", "7E+10"):
+        value = decimal.Decimal(text)
+        same(await connection.fetchval("select $1::numeric", value), value)
+    await connection.close()
+
+
+@cases.case
+async def numbers_of_any_length_needs_long_numerics() -> None:
     connection = await _connect()
     value = decimal.Decimal("1" * 60 + ".125")
     same(await connection.fetchval("select $1::numeric", value), value)
@@ -231,7 +240,7 @@ async def enums_and_their_arrays() -> None:
 
 
 @cases.case
-async def composite_types() -> None:
+async def composites_needs_composite_types() -> None:
     connection = await _connect()
     await connection.execute("drop type if exists ap_card")
     await connection.execute("create type ap_card as (value int, suit text)")

@@ -320,7 +320,7 @@ def columns_are_described() -> None:
 
 
 @cases.case
-def composite_types() -> None:
+def composites_needs_composite_types() -> None:
     connection = _connect()
     with connection, connection.cursor() as cursor:
         cursor.execute("drop type if exists p2_card")

@@ -96,7 +96,7 @@ def values_round_trip_through_a_table() -> None:
 
 
 @cases.case
-def arrays_of_several_dimensions() -> None:
+def arrays_needs_several_dimensions() -> None:
     with _connect() as connection:
         found = connection.execute("select %s::int4[]", ([[1, 2], [3, 4]],)).fetchone()
         same(found, ([[1, 2], [3, 4]],))
@@ -141,7 +141,7 @@ def enums_are_registered() -> None:
 
 
 @cases.case
-def composite_types_are_fetched() -> None:
+def composites_are_fetched_needs_composite_types() -> None:
     from psycopg.types.composite import CompositeInfo, register_composite
 
     with _connect(autocommit=True) as connection:
@@ -427,7 +427,7 @@ def time_zones() -> None:
 
 
 @cases.case
-def an_infinite_date_is_not_pythons() -> None:
+def an_infinite_date_is_not_pythons_needs_infinite_dates() -> None:
     with _connect() as connection:
         with fails("", psycopg.DataError):
             connection.execute("select 'infinity'::date").fetchone()
