@@ -16,6 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 from coordinator.pgwire.arrow_types import to_array
+from coordinator.pgwire.copy_binary_blocks import BlockDecoder
 from coordinator.pgwire.copy_in import LINE_BYTES_MAX
 from coordinator.pgwire.copy_lines import bad_format
 from coordinator.pgwire.messages import BINARY_FORMAT, CopyFrames
@@ -52,6 +53,7 @@ class BinaryReader:
         _check_types(types)
         self._types, self._names = tuple(types), tuple(names)
         self._relation = relation
+        self._blocks = BlockDecoder(types)
         self._buffer = bytearray()
         self._wanted_bytes = 0
         self._header_waits = True
@@ -92,6 +94,13 @@ class BinaryReader:
     def _drained(self, *, is_final: bool) -> Iterator[pa.RecordBatch]:
         data = bytes(self._buffer)
         start = position = self._after_header(data, is_final=is_final)
+        batches: list[pa.RecordBatch] = []
+        if not (self._header_waits or self._is_over):
+            block = self._blocks.block(data, position)
+            if block is not None:
+                batches.append(pa.RecordBatch.from_arrays(block.columns, list(self._names)))
+                position = block.end
+                self._line += block.rows
         columns: list[list[Value]] = [[] for _ in self._types]
         while (end := self._row(data, position, columns, is_final=is_final)) is not None:
             position = end
@@ -99,7 +108,8 @@ class BinaryReader:
         self._want_more(is_stuck=position == start)
         if columns[0]:
             arrays = [to_array(*pair) for pair in zip(columns, self._types, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, list(self._names))
+            batches.append(pa.RecordBatch.from_arrays(arrays, list(self._names)))
+        yield from batches
 
     def _want_more(self, *, is_stuck: bool) -> None:
         """Not one whole row in the buffer: look again when there is twice as much (Y4)."""
