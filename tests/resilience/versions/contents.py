@@ -89,7 +89,7 @@ QUESTIONS: Final = (
     "select * from made_last",
     "select * from counted order by a",
     "select a.id, b.code from child a join parent b on a.parent = b.id where b.code = 'code 21'",
-    "select conname, contype from pg_constraint order by conname",
+    "select conname, contype from pg_constraint where conname !~ '^pg_' order by conname",
     "select attname, format_type(atttypid, atttypmod), attnotnull from pg_attribute"
     " where attrelid in ('child'::regclass, 'types'::regclass) and attnum > 0"
     " and not attisdropped order by attrelid, attnum",

@@ -35,7 +35,8 @@ def test_it_knows_whatever_a_table_or_a_statement_has() -> None:
     """Who adds a field decides in `execution/blind_insert.py` what it means there (I2)."""
     assert {field.name for field in fields(Modify)} == {
         "kind", "table", "source", "tables", "returning", "columns", "old", "extras",
-        "returning_old", "returning_tables", "conflict", "view_checks", "calls", "locking",
+        "returning_old", "returning_tables", "xmins", "conflict", "view_checks", "calls",
+        "locking",
     }  # fmt: skip
     assert {field.name for field in fields(Table)} == {
         "oid", "schema", "name", "shard", "columns", "version", "timeline", "history_us", "keys",

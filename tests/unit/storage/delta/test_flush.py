@@ -302,7 +302,9 @@ def test_a_restart_reads_the_very_versions_that_were_flushed(actions: list[tuple
     model = FlushedModel()
     for name, *arguments in actions:
         getattr(model, name)(*arguments)
-    assert model.loaded().versions == model.state.pruned(Timestamp(model.since)).versions
+    # Versions that a commit of the tail was named by stay beyond since (V8).
+    since = model.state.needed_since(Timestamp(model.since))
+    assert model.loaded(since).versions == model.state.pruned(since).versions
 
 
 def flushed_model(*sizes: int) -> FlushedModel:
