@@ -115,7 +115,8 @@ def computed_key(
     places: list[int] = []
     texts = [shown for shown, _ in elements]
     every = [*elements, *([] if predicate is None else [predicate])]
-    needed = tuple(sorted({int(id_) for _, expr in every for id_ in column_ids(expr)}))
+    # One over constants needs a column all the same: it says how many rows there are.
+    needed = tuple(sorted({int(id_) for _, expr in every for id_ in column_ids(expr)})) or (0,)
     # Where key columns of files are remembered, this tells what they were computed of. Versions do
     # not: DDL that is rolled back takes versions that other DDL takes as well.
     said = (oid, tuple(text for text, _ in every), _shapes(table, needed))

@@ -6,6 +6,7 @@ Its columns are checked when it is made (`sql/binder/ddl/indexes.py`); nothing h
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from pglast import ast
@@ -34,11 +35,16 @@ def unique_indexes_of(catalog: Catalog, table: Table) -> Sequence[IndexDefinitio
 
 
 def unique_index_columns(catalog: Catalog, table: Table) -> set[int]:
-    """The ordinals of the columns that these indexes are made of."""
-    names = {
-        name for index in unique_indexes_of(catalog, table) for name in columns_in_index(index)
-    }
-    return {at for at, column in enumerate(table.columns) if column.name in names}
+    """The ordinals of the columns that these indexes are made of. One over constants is made of the
+    first, as in `compute/access/computed_keys.py`.
+    """
+    found: set[int] = set()
+    for index in unique_indexes_of(catalog, table):
+        names = columns_in_index(index)
+        found.update(at for at, column in enumerate(table.columns) if column.name in names)
+        if not columns_in_index(replace(index, include=())):
+            found.add(0)
+    return found
 
 
 def index_element_text(text: str) -> str:
