@@ -118,10 +118,12 @@ def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromI
 def _view(
     binding: Binding, scope: Scope, node: Node, view: ViewDefinition
 ) -> tuple[Plan, list[FromItem]]:
-    restricted = binding.context.settings.get("restrict_nonsystem_relation_kind", "")
-    # In the text of a view the outermost one has been refused, or only catalogs look at it.
-    if "view" in restricted and not binding.of_kept_text:
-        raise SqlError("55000", f'access to non-system view "{view.name}" is restricted')
+    # In the text of a view the outermost one has been refused, or only catalogs look at it: whose
+    # rows are kept as long as nobody reads settings (X3 of `coordinator/pgcatalog/syscache.py`).
+    if not binding.of_kept_text:
+        restricted = binding.context.settings.get("restrict_nonsystem_relation_kind", "")
+        if "view" in restricted:
+            raise SqlError("55000", f'access to non-system view "{view.name}" is restricted')
     plan, columns = view_plan(binding, view)
     scope.ids.update([column.id for column in columns])
     return plan, [pinned_item(binding, node, view, view_item(view, columns))]

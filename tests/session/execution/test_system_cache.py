@@ -1,7 +1,10 @@
 """Rows of system catalogs are computed once, and again when what they were made of has changed."""
 
+from unittest.mock import patch
+
 import psycopg
 
+from coordinator.pgcatalog import syscache
 from coordinator.pgcatalog.relations import catalog_view
 from coordinator.pgcatalog.syscache import SystemCache
 from coordinator.variables.variables import Variables
@@ -92,3 +95,14 @@ def test_each_session_and_transaction_sees_its_own_catalog() -> None:
         assert one.execute(columns).fetchall() == [("b",), ("d",)]
         one.execute("rollback")
         assert one.execute(columns).fetchall() == [("b",), ("a",)]
+
+
+def test_a_view_over_a_view_does_not_keep_rows_from_being_kept() -> None:
+    """Found by a hostile user: settings were asked for, and each look took 60 ms."""
+    asked = "select attname from pg_attribute where attrelid = 't'::regclass and attnum > 0"
+    with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("create table t (a int); create view v as select a from t")
+        connection.execute("create view w as select * from v")
+        connection.execute(asked)
+        with patch.object(syscache, "rows_as_view", side_effect=AssertionError("made again")):
+            assert connection.execute(asked).fetchall() == [("a",)]
