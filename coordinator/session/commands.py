@@ -49,7 +49,7 @@ from coordinator.session.bind_parameters import (
 )
 from coordinator.session.client import Client
 from coordinator.session.cursors import Cursor
-from coordinator.session.named_objects import PreparedStatements, named_rows
+from coordinator.session.named_objects import PreparedStatements, named_columns, named_rows
 from coordinator.session.portal import Portal, PortalCursor, PreparedStatement, command_tag
 from coordinator.session.portals import Portals
 from coordinator.session.prepared_statements import (
@@ -384,13 +384,8 @@ class Commands:
             setting = self._variables.binding_key
             return PreparedStatement(statement, types, types, columns, prepared.read, setting)
         self._runner.check_allowed(statement)
-        columns = None
-        if isinstance(named, ExecuteCommand) and named.name in self._statements:
-            columns = self._statements[named.name].columns
-        elif isinstance(named, FetchCommand) and not named.move:
-            portal = self.portals.cursor(named.name)
-            columns = None if portal is None else portal.prepared.columns
-        elif isinstance(named, ExplainExecute) and named.invocation.name in self._statements:
+        columns = named_columns(named, self._statements, self.portals)
+        if isinstance(named, ExplainExecute) and named.invocation.name in self._statements:
             target = self._statements[named.invocation.name]
             filled = named.statement(statement, target.statement)
             explained = await self._runner.describe(filled, target.declared)
@@ -423,6 +418,11 @@ class Commands:
         types = latest_types(self._services.coordination.newest_catalog, prepared.parameters)
         variables = self._variables
         portal.parameters = decode_parameters(message, types, variables)
+        named = parse_named_command(prepared.statement)
+        if isinstance(named, ExecuteCommand | FetchCommand):
+            # What it names may have come, or have changed, since it was prepared.
+            found = named_columns(named, self._statements, self.portals)
+            prepared = replace(prepared, columns=found)
         portal.prepared = prepared
         # Formats for a statement that has no result at all are ignored, as PostgreSQL does.
         if prepared.columns is not None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.session.portal import PreparedStatement
 from coordinator.session.portals import Portals
+from coordinator.session.prepared_statements import ExecuteCommand, FetchCommand, NamedCommand
+from sql.statements.bound import OutputColumn
 from sql.types.sql_type import Value
 from storage.clock import Clock
 
@@ -54,3 +56,17 @@ def named_rows(
         "pg_prepared_statements": list(statements.rows()),
         "pg_cursors": list(portals.rows()),
     }
+
+
+def named_columns(
+    named: NamedCommand, statements: Mapping[str, PreparedStatement], portals: Portals
+) -> tuple[OutputColumn, ...] | None:
+    """The columns of what EXECUTE or FETCH names at this moment; None if it is not there."""
+    match named:
+        case ExecuteCommand(name=name) if name in statements:
+            return statements[name].columns
+        case FetchCommand(name=name, move=False):
+            portal = portals.cursor(name)
+            return None if portal is None else portal.prepared.columns
+        case _:
+            return None
