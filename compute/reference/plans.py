@@ -3,7 +3,7 @@
     compile_plan(plan, frame) ─▶ source; source() ─▶ a new iterator of rows, in the plan's column
     order
 
-Joins are nested loops and groups are lists: this evaluator is for small inputs and for tests.
+Groups are lists: this evaluator is for small inputs and for tests. `joins.py` has the joins.
 
 INVARIANTS
   J1  a source can be run again and again (correlated subqueries, inner sides of joins); inputs are
@@ -36,6 +36,7 @@ from compute.reference.groups import (
     compile_sort_keys,
     sort_rows,
 )
+from compute.reference.joins import JoinSides, equal_places, joined_rows
 from compute.reference.set_returning import compile_set_calls
 from compute.reference.windows import compile_windows
 from sql.errors import SqlError, not_supported, statement_too_complex
@@ -176,15 +177,16 @@ class PlanCompiler:
             condition = compile_expression(plan.condition, replace(frame, columns=both))
         if plan.lateral and plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
             raise not_supported(f"LATERAL in a {plan.kind.value} join")
-        sides = _Sides(
+        sides = JoinSides(
             left,
             right,
             condition,
+            equal_places(plan),
             (None,) * len(output_columns(plan.left)),
             (None,) * len(output_columns(plan.right)),
             cell if plan.lateral else None,
         )
-        return lambda: _joined(plan.kind, sides)
+        return lambda: joined_rows(plan.kind, sides)
 
     def _group_by(self, plan: GroupBy, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
@@ -343,53 +345,6 @@ def _count(value: Value, sqlstate: str, clause: str) -> int | None:
     if value is not None and value < 0:
         raise SqlError(sqlstate, f"{clause} must not be negative")
     return value
-
-
-# --- joins -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Sides:
-    left: Source
-    right: Source
-    condition: Evaluator
-    left_nulls: Row
-    right_nulls: Row
-    cell: OuterRowCell | None
-    """Holds the left row while the right side runs, for LATERAL."""
-
-
-def _joined(kind: JoinKind, sides: _Sides) -> Iterator[Row]:
-    if sides.cell is not None:
-        return _lateral(kind, sides, sides.cell)
-    return _nested_loop(kind, sides)
-
-
-def _nested_loop(kind: JoinKind, sides: _Sides) -> Iterator[Row]:
-    rights = list(sides.right())
-    matched = [False] * len(rights)
-    for left in sides.left():
-        found = False
-        for index, right in enumerate(rights):
-            row = left + right
-            if sides.condition(row) is True:
-                found = matched[index] = True
-                yield row
-        if not found and kind in (JoinKind.LEFT, JoinKind.FULL):
-            yield left + sides.right_nulls
-    if kind in (JoinKind.RIGHT, JoinKind.FULL):
-        for right, was_matched in zip(rights, matched, strict=True):
-            if not was_matched:
-                yield sides.left_nulls + right
-
-
-def _lateral(kind: JoinKind, sides: _Sides, cell: OuterRowCell) -> Iterator[Row]:
-    for left in sides.left():
-        cell.row = left
-        rows = [row for right in sides.right() if sides.condition(row := left + right) is True]
-        yield from rows
-        if not rows and kind is JoinKind.LEFT:
-            yield left + sides.right_nulls
 
 
 # --- groups, sets, order -----------------------------------------------------------------------
