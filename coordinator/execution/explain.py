@@ -37,6 +37,7 @@ from coordinator.execution.query import query_inputs, run_query
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.settings import text_table
+from coordinator.variables.table import DEFAULT_ENGINE
 from sql.catalog.catalog import Table
 from sql.explain.plan_tree import explained_plan
 from sql.plan.depth import check_depth
@@ -244,7 +245,8 @@ class _Explaining:
     def _settings(self) -> dict[str, str]:
         """What was set and bears on plans."""
         engine = self._execution.variables.get("engine")
-        return {"engine": engine} if self._options.settings and engine != "spark" else {}
+        shown = self._options.settings and engine != DEFAULT_ENGINE
+        return {"engine": engine} if shown else {}
 
     def _reads(self) -> list[tuple[str, str]]:
         """What validation will look at, table by table, for VERBOSE."""

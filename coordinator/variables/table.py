@@ -259,6 +259,7 @@ _HIDDEN: Final = (
 )
 
 _ENGINES: Final = ("spark", "local", "auto")
+DEFAULT_ENGINE: Final = "auto"
 
 _OWN: Final = (
     Variable(
@@ -273,7 +274,7 @@ _OWN: Final = (
     Variable(
         _described(
             "engine",
-            "spark",
+            DEFAULT_ENGINE,
             OWN_CATEGORY,
             "Chooses the engine: spark, local, or auto for the one that fits the query.",
             vartype="enum",

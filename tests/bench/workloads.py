@@ -42,8 +42,10 @@ def commits(dsn: str, size: Size) -> Figures:
 
 
 def reads(dsn: str, size: Size) -> Figures:
-    """Small SELECTs, warm, and a SELECT of what was written just before it."""
+    """Small SELECTs on warm Spark, and a SELECT of what was written just before it."""
     with _connect(dsn) as connection:
+        if _is_ours(connection):
+            connection.execute("SET engine = spark")
         _create_ledger(connection, "bench_reads")
         with connection.cursor() as cursor, cursor.copy("COPY bench_reads FROM STDIN") as copy:
             copy.write("".join(f"{n}\t{n % 8}\t{n}.25\tnote {n}\n" for n in range(1_000)).encode())
@@ -71,7 +73,7 @@ def small_reads(dsn: str, size: Size) -> Figures:
         connection.execute("CREATE TABLE bench_small (id bigint PRIMARY KEY, name text, v float8)")
         with connection.cursor() as cursor, cursor.copy("COPY bench_small FROM STDIN") as copy:
             copy.write("".join(f"{n}\tname {n}\t{n}.5\n" for n in range(1_000)).encode())
-        is_ours = "Meridian" in connection.execute("SELECT version()").fetchall()[0][0]
+        is_ours = _is_ours(connection)
     queries = {
         "by key": "SELECT id, name, v FROM bench_small WHERE id = :n",
         "by another column": "SELECT id, name, v FROM bench_small WHERE v = :n + 0.5::float8",
@@ -163,6 +165,10 @@ WORKLOADS: Mapping[str, Callable[[str, Size], Figures]] = {
     "keyed": keyed,
     "bulk": bulk,
 }
+
+
+def _is_ours(connection: psycopg.Connection) -> bool:
+    return "Meridian" in connection.execute("SELECT version()").fetchall()[0][0]
 
 
 def _connect(dsn: str) -> psycopg.Connection:

@@ -26,6 +26,9 @@ import psycopg
 READY_SECONDS_MAX = 300
 STOP_SECONDS_MAX = 300
 
+ON_SPARK = ("--set", "engine=spark")
+"""Options of a server whose sessions mean Spark: the default of `engine` is auto."""
+
 
 class Meridian:
     """One data directory and the server on it, which may be killed and started again. `lane`: of

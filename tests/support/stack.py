@@ -109,8 +109,10 @@ async def running(
     local: Executor | None = None,
     core: CoreSettings | None = None,
 ) -> AsyncIterator[Stack]:
-    """A server for the length of the block (K1)."""
+    """A server for the length of the block (K1). Its sessions use an `engine` that is given."""
     settings = replace(settings or Settings(), listen="127.0.0.1:0")
+    if engine is not None:
+        settings = replace(settings, variables={"engine": "spark", **settings.variables})
     stash = stash or MemoryStash()
     kept = store or MemoryObjectStore()
     timelines = await recover_timelines(

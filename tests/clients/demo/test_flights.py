@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from tests.clients.demo import flights
 from tests.support.foreign_readers import DeltaRs, ForeignReader, delta_spark_reader, duckdb_reader
-from tests.support.servers import Meridian, meridian, postgres
+from tests.support.servers import ON_SPARK, Meridian, meridian, postgres
 
 # What a reader that knows only the files can say about every table.
 FINGERPRINTS = {
@@ -42,7 +42,7 @@ def expected() -> flights.Story:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Meridian]:
     """One server for the story; every test leaves it running, with the same rows."""
-    with meridian(tmp_path_factory.mktemp("meridian")) as started:
+    with meridian(tmp_path_factory.mktemp("meridian"), ON_SPARK) as started:
         yield started
 
 

@@ -26,7 +26,7 @@ import psycopg
 import pytest
 
 from coordinator.pgwire.messages import Query
-from tests.support.servers import meridian
+from tests.support.servers import ON_SPARK, meridian
 from tests.support.stack import serving
 from tests.support.transcript import Command, run_transcript
 from tests.support.wire import WireClient, show
@@ -48,7 +48,7 @@ def _local(directory: Path) -> Generator[str]:
 
 @contextlib.contextmanager
 def _spark(directory: Path) -> Generator[str]:
-    with meridian(directory) as server:
+    with meridian(directory, ON_SPARK) as server:
         # The JVM takes longer to start than the clients of the stories wait.
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             connection.execute("create table warm (a int)")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.postgres.transactions.playing import Blocks, recorded_path, scripts, statements
 from tests.postgres.transactions.states import State
-from tests.support.servers import meridian, postgres
+from tests.support.servers import ON_SPARK, meridian, postgres
 from tests.support.stack import WITHOUT_CUTS, serving
 from tests.support.stage import stage
 
@@ -74,7 +74,7 @@ def _server(engine: str) -> Iterator[str]:
         with serving(core=WITHOUT_CUTS) as dsn:
             yield dsn
         return
-    options = ("--spark-master", "none") if engine == "local" else ()
+    options = ("--spark-master", "none") if engine == "local" else ON_SPARK
     with tempfile.TemporaryDirectory() as place, meridian(Path(place), options) as server:
         yield server.dsn
 

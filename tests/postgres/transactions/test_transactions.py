@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.postgres.transactions.playing import Blocks, recorded_path, scripts, statements
-from tests.support.servers import meridian
+from tests.support.servers import ON_SPARK, meridian
 from tests.support.stack import WITHOUT_CUTS, serving
 from tests.support.stage import stage
 
@@ -52,7 +52,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with meridian(tmp_path_factory.mktemp("spark")) as server:
+    with meridian(tmp_path_factory.mktemp("spark"), ON_SPARK) as server:
         yield server.dsn
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.resilience.crash.load import Load
 from tests.resilience.history.black_box import check_real_time_set
 from tests.resilience.history.events import History, Kind, ReadSet
-from tests.support.servers import Meridian, meridian
+from tests.support.servers import ON_SPARK, Meridian, meridian
 
 REFERENCE = ("--spark-master", "reference")
 
@@ -23,9 +23,11 @@ REFERENCE = ("--spark-master", "reference")
         # Without a JVM the server is back within a second: many crashes, each one read.
         pytest.param(REFERENCE, 8, 1, id="reference-eight"),
         # Without a read, the next kill also hits a server whose engine is still starting.
-        pytest.param((), 4, 2, id="spark-four", marks=pytest.mark.spark),
+        pytest.param(ON_SPARK, 4, 2, id="spark-four", marks=pytest.mark.spark),
         pytest.param(REFERENCE, 60, 1, id="reference-sixty", marks=pytest.mark.slow),
-        pytest.param((), 20, 1, id="spark-twenty", marks=[pytest.mark.spark, pytest.mark.slow]),
+        pytest.param(
+            ON_SPARK, 20, 1, id="spark-twenty", marks=[pytest.mark.spark, pytest.mark.slow]
+        ),
     ],
 )
 def test_nothing_acknowledged_is_lost(

@@ -14,6 +14,7 @@ from tests.resilience.faults.constraints import Constraints
 from tests.resilience.faults.nemesis import STRIKES, Strike
 from tests.resilience.faults.running import Plan, run
 from tests.resilience.faults.workloads import Bank, Claims, Lists, Registers, Workload
+from tests.support.servers import ON_SPARK
 
 # More seeds, more meetings of fault and load.
 SEEDS = int(os.environ.get("FAULT_SEEDS", "1"))
@@ -75,5 +76,5 @@ def test_strictly_serializable_while_the_jvm_is_killed(
     tmp_path: Path, workload: type[Workload]
 ) -> None:
     strikes = [nemesis.kill_jvm, nemesis.kill, nemesis.kill_jvm]
-    plan = Plan(strikes, clients=4, between=20, options=())
+    plan = Plan(strikes, clients=4, between=20, options=ON_SPARK)
     _assert_strictly_serializable(tmp_path, workload, strikes, plan)

@@ -96,7 +96,7 @@ def test_the_setting(connection: Connection) -> None:
     with pytest.raises(psycopg.errors.InvalidParameterValue):
         connection.execute("set engine = duckdb")
     connection.execute("reset engine")
-    assert connection.execute("show engine").fetchall() == [("spark",)]
+    assert connection.execute("show engine").fetchall() == [("auto",)]
 
 
 def test_joins_aggregates_and_parameters(connection: Connection) -> None:

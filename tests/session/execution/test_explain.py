@@ -12,6 +12,8 @@ from tests.support.stack import serving
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
+FEW = "Engine: reference (auto: a few rows in memory)"
+
 
 @pytest.fixture(scope="module")
 def dsn() -> Iterator[str]:
@@ -47,7 +49,7 @@ def test_a_plan(connection: Connection) -> None:
         "              ->  Filter",
         "                    Filter: (t.id > 1)",
         "                    ->  Scan on t  (files: 0 files, 0 rows; in memory: 3 rows)",
-        "Engine: reference",
+        FEW,
     ]
 
 
@@ -61,13 +63,12 @@ def test_operands_that_are_constants_are_computed(connection: Connection) -> Non
 def test_verbose_and_settings_and_summary(connection: Connection) -> None:
     lines = told(connection, "explain (verbose, settings, summary) select b from t where id = 1")
     assert lines[0:2] == ["Project", "  Output: t.b AS b"]
-    assert lines[-3:] == ["Reads t: (id = 1)", "Engine: reference", "Planning Time: T ms"]
-    connection.execute("set engine = auto")
+    assert lines[-3:] == ["Reads t: (id = 1)", FEW, "Planning Time: T ms"]
+    assert told(connection, "explain (settings) select b from t")[-1] == FEW
+    connection.execute("set engine = spark")
     lines = told(connection, "explain (settings) select b from t")
-    assert lines[-2:] == [
-        "Engine: reference (auto: a few rows in memory)",
-        "Settings: engine = 'auto'",
-    ]
+    assert lines[-2:] == ["Engine: reference", "Settings: engine = 'spark'"]
+    connection.execute("reset engine")
 
 
 def test_analyze_counts_and_times(connection: Connection) -> None:
@@ -76,7 +77,7 @@ def test_analyze_counts_and_times(connection: Connection) -> None:
     assert lines[-2:] == ["Planning Time: T ms", "Execution Time: T ms"]
     text = "explain (analyze, timing off, summary off, costs off, buffers, wal) select * from t"
     assert told(connection, text)[0] == "Project (actual rows=3.00 loops=1)"
-    assert told(connection, text)[-1] == "Engine: reference"
+    assert told(connection, text)[-1] == FEW
 
 
 def test_json(connection: Connection) -> None:
@@ -168,7 +169,7 @@ def test_a_read_only_transaction_explains_and_does_not_run(connection: Connectio
 
 def test_create_table_as(connection: Connection) -> None:
     text = "create table made as select id from t where id < 3"
-    assert told(connection, f"explain {text}")[-1] == "Engine: reference"
+    assert told(connection, f"explain {text}")[-1] == FEW
     with pytest.raises(psycopg.errors.UndefinedTable):
         connection.execute("select * from made")
     lines = told(connection, f"explain (analyze, timing off) {text}")
