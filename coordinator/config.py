@@ -52,6 +52,10 @@ class Settings:
     standby: bool = False
     """Wait until the coordinator that leads is gone, then take over from it."""
     spark_master: str = "local[*]"
+    spark_start: str = "lazy"
+    """When the JVM starts: `eager`, in the background after `ready`; `lazy`, when a statement needs
+    it; `off`, never. Eager: an idle server has a JVM of half a GiB. Lazy: the first who needs it
+    waits for it."""
     java_home: str = ""
     """Where a Java 17 or newer is; empty: JAVA_HOME, then the one that comes with Python."""
     spark_heap_mb: int = 2_048
@@ -137,6 +141,16 @@ class Settings:
     def shares_stash(self) -> bool:
         """Whether other coordinators, with other data directories, may use the same stash."""
         return self.stash.startswith(("postgresql://", "postgres://"))
+
+    @property
+    def has_spark(self) -> bool:
+        """Whether there may ever be a JVM. A master `none` says `spark_start = off`, too."""
+        return self.spark_start != "off" and self.spark_master not in ("none", "reference")
+
+    @property
+    def starts_spark_early(self) -> bool:
+        """Whether the JVM starts before a statement needs it."""
+        return self.has_spark and self.spark_start == "eager"
 
     @property
     def data_path(self) -> Path:
@@ -315,6 +329,8 @@ def _check(settings: Settings) -> None:
             "a PostgreSQL stash is for several coordinators: say with --warehouse which directory"
             " they share"
         )
+    if settings.spark_start not in ("eager", "lazy", "off"):
+        raise SettingsError("spark_start must be eager, lazy or off")
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError("log_level must be debug, info, warning or error")
     _check_variables(settings.variables)

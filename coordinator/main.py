@@ -51,7 +51,11 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--data-dir", metavar="DIR", help="default ./data")
     serve.add_argument("--stash", metavar="URL", help="default: inside the data directory")
     serve.add_argument("--warehouse", metavar="URL", help="default: inside the data directory")
-    serve.add_argument("--spark-master", metavar="URL", help="default local[*]; none: no JVM")
+    serve.add_argument(
+        "--spark-master",
+        metavar="URL",
+        help="default local[*]; none: no JVM, as --set spark_start=off",
+    )
     serve.add_argument(
         "--standby", action="store_const", const="true",
         help="wait until the coordinator that leads is gone, then take over",

@@ -141,6 +141,11 @@ class SparkExecutor:
         """The JVM's process id, if there is one."""
         return self._supervisor.pid
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether a query would be answered without waiting for a JVM."""
+        return self._supervisor.state is JvmState.READY
+
     async def ready(self) -> None:
         """Wait until queries can be answered. Raises EngineUnavailable if the start failed."""
         await asyncio.shield(asyncio.wrap_future(self._supervisor.current().ready))

@@ -186,6 +186,8 @@ class Services:
     limits: ExecutionLimits = ExecutionLimits()
     local: Executor | None = None
     """The engine of `SET engine = local`; on a server without another one it is `engine` too."""
+    has_warm_engine: Callable[[], bool] = lambda: True
+    """Whether `engine` would answer at once; False: it would have to start first."""
     system_cache: SystemCache = field(default_factory=SystemCache)
     sessions: Sessions | None = None
     """None before the server accepts connections."""

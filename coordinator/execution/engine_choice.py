@@ -67,7 +67,8 @@ def choose_engine(
         case "auto":
             return _automatic(execution, plan, inputs)
         case _:
-            return EngineChoice(services.engine, "")
+            only = services.engine is services.local
+            return EngineChoice(services.engine, "this server has no Spark" if only else "")
 
 
 def _beside(

@@ -1,20 +1,24 @@
 """The engines of a server: chosen by the settings, imported and started after `ready`.
 
-    spark_master = local[*], spark://.. ─▶ LateEngine ─▶ SparkExecutor, once its JVM is there
-    spark_master = none                 ─▶ the local engine: no JVM
-    spark_master = reference            ─▶ the reference engine: no JVM, slow, for tests
-    local, beside any of them           ─▶ LateEngine ─▶ LocalExecutor, at its first query
+    spark_start = eager                    ─▶ SparkExecutor, and its JVM, right after `ready`
+    spark_start = lazy                     ─▶ the same, at the first query that needs it
+    spark_start = off, spark_master = none ─▶ the local engine: no JVM, ever
+    spark_master = reference               ─▶ the reference engine: no JVM, slow, for tests
+    local, beside any of them              ─▶ LocalExecutor, at its first query
 
 INVARIANTS
   G1  nothing heavy is imported before `ready`; a query waits for its engine, a commit never does.
+  G2  who needs no engine starts none: an idle server has neither DuckDB nor a JVM, unless the
+      settings ask for a JVM (`eager`).
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 
@@ -26,23 +30,39 @@ from storage.batch import DataFile
 from storage.object_store import ObjectStore
 from storage.types import ShardId
 
+if TYPE_CHECKING:
+    from compute.spark.executor import SparkExecutor
+
 REFERENCE: Final = "reference"
-NONE: Final = "none"
-"""The values of `spark_master` that mean: no Spark."""
 
 
 class LateEngine:
     """An engine that is made in a thread, when `warm` or the first query asks for it (G1)."""
 
-    def __init__(self, name: str, make: Callable[[], Executor]) -> None:
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[], Executor],
+        is_warm: Callable[[Executor], bool] = lambda _engine: True,
+    ) -> None:
+        """`is_warm`: whether an engine that was made answers without starting anything else."""
         self._name = name
         self._make = make
+        self._is_warm = is_warm
         self._made: asyncio.Future[Executor] | None = None
 
     @property
     def name(self) -> str:
         """See Executor."""
         return self._name
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether a query would be answered at once, without waiting for a start."""
+        made = self._made
+        if made is None or not made.done() or made.cancelled() or made.exception() is not None:
+            return False
+        return self._is_warm(made.result())
 
     async def warm(self) -> Executor:
         """The engine, made by the first who asks; everybody waits for the same one."""
@@ -75,14 +95,31 @@ class LateEngine:
             await (await made).close()
 
 
-def open_engines(settings: Settings, storage: Storage) -> tuple[Executor, Executor]:
+@dataclass(frozen=True, slots=True)
+class Engines:
     """The server's engine for queries over tables, and the local one; they may be the same."""
+
+    main: Executor
+    local: Executor
+
+    def has_warm_engine(self) -> bool:
+        """Whether the former would answer at once."""
+        return not isinstance(self.main, LateEngine) or self.main.is_warm
+
+
+def open_engines(settings: Settings, storage: Storage) -> Engines:
+    """See the module; nothing is started yet (G1)."""
     local = LateEngine("local", lambda: _local(settings, storage))
-    if settings.spark_master == REFERENCE:
-        return ReferenceExecutor(partial(read_data_file, storage.store)), local
-    if settings.spark_master == NONE:
-        return local, local
-    return LateEngine("spark", lambda: _spark(settings, storage)), local
+    if settings.has_spark:
+        spark = LateEngine("spark", lambda: _spark(settings, storage), _is_spark_ready)
+        return Engines(spark, local)
+    if settings.spark_start != "off" and settings.spark_master == REFERENCE:
+        return Engines(ReferenceExecutor(partial(read_data_file, storage.store)), local)
+    return Engines(local, local)
+
+
+def _is_spark_ready(engine: Executor) -> bool:
+    return cast("SparkExecutor", engine).is_ready
 
 
 def _local(settings: Settings, storage: Storage) -> Executor:

@@ -1,6 +1,6 @@
 """`meridian serve`: assemble the parts, print `ready`, shut down in order.
 
-    bind port ─▶ lock, open stash and store ─▶ recover ─▶ accept ─▶ `ready` ─▶ engine warms up
+    bind port ─▶ lock, open stash and store ─▶ recover ─▶ accept ─▶ `ready` ─▶ Spark, if eager
     SIGTERM ─▶ no new connections ─▶ sessions end ─▶ flush ─▶ engine, stash closed ─▶ exit 0
     SIGTERM again ─▶ at once
     SIGTERM before `ready` ─▶ start-up is abandoned ─▶ exit 0
@@ -187,12 +187,12 @@ def build_services(settings: Settings, storage: Storage, timelines: Timelines) -
         returning_bytes_max=settings.returning_bytes_max,
         attempts_max=settings.attempts_max,
     )
-    engine, local = open_engines(settings, storage)
+    engines = open_engines(settings, storage)
     row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
     return Services(
         coordination=timelines,
         clock=SystemClock(),
-        engine=engine,
+        engine=engines.main,
         in_process=ReferenceInProcess(),
         spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
         plans=PlanCache(entries_max=settings.plan_cache_entries),
@@ -202,7 +202,8 @@ def build_services(settings: Settings, storage: Storage, timelines: Timelines) -
             row_groups.is_warm,
         ),
         limits=limits,
-        local=local,
+        local=engines.local,
+        has_warm_engine=engines.has_warm_engine,
     )
 
 
@@ -227,7 +228,7 @@ async def _run(
             await server.accept(group, services)
             signals.starting = None
             _say_ready(server.settings.addresses[0][0], server.port)
-            if isinstance(services.engine, LateEngine):
+            if server.settings.starts_spark_early and isinstance(services.engine, LateEngine):
                 group.create_task(_warm(services.engine))
             await signals.stopping.wait()
             await server.stop()

@@ -15,6 +15,7 @@ from tests.resilience.history.events import History, Kind, ReadSet
 from tests.support.servers import ON_SPARK, Meridian, meridian
 
 REFERENCE = ("--spark-master", "reference")
+STARTING = (*ON_SPARK, "--set", "spark_start=eager")
 
 
 @pytest.mark.parametrize(
@@ -23,10 +24,10 @@ REFERENCE = ("--spark-master", "reference")
         # Without a JVM the server is back within a second: many crashes, each one read.
         pytest.param(REFERENCE, 8, 1, id="reference-eight"),
         # Without a read, the next kill also hits a server whose engine is still starting.
-        pytest.param(ON_SPARK, 4, 2, id="spark-four", marks=pytest.mark.spark),
+        pytest.param(STARTING, 4, 2, id="spark-four", marks=pytest.mark.spark),
         pytest.param(REFERENCE, 60, 1, id="reference-sixty", marks=pytest.mark.slow),
         pytest.param(
-            ON_SPARK, 20, 1, id="spark-twenty", marks=[pytest.mark.spark, pytest.mark.slow]
+            STARTING, 20, 1, id="spark-twenty", marks=[pytest.mark.spark, pytest.mark.slow]
         ),
     ],
 )

@@ -76,5 +76,6 @@ def test_strictly_serializable_while_the_jvm_is_killed(
     tmp_path: Path, workload: type[Workload]
 ) -> None:
     strikes = [nemesis.kill_jvm, nemesis.kill, nemesis.kill_jvm]
-    plan = Plan(strikes, clients=4, between=20, options=ON_SPARK)
+    options = (*ON_SPARK, "--set", "spark_start=eager")
+    plan = Plan(strikes, clients=4, between=20, options=options)
     _assert_strictly_serializable(tmp_path, workload, strikes, plan)

@@ -56,6 +56,7 @@ def test_session_variables_become_defaults(tmp_path: Path) -> None:
         (["ssl_ca_file=a"], {}, "ssl_ca_file needs ssl_cert_file"),
         (["ident_file=a"], {}, "ident_file needs hba_file: the built-in rules name no map"),
         (["audit=all"], {}, "audit must be login, or empty"),
+        (["spark_start=never"], {}, "spark_start must be eager, lazy or off"),
         (["unix_socket_permissions=9"], {}, 'unix_socket_permissions must be octal, not "9"'),
         (["fsync=off"], {}, '"off" for parameter "fsync" is not supported'),
         (["port=1"], {}, '"1" for parameter "port" is not supported'),
