@@ -11,7 +11,7 @@ Modules, from the bottom layer up:
   `plan_nodes`                                   properties of a whole plan
   `executor`, `arrow`                            the contract of an engine, and its Arrow types
   `needed_columns`, `simple_plans`               facts about plans
-  `scan`                                         a table view as files and rows for an engine
+  `scan`, `read_size`                            a table view as files and rows for an engine; sizes
   `reference`                                    the evaluator that all layers above build on
   `constant_folding`, `access`                   constants at planning time; rows by key, in process
   `spark`, `duckdb`, `engine_sql`                the SQL engines, which do not import each other

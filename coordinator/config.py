@@ -148,6 +148,11 @@ class Settings:
         return self.spark_start != "off" and self.spark_master not in ("none", "reference")
 
     @property
+    def has_spark_cluster(self) -> bool:
+        """Whether Spark has more machines than this one."""
+        return self.has_spark and not self.spark_master.startswith("local")
+
+    @property
     def starts_spark_early(self) -> bool:
         """Whether the JVM starts before a statement needs it."""
         return self.has_spark and self.spark_start == "eager"

@@ -1,27 +1,65 @@
-"""Decide whether the local engine can run a plan, without running it and without loading DuckDB."""
+"""Decide whether the local engine can run a plan, without running it and without loading DuckDB.
+
+INVARIANTS
+  S1  for a plan that has been asked about before, the answer costs about a microsecond: the same
+      statement is run again and again.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from sql.emit.duckdb.dialect import emit
+from sql.emit.duckdb.dialect import emit, has_same_text
+from sql.emit.state import GivenParameter
 from sql.errors import SqlError
 from sql.plan.nodes import Plan
-from sql.plan.traverse import scans
+from sql.plan.traverse import has_more_nodes, scans
 from sql.types.sql_type import Value
 
-ROW_BY_ROW_MAX: Final = 50_000
-"""Input rows above which functions computed in Python, row by row, are not worth it: each takes
-about a microsecond, in which nothing else in the process runs."""
+_REMEMBERED_MAX: Final = 2_000
+_REMEMBERED_NODES_MAX: Final = 1_000
+"""Longer plans are full of literals, seldom run twice, and large."""
 
 
-def local_engine_refusal(plan: Plan, parameters: Sequence[Value], rows: int) -> str | None:
-    """Why the local engine should not run the plan over so many rows; None if it should."""
-    names = {scan.relation: "t" for scan in scans(plan)}
+@dataclass(frozen=True, slots=True)
+class LocalSupport:
+    """What the local engine does with a plan. `refusal`: why it does not run it; `row_by_row`: it
+    computes functions in Python for every row; `given`: for which parameters this was found.
+    """
+
+    plan: Plan
+    refusal: str | None
+    row_by_row: bool = False
+    given: tuple[GivenParameter, ...] = ()
+
+
+_remembered: dict[int, LocalSupport] = {}
+
+
+def local_support(plan: Plan, parameters: Sequence[Value]) -> LocalSupport:
+    """What the local engine does with the plan."""
+    known = _remembered.get(id(plan))
+    if known is not None and known.plan is plan and _is_for(known, parameters):
+        return known
+    found, remember = _found(plan, parameters)
+    if remember and not has_more_nodes(plan, _REMEMBERED_NODES_MAX):
+        if len(_remembered) >= _REMEMBERED_MAX:
+            _remembered.clear()
+        # The plan is kept, so that its identity is not given to another one.
+        _remembered[id(plan)] = found
+    return found
+
+
+def _is_for(known: LocalSupport, parameters: Sequence[Value]) -> bool:
+    return len(known.given) == len(parameters) and has_same_text(known.given, parameters)
+
+
+def _found(plan: Plan, parameters: Sequence[Value]) -> tuple[LocalSupport, bool]:
+    """The answer, and whether it may be remembered: what is refused may depend on values."""
     try:
-        query = emit(plan, names, parameters)
+        query = emit(plan, {scan.relation: "t" for scan in scans(plan)}, parameters)
     except SqlError as error:
         # Other errors than 0A000 are the same on every engine.
-        return error.message if error.sqlstate == "0A000" else None
-    if query.row_by_row and rows > ROW_BY_ROW_MAX:
-        return "functions that the local engine computes row by row"
-    return None
+        refused = error.message if error.sqlstate == "0A000" else None
+        return LocalSupport(plan, refused), not parameters
+    return LocalSupport(plan, None, query.row_by_row, query.parameters), True

@@ -169,7 +169,10 @@ class ExecutionLimits:
     auto_rows_max: int = 200
     """`engine = auto` reads inputs in memory up to this many rows in process, on the loop."""
     local_bytes_max: int = 8 << 30
-    """`engine = auto` leaves larger inputs to the server's engine."""
+    """`engine = auto` leaves to the server's engine what reads more bytes of files. Larger: more
+    machines stand idle. Smaller: one that would be faster alone waits for them."""
+    local_held_bytes_max: int = 17 << 30
+    """`engine = auto` leaves joins to it that may hold more bytes, whatever they spill."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,30 @@
     engine = auto  ─▶ a few rows in memory: in process; what the local engine can do and the inputs
                       allow: local; everything else: the server's engine
 
-The local engine is DuckDB.
+The local engine is DuckDB. On one machine it is several times faster than Spark, and spills: there
+only work row by row in Python, and joins that could not even be spilled, go to Spark. Spark on more
+machines also gets what is large to read.
 
 INVARIANTS
-  H1  a choice depends on the plan, the sizes of its inputs and the setting, so EXPLAIN names the
-      engine that would run.
+  H1  a choice depends on the plan, the sizes of its inputs, the setting, and whether Spark would
+      have to start first; so EXPLAIN names the engine that would run.
+  H2  the choice is made at each execution, with the views that are read. For a plan that has run
+      before it costs microseconds, unless it is near a limit: then it looks at files' statistics.
+  H3  what `auto` gives to one engine may be run by another, as long as nobody has seen a row.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from compute.duckdb.support import local_engine_refusal
+from compute.duckdb.support import LocalSupport, local_support
 from compute.executor import EngineUnavailable, Executor
+from compute.read_size import MayMatch, ReadSize, read_size
 from compute.reference.support import RowsAllowed
-from compute.scan import row_count_bound, view_bytes
+from compute.scan import row_count_bound
+from compute.spark.support import can_run_on_spark
 from coordinator.execution.context import Execution
+from coordinator.execution.read_predicates import read_predicates
 from sql.catalog.meridian_schema import is_system_relation
 from sql.plan.nodes import Plan, RelationId
 from storage.batch import ShardView
@@ -34,12 +42,22 @@ everybody. Fewer: more queries of catalogs are written as SQL for an engine, whi
 """
 
 
+ROW_BY_ROW_MAX: Final = 50_000
+"""Input rows above which functions that the local engine computes in Python, row by row, go to
+Spark's workers. More: nothing else in the process runs meanwhile. Fewer: Spark takes longer."""
+ROW_BY_ROW_COLD_MAX: Final = 1_000_000
+"""The same as long as Spark would have to start first, which takes seconds on all cores."""
+
+
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """`engine` is None for what is answered in process."""
+    """`engine` is None for what is answered in process. `otherwise`: runs the plan if the engine is
+    not there or has not enough memory (H3).
+    """
 
     engine: Executor | None
     reason: str
+    otherwise: Executor | None = None
 
     @property
     def name(self) -> str:
@@ -81,11 +99,16 @@ def _beside(
     local = execution.services.local
     if local is None:
         return EngineChoice(execution.services.engine, "")
-    rows = sum(map(row_count_bound, inputs.values()))
-    refused = local_engine_refusal(plan, execution.parameters, rows)
+    support = local_support(plan, execution.parameters)
+    refused = support.refusal
+    if support.row_by_row and sum(map(row_count_bound, inputs.values())) > ROW_BY_ROW_MAX:
+        refused = _ROW_BY_ROW
     if refused is not None:
         return EngineChoice(execution.services.engine, f"relations of the system: {refused}")
     return EngineChoice(local, "relations of the system")
+
+
+_ROW_BY_ROW: Final = "functions that the local engine computes row by row"
 
 
 def _automatic(
@@ -97,13 +120,48 @@ def _automatic(
         return EngineChoice(None, "auto: a few rows in memory")
     if services.local is None or services.local is services.engine:
         return EngineChoice(services.engine, "auto: the only engine of this server")
-    rows = sum(map(row_count_bound, inputs.values()))
-    refused = local_engine_refusal(plan, execution.parameters, rows)
-    if refused is not None:
-        return EngineChoice(services.engine, f"auto: {refused}")
-    if sum(map(view_bytes, inputs.values())) > limits.local_bytes_max:
-        return EngineChoice(services.engine, "auto: the inputs are too large for the local engine")
-    return EngineChoice(services.local, "auto: it has every function, and the inputs fit")
+    support = local_support(plan, execution.parameters)
+    if support.refusal is not None:
+        return EngineChoice(services.engine, f"auto: {support.refusal}")
+    excess = _excess(execution, support, read_size(plan, inputs))
+    if excess is not None:
+        # Near a limit it is worth to look closer: files may have none of the rows.
+        pruned = read_size(plan, inputs, _file_tests(execution, plan, inputs))
+        excess = _excess(execution, support, pruned)
+    if excess is None:
+        reason = "auto: it has every function, and the inputs fit"
+        return EngineChoice(services.local, reason, services.engine)
+    if not can_run_on_spark(plan, execution.parameters):
+        return EngineChoice(services.local, f"auto: {excess}, but it alone can run the query")
+    return EngineChoice(services.engine, f"auto: {excess}", services.local)
+
+
+def _excess(execution: Execution, support: LocalSupport, size: ReadSize) -> str | None:
+    """What is too much for the local engine; None: nothing."""
+    services, limits = execution.services, execution.services.limits
+    rows_max = ROW_BY_ROW_MAX if services.has_warm_engine() else ROW_BY_ROW_COLD_MAX
+    if support.row_by_row and size.rows > rows_max:
+        return _ROW_BY_ROW
+    if size.nbytes > limits.local_bytes_max:
+        return "the inputs are too large for the local engine"
+    if size.held > limits.local_held_bytes_max:
+        return "its joins may need more memory than the local engine has"
+    return None
+
+
+def _file_tests(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> Mapping[RelationId, MayMatch]:
+    """Tests that files pass if their statistics allow rows that the plan depends on."""
+    tables = [
+        table for table in execution.catalog().tables.values() if RelationId(table.shard) in inputs
+    ]
+    predicates = read_predicates(plan, tables, execution.parameters)
+    return {
+        RelationId(table.shard): predicate.may_match_file
+        for table, predicate in zip(tables, predicates, strict=True)
+        if predicate is not None
+    }
 
 
 def _local(execution: Execution) -> Executor:

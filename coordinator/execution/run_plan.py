@@ -1,31 +1,81 @@
-"""Run a plan over its inputs, on the engine that `engine_choice.py` selects."""
+"""Run a plan over its inputs, on the engine that `engine_choice.py` selects.
 
+INVARIANTS
+  R1  a plan runs on another engine only if the first one has given no row: whoever got rows gets
+      the rest of the same run, or an error.
+"""
+
+import logging
 from collections.abc import AsyncIterator, Mapping
+from typing import Final
 
 import pyarrow as pa
 
+from compute.executor import EngineUnavailable, Executor, Run
 from coordinator.driver.damage_check import examine_on_failure
 from coordinator.execution.context import Batches, Execution
 from coordinator.execution.engine_choice import choose_engine
 from coordinator.execution.uncommitted_versions import refuse_uncommitted_versions
+from coordinator.streams import closing_batches
+from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
 from storage.batch import ShardView
+
+log = logging.getLogger("meridian.engines")
+
+_TOO_MUCH: Final = "53200"
+"""Out of memory, or of the files that stand for it."""
+_REFUSED: Final = "0A000"
 
 
 def run_plan(
     execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run on the chosen engine."""
-    engine = choose_engine(execution, plan, inputs).engine
-    if engine is None:
+    choice = choose_engine(execution, plan, inputs)
+    if choice.engine is None:
         batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
     else:
-        batches = engine.run(execution.run(plan, inputs))
+        run = execution.run(plan, inputs)
+        if choice.otherwise is None:
+            batches = choice.engine.run(run)
+        else:
+            batches = run_on_either(choice.engine, choice.otherwise, run)
         batches = refuse_uncommitted_versions(plan, inputs, batches)
     views = [view for view in inputs.values() if view.files]
     if not views:
         return batches
     return examine_on_failure(batches, lambda: execution.services.coordination.examine(views))
+
+
+async def run_on_either(
+    first: Executor, otherwise: Executor, run: Run
+) -> AsyncIterator[pa.RecordBatch]:
+    """The rows of the first engine; those of the other one if the first one gives up before it has
+    given any (R1).
+    """
+    seen = False
+    try:
+        async with closing_batches(first.run(run)) as batches:
+            async for batch in batches:
+                seen = seen or batch.num_rows > 0
+                yield batch
+        return
+    except (SqlError, EngineUnavailable) as error:
+        if seen or (isinstance(error, SqlError) and error.sqlstate != _TOO_MUCH):
+            raise
+        failure = error
+    log.info("%s has given up (%s): the plan runs on %s", first.name, failure, otherwise.name)
+    async with closing_batches(otherwise.run(run)) as batches:
+        try:
+            async for batch in batches:
+                seen = seen or batch.num_rows > 0
+                yield batch
+        except SqlError as error:
+            # That the other one lacks a function is not what went wrong.
+            if not seen and error.sqlstate == _REFUSED:
+                raise failure from error
+            raise
 
 
 async def _in_process(

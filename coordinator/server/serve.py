@@ -64,6 +64,11 @@ DEPOSED_EXIT_S: Final = 5.0
 """Time for a coordinator that was deposed to say so to its sessions, and to end cleanly."""
 
 
+CLUSTER_BYTES_MIN: Final = 8 << 30
+"""Bytes of files that are worth more machines: some ten of them are as fast as DuckDB on one."""
+UNBOUNDED_BYTES: Final = 1 << 62
+"""Spark on this machine alone is slower than DuckDB, however much there is to read."""
+
 GC_THRESHOLD_OBJECTS: Final = 10_000
 """New objects between two looks for cycles. Larger: garbage that is a cycle stays longer. Smaller:
 commits, which make many objects and few cycles, pay for more looks."""
@@ -186,6 +191,8 @@ def build_services(settings: Settings, storage: Storage, timelines: Timelines) -
         transaction_inline_bytes_max=settings.transaction_inline_bytes_max,
         returning_bytes_max=settings.returning_bytes_max,
         attempts_max=settings.attempts_max,
+        local_bytes_max=CLUSTER_BYTES_MIN if settings.has_spark_cluster else UNBOUNDED_BYTES,
+        local_held_bytes_max=(settings.local_memory_mb << 20) + settings.local_spill_bytes_max,
     )
     engines = open_engines(settings, storage)
     row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))

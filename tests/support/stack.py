@@ -8,7 +8,7 @@ INVARIANTS
 import asyncio
 import contextlib
 import io
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -108,6 +108,7 @@ async def running(
     engine: Executor | None = None,
     local: Executor | None = None,
     core: CoreSettings | None = None,
+    has_warm_engine: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[Stack]:
     """A server for the length of the block (K1). Its sessions use an `engine` that is given."""
     settings = replace(settings or Settings(), listen="127.0.0.1:0")
@@ -139,6 +140,7 @@ async def running(
         ),
         limits=limits or ExecutionLimits(),
         local=local,
+        has_warm_engine=has_warm_engine,
     )
     server = Server(settings, Connection)
     port = await server.bind()

@@ -21,7 +21,7 @@ from sql.emit.duckdb.types import ENGINE, argument, array, error, literal
 from sql.emit.duckdb.windows import windows
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.plans import emit_plan
-from sql.emit.state import Dialect
+from sql.emit.state import Dialect, GivenParameter
 from sql.plan.nodes import Plan, RelationId
 from sql.rewrite.guards.guard_join_conditions import guarded_by_join_keys, guarded_join_conditions
 from sql.rewrite.guards.guard_where_conditions import guarded_where_conditions
@@ -50,19 +50,27 @@ def emit(
 
 def with_other_parameters(query: EmittedQuery, parameters: Sequence[Value]) -> EmittedQuery | None:
     """The statement that `emit` would return for other parameters; None if its text differs."""
+    if not has_same_text(query.parameters, parameters):
+        return None
     arguments = dict(query.arguments)
     for number, (given, value) in enumerate(zip(query.parameters, parameters, strict=True), 1):
         name = f"q{number}"
-        if type(value) is not given.kind:
-            return None
-        # As text: 1.0 and 1.00 are equal as values.
-        if given.written is not None and repr(value) != repr(given.written[0]):
-            return None
         if given.type is not None and name in arguments:
             found = argument(value, given.type, name)
             assert found is not None, "values of a class are bound alike"
             arguments[name] = found[1]
     return replace(query, arguments=arguments)
+
+
+def has_same_text(known: Sequence[GivenParameter], parameters: Sequence[Value]) -> bool:
+    """Whether the text that was emitted for some parameters is that for others, too."""
+    for given, value in zip(known, parameters, strict=True):
+        if type(value) is not given.kind:
+            return False
+        # As text: 1.0 and 1.00 are equal as values.
+        if given.written is not None and repr(value) != repr(given.written[0]):
+            return False
+    return True
 
 
 def without_parameter_values(query: EmittedQuery) -> EmittedQuery:

@@ -56,6 +56,20 @@ def test_lazy_starts_it_for_the_first_who_needs_it(tmp_path: Path) -> None:
         assert _children(server)
 
 
+def test_what_does_not_fit_into_the_local_engine_runs_on_spark(tmp_path: Path) -> None:
+    query = "select count(*), max(n) from (select b, count(*) as n from t group by b) x"
+    with (
+        meridian(tmp_path, ("--set", "local_memory_mb=8")) as server,
+        psycopg.connect(server.dsn, autocommit=True) as connection,
+    ):
+        connection.execute("create table t (a int, b text)")
+        with connection.cursor() as cursor, cursor.copy("copy t from stdin") as copy:
+            copy.write("".join(f"{n}\ttext {n} {'x' * 20}\n" for n in range(300_000)).encode())
+        assert connection.execute(query).fetchall() == [(300_000, 1)]
+        assert "local has given up (out of memory): the plan runs on spark" in server.log
+        assert _children(server)
+
+
 @pytest.mark.parametrize(
     "options", [("--set", "spark_start=off"), ("--spark-master", "none")], ids=["off", "none"]
 )
