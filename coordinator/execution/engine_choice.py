@@ -45,8 +45,9 @@ everybody. Fewer: more queries of catalogs are written as SQL for an engine, whi
 ROW_BY_ROW_MAX: Final = 50_000
 """Input rows above which functions that the local engine computes in Python, row by row, go to
 Spark's workers. More: nothing else in the process runs meanwhile. Fewer: Spark takes longer."""
-ROW_BY_ROW_COLD_MAX: Final = 1_000_000
-"""The same as long as Spark would have to start first, which takes seconds on all cores."""
+ROW_BY_ROW_COLD_MAX: Final = 250_000
+"""The same as long as Spark would have to start first, which takes seconds on all cores. A row takes
+20 to 50 microseconds, so that many take about as long."""
 
 
 @dataclass(frozen=True, slots=True)
