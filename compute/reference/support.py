@@ -63,6 +63,11 @@ def refusal(plan: Plan) -> str | None:
     return None
 
 
+def work_beyond_text(plan: Plan) -> int:
+    """The rows that a plan may touch, but for those that its text is long for; 0 or more."""
+    return max(0, row_work_bound(plan) - _WORK_PER_WRITTEN_ROW * values_row_count(plan))
+
+
 def refusal_of_functions(plan: Plan) -> str | None:
     """The same, if the plan touches few rows."""
     missing = _missing(plan)

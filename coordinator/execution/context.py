@@ -82,6 +82,10 @@ class InProcess(Protocol):
         """
         ...
 
+    def work(self, plan: Plan) -> int:
+        """The rows that it may touch for a plan without inputs, but for those of a long text."""
+        ...
+
     def require(self, plan: Plan, what: str) -> None:
         """Raise 0A000 for `what` if it does not run a plan that only it could run."""
         ...

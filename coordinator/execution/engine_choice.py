@@ -1,6 +1,6 @@
 """Choose the engine that runs a plan: in process, Spark (or its substitute), or DuckDB.
 
-    no inputs, every function in Python ─▶ in process, at once
+    no inputs, every function in Python ─▶ in process, at once; much work without inputs: local
     relations of the system only ────────▶ few rows touched: in process; else local, if it has every
                                            function: tools ask for them often
     engine = spark ─▶ the server's engine      engine = local ─▶ the local engine
@@ -25,6 +25,7 @@ from typing import Final
 
 from compute.duckdb.support import LocalSupport, local_support
 from compute.executor import EngineUnavailable, Executor
+from compute.plan_nodes import is_volatile
 from compute.read_size import MayMatch, ReadSize, read_size
 from compute.reference.support import RowsAllowed
 from compute.scan import row_count_bound
@@ -42,12 +43,15 @@ everybody. Fewer: more queries of catalogs are written as SQL for an engine, whi
 """
 
 
+CONSTANT_WORK_MAX: Final = 5_000
+"""Rows that a plan without inputs may touch in process if the local engine can run it, too: that
+takes some milliseconds. More: the loop stands still for longer. Fewer: DuckDB is asked in vain."""
 ROW_BY_ROW_MAX: Final = 50_000
 """Input rows above which functions that the local engine computes in Python, row by row, go to
 Spark's workers. More: nothing else in the process runs meanwhile. Fewer: Spark takes longer."""
 ROW_BY_ROW_COLD_MAX: Final = 250_000
-"""The same as long as Spark would have to start first, which takes seconds on all cores. A row takes
-20 to 50 microseconds, so that many take about as long."""
+"""The same as long as Spark would have to start first, which takes seconds on all cores: as so many
+rows do, at 20 to 50 microseconds each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def choose_engine(
 ) -> EngineChoice:
     """The engine for a plan over these inputs (H1)."""
     services = execution.services
-    if services.in_process.refusal(plan, inputs) is None:
+    if not inputs and is_answered_at_once(execution, plan):
         return EngineChoice(None, "")
     if inputs and all(map(is_system_relation, inputs)):
         return _beside(execution, plan, inputs)
@@ -88,6 +92,19 @@ def choose_engine(
         case _:
             only = services.engine is services.local
             return EngineChoice(services.engine, "this server has no Spark" if only else "")
+
+
+def is_answered_at_once(execution: Execution, plan: Plan) -> bool:
+    """Whether a plan without inputs is evaluated in process, before any engine is asked."""
+    in_process = execution.services.in_process
+    if in_process.refusal(plan) is not None:
+        return False
+    if in_process.work(plan) <= CONSTANT_WORK_MAX or execution.services.local is None:
+        return True
+    if execution.variables.get("engine") == "spark" or is_volatile(plan):
+        return True
+    support = local_support(plan, execution.parameters)
+    return support.refusal is not None or support.row_by_row
 
 
 def _beside(
@@ -117,7 +134,7 @@ def _automatic(
 ) -> EngineChoice:
     services, limits = execution.services, execution.services.limits
     few = RowsAllowed(limits.auto_rows_max)
-    if services.in_process.refusal(plan, inputs, few) is None:
+    if inputs and services.in_process.refusal(plan, inputs, few) is None:
         return EngineChoice(None, "auto: a few rows in memory")
     if services.local is None or services.local is services.engine:
         return EngineChoice(services.engine, "auto: the only engine of this server")

@@ -24,6 +24,7 @@ from compute.reference.support import (
     refusal_of_functions,
     refusal_of_inputs,
     refusal_of_work,
+    work_beyond_text,
 )
 from compute.simple_plans import only_scan
 from coordinator.execution.context import Inputs
@@ -59,6 +60,8 @@ class _Known:
     columns: Sequence[PlanColumn]
     schema: pa.Schema
     maker: BatchMaker
+    work: int
+    """See InProcess."""
     long: bool
     """Whether it may take long (J1)."""
     linear: bool
@@ -111,6 +114,10 @@ class ReferenceInProcess:
         """See InProcess."""
         return refusal_of_work(plan, inputs, most) or self._knowledge(plan).missing
 
+    def work(self, plan: Plan) -> int:
+        """See InProcess."""
+        return self._knowledge(plan).work
+
     def require(self, plan: Plan, what: str) -> None:
         """See InProcess."""
         if self._knowledge(plan).refusal is not None:
@@ -126,9 +133,9 @@ class ReferenceInProcess:
         maker = BatchMaker(_types(columns), schema)
         long = refused is None and may_run_long(plan)
         missing = None if refused is None else refusal_of_functions(plan)
-        known = _Known(
-            plan, refused, missing, columns, schema, maker, long, is_linear(plan), only_scan(plan)
-        )
+        work = 0 if refused is not None else work_beyond_text(plan)
+        linear, scan = is_linear(plan), only_scan(plan)
+        known = _Known(plan, refused, missing, columns, schema, maker, work, long, linear, scan)
         if has_more_nodes(plan, _REMEMBERED_NODES_MAX):
             return known
         if len(self._known) >= _REMEMBERED_MAX:

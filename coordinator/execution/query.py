@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from coordinator.execution.context import Execution, Rows, stream_table, tag_with_count
 from coordinator.execution.dml.transient_relations import run_over_transient
+from coordinator.execution.engine_choice import is_answered_at_once
 from coordinator.execution.keyed_query import plan_point_read, read_rows_by_key
 from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.reg_names import oid_naming
@@ -41,8 +42,8 @@ async def start_query(
     execution: Execution, query: BoundQuery, *, as_of: Timestamp | None
 ) -> AsyncIterator[pa.RecordBatch]:
     """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
-    in_process = execution.services.in_process
-    if not query.tables and not query.locking and in_process.refusal(query.plan) is None:
+    if not query.tables and not query.locking and is_answered_at_once(execution, query.plan):
+        in_process = execution.services.in_process
         return stream_table(await in_process.answer(execution.run(query.plan, {})))
     inputs = await query_inputs(execution, query, as_of=as_of)
     return await run_query(execution, query, inputs)

@@ -30,6 +30,7 @@ from coordinator.execution.dml.transient_relations import (
     transient_view,
 )
 from coordinator.execution.dml.updated_keys import UpdatedKeysCollector
+from coordinator.execution.engine_choice import is_answered_at_once
 from coordinator.execution.keyed_access import plan_keyed_access
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
@@ -79,8 +80,8 @@ async def _source(
     access = await plan_keyed_access(execution, modify.source, modify.tables, inputs)
     if access is not None:
         return stream_table(pa.Table.from_batches([await access.answer(execution, inputs)]))
-    in_process = execution.services.in_process
-    if in_process.refusal(modify.source, inputs) is None:
+    if not inputs and is_answered_at_once(execution, modify.source):
+        in_process = execution.services.in_process
         is_new = modify.kind is ModifyKind.INSERT and modify.calls is None
         schema = stored_schema(modify.table) if is_new else None
         return stream_table(await in_process.answer(execution.run(modify.source, {}), schema))

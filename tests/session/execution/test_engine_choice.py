@@ -97,6 +97,28 @@ async def test_bytes_of_the_files_and_columns_that_are_read() -> None:
 
 
 @on_a_loop
+async def test_much_work_without_inputs_is_the_local_engines() -> None:
+    async with (
+        running(engine=Named("spark"), local=Named("local"), limits=STAGED) as stack,
+        connected(stack, 1) as (one,),
+    ):
+        few = "select count(*) from generate_series(1, 100)"
+        many = "select count(*) from generate_series(1, 100000)"
+        await one.execute("create table t (a int)")
+        for engine, asked in (("auto", FITS), ("local", "Engine: local")):
+            await one.execute(f"set engine = {engine}".encode())
+            assert await _engine(one, few) == "Engine: reference"
+            assert await all_rows(one, few) == [(100,)]
+            assert await _engine(one, many) == asked
+            assert await all_rows(one, many) == [], "the fake has no rows"
+            assert await _engine(one, f"insert into t {many}") == asked
+            volatile = "select random() from generate_series(1, 10000)"
+            assert await _engine(one, volatile) == "Engine: reference"
+        await one.execute("set engine = spark")
+        assert await _engine(one, many) == "Engine: reference"
+
+
+@on_a_loop
 async def test_what_joins_may_hold() -> None:
     limits = ExecutionLimits(inline_bytes_max=1, auto_rows_max=2, local_held_bytes_max=5_000)
     async with (
