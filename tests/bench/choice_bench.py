@@ -4,7 +4,7 @@
                                                         dearer `auto` is than the best engine
 
 A statement's time is the least of its runs after one that plans and warms up: a busy machine hides
-what was chosen from every other. The engines take turns, run by run. The goal of docs/benchmarks.md:
+what was chosen from every other. The engines take turns, run by run. Goal (docs/benchmarks.md):
 no statement on `auto` takes ten times as long as on the best engine. A millisecond is nobody's
 order of magnitude: it is added to both times before they are compared.
 """
