@@ -83,6 +83,11 @@ class PointRead:
         self._maker = BatchMaker([column.type for column in columns], batch_schema(columns))
         self._prepared = PreparedPlan(plan)
 
+    @property
+    def is_unique(self) -> bool:
+        """Whether the values are those of a unique key: at most one row has them."""
+        return self._unique
+
     def rows(
         self, index: KeyIndex, view: ShardView, parameters: Sequence[Value], *, may_read: bool
     ) -> list[Row] | NotAnsweredReason:

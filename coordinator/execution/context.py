@@ -39,6 +39,7 @@ from coordinator.pgcatalog.relations import Observed, catalog_view, observed_vie
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
 from coordinator.pgcatalog.syscache import SystemCache
 from coordinator.pgwire.messages import Severity
+from coordinator.planning.literal_templates import LiteralTemplates
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
@@ -187,6 +188,7 @@ class Services:
     local: Executor | None = None
     """The engine of `SET engine = local`; on a server without another one it is `engine` too."""
     system_cache: SystemCache = field(default_factory=SystemCache)
+    templates: LiteralTemplates = field(default_factory=LiteralTemplates)
     sessions: Sessions | None = None
     """None before the server accepts connections."""
 
