@@ -21,7 +21,7 @@ from coordinator.core.messages import Isolation
 from coordinator.execution.context import Services
 from coordinator.execution.short_read import ShortRead, compile_short_read
 from coordinator.pgwire.codec import encode_backend
-from coordinator.pgwire.flights import BindFlight
+from coordinator.pgwire.flights import BindFlight, QueryFlight
 from coordinator.pgwire.messages import (
     BindComplete,
     CommandComplete,
@@ -78,8 +78,11 @@ class ShortAnswers:
         flight = self._client.flight()
         if flight is None or not self._may_answer():
             return False
-        is_bind = isinstance(flight, BindFlight)
-        answer = self._run(flight) if is_bind else self._query(flight.text)
+        match flight:
+            case BindFlight():
+                answer = self._run(flight)
+            case QueryFlight(text=text):
+                answer = self._query(text)
         if answer is None:
             return False
         self._client.drop(flight)
