@@ -102,7 +102,7 @@ class _Numbers:
     def __init__(self, values: npt.NDArray[np.int64], order: npt.NDArray[np.int64] | None) -> None:
         self._values = values
         self._order = order
-        self._plain = memoryview(np.ascontiguousarray(values))
+        self._plain = np.ascontiguousarray(values).data
 
     def find_one(self, value: int, at_most: int | None) -> list[int]:
         """The rows that have this value: without numpy, which costs more than the search."""

@@ -171,6 +171,9 @@ class ExecutionLimits:
     """`engine = auto` reads inputs in memory up to this many rows in process, on the loop."""
     local_bytes_max: int = 8 << 30
     """`engine = auto` leaves larger inputs to the server's engine."""
+    short_reads: bool = True
+    """Whether short reads are answered as their bytes come, and texts with literals share plans;
+    off in tests that compare them with the general way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,11 @@ INVARIANTS
   T1  with the literals of the text that it was made from, the template's plan is the plan of that
       text. What a literal's value decides when a statement is bound is no template at all.
   T2  a template is good for one catalog and one setting: its parameters' types come from them.
-  T3  a literal that cannot be read, or that the clock decides about, is left to the statement's
+  T3  what is computed of literals alone is computed for each text, as planning does, also if no row
+      asks for it: a text for which that fails is left to itself.
+  T4  a literal that cannot be read, or that the clock decides about, is left to the statement's
       own text: the error says its place.
-  T4  memory is bounded: texts by TEXT_MAX, shapes by SHAPES_MAX, each with SETTINGS_MAX templates.
+  T5  memory is bounded: texts by TEXT_MAX, shapes by SHAPES_MAX, each with SETTINGS_MAX templates.
 """
 
 import re
@@ -21,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from compute.reference.executor import evaluate
+from compute.reference.executor import PreparedPlan, evaluate
 from compute.simple_plans import is_row_by_row
 from coordinator.pgwire.values import decode_value
 from coordinator.planning.lru_cache import LruMapping
@@ -29,8 +31,24 @@ from coordinator.planning.planner import plan_prepared
 from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 from sql.parser.parse import Statement
-from sql.plan.nodes import Call, Const, Expr, Param, Plan, Values
-from sql.plan.traverse import child_expressions, rewrite_children, rewrite_plan
+from sql.plan.nodes import (
+    Call,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    Param,
+    Plan,
+    PlanColumn,
+    Subquery,
+    Values,
+)
+from sql.plan.traverse import (
+    child_expressions,
+    expression_nodes,
+    rewrite_children,
+    rewrite_plan,
+)
 from sql.statements.bound import (
     BoundQuery,
     BoundStatement,
@@ -76,6 +94,9 @@ _PREFIX: Final = re.compile(r"(?:^|\W)(?:[ebxn]|u&)$", re.IGNORECASE)
 _PLAIN_TIME: Final = re.compile(r"[\d\s:.+TZ-]*")
 """A time that no clock decides about."""
 
+_HARMLESS: Final = frozenset({"int4::int8", "int4::numeric", "int8::numeric", "varchar::text"})
+"""Casts that cannot fail."""
+
 _AS_WRITTEN: Final = frozenset({"text", "varchar"})
 
 Literals: TypeAlias = list[str | int | Decimal]
@@ -116,9 +137,11 @@ class Template:
     catalog: Catalog
     setting: tuple[object, ...]
     read: tuple[tuple[int, SqlType], ...]
+    constants: PreparedPlan | None
+    """One row of what is computed of literals alone, if there is anything that may fail."""
 
     def values(self, literals: Literals, timezone: str, styles: Styles) -> tuple[Value, ...] | None:
-        """The values of the parameters; None for a literal of T3. Raises SqlError."""
+        """The values of the parameters; None for a literal of T4. Raises SqlError (T3, T4)."""
         values: list[Value] = [*literals]
         for place, type_ in self.read:
             word = literals[place]
@@ -127,6 +150,8 @@ class Template:
             if is_time and _PLAIN_TIME.fullmatch(word) is None:
                 return None
             values[place] = decode_value(word.encode(), type_, 0, timezone=timezone, styles=styles)
+        if self.constants is not None:
+            self.constants.rows(values)
         return tuple(values)
 
 
@@ -139,7 +164,7 @@ class Shape:
 
 
 class LiteralTemplates:
-    """The templates of a server, by shape (T4)."""
+    """The templates of a server, by shape (T5)."""
 
     def __init__(self) -> None:
         self._shapes: LruMapping[str, Shape] = LruMapping(SHAPES_MAX)
@@ -163,7 +188,7 @@ def known_template(shape: Shape, catalog: Catalog, setting: tuple[object, ...]) 
 
 
 def keep_template(shape: Shape, template: Template) -> None:
-    """Keep it, in place of one of the same setting, or of the oldest (T4)."""
+    """Keep it, in place of one of the same setting, or of the oldest (T5)."""
     others = [known for known in shape.templates if known.setting != template.setting]
     shape.templates = [template, *others][:SETTINGS_MAX]
 
@@ -202,6 +227,41 @@ def read_places(key: str, types: Sequence[SqlType]) -> tuple[tuple[int, SqlType]
             if kind == "s" and type_.name not in _AS_WRITTEN
         ]
     )
+
+
+def computed_constants(bound: BoundStatement) -> PreparedPlan | None:
+    """What a statement computes of its parameters alone (T3)."""
+    found: dict[Expr, None] = {}
+
+    def collect(expr: Expr) -> Expr:
+        if _is_of_literals(expr):
+            found[expr] = None
+            return expr
+        return rewrite_children(expr, collect)
+
+    _rewritten(bound, collect)
+    failing = [expr for expr in found if not _is_harmless(expr)]
+    if not failing:
+        return None
+    columns = [PlanColumn(ColumnId(at), f"c{at}", expr.type) for at, expr in enumerate(failing)]
+    return PreparedPlan(Values(tuple(columns), (tuple(failing),)))
+
+
+def _is_of_literals(expr: Expr) -> bool:
+    """Whether an expression is computed of parameters and constants, at least one of the former."""
+    nodes = list(expression_nodes(expr))
+    return any(isinstance(node, Param) for node in nodes) and not any(
+        isinstance(node, ColumnRef | Subquery)
+        or (isinstance(node, Call) and node.function.volatility != "immutable")
+        for node in nodes
+    )
+
+
+def _is_harmless(expr: Expr) -> bool:
+    """Whether it never fails."""
+    while isinstance(expr, Call) and expr.function.id in _HARMLESS:
+        (expr,) = expr.args
+    return isinstance(expr, Param)
 
 
 def means_the_same(

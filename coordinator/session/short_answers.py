@@ -71,12 +71,13 @@ class ShortAnswers:
         self._templates = templates
         self._binder = binder
         self._activity = activity
+        self._is_on = services.limits.short_reads
         self._of_templates: dict[int, tuple[Template, ShortStatement, str]] = {}
 
     def answer(self) -> bool:
         """Answer the flight that comes next, if it is one; False: nothing has happened (Y1)."""
         flight = self._client.flight()
-        if flight is None or not self._may_answer():
+        if flight is None or not self._is_on or not self._may_answer():
             return False
         match flight:
             case BindFlight():

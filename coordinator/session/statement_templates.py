@@ -12,6 +12,7 @@ from coordinator.planning.literal_templates import (
     Literals,
     Shape,
     Template,
+    computed_constants,
     keep_template,
     known_template,
     means_the_same,
@@ -30,6 +31,7 @@ from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 from sql.parser.parse import Statement
 from sql.parser.truncated_names import truncated_name_notices
+from sql.statements.bound import BoundQuery, Modify
 from sql.types.sql_type import Value
 
 
@@ -75,7 +77,9 @@ class StatementTemplates:
     def find(self, text: str) -> FilledTemplate | None:
         """The text as a template, made now if its shape was seen before."""
         split = split_literals(text)
-        if split is None or self._transaction.failed or self._transaction.changed_catalog:
+        if split is None or not self._services.limits.short_reads:
+            return None
+        if self._transaction.failed or self._transaction.changed_catalog:
             return None
         key, literals = split
         shape = self._services.templates.shape(key)
@@ -126,8 +130,16 @@ class StatementTemplates:
             types = self._binder.bind(statement, catalog, declared, fixed=False).parameters
             bound = self._binder.bind(statement, catalog, types)
             columns = result_columns(bound.bound, self._variables)
+            if not isinstance(bound.bound, BoundQuery | Modify):
+                return None
             template = Template(
-                statement, types, columns, catalog, self._setting(catalog), read_places(key, types)
+                statement,
+                types,
+                columns,
+                catalog,
+                self._setting(catalog),
+                read_places(key, types),
+                computed_constants(bound.bound),
             )
             filled = self._filled(template, literals)
             literal = self._binder.bind(plain, catalog, ())
