@@ -13,7 +13,7 @@ INVARIANTS
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -27,7 +27,7 @@ from compute.access.row_keys import RowKey, row_keys
 from compute.access.sorted_keys import SortedKeys
 from compute.arrow import table_schema
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, RowIdentity, ShardView
-from storage.known_rows import KnownRows
+from storage.known_rows import Column, KnownRows
 from storage.row_schema import conform_to_schema
 from storage.types import OWN, ShardId, Source
 
@@ -37,10 +37,19 @@ ReadColumns: TypeAlias = Callable[[ShardId, DataFile, Sequence[str]], pa.Table]
 ReadRows: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], pa.Table]
 """Loads some rows of a data file, all columns; the indexes ascend. Blocks."""
 
-_ColumnsOfFile: TypeAlias = tuple[Source, tuple[str, ...], tuple[pa.DataType, ...]]
+_ColumnsOfFile: TypeAlias = tuple[ShardId, Source, int]
+"""The key columns of a file, by their `columns_id`."""
 
 RowsWarm: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], bool]
 """Whether rows of a data file are in memory."""
+
+
+WarmRow: TypeAlias = Callable[[ShardId, DataFile, int], tuple[Mapping[str, Column], int] | None]
+"""The columns by name that hold a row of a data file, and its place in them, if it is in memory."""
+
+
+def _no_warm_row(_shard: ShardId, _file: DataFile, _row: int) -> None:
+    return None
 
 
 def _never_warm(_shard: ShardId, _file: DataFile, _rows: Sequence[int]) -> bool:
@@ -73,27 +82,39 @@ class _Tail:
     )
     known: set[Source] = field(default_factory=set[Source])
     count: int = 0
+    whole: tuple[InlineSlice, ...] | None = None
+    """Slices of a view that are all known, so that nobody looks for others there again."""
 
 
 def _unknown(view: ShardView, tail: _Tail) -> list[InlineSlice]:
     """The slices of a view that are not in the dictionary. They need not be the last ones: a slice
     may have been hidden, or deleted by a transaction, in all views that were looked at.
     """
-    known = tail.known
-    return [part for part in view.inline if part.source not in known]
+    inline, known, whole = view.inline, tail.known, tail.whole
+    if inline is whole:
+        return []
+    if view.grown_from is not None and view.grown_from[0] is whole:
+        inline = inline[len(inline) - view.grown_from[1] :]
+    return [part for part in inline if part.source not in known]
 
 
 class KeyIndex:
     """See the module. A server has one, which its threads share."""
 
     def __init__(
-        self, read: ReadColumns, read_rows: ReadRows, rows_warm: RowsWarm = _never_warm
+        self,
+        read: ReadColumns,
+        read_rows: ReadRows,
+        rows_warm: RowsWarm = _never_warm,
+        warm_row: WarmRow = _no_warm_row,
     ) -> None:
         self._read = read
         self.read_rows = read_rows
         """For who wants the rows that were located."""
         self.rows_warm = rows_warm
         """Whether `read_rows` would not block."""
+        self.warm_row = warm_row
+        """The same row as `read_rows`, where it stands."""
         self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
         self._columns: OrderedDict[_ColumnsOfFile, SortedKeys] = OrderedDict()
         self._filters = BloomFilterCache()
@@ -270,13 +291,20 @@ class KeyIndex:
             self._forget(place)
             tail = self._tails[place] = _Tail()
         self._tails.move_to_end(place)
+        if view.inline is tail.whole:
+            return tail
         before = tail.count
+        is_whole = True
         for part in _unknown(view, tail):
-            if part.source != OWN and part.rows.num_rows <= SMALL_ROWS_MAX:
+            if part.source == OWN or part.rows.num_rows > SMALL_ROWS_MAX:
+                is_whole = False
+            else:
                 for row, values in enumerate(_keys(columns_of_key(keys.key, part.rows))):
                     tail.rows.setdefault(values, []).append((part.source, row))
                 tail.known.add(part.source)
                 tail.count += part.rows.num_rows
+        if is_whole:
+            tail.whole = view.inline
         self._tail_rows += tail.count - before
         while self._tail_rows > TAIL_ROWS_MAX and len(self._tails) > 1:
             self._forget(next(iter(self._tails)))
@@ -330,7 +358,7 @@ class KeyIndex:
 
 
 def _place(shard: ShardId, name: Source, keys: NewKeys | SingleKey) -> _ColumnsOfFile:
-    return Source(f"{shard}/{name}"), keys.fields, keys.types
+    return shard, name, keys.columns_id
 
 
 def _keys(rows: pa.Table) -> Iterator[KeyValues]:

@@ -86,6 +86,16 @@ def key_field_names(table: Table, key: Key) -> tuple[str, ...]:
     return tuple([table.columns[ordinal].field for ordinal in key.columns])
 
 
+_ids: dict[tuple[tuple[str, ...], tuple[pa.DataType, ...]], int] = {}
+
+
+def _columns_id(fields: tuple[str, ...], types: tuple[pa.DataType, ...]) -> int:
+    """A number for the columns of a key, by their names in files and their types: hashing those
+    costs more than finding a key. There are as many as there were keys.
+    """
+    return _ids.setdefault((fields, types), len(_ids))
+
+
 class NoSuchKeyError(Exception):
     """A value is outside of its column's type, so no row can have the key."""
 
@@ -95,7 +105,7 @@ class SingleKey:
     and none of its values is NULL.
     """
 
-    __slots__ = ("_arrays", "_hashes", "fields", "key", "table", "values")
+    __slots__ = ("_arrays", "_hashes", "_id", "fields", "key", "table", "values")
 
     def __init__(self, table: Table, key: Key, values: KeyValues) -> None:
         self.table = table
@@ -104,6 +114,22 @@ class SingleKey:
         self.fields = key_field_names(table, key)
         self._arrays: Sequence[Any] | None = None
         self._hashes: Hashes | None = None
+        self._id = -1
+
+    def having(self, values: KeyValues) -> "SingleKey":
+        """The same columns with other values."""
+        one = SingleKey.__new__(SingleKey)
+        one.table, one.key, one.values, one.fields = self.table, self.key, values, self.fields
+        one._arrays = one._hashes = None
+        one._id = self.columns_id
+        return one
+
+    @property
+    def columns_id(self) -> int:
+        """Of the key's columns in data files."""
+        if self._id < 0:
+            self._id = _columns_id(self.fields, self.types)
+        return self._id
 
     @property
     def arrays(self) -> Sequence[Any]:
@@ -147,6 +173,7 @@ class NewKeys:
         self._rows = rows = rows_with_key(key, rows)
         self._values: list[KeyValues] | None = None
         self._hashed = False
+        self._id = -1
         self._hashes: Hashes | None = None
         floating = any(table.columns[at].type.name in ("float4", "float8") for at in key.columns)
         self.is_small = rows.num_rows <= KEYS_MAX and not floating
@@ -189,6 +216,13 @@ class NewKeys:
     def types(self) -> tuple[pa.DataType, ...]:
         """The Arrow types of the key's columns."""
         return tuple(self._all.schema.types)
+
+    @property
+    def columns_id(self) -> int:
+        """Of the key's columns in data files."""
+        if self._id < 0:
+            self._id = _columns_id(self.fields, self.types)
+        return self._id
 
     @property
     def hashes(self) -> Hashes | None:

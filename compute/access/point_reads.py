@@ -39,7 +39,7 @@ from sql.plan.traverse import inputs
 from sql.types.sql_type import SqlType, Value
 from storage.batch import RowIdentity, ShardView
 from storage.known_rows import Column
-from storage.types import Source
+from storage.types import Source, is_file
 
 INDEXED_ROWS_MAX: Final = 200_000
 """Rows of a table that is looked up by columns that are no key. Larger: fewer scans, and longer
@@ -78,10 +78,16 @@ class PointRead:
         self._key = key
         self._wanted = wanted
         self._unique = unique
+        self._single = SingleKey(table, key, ())
         self._scan = _scan_of(plan)
         columns = output_columns(plan)
         self._maker = BatchMaker([column.type for column in columns], batch_schema(columns))
         self._prepared = PreparedPlan(plan)
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether the values are those of a unique key: at most one row has them."""
+        return self._unique
 
     def rows(
         self, index: KeyIndex, view: ShardView, parameters: Sequence[Value], *, may_read: bool
@@ -93,7 +99,7 @@ class PointRead:
         if None in values:
             return []
         try:
-            key = SingleKey(self._table, self._key, tuple(values))
+            key = self._single.having(tuple(values))
             at_most = None if self._unique else _CANDIDATES_MAX
             places = index.places(view, key, may_read=may_read, at_most=at_most)
         except NoSuchKeyError:
@@ -117,6 +123,8 @@ class PointRead:
     def _read(
         self, index: KeyIndex, view: ShardView, places: Sequence[RowIdentity], *, may_read: bool
     ) -> list[Row] | NotAnsweredReason:
+        if len(places) == 1 and (row := self._warm_row(index, view, places[0])) is not None:
+            return [row]
         found: list[Row] = []
         for source, numbers in _by_source(view, places):
             part = view.inline_slice(source)
@@ -135,6 +143,27 @@ class PointRead:
                 pairs = zip(numbers, at, strict=True)
                 found += [(*cells.row(row), str(source), number) for number, row in pairs]
         return found
+
+    def _warm_row(self, index: KeyIndex, view: ShardView, place: RowIdentity) -> Row | None:
+        """The row of a file whose row group is in memory, read where it stands; None if it is
+        elsewhere, or of other types than the view has now.
+        """
+        source, number = place
+        if not is_file(source):
+            return None
+        file = next(part.file for part in view.files if part.file.name == source)
+        warm = index.warm_row(view.shard, file, number)
+        if warm is None:
+            return None
+        columns, at = warm
+        cells: list[Value] = []
+        for column, ordinal in zip(self._scan.columns, self._scan.ordinals, strict=True):
+            field = view.schema.field(ordinal)
+            known = columns.get(field.name)
+            if known is not None and known.type != field.type:
+                return None
+            cells.append(None if known is None else _cell(known, at, column.type))
+        return tuple(cells) if self._scan.identity is None else (*cells, str(source), number)
 
 
 def _by_source(

@@ -8,7 +8,8 @@ INVARIANTS
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.batch import DataFile
+from storage.known_rows import Column
 from storage.row_versions import table_columns
 from storage.types import ShardId, Source
 
@@ -28,12 +30,28 @@ FILES_MAX: Final = 10_000
 """Files for which the first rows of their row groups are remembered."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A row group, as a table of one chunk a column and as those chunks by name."""
+
+    rows: pa.Table
+    columns: Mapping[str, Column]
+
+
+def _columns(rows: pa.Table) -> Mapping[str, Column]:
+    names, columns = rows.schema.names, rows.columns
+    return {
+        name: column.chunk(0) if column.num_chunks == 1 else column
+        for name, column in zip(names, columns, strict=True)
+    }
+
+
 class RowGroupCache:
     """Reads rows of local files. Thread-safe."""
 
     def __init__(self, path: Callable[[ShardId, DataFile], Path]) -> None:
         self._path = path
-        self._groups: OrderedDict[tuple[_File, int], pa.Table] = OrderedDict()
+        self._groups: OrderedDict[tuple[_File, int], _Group] = OrderedDict()
         self._begins: OrderedDict[_File, list[int]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
@@ -46,6 +64,21 @@ class RowGroupCache:
             return begins is not None and all(
                 (place, bisect_right(begins, row) - 1) in self._groups for row in rows
             )
+
+    def warm_row(
+        self, shard: ShardId, file: DataFile, row: int
+    ) -> tuple[Mapping[str, Column], int] | None:
+        """The columns of a row group in memory, by name, and where the row is in them; None if it
+        is not there.
+        """
+        place = shard, file.name
+        with self._lock:
+            begins = self._begins.get(place)
+            if begins is None:
+                return None
+            group = bisect_right(begins, row) - 1
+            known = self._groups.get((place, group))
+            return None if known is None else (known.columns, row - begins[group])
 
     def read(self, shard: ShardId, file: DataFile, rows: Sequence[int]) -> pa.Table:
         """These rows of a file, all columns of the table; the indexes ascend. Blocks, unless they
@@ -88,7 +121,7 @@ class RowGroupCache:
             known = self._groups.get(place)
             if known is not None:
                 self._groups.move_to_end(place)
-                return known
+                return known.rows
         with pq.ParquetFile(self._path(shard, file)) as parquet:
             # One chunk a column: taking a row from many of them would look for the right one.
             columns = table_columns(parquet.schema_arrow.names)
@@ -96,8 +129,8 @@ class RowGroupCache:
             rows = read.combine_chunks()
         with self._lock:
             if place not in self._groups and rows.nbytes <= CACHED_BYTES_MAX // 4:
-                self._groups[place] = rows
+                self._groups[place] = _Group(rows, _columns(rows))
                 self._bytes += rows.nbytes
                 while self._bytes > CACHED_BYTES_MAX:
-                    self._bytes -= self._groups.popitem(last=False)[1].nbytes
+                    self._bytes -= self._groups.popitem(last=False)[1].rows.nbytes
         return rows

@@ -99,6 +99,7 @@ from coordinator.core.transaction_buffers import change_buffers
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
 from sql.catalog.catalog import Catalog, Table, Timeline
+from storage.batch import ShardView
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 
@@ -212,6 +213,10 @@ class Core:
         level = transaction.isolation.value
         found = determine(question)
         return TimestampExplained(self._state.timeline, level, question.read_ts, found, inputs)
+
+    def newest_view(self, table: Table) -> ShardView | None:
+        """See `scans.py`; changes nothing."""
+        return reading.newest_view(self._state, table)
 
     @property
     def timeline(self) -> Timeline:

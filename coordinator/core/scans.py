@@ -21,7 +21,7 @@ from coordinator.core.state import CoreState, refuse
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import RecentHistory, WritesAhead, lost_write_refusal
 from sql.catalog.catalog import Table
-from storage.batch import Deletes
+from storage.batch import Deletes, ShardView
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 
@@ -77,6 +77,17 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
         schema = core.schema_of(table) if state.definitions or txn.changes else None
         views.append(state.view(message.ts, own, schema, hidden))
     return [Reply(message.request, Views(tuple(views)))]
+
+
+def newest_view(core: CoreState, table: Table) -> ShardView | None:
+    """A table where a strict read that begins now is served, for who is done with it before the
+    next step: it needs no hold, and enters no read set. None: a transaction hears why not.
+    """
+    ts = core.oracle.read_ts()
+    state = core.shards.get(ShardId(table.shard))
+    if state is None or state.fenced or ts < max(core.holds.since_of(state.shard), state.since):
+        return None
+    return state.view(ts, schema=core.schema_of(table) if state.definitions else None)
 
 
 def _recent(core: CoreState) -> RecentHistory:

@@ -204,6 +204,12 @@ class Coordination(Protocol):
         """How the timestamp would be chosen for a query over these tables; chooses nothing."""
         ...
 
+    def newest_view(self, table: Table) -> ShardView | None:
+        """A table of the newest catalog as a strict read finds it that begins and ends before
+        anything else happens. None: only a transaction can tell.
+        """
+        ...
+
     def observe(self) -> Sequence[ObservedTimeline]:
         """All timelines as they are at this moment."""
         ...

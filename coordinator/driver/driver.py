@@ -454,6 +454,12 @@ class Driver:
         now = self._clock.now()
         return self._core.explain(txn, tables, now, as_of=as_of, at_least=at_least)
 
+    def newest_view(self, table: Table) -> ShardView | None:
+        """See Coordination."""
+        if self._over or not self._leadership.is_certain:
+            return None
+        return self._core.newest_view(table)
+
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""
         return [self._core.observe()]

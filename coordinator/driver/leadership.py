@@ -43,12 +43,17 @@ class Leadership:
         self._asking = False
         self._ticks = 0
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether nobody else can lead, so that there is nothing to ask."""
+        return self._stash.exclusive
+
     async def confirm(self) -> None:
         """Return if this epoch was the newest at some moment after the call (F1).
 
         Raises Fenced, or Determinate: then nothing is known.
         """
-        if self._stash.exclusive:
+        if self.is_certain:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)

@@ -326,6 +326,12 @@ class Timelines:
         finally:
             driver.abort(own)
 
+    def newest_view(self, table: Table) -> ShardView | None:
+        """See Coordination."""
+        if self._opening or table.timeline != SYSTEM:
+            return None
+        return self._system.newest_view(table)
+
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""
         return [seen for driver in self.lines for seen in driver.observe()]

@@ -39,6 +39,7 @@ from coordinator.pgcatalog.relations import Observed, catalog_view, observed_vie
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
 from coordinator.pgcatalog.syscache import SystemCache
 from coordinator.pgwire.messages import Severity
+from coordinator.planning.literal_templates import LiteralTemplates
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
@@ -177,6 +178,9 @@ class ExecutionLimits:
     machines stand idle. Smaller: one that would be faster alone waits for them."""
     local_held_bytes_max: int = 17 << 30
     """`engine = auto` leaves joins to it that may hold more bytes, whatever they spill."""
+    short_reads: bool = True
+    """Whether short reads are answered as their bytes come, and texts with literals share plans;
+    off in tests that compare them with the general way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +200,7 @@ class Services:
     has_warm_engine: Callable[[], bool] = lambda: True
     """Whether `engine` would answer at once; False: it would have to start first."""
     system_cache: SystemCache = field(default_factory=SystemCache)
+    templates: LiteralTemplates = field(default_factory=LiteralTemplates)
     sessions: Sessions | None = None
     """None before the server accepts connections."""
 

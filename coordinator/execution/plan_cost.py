@@ -30,14 +30,15 @@ def may_run_long(plan: Plan) -> bool:
 
 def has_large_parameters(run: Run) -> bool:
     """Whether a run may take long because of its parameters."""
-    return any(map(_is_large, run.parameters))
+    return any(map(is_large, run.parameters))
 
 
 def _is_long(node: Plan | Expr) -> bool:
     if isinstance(node, Const):
-        return _is_large(node.value)
+        return is_large(node.value)
     return isinstance(node, Recursive)
 
 
-def _is_large(value: Value) -> bool:
+def is_large(value: Value) -> bool:
+    """Whether work on a value may take long."""
     return isinstance(value, str | bytes | list | tuple) and len(value) > _LENGTH_MAX

@@ -1,9 +1,8 @@
 """The server's side of a connection as a state machine without I/O: bytes and messages, both ways.
 
-    STARTUP ──StartupMessage──▶ AUTHENTICATING ──AuthenticationOk──▶ READY ◀──CopyDone, CopyFail─┐
-       │ CancelRequest                                    ErrorResponse │ ▲ Sync    │ CopyInResponse
-       ▼                                                  (extended)    ▼ │         ▼            │
-     CLOSED ◀─── FATAL, Terminate, violations ───────────────────────  SKIPPING    COPY_IN ──────┘
+    bytes ─▶ feed ─▶ take, or drop of a flight ─▶ session ─▶ send ─▶ data_to_send ─▶ bytes
+
+The states are in `message_order.py`.
 
 INVARIANTS
   P1  what a message does to the order is decided when it is *taken*, not when its bytes arrive: a
@@ -41,8 +40,7 @@ ahead.
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, IntEnum, auto
-from typing import Final, get_args
+from typing import Final
 
 from coordinator.pgwire.client_encodings import message_from_client, text_to_client
 from coordinator.pgwire.codec import (
@@ -52,6 +50,8 @@ from coordinator.pgwire.codec import (
     decode_startup,
     encode_backend,
 )
+from coordinator.pgwire.flights import Flight, next_flight
+from coordinator.pgwire.message_order import VERDICTS, State, Verdict
 from coordinator.pgwire.messages import (
     AuthenticationOk,
     BackendKeyData,
@@ -59,7 +59,6 @@ from coordinator.pgwire.messages import (
     Bind,
     CancelRequest,
     Close,
-    CopyData,
     CopyDone,
     CopyFail,
     CopyInResponse,
@@ -75,7 +74,6 @@ from coordinator.pgwire.messages import (
     Malformed,
     NegotiateProtocolVersion,
     Parse,
-    PasswordMessage,
     Query,
     ReadyForQuery,
     RowDescription,
@@ -110,62 +108,7 @@ class Limits:
     """Messages that carry at most a name: Describe, Execute, Close, Sync, Flush .."""
 
 
-class State(IntEnum):
-    """Where the conversation stands."""
-
-    STARTUP = auto()
-    AUTHENTICATING = auto()
-    READY = auto()
-    SKIPPING = auto()
-    COPY_IN = auto()
-    CLOSED = auto()
-
-
-class _Verdict(Enum):
-    TAKE = auto()
-    DROP = auto()
-    REFUSE = auto()
-
-
-_COPY: Final = (CopyData, CopyDone, CopyFail)
 _CONTROL_TYPES: Final = frozenset(b"DECSHcX")
-
-# What happens to a message, by state: the first row that names its class, `object` names all.
-_RULES: Final[dict[State, tuple[tuple[tuple[type, ...], _Verdict], ...]]] = {
-    State.STARTUP: (
-        ((StartupMessage, CancelRequest, SslRequest, GssEncRequest), _Verdict.TAKE),
-        ((object,), _Verdict.REFUSE),
-    ),
-    State.AUTHENTICATING: (
-        ((PasswordMessage, Terminate), _Verdict.TAKE),
-        ((object,), _Verdict.REFUSE),
-    ),
-    State.READY: (
-        # A client may still be sending a COPY that has failed.
-        (_COPY, _Verdict.DROP),
-        ((PasswordMessage,), _Verdict.REFUSE),
-        ((object,), _Verdict.TAKE),
-    ),
-    State.SKIPPING: (
-        ((Sync, Terminate, Malformed), _Verdict.TAKE),
-        ((object,), _Verdict.DROP),
-    ),
-    State.COPY_IN: (
-        # Libraries send Flush and Sync out of habit behind Execute.
-        ((*_COPY, Flush, Sync), _Verdict.TAKE),
-        ((object,), _Verdict.REFUSE),
-    ),
-    State.CLOSED: (((object,), _Verdict.DROP),),
-}
-
-
-def _verdict_of(state: State, kind: type[FrontendMessage]) -> _Verdict:
-    return next(verdict for classes, verdict in _RULES[state] if issubclass(kind, classes))
-
-
-_VERDICTS: Final = {
-    state: {kind: _verdict_of(state, kind) for kind in get_args(FrontendMessage)} for state in State
-}
 
 
 class Protocol:
@@ -243,7 +186,7 @@ class Protocol:
             return None
         assert self._head is not None, "what is peeked at is the head"
         kind, self._head = self._head[0], None
-        if _VERDICTS[self._state][type(message)] is _Verdict.REFUSE:
+        if VERDICTS[self._state][type(message)] is Verdict.REFUSE:
             if self._state is State.COPY_IN:
                 self._is_lost = True
                 return Malformed(self._out_of_order(kind), is_simple=False)
@@ -262,10 +205,25 @@ class Protocol:
             if self._head is None:
                 return None
             message = self._head[1]
-            if _VERDICTS[self._state][type(message)] is not _Verdict.DROP:
+            if VERDICTS[self._state][type(message)] is not Verdict.DROP:
                 return message
             self._head = None
         return None
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing is left of what was fed."""
+        return self._head is None and self._used == len(self._input)
+
+    def flight(self) -> Flight | None:
+        """The flight that comes next, if `take` would hand out its messages as they are (P1)."""
+        if self._state is not State.READY or self._is_extended or self._head is not None:
+            return None
+        return None if self._encoding() is not None else next_flight(self._input, self._used)
+
+    def drop(self, flight: Flight) -> None:
+        """It was answered, up to ReadyForQuery, by `send_encoded`."""
+        self._used += flight.size
 
     def _out_of_order(self, kind: int) -> SqlError:
         match self._state:
@@ -436,16 +394,23 @@ class Protocol:
                 for column in message.fields:
                     text_to_client(column.name.encode(), encoding)  # E2: it raises
             data = encode_backend(message, encoding.codec)
+        self._queue(data)
+        self._sent(message)
+        if isinstance(message, ErrorResponse) and message.is_fatal:
+            self._has_refused = True
+            self._close()
+
+    def send_encoded(self, data: bytes) -> None:
+        """Queue answers to a flight that change nothing about the order."""
+        self._queue(data)
+
+    def _queue(self, data: bytes | memoryview) -> None:
         self._pending_bytes += len(data)
         if len(data) < _JOIN_BYTES_MAX:
             self._joined += data
         else:
             self._flush_joined()
             self._output.append(data)
-        self._sent(message)
-        if isinstance(message, ErrorResponse) and message.is_fatal:
-            self._has_refused = True
-            self._close()
 
     def data_to_send(self) -> list[bytes | memoryview]:
         """What is queued, in order, for `writelines`; it is no longer queued then."""

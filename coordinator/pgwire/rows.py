@@ -9,7 +9,7 @@ INVARIANTS
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -105,12 +105,26 @@ class RowEncoder:
                 strict=True,
             )
         ]
+        return self._framed(zip(*cells, strict=True) if cells else [()] * batch.num_rows)
+
+    def encode_values(self, rows: Sequence[Sequence[Value]]) -> bytes:
+        """The framed DataRows of values of the types, which are as those of a batch (W1)."""
+        singles = self._singles
+        return self._framed(
+            [
+                _NULL if value is None else _cell(encode(value))
+                for value, encode in zip(row, singles, strict=True)
+            ]
+            for row in rows
+        )
+
+    def _framed(self, rows: Iterable[Sequence[bytes]]) -> bytes:
         count = len(self._types)
-        rows: list[bytes] = []
-        for index in range(batch.num_rows):
-            body = b"".join([column[index] for column in cells])
-            rows.append(_ROW_HEADER.pack(self._kind, len(body) + 6, count) + body)
-        return b"".join(rows)
+        framed: list[bytes] = []
+        for cells in rows:
+            body = b"".join(cells)
+            framed.append(_ROW_HEADER.pack(self._kind, len(body) + 6, count) + body)
+        return b"".join(framed)
 
     def _estimated_bytes(self, batch: pa.RecordBatch) -> int:
         padding = sum(type_.length or 0 for type_ in self._types if type_.name == "bpchar")

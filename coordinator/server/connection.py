@@ -24,6 +24,7 @@ from coordinator.core.messages import ConnectionId
 from coordinator.failures import admin_shutdown, query_canceled
 from coordinator.pgcatalog.activity import ObservedEncryption, ObservedSession
 from coordinator.pgwire.codec import encode_backend
+from coordinator.pgwire.flights import Flight
 from coordinator.pgwire.messages import (
     AuthenticationOk,
     BackendKeyData,
@@ -50,7 +51,7 @@ from coordinator.server.server import Server
 from coordinator.server.session_start import starting_variables
 from coordinator.server.tls import TlsFailed, TlsLayer
 from coordinator.session.requests import Identity
-from coordinator.session.session import Session
+from coordinator.session.session import SHORT_STATEMENTS_MAX, Session
 from coordinator.transaction.transaction import SessionTransaction
 from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
@@ -124,7 +125,26 @@ class Connection(asyncio.Protocol):
         self._read_ahead += len(plain)
         if self._read_ahead > self._server.settings.receive_bytes_max and not self._paused:
             self._pause(paused=True)
-        self.wake()
+        self._answer_or_wake()
+
+    def _answer_or_wake(self) -> None:
+        """Short statements are answered here (`session/short_answers.py`); the task does the rest.
+
+        Not if the client does not read, or is far ahead: the task waits for it (N1).
+        """
+        session = self._session
+        if session is None or self._waiter is None or self._writable is not None or self._paused:
+            self.wake()
+            return
+        answered = session.answer_at_once()
+        if answered:
+            self._write()
+        if self._wire.is_drained:
+            self._read_ahead = 0
+        elif answered < SHORT_STATEMENTS_MAX:
+            self.wake()
+        else:
+            asyncio.get_running_loop().call_soon(self._answer_or_wake)
 
     def _decrypted(self, tls: TlsLayer, data: bytes) -> bytes:
         """What the client has said under TLS; a failure of TLS ends the connection (T3)."""
@@ -252,6 +272,18 @@ class Connection(asyncio.Protocol):
     def take(self) -> FrontendMessage | None:
         """See Client."""
         return self._wire.take()
+
+    def flight(self) -> Flight | None:
+        """See Client."""
+        return self._wire.flight()
+
+    def drop(self, flight: Flight) -> None:
+        """See Client."""
+        self._wire.drop(flight)
+
+    def send_encoded(self, data: bytes) -> None:
+        """See Client."""
+        self._wire.send_encoded(data)
 
     def peek(self) -> FrontendMessage | None:
         """See Client."""

@@ -45,6 +45,11 @@ class Activity:
         self._query = query
         self._runs = True
 
+    def answered(self, query: str) -> None:
+        """A statement came, and its answer goes."""
+        self._query_at = self._changed_at = self._clock.now()
+        self._query = query
+
     def idle(self) -> None:
         """The client has its answers."""
         self._changed_at = self._clock.now()

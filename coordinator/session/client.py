@@ -5,6 +5,7 @@ Not here: bytes and sockets (`server/connection.py`).
 
 from typing import Protocol
 
+from coordinator.pgwire.flights import Flight
 from coordinator.pgwire.messages import BackendMessage, FrontendMessage
 
 
@@ -25,6 +26,18 @@ class Client(Protocol):
 
     def take(self) -> FrontendMessage | None:
         """The next message if it has come."""
+        ...
+
+    def flight(self) -> Flight | None:
+        """The flight that comes next, if it has come whole (`pgwire/flights.py`)."""
+        ...
+
+    def drop(self, flight: Flight) -> None:
+        """It is answered by `send_encoded`."""
+        ...
+
+    def send_encoded(self, data: bytes) -> None:
+        """Queue answers to a flight."""
         ...
 
     def peek(self) -> FrontendMessage | None:

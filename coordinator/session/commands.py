@@ -13,6 +13,7 @@ Not here: the loop, errors and interrupts (`session/session.py`), running statem
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from pglast import ast
@@ -49,6 +50,7 @@ from coordinator.session.bind_parameters import (
 )
 from coordinator.session.client import Client
 from coordinator.session.cursors import Cursor
+from coordinator.session.discards import discard
 from coordinator.session.named_objects import PreparedStatements, named_columns, named_rows
 from coordinator.session.portal import Portal, PortalCursor, PreparedStatement, command_tag
 from coordinator.session.portals import Portals
@@ -65,8 +67,8 @@ from coordinator.session.requests import Request, analysis_needs_snapshot
 from coordinator.session.result_columns import result_columns
 from coordinator.session.result_encoder import ResultEncoder
 from coordinator.session.statement_runner import StatementRunner
+from coordinator.session.statement_templates import StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
-from coordinator.variables.session_roles import SESSION_AUTHORIZATION
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import latest_types
 from sql.errors import SqlError
@@ -99,22 +101,34 @@ class Commands:
         self._runner = runner
         self._restart_clock = restart_clock
         self._notice = notice
-        self._statements = PreparedStatements(services.clock)
+        self.statements = PreparedStatements(services.clock)
         self.portals = Portals(services.clock)
-        transaction.named_rows = lambda: named_rows(self._statements, self.portals)
+        self.templates = StatementTemplates(services, transaction, variables, runner.binder)
+        self._discard = partial(
+            discard, services, transaction, variables, runner, self.statements, self.portals
+        )
+        transaction.named_rows = lambda: named_rows(self.statements, self.portals)
 
     # --- simple protocol ------------------------------------------------------------------------
 
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
-        self._statements.pop("", None)
+        self.statements.pop("", None)
+        filled = self.templates.find(text)
+        if filled is not None:
+            self._transaction.grouped = False
+            await self._simple(filled.prepared(text), filled.values, alone=True)
+            self._restart_clock()
+            await self.end_implicit()
+            return
         statements = self._parsed(text)
         real = [statement for statement in statements if statement.node is not None]
         if not real:
             self._client.send(EmptyQueryResponse())
         self._transaction.grouped = len(real) > 1
         for statement in real:
-            await self._simple(statement, alone=len(real) == 1)
+            prepared = PreparedStatement(statement, (), (), None)
+            await self._simple(prepared, (), alone=len(real) == 1)
             self._restart_clock()
         await self.end_implicit()
 
@@ -124,13 +138,14 @@ class Commands:
             self._notice(notice, Severity.NOTICE)
         return statements
 
-    async def _simple(self, statement: Statement, *, alone: bool) -> None:
-        self._runner.check_allowed(statement)
+    async def _simple(
+        self, prepared: PreparedStatement, values: tuple[Value, ...], *, alone: bool
+    ) -> None:
+        self._runner.check_allowed(prepared.statement)
         # Only what may run takes the place of the unnamed portal.
         await self.portals.close("")
         alone = alone and not self._transaction.has_begun
-        prepared = PreparedStatement(statement, (), (), None)
-        outcome = await self._outcome(prepared, (), alone=alone)
+        outcome = await self._outcome(prepared, values, alone=alone)
         if isinstance(outcome, Done):
             self._client.send(CommandComplete(outcome.tag))
             return
@@ -170,39 +185,7 @@ class Commands:
             await self.portals.close_since(self._transaction.rolled_back_to)
             self._transaction.rolled_back_to = 0
         elif isinstance(node, ast.DiscardStmt | ast.DeallocateStmt | ast.ClosePortalStmt):
-            await self._discard(statement)
-
-    async def _discard(self, statement: Statement) -> None:
-        discard = self._runner.discarded(statement)
-        self._transaction.analyzed = True  # PostgreSQL runs these with a snapshot
-        match discard.what:
-            case "all":
-                if not self._transaction.warns_outside:
-                    raise wrong.forbidden_in_block("DISCARD ALL")
-                self._statements.clear_named()
-                await self.portals.close_all()
-                self._variables.set(SESSION_AUTHORIZATION, None, local=False)
-                self._variables.reset_all()
-                self._services.coordination.unlock_all(self._transaction.owner)
-                self._transaction.sequences.discard()
-                self._transaction.notifications.unlisten(None)
-                await self._runner.drop_temporary()
-            case "temp" | "temporary":
-                await self._runner.drop_temporary()
-            case "sequences":
-                self._transaction.sequences.discard()
-            case "deallocate all":
-                self._statements.clear_named()
-            case "deallocate":
-                if self._statements.pop(discard.name or "", None) is None:
-                    raise wrong.undefined_statement(discard.name or "")
-            case "close all":
-                await self.portals.close_all()
-            case "close":
-                if not await self.portals.close(discard.name or ""):
-                    raise wrong.undefined_cursor(discard.name or "")
-            case _:
-                pass  # plans: nothing is kept of them
+            await self._discard(self._runner.discarded(statement))
 
     async def end_implicit(self) -> None:
         """Sync, the end of a string: commit what no block holds (C1)."""
@@ -223,7 +206,7 @@ class Commands:
         match parse_named_command(statement):
             case None:
                 read = prepared.under(self._variables.binding_key)
-                request = Request(read, prepared.declared, prepared.columns)
+                request = Request(read, prepared.declared, prepared.columns, prepared.template)
                 execution = self._runner.execution(parameters)
                 outcome = await self._runner.run(request, execution, alone=alone)
             case ExecuteCommand() as invocation:
@@ -258,9 +241,9 @@ class Commands:
 
     async def _prepare(self, preparation: PrepareCommand) -> None:
         described = await self._described(preparation.statement, preparation.declared)
-        if preparation.name in self._statements:
+        if preparation.name in self.statements:
             raise wrong.duplicate_statement(preparation.name)
-        self._statements[preparation.name] = described
+        self.statements[preparation.name] = described
 
     async def _invoke(
         self,
@@ -350,16 +333,16 @@ class Commands:
     async def _parse(self, message: Parse) -> None:
         if not message.statement:
             # Also if what comes instead is wrong.
-            self._statements.pop("", None)
+            self.statements.pop("", None)
         statements = self._parsed(message.text)
         if len(statements) > 1:
             raise wrong.multiple_statements_in_parse()
         statement = statements[0] if statements else Statement(message.text, None, 0)
         declared = declared_types(message.type_oids)
         described = await self._described(statement, declared)
-        if message.statement in self._statements:
+        if message.statement in self.statements:
             raise wrong.duplicate_statement(message.statement)
-        self._statements[message.statement] = described
+        self.statements[message.statement] = described
         self._client.send(ParseComplete())
 
     async def _described(
@@ -384,9 +367,9 @@ class Commands:
             setting = self._variables.binding_key
             return PreparedStatement(statement, types, types, columns, prepared.read, setting)
         self._runner.check_allowed(statement)
-        columns = named_columns(named, self._statements, self.portals)
-        if isinstance(named, ExplainExecute) and named.invocation.name in self._statements:
-            target = self._statements[named.invocation.name]
+        columns = named_columns(named, self.statements, self.portals)
+        if isinstance(named, ExplainExecute) and named.invocation.name in self.statements:
+            target = self.statements[named.invocation.name]
             filled = named.statement(statement, target.statement)
             explained = await self._runner.describe(filled, target.declared)
             columns = result_columns(explained.bound, self._variables)
@@ -396,7 +379,7 @@ class Commands:
         return PreparedStatement(statement, types, types, columns)
 
     def _statement(self, name: str) -> PreparedStatement:
-        prepared = self._statements.get(name)
+        prepared = self.statements.get(name)
         if prepared is None:
             raise wrong.undefined_statement(name)
         return prepared
@@ -421,7 +404,7 @@ class Commands:
         named = parse_named_command(prepared.statement)
         if isinstance(named, ExecuteCommand | FetchCommand):
             # What it names may have come, or have changed, since it was prepared.
-            found = named_columns(named, self._statements, self.portals)
+            found = named_columns(named, self.statements, self.portals)
             prepared = replace(prepared, columns=found)
         portal.prepared = prepared
         # Formats for a statement that has no result at all are ignored, as PostgreSQL does.
@@ -492,7 +475,7 @@ class Commands:
 
     async def _close(self, message: Close) -> None:
         if message.target is Target.STATEMENT:
-            self._statements.pop(message.name, None)
+            self.statements.pop(message.name, None)
         else:
             await self.portals.close(message.name)
         self._client.send(CloseComplete())

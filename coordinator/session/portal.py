@@ -18,6 +18,8 @@ import pyarrow as pa
 
 from coordinator.execution.context import Done, Outcome, Rows
 from coordinator.session.prepared_statements import FetchCommand
+from coordinator.session.requests import TemplateOrigin
+from coordinator.session.short_statement import ShortStatement
 from coordinator.streams import close_batches
 from sql.binder.resolve.setting_literals import with_read_literals
 from sql.parser.parse import Statement
@@ -55,6 +57,10 @@ class PreparedStatement:
     setting: tuple[object, ...] = ()
     prepared_at: int = 0
     """When it got its name, in microseconds."""
+    template: TemplateOrigin | None = None
+    """The text with literals that it stands for, if it does."""
+    short: ShortStatement | None = None
+    """How it is answered at once, if that was asked (`short_answers.py`)."""
 
     def under(self, setting: tuple[object, ...]) -> Statement:
         """The statement, to be bound under a setting: literals stay what they were (O4)."""

@@ -7,6 +7,7 @@ from typing import Final
 from pglast import ast
 
 from coordinator.session_errors import forbidden_in_block
+from sql.catalog.catalog import Catalog
 from sql.parser.parse import Statement
 from sql.statements.bound import BoundStatement, Explain, OutputColumn
 from sql.statements.session import TransactionControl, TransactionVerb
@@ -39,11 +40,23 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A statement to run. `expected`: the columns that the client was promised, if it was."""
+    """A statement to run. `expected`: the columns that the client was promised, if it was.
+
+    `template`: the statement stands for a text with literals, as long as the catalog is this one.
+    """
 
     statement: Statement
     declared: tuple[SqlType | None, ...] = ()
     expected: tuple[OutputColumn, ...] | None = None
+    template: "TemplateOrigin | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateOrigin:
+    """What a statement whose literals are parameters was made of (T2 of `literal_templates.py`)."""
+
+    catalog: Catalog
+    text: str
 
 
 def needs_catalog(statement: Statement) -> bool:

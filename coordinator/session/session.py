@@ -56,6 +56,7 @@ from coordinator.session.activity import Activity
 from coordinator.session.client import Client
 from coordinator.session.commands import Commands
 from coordinator.session.requests import Identity
+from coordinator.session.short_answers import ShortAnswers
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
@@ -78,6 +79,11 @@ _MESSAGE_RANK: Final = {
         )
     )
 }
+
+
+SHORT_STATEMENTS_MAX: Final = 50
+"""Statements that are answered in one turn of the loop. Larger: others wait longer. Smaller: a
+pipeline of short statements takes more turns."""
 
 
 class Session:
@@ -103,6 +109,16 @@ class Session:
         )
         self._runner = runner
         self.activity = Activity(services.clock, identity, transaction, variables)
+        self._short = ShortAnswers(
+            services,
+            client,
+            transaction,
+            variables,
+            self._commands.statements,
+            self._commands.templates,
+            runner.binder,
+            self.activity,
+        )
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
         self._interruptible = False
@@ -149,6 +165,19 @@ class Session:
         """There is something for the session to hear (B3 of `core/notifications/queue.py`)."""
         self._notified = True
         self._client.wake()
+
+    def answer_at_once(self) -> int:
+        """Answer what has come, as far as that can be done without waiting, but no more than
+        SHORT_STATEMENTS_MAX statements; how many it were.
+        """
+        if not self._waiting or self._notified or self._skipping or self._in_pipeline:
+            return 0
+        if self._farewell is not None or self._last_call is not None:
+            return 0
+        answered = 0
+        while answered < SHORT_STATEMENTS_MAX and self._short.answer():
+            answered += 1
+        return answered
 
     # --- the loop -------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from coordinator.session.prepared_statements import (
     argument_count_error,
     argument_query,
 )
-from coordinator.session.requests import Identity
+from coordinator.session.requests import Identity, Request
 from coordinator.variables.session_roles import RoleName
 from coordinator.variables.table import product_version
 from sql.binder.resolve.role_names import session_roles
@@ -78,6 +78,20 @@ class StatementBinder:
             setting=self.setting(catalog, fixed=fixed),
             shared=shared,
         )
+
+    def under(
+        self, request: Request, catalog: Catalog, execution: Execution | None = None
+    ) -> Request:
+        """The request under a catalog: that of a template of another one is its text again, which
+        has no parameters (T2 of `planning/literal_templates.py`).
+        """
+        template = request.template
+        if template is None or template.catalog is catalog:
+            return request
+        if execution is not None:
+            execution.parameters = ()
+        (statement,) = self._services.plans.parse(template.text)
+        return Request(statement)
 
     def setting(self, catalog: Catalog, *, fixed: bool) -> tuple[object, ...]:
         """What a plan depends on besides the statement."""

@@ -131,8 +131,8 @@ class StatementRunner:
         self._variables = execution.variables
         self._identity = identity
         self._copy = copy
-        self._binder = StatementBinder(execution, identity)
-        self.arguments = self._binder.arguments
+        self.binder = StatementBinder(execution, identity)
+        self.arguments = self.binder.arguments
         self._notices = StatementNotices(execution.notice)
         self._transaction.settle = self._settle
 
@@ -145,7 +145,7 @@ class StatementRunner:
         if not needs_catalog(statement):
             empty = statement.node is None  # but may have been declared types of the client's own
             catalog = self._services.coordination.newest_catalog if empty else _NO_CATALOG
-            prepared = self._binder.bind(statement, catalog, declared, fixed=False)
+            prepared = self.binder.bind(statement, catalog, declared, fixed=False)
             if self._transaction.failed and not empty and not can_end_failed_block(prepared.bound):
                 raise failed_transaction()
             return prepared
@@ -155,7 +155,7 @@ class StatementRunner:
         snapshot = await self._transaction.present()
         if statement.as_of is not None and not isinstance(statement.node, ExplainTimestampNode):
             snapshot = await self._past_if_known(statement, declared, snapshot)
-        return self._binder.bind(statement, snapshot.catalog, declared, fixed=False)
+        return self.binder.bind(statement, snapshot.catalog, declared, fixed=False)
 
     async def _past_if_known(
         self, statement: Statement, declared: tuple[SqlType | None, ...], present: Snapshot
@@ -173,12 +173,12 @@ class StatementRunner:
             return
         if statement.node is None or needs_catalog(statement) or parameters:
             raise failed_transaction()
-        if not can_end_failed_block(self._binder.bind(statement, _NO_CATALOG, ()).bound):
+        if not can_end_failed_block(self.binder.bind(statement, _NO_CATALOG, ()).bound):
             raise failed_transaction()
 
     def discarded(self, statement: Statement) -> Discard:
         """The bound DISCARD, DEALLOCATE or CLOSE."""
-        bound = self._binder.bind(statement, _NO_CATALOG, ()).bound
+        bound = self.binder.bind(statement, _NO_CATALOG, ()).bound
         assert isinstance(bound, Discard), "asked for statements that discard only"
         return bound
 
@@ -222,7 +222,7 @@ class StatementRunner:
     async def _session_statement(
         self, request: Request, execution: Execution, *, alone: bool
     ) -> Outcome:
-        prepared = self._binder.bind(request.statement, _NO_CATALOG, request.declared)
+        prepared = self.binder.bind(request.statement, _NO_CATALOG, request.declared)
         if self._transaction.failed and not can_end_failed_block(prepared.bound):
             raise failed_transaction()
         if request.statement.as_of is not None:
@@ -239,7 +239,7 @@ class StatementRunner:
         ts = as_of_timestamp(
             request.statement,
             execution,
-            lambda statement: self._binder.bind(statement, _NO_CATALOG, request.declared),
+            lambda statement: self.binder.bind(statement, _NO_CATALOG, request.declared),
         )
         return await execute_control(execution, bound, (ts, request.statement.as_of_at_least))
 
@@ -248,7 +248,9 @@ class StatementRunner:
         if not isinstance(request.statement.node, ast.InsertStmt):
             return None
         catalog = self._services.coordination.newest_catalog
-        setting = self._binder.setting(catalog, fixed=True)
+        if self.binder.under(request, catalog) is not request:
+            return None
+        setting = self.binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
         return None if known is None else await run_blind_insert(execution, known)
 
@@ -292,7 +294,8 @@ class StatementRunner:
     async def _contended(self, request: Request) -> tuple[Table, ...]:
         """The tables of the statement as it is bound now (A2)."""
         snapshot = await self._transaction.present()
-        bound = self._binder.bind(request.statement, snapshot.catalog, request.declared).bound
+        request = self.binder.under(request, snapshot.catalog)
+        bound = self.binder.bind(request.statement, snapshot.catalog, request.declared).bound
         return contended_tables(executed_statement(bound), snapshot.catalog)
 
     async def _attempt(
@@ -305,22 +308,23 @@ class StatementRunner:
         snapshot = await self._transaction.snapshot()
         if not alone:
             self._transaction.begin_reads()
+        request = self.binder.under(request, snapshot.catalog, execution)
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
             snapshot = await self._past(request, execution, snapshot)
             as_of = snapshot.ts
-        prepared = self._binder.bind(
+        prepared = self.binder.bind(
             request.statement, snapshot.catalog, request.declared, ts=snapshot.ts
         )
         elsewhere = tables_of_other_timelines(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.
             ts = await self._transaction.timestamp(elsewhere)
-            prepared = self._binder.bind(
+            prepared = self.binder.bind(
                 request.statement, snapshot.catalog, request.declared, ts=ts
             )
         check_promised_columns(request.expected, prepared.bound, self._variables)
-        execution.bind_context = partial(self._binder.context, snapshot.catalog, ts=snapshot.ts)
+        execution.bind_context = partial(self.binder.context, snapshot.catalog, ts=snapshot.ts)
         if prepared.supplied or prepared.filled or execution.filled:
             await evaluate_runtime_parameters(execution, prepared)
         if as_of is None and not (alone and isinstance(prepared.bound, BoundQuery)):
@@ -339,14 +343,14 @@ class StatementRunner:
 
     async def _make_elements(self, statement: Statement, made: CreateSchema) -> None:
         """What CREATE SCHEMA makes in its schema, where names are looked for first."""
-        self._binder.path_first = (made.name,)
+        self.binder.path_first = (made.name,)
         try:
             for place, node in enumerate(made.elements):
                 # A text of its own, for the plan cache.
                 element = replace(statement, text=f"{statement.text}\n-- {place}", node=node)
                 await self._attempt(Request(element), self.execution(()), alone=False, again=True)
         finally:
-            self._binder.path_first = ()
+            self.binder.path_first = ()
 
     async def _explain_timestamp(
         self, request: Request, execution: Execution
@@ -356,7 +360,7 @@ class StatementRunner:
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
             as_of = self._as_of(request, execution, snapshot)
-        prepared = self._binder.bind(request.statement, snapshot.catalog, request.declared)
+        prepared = self.binder.bind(request.statement, snapshot.catalog, request.declared)
         assert isinstance(prepared.bound, ExplainTimestamp), "the grammar tells it apart"
         rows = execute_explain_timestamp(execution, prepared.bound, as_of=as_of)
         self._transaction.pin_snapshot()
@@ -393,7 +397,7 @@ class StatementRunner:
         if len(present.catalog.timelines) == 1:
             return SYSTEM_TIMELINE.name
         try:
-            bound = self._binder.bind(statement, present.catalog, declared, fixed=False).bound
+            bound = self.binder.bind(statement, present.catalog, declared, fixed=False).bound
         except SqlError:
             return None  # perhaps the past has what it names
         query = bound.query if isinstance(bound, CopyOut) else bound
@@ -404,7 +408,7 @@ class StatementRunner:
         return as_of_timestamp(
             request.statement,
             execution,
-            lambda statement: self._binder.bind(
+            lambda statement: self.binder.bind(
                 statement, present.catalog, request.declared, ts=present.ts
             ),
         )
@@ -473,7 +477,7 @@ class StatementRunner:
     async def _settle(self) -> None:
         execution = self.execution(())
         snapshot = await self._transaction.snapshot()
-        execution.bind_context = partial(self._binder.context, snapshot.catalog, ts=snapshot.ts)
+        execution.bind_context = partial(self.binder.context, snapshot.catalog, ts=snapshot.ts)
         await check_deferred(execution, self._transaction.deferral.waiting)
         if changes := on_commit_drops(snapshot.catalog, self._identity.temporary):
             self._services.coordination.change_catalog(self._transaction.id, changes)

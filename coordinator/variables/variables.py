@@ -418,6 +418,11 @@ class Variables:
 
     # --- telling --------------------------------------------------------------------------------
 
+    @property
+    def has_unreported(self) -> bool:
+        """Whether the client may have to be told something (V4)."""
+        return self._unreported
+
     def unreported(self) -> Sequence[tuple[str, str]]:
         """Names and values that the client has not been sent yet; they count as sent (V4)."""
         if not self._unreported:

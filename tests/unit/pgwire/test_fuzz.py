@@ -9,6 +9,7 @@ import random
 import pytest
 
 from coordinator.pgwire.client_codec import decode_backend, encode_frontend
+from coordinator.pgwire.message_order import State
 from coordinator.pgwire.messages import (
     AuthenticationOk,
     BackendKeyData,
@@ -43,7 +44,7 @@ from coordinator.pgwire.messages import (
     TransactionStatus,
     error_response,
 )
-from coordinator.pgwire.protocol import Limits, Protocol, State
+from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.pgwire.trace import trace_frontend
 from sql.errors import SqlError
 

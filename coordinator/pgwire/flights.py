@@ -1,0 +1,83 @@
+"""Recognise the flights that clients send most: a simple query, or Bind .. Sync of one statement.
+
+    Q text
+    B unnamed portal ─▶ [D unnamed portal] ─▶ E all of its rows ─▶ S
+
+Drivers send the second one for each run of a prepared statement. Who answers a flight answers all
+of it; whoever will not leaves it where it is, and gets it message by message.
+
+INVARIANTS
+  F1  a flight is recognised when all of its bytes have come, and takes nothing by itself.
+  F2  it is what its messages say one by one: anything unusual in one of them is no flight.
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from coordinator.pgwire.codec import decode_frontend
+from coordinator.pgwire.messages import Bind, Query
+from sql.errors import SqlError
+
+BYTES_MAX: Final = 1 << 20
+"""Of a flight. Larger: long values are decoded beside everybody else's statements."""
+
+_LENGTH: Final = struct.Struct("!i")
+_QUERY: Final = ord("Q")
+_BIND: Final = ord("B")
+_DESCRIBE: Final = b"D\0\0\0\6P\0"
+_EXECUTE: Final = b"E\0\0\0\x09\0\0\0\0\0"
+_SYNC: Final = b"S\0\0\0\4"
+_RUN: Final = _EXECUTE + _SYNC
+_DESCRIBED_RUN: Final = _DESCRIBE + _RUN
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFlight:
+    """A simple query. `size`: its bytes."""
+
+    text: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class BindFlight:
+    """One run of a prepared statement. `described`: the portal is described before it runs."""
+
+    bind: Bind
+    described: bool
+    size: int
+
+
+Flight: TypeAlias = QueryFlight | BindFlight
+
+
+def next_flight(data: bytearray, start: int) -> Flight | None:
+    """The flight that begins at `start` of what a client has sent; None if there is none (F1)."""
+    if len(data) < start + 6:
+        return None
+    kind = data[start]
+    if kind not in (_QUERY, _BIND):
+        return None
+    length: int = _LENGTH.unpack_from(data, start + 1)[0]
+    end = start + 1 + length
+    if not 4 < length <= BYTES_MAX or len(data) < end:
+        return None
+    described = False
+    size = 1 + length
+    if kind == _BIND:
+        if data[start + 5] or len(data) < end + len(_RUN):
+            return None
+        if not data.startswith(_RUN, end):
+            if not data.startswith(_DESCRIBED_RUN, end):
+                return None
+            described = True
+        size += len(_DESCRIBED_RUN) if described else len(_RUN)
+    try:
+        message = decode_frontend(kind, bytes(data[start + 5 : end]))
+    except SqlError:
+        return None  # F2: who takes its messages says what is wrong
+    if isinstance(message, Query):
+        return QueryFlight(message.text, size)
+    assert isinstance(message, Bind), "the type byte said so"
+    return BindFlight(message, described, size)

@@ -1,0 +1,338 @@
+"""Find statements that differ in their literals only, so that they share one bound statement.
+
+    insert into t values (7, 'a')  ─ split ─▶ insert into t values (|,|), int4 text ─▶ Template
+                                   └────────▶ 7, 'a'  ─ read ─▶ values of its parameters
+
+The statement of a template has `$n` in place of the literals. It is made when a shape is seen for
+the second time, and only if it surely means the same.
+
+INVARIANTS
+  T1  with the literals of the text that it was made from, the template's plan is the plan of that
+      text. What a literal's value decides when a statement is bound is no template at all.
+  T2  a template is good for one catalog and one setting: its parameters' types come from them.
+  T3  what is computed of literals alone is computed for each text, as planning does, also if no row
+      asks for it: a text for which that fails is left to itself.
+  T4  a literal that cannot be read, or that the clock decides about, is left to the statement's
+      own text: the error says its place.
+  T5  memory is bounded: texts by TEXT_MAX, shapes by SHAPES_MAX, each with SETTINGS_MAX templates.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Final, TypeAlias
+
+from compute.reference.executor import PreparedPlan, evaluate
+from compute.simple_plans import is_row_by_row
+from coordinator.pgwire.values import decode_value
+from coordinator.planning.lru_cache import LruMapping
+from coordinator.planning.planner import plan_prepared
+from sql.catalog.catalog import Catalog
+from sql.errors import SqlError
+from sql.parser.parse import Statement
+from sql.plan.nodes import (
+    Call,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    Param,
+    Plan,
+    PlanColumn,
+    Subquery,
+    Values,
+)
+from sql.plan.traverse import (
+    child_expressions,
+    expression_nodes,
+    rewrite_children,
+    rewrite_plan,
+)
+from sql.statements.bound import (
+    BoundQuery,
+    BoundStatement,
+    Modify,
+    ModifyKind,
+    OutputColumn,
+    ParameterizedStatement,
+)
+from sql.types.sql_type import SqlType, Value, plain_type
+from sql.types.styles import Styles
+from sql.types.text_input import CLOCK_DEPENDENT_TYPES
+
+TEXT_MAX: Final = 16_384
+"""Characters. Larger: one INSERT of more rows; more memory."""
+SHAPES_MAX: Final = 1_000
+SETTINGS_MAX: Final = 4
+"""Templates of one shape, for sessions with other search paths or time zones."""
+
+_INT4: Final = plain_type("int4")
+_INT8: Final = plain_type("int8")
+_NUMERIC: Final = plain_type("numeric")
+_INT4_MAX: Final = 2**31 - 1
+
+_LITERAL: Final = re.compile(
+    r"'([^'\\]*(?:''[^'\\]*)*)'|(?<![\w.$])(\d{1,18}(?:\.\d{1,18})?)(?![\w.])"
+)
+"""Strings, and numbers that are no part of a name or of another number."""
+
+_SHAPE: Final = re.compile(r"\s*(?:select|insert|update|delete|values)\b", re.IGNORECASE)
+
+_UNSAFE: Final = re.compile(
+    r"--|/\*|[\"\\$;?\0]|\b(?:order|group|limit|offset|fetch|interval|date|time|"
+    r"timestamp|timestamptz|extract|escape|over|union|intersect|except|case|as\s+of|with|meridian|"
+    r"pg_temp|for)\b",
+    re.IGNORECASE,
+)
+"""Between literals: comments, quotes, other statements, and words near which a literal's value
+decides (an ordinal, a unit, the type of a branch)."""
+
+_PREFIX: Final = re.compile(r"(?:^|\W)(?:[ebxn]|u&)$", re.IGNORECASE)
+"""In front of a string it makes another kind of literal of it."""
+
+_PLAIN_TIME: Final = re.compile(r"[\d\s:.+TZ-]*")
+"""A time that no clock decides about."""
+
+_HARMLESS: Final = frozenset({"int4::int8", "int4::numeric", "int8::numeric", "varchar::text"})
+"""Casts that cannot fail."""
+
+_AS_WRITTEN: Final = frozenset({"text", "varchar"})
+
+Literals: TypeAlias = list[str | int | Decimal]
+
+
+def split_literals(text: str) -> tuple[str, Literals] | None:
+    """The shape of a text and its literals; None for a text that has no templates."""
+    if len(text) > TEXT_MAX or _SHAPE.match(text) is None:
+        return None
+    parts = _LITERAL.split(text)
+    kinds: list[str] = []
+    literals: Literals = []
+    for at in range(1, len(parts), 3):
+        word = parts[at]
+        if word is not None:
+            kinds.append("s")
+            literals.append(word.replace("''", "'") if "'" in word else word)
+        elif "." in parts[at + 1]:
+            kinds.append("n")
+            literals.append(Decimal(parts[at + 1]))
+        else:
+            number = int(parts[at + 1])
+            kinds.append("4" if number <= _INT4_MAX else "8")
+            literals.append(number)
+    return "\0".join((*parts[0::3], "".join(kinds))), literals
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A statement whose literals are parameters (T1, T2). `columns`: of its rows, if it has any.
+
+    `read`: the places and types of literals that are read as values of their parameters' types.
+    """
+
+    statement: Statement
+    types: tuple[SqlType, ...]
+    columns: tuple[OutputColumn, ...] | None
+    catalog: Catalog
+    setting: tuple[object, ...]
+    read: tuple[tuple[int, SqlType], ...]
+    constants: PreparedPlan | None
+    """One row of what is computed of literals alone, if there is anything that may fail."""
+
+    def values(self, literals: Literals, timezone: str, styles: Styles) -> tuple[Value, ...] | None:
+        """The values of the parameters; None for a literal of T4. Raises SqlError (T3, T4)."""
+        values: list[Value] = [*literals]
+        for place, type_ in self.read:
+            word = literals[place]
+            assert isinstance(word, str), "only strings are read"
+            is_time = type_.name in CLOCK_DEPENDENT_TYPES
+            if is_time and _PLAIN_TIME.fullmatch(word) is None:
+                return None
+            values[place] = decode_value(word.encode(), type_, 0, timezone=timezone, styles=styles)
+        if self.constants is not None:
+            self.constants.rows(values)
+        return tuple(values)
+
+
+@dataclass(slots=True)
+class Shape:
+    """What is known of a shape. `refused`: it never has a template."""
+
+    refused: bool = False
+    templates: list[Template] = field(default_factory=list[Template])
+
+
+class LiteralTemplates:
+    """The templates of a server, by shape (T5)."""
+
+    def __init__(self) -> None:
+        self._shapes: LruMapping[str, Shape] = LruMapping(SHAPES_MAX)
+
+    def shape(self, key: str) -> Shape | None:
+        """What is known of a shape; None the first time."""
+        found = self._shapes.get(key)
+        if found is None:
+            self._shapes.put(key, Shape(refused=not _is_safe(key)))
+        return found
+
+
+def known_template(shape: Shape, catalog: Catalog, setting: tuple[object, ...]) -> Template | None:
+    """The template of a shape under a catalog and a setting."""
+    for template in shape.templates:
+        if template.catalog is catalog and (
+            template.setting is setting or template.setting == setting
+        ):
+            return template
+    return None
+
+
+def keep_template(shape: Shape, template: Template) -> None:
+    """Keep it, in place of one of the same setting, or of the oldest (T5)."""
+    others = [known for known in shape.templates if known.setting != template.setting]
+    shape.templates = [template, *others][:SETTINGS_MAX]
+
+
+def _is_safe(key: str) -> bool:
+    *pieces, kinds = key.split("\0")
+    return (
+        bool(kinds)
+        and len(pieces) == len(kinds) + 1
+        and all(map(str.isascii, pieces))
+        and not any(map(_UNSAFE.search, [*pieces[:-1], pieces[-1].rstrip().removesuffix(";")]))
+        and not any(
+            kind == "s" and _PREFIX.search(piece)
+            for piece, kind in zip(pieces[:-1], kinds, strict=True)
+        )
+    )
+
+
+def text_with_parameters(key: str) -> tuple[str, tuple[SqlType | None, ...]]:
+    """The text of a shape with `$n` in place of its literals, and the types that these have; None
+    for strings, whose type the binder finds.
+    """
+    *pieces, kinds = key.split("\0")
+    text = pieces[0] + "".join([f"${n}{piece}" for n, piece in enumerate(pieces[1:], 1)])
+    types = {"4": _INT4, "8": _INT8, "n": _NUMERIC, "s": None}
+    return text, tuple([types[kind] for kind in kinds])
+
+
+def read_places(key: str, types: Sequence[SqlType]) -> tuple[tuple[int, SqlType], ...]:
+    """The literals of a shape that must be read as values of these types."""
+    kinds = key.rpartition("\0")[2]
+    return tuple(
+        [
+            (place, type_)
+            for place, (kind, type_) in enumerate(zip(kinds, types, strict=True))
+            if kind == "s" and type_.name not in _AS_WRITTEN
+        ]
+    )
+
+
+def computed_constants(bound: BoundStatement) -> PreparedPlan | None:
+    """What a statement computes of its parameters alone (T3)."""
+    found: dict[Expr, None] = {}
+
+    def collect(expr: Expr) -> Expr:
+        if _is_of_literals(expr):
+            found[expr] = None
+            return expr
+        return rewrite_children(expr, collect)
+
+    _rewritten(bound, collect)
+    failing = [expr for expr in found if not _is_harmless(expr)]
+    if not failing:
+        return None
+    columns = [PlanColumn(ColumnId(at), f"c{at}", expr.type) for at, expr in enumerate(failing)]
+    return PreparedPlan(Values(tuple(columns), (tuple(failing),)))
+
+
+def _is_of_literals(expr: Expr) -> bool:
+    """Whether an expression is computed of parameters and constants, at least one of the former."""
+    nodes = list(expression_nodes(expr))
+    return any(isinstance(node, Param) for node in nodes) and not any(
+        isinstance(node, ColumnRef | Subquery)
+        or (isinstance(node, Call) and node.function.volatility != "immutable")
+        for node in nodes
+    )
+
+
+def _is_harmless(expr: Expr) -> bool:
+    """Whether it never fails."""
+    while isinstance(expr, Call) and expr.function.id in _HARMLESS:
+        (expr,) = expr.args
+    return isinstance(expr, Param)
+
+
+def means_the_same(
+    parameterized: ParameterizedStatement, values: Sequence[Value], literal: ParameterizedStatement
+) -> bool:
+    """Whether a statement with parameters is, for these values, the one with literals (T1)."""
+    ours, theirs = parameterized.bound, literal.bound
+    for prepared in (parameterized, literal):
+        if prepared.fails is not None or prepared.uses_now or prepared.rebind or prepared.read:
+            return False
+        if prepared.supplied or prepared.filled or prepared.tells_timestamp:
+            return False
+    if literal.parameters or not _is_simple(theirs) or type(ours) is not type(theirs):
+        return False
+    filled = replace(parameterized, bound=_rewritten(ours, _filling(values)), parameters=())
+    try:
+        return _computed(plan_prepared(filled)) == _computed(literal)
+    except SqlError:
+        return False  # its values fail when it runs
+
+
+def _computed(prepared: ParameterizedStatement) -> ParameterizedStatement:
+    """The statement with all that is computed of constants alone, which planning leaves in part."""
+    return replace(prepared, bound=_rewritten(prepared.bound, _constant))
+
+
+def _constant(expr: Expr) -> Expr:
+    made = rewrite_children(expr, _constant)
+    parts = child_expressions(made)
+    if not isinstance(made, Call) or made.function.volatility != "immutable":
+        return made
+    if not all(isinstance(part, Const) for part in parts):
+        return made
+    return Const(evaluate(made), made.type)
+
+
+def _is_simple(bound: BoundStatement) -> bool:
+    """Whether constants do not tell an engine, or a reader of files, more than parameters do."""
+    match bound:
+        case BoundQuery():
+            return not bound.tables or is_row_by_row(bound.plan)
+        case Modify(kind=ModifyKind.INSERT):
+            return isinstance(bound.source, Values)
+        case Modify(kind=ModifyKind.UPDATE | ModifyKind.DELETE):
+            return len(bound.tables) == 1 and is_row_by_row(bound.source)
+        case _:
+            return False
+
+
+def _filling(values: Sequence[Value]) -> Callable[[Expr], Expr]:
+    """Puts constants in place of parameters."""
+
+    def constant(expr: Expr) -> Expr:
+        if isinstance(expr, Param):
+            return Const(values[expr.index - 1], expr.type)
+        return rewrite_children(expr, constant)
+
+    return constant
+
+
+def _rewritten(bound: BoundStatement, rewrite: Callable[[Expr], Expr]) -> BoundQuery | Modify:
+    """The statement with the expressions of all its plans rewritten."""
+
+    def plan_of(plan: Plan) -> Plan:
+        return rewrite_plan(plan, rewrite)
+
+    if isinstance(bound, BoundQuery):
+        return replace(bound, plan=plan_of(bound.plan))
+    assert isinstance(bound, Modify), "only queries and changes have templates"
+    returning = None if bound.returning is None else plan_of(bound.returning)
+    conflict = bound.conflict
+    if conflict is not None and conflict.update is not None:
+        conflict = replace(conflict, update=plan_of(conflict.update))
+    return replace(bound, source=plan_of(bound.source), returning=returning, conflict=conflict)

@@ -1,0 +1,43 @@
+"""A statement as it is answered at once, under one catalog and the settings of one session."""
+
+from dataclasses import dataclass, field
+
+from coordinator.execution.short_read import ShortRead
+from coordinator.pgwire.codec import encode_backend
+from coordinator.pgwire.messages import expand_formats, row_description
+from coordinator.pgwire.rows import RowEncoder
+from coordinator.variables.variables import Variables
+from sql.catalog.catalog import Catalog
+
+
+@dataclass(slots=True)
+class ResultShape:
+    """How a result goes out in some formats: its RowDescription, and the encoder of its rows."""
+
+    description: bytes
+    encoder: RowEncoder
+
+
+@dataclass(slots=True)
+class ShortStatement:
+    """See the module. `setting`: what its plan depends on. `read`: None if it is no short read."""
+
+    catalog: Catalog
+    setting: tuple[object, ...]
+    read: ShortRead | None
+    shapes: dict[tuple[int, ...], ResultShape] = field(
+        default_factory=dict[tuple[int, ...], ResultShape]
+    )
+
+    def shape(self, formats: tuple[int, ...], variables: Variables) -> ResultShape:
+        """Formats as in Bind. Raises SqlError for those that the result cannot have."""
+        shape = self.shapes.get(formats)
+        if shape is None:
+            assert self.read is not None, "only what is answered here has a shape"
+            columns = self.read.columns
+            codes = expand_formats(formats, len(columns))
+            types = [column.type for column in columns]
+            encoder = RowEncoder(types, codes, variables.timezone, variables.styles)
+            description = bytes(encode_backend(row_description(columns, codes)))
+            shape = self.shapes[formats] = ResultShape(description, encoder)
+        return shape
