@@ -31,7 +31,7 @@ from sql.plan.traverse import has_more_nodes, plan_has_subquery
 from sql.statements.bound import BoundQuery, OutputColumn, ParameterizedStatement
 from sql.types.sql_type import Value
 
-NODES_MAX: Final = 200
+SHORT_NODES_MAX: Final = 200
 """Nodes of a plan. Larger: others wait longer for the loop."""
 
 SHORT_TYPES: Final = frozenset(
@@ -95,7 +95,7 @@ def compile_short_read(prepared: ParameterizedStatement, services: Services) -> 
         return None
     if prepared.supplied or prepared.filled or prepared.rebind or prepared.uses_now:
         return None
-    if prepared.tells_timestamp or has_more_nodes(query.plan, NODES_MAX):
+    if prepared.tells_timestamp or has_more_nodes(query.plan, SHORT_NODES_MAX):
         return None
     if any(column.type.name not in SHORT_TYPES for column in query.columns):
         return None
@@ -110,7 +110,7 @@ def _is_constant(plan: Plan) -> bool:
     below = plan
     while isinstance(below, Project):
         below = below.input
-    is_rows = isinstance(below, Values) and len(below.rows) <= NODES_MAX
+    is_rows = isinstance(below, Values) and len(below.rows) <= SHORT_NODES_MAX
     return is_rows and not plan_has_subquery(plan) and not may_run_long(plan)
 
 

@@ -19,7 +19,7 @@ from coordinator.pgwire.codec import decode_frontend
 from coordinator.pgwire.messages import Bind, Query
 from sql.errors import SqlError
 
-BYTES_MAX: Final = 1 << 20
+FLIGHT_BYTES_MAX: Final = 1 << 20
 """Of a flight. Larger: long values are decoded beside everybody else's statements."""
 
 _LENGTH: Final = struct.Struct("!i")
@@ -61,7 +61,7 @@ def next_flight(data: bytearray, start: int) -> Flight | None:
         return None
     length: int = _LENGTH.unpack_from(data, start + 1)[0]
     end = start + 1 + length
-    if not 4 < length <= BYTES_MAX or len(data) < end:
+    if not 4 < length <= FLIGHT_BYTES_MAX or len(data) < end:
         return None
     described = False
     size = 1 + length

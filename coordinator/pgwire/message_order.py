@@ -39,7 +39,7 @@ class State(IntEnum):
     CLOSED = auto()
 
 
-class Verdict(Enum):
+class MessageFate(Enum):
     """What becomes of a message."""
 
     TAKE = auto()
@@ -50,39 +50,39 @@ class Verdict(Enum):
 _COPY: Final = (CopyData, CopyDone, CopyFail)
 
 # The first row that names its class; `object` names all.
-_RULES: Final[dict[State, tuple[tuple[tuple[type, ...], Verdict], ...]]] = {
+_RULES: Final[dict[State, tuple[tuple[tuple[type, ...], MessageFate], ...]]] = {
     State.STARTUP: (
-        ((StartupMessage, CancelRequest, SslRequest, GssEncRequest), Verdict.TAKE),
-        ((object,), Verdict.REFUSE),
+        ((StartupMessage, CancelRequest, SslRequest, GssEncRequest), MessageFate.TAKE),
+        ((object,), MessageFate.REFUSE),
     ),
     State.AUTHENTICATING: (
-        ((PasswordMessage, Terminate), Verdict.TAKE),
-        ((object,), Verdict.REFUSE),
+        ((PasswordMessage, Terminate), MessageFate.TAKE),
+        ((object,), MessageFate.REFUSE),
     ),
     State.READY: (
         # A client may still be sending a COPY that has failed.
-        (_COPY, Verdict.DROP),
-        ((PasswordMessage,), Verdict.REFUSE),
-        ((object,), Verdict.TAKE),
+        (_COPY, MessageFate.DROP),
+        ((PasswordMessage,), MessageFate.REFUSE),
+        ((object,), MessageFate.TAKE),
     ),
     State.SKIPPING: (
-        ((Sync, Terminate, Malformed), Verdict.TAKE),
-        ((object,), Verdict.DROP),
+        ((Sync, Terminate, Malformed), MessageFate.TAKE),
+        ((object,), MessageFate.DROP),
     ),
     State.COPY_IN: (
         # Libraries send Flush and Sync out of habit behind Execute.
-        ((*_COPY, Flush, Sync), Verdict.TAKE),
-        ((object,), Verdict.REFUSE),
+        ((*_COPY, Flush, Sync), MessageFate.TAKE),
+        ((object,), MessageFate.REFUSE),
     ),
-    State.CLOSED: (((object,), Verdict.DROP),),
+    State.CLOSED: (((object,), MessageFate.DROP),),
 }
 
 
-def _verdict_of(state: State, kind: type[FrontendMessage]) -> Verdict:
-    return next(verdict for classes, verdict in _RULES[state] if issubclass(kind, classes))
+def _fate_of(state: State, kind: type[FrontendMessage]) -> MessageFate:
+    return next(fate for classes, fate in _RULES[state] if issubclass(kind, classes))
 
 
-VERDICTS: Final = {
-    state: {kind: _verdict_of(state, kind) for kind in get_args(FrontendMessage)} for state in State
+MESSAGE_FATES: Final = {
+    state: {kind: _fate_of(state, kind) for kind in get_args(FrontendMessage)} for state in State
 }
 """By state and class of the message."""

@@ -51,7 +51,7 @@ from coordinator.pgwire.codec import (
     encode_backend,
 )
 from coordinator.pgwire.flights import Flight, next_flight
-from coordinator.pgwire.message_order import VERDICTS, State, Verdict
+from coordinator.pgwire.message_order import MESSAGE_FATES, MessageFate, State
 from coordinator.pgwire.messages import (
     AuthenticationOk,
     BackendKeyData,
@@ -186,7 +186,7 @@ class Protocol:
             return None
         assert self._head is not None, "what is peeked at is the head"
         kind, self._head = self._head[0], None
-        if VERDICTS[self._state][type(message)] is Verdict.REFUSE:
+        if MESSAGE_FATES[self._state][type(message)] is MessageFate.REFUSE:
             if self._state is State.COPY_IN:
                 self._is_lost = True
                 return Malformed(self._out_of_order(kind), is_simple=False)
@@ -205,7 +205,7 @@ class Protocol:
             if self._head is None:
                 return None
             message = self._head[1]
-            if VERDICTS[self._state][type(message)] is not Verdict.DROP:
+            if MESSAGE_FATES[self._state][type(message)] is not MessageFate.DROP:
                 return message
             self._head = None
         return None

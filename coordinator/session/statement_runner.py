@@ -21,7 +21,7 @@ from typing import Final, TypeAlias, assert_never
 
 from pglast import ast
 
-from coordinator.core.messages import ConnectionId, RefusedReason, Snapshot
+from coordinator.core.messages import ConnectionId, RefusedReason
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.advisory_locks import give_back_left
 from coordinator.execution.blind_insert import run_blind_insert
@@ -45,11 +45,7 @@ from coordinator.execution.settings import (
     execute_show,
 )
 from coordinator.execution.truncate import execute_truncate
-from coordinator.session.as_of import (
-    as_of_has_parameters,
-    as_of_timestamp,
-    tables_of_other_timelines,
-)
+from coordinator.session.as_of import as_of_timestamp, tables_of_other_timelines
 from coordinator.session.requests import (
     Identity,
     Request,
@@ -61,6 +57,7 @@ from coordinator.session.requests import (
 from coordinator.session.result_columns import check_promised_columns
 from coordinator.session.retries import StatementNotices, contended_tables
 from coordinator.session.statement_binder import StatementBinder
+from coordinator.session.statement_past import StatementPast
 from coordinator.session.temporary_tables import (
     discard_temporary,
     drop_at_session_end,
@@ -68,9 +65,7 @@ from coordinator.session.temporary_tables import (
 )
 from coordinator.session_errors import failed_transaction
 from coordinator.transaction.transaction import StatementRestart
-from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table
-from sql.catalog.meridian_schema import is_server_state
-from sql.errors import SqlError
+from sql.catalog.catalog import Catalog, Table
 from sql.parser.meridian_nodes import ExplainTimestampNode
 from sql.parser.parse import Statement
 from sql.statements.bound import (
@@ -133,6 +128,7 @@ class StatementRunner:
         self._copy = copy
         self.binder = StatementBinder(execution, identity)
         self.arguments = self.binder.arguments
+        self._past = StatementPast(execution, self.binder)
         self._notices = StatementNotices(execution.notice)
         self._transaction.settle = self._settle
 
@@ -151,21 +147,13 @@ class StatementRunner:
             return prepared
         if self._transaction.failed:
             raise failed_transaction()
-        await self._settle_past(statement, declared)
+        await self._past.settle(statement, declared)
         snapshot = await self._transaction.present()
         if statement.as_of is not None and not isinstance(statement.node, ExplainTimestampNode):
-            snapshot = await self._past_if_known(statement, declared, snapshot)
+            snapshot = await self._past.snapshot_if_known(
+                statement, declared, self.execution(()), snapshot
+            )
         return self.binder.bind(statement, snapshot.catalog, declared, fixed=False)
-
-    async def _past_if_known(
-        self, statement: Statement, declared: tuple[SqlType | None, ...], present: Snapshot
-    ) -> Snapshot:
-        """The catalog of the statement's AS OF; the present one if only parameters will tell."""
-        timeline = self._timeline(statement, declared, present)
-        if as_of_has_parameters(statement) or timeline not in (None, SYSTEM_TIMELINE.name):
-            return present
-        ts = self._as_of(Request(statement, declared), self.execution(()), present)
-        return await self._transaction.glance(ts, at_least=statement.as_of_at_least)
 
     def check_allowed(self, statement: Statement, *, parameters: int = 0) -> None:
         """Raises 25P02 in a failed block, except for statements that may end it."""
@@ -304,14 +292,14 @@ class StatementRunner:
         self._transaction.begin_statement(again=again)
         if isinstance(request.statement.node, ExplainTimestampNode):
             return await self._explain_timestamp(request, execution)
-        await self._settle_past(request.statement, request.declared)
+        await self._past.settle(request.statement, request.declared)
         snapshot = await self._transaction.snapshot()
         if not alone:
             self._transaction.begin_reads()
         request = self.binder.under(request, snapshot.catalog, execution)
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
-            snapshot = await self._past(request, execution, snapshot)
+            snapshot = await self._past.snapshot(request, execution, snapshot)
             as_of = snapshot.ts
         prepared = self.binder.bind(
             request.statement, snapshot.catalog, request.declared, ts=snapshot.ts
@@ -359,59 +347,12 @@ class StatementRunner:
         snapshot = await self._transaction.present()
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
-            as_of = self._as_of(request, execution, snapshot)
+            as_of = self._past.timestamp(request, execution, snapshot)
         prepared = self.binder.bind(request.statement, snapshot.catalog, request.declared)
         assert isinstance(prepared.bound, ExplainTimestamp), "the grammar tells it apart"
         rows = execute_explain_timestamp(execution, prepared.bound, as_of=as_of)
         self._transaction.pin_snapshot()
         return rows, prepared.bound
-
-    async def _past(self, request: Request, execution: Execution, present: Snapshot) -> Snapshot:
-        """The snapshot that the statement's AS OF asks for (A3)."""
-        ts = self._as_of(request, execution, present)
-        timeline = self._timeline(request.statement, request.declared, present)
-        timeline = timeline or SYSTEM_TIMELINE.name
-        snapshot = await self._services.coordination.snapshot(
-            self._transaction.id,
-            as_of=ts,
-            at_least=request.statement.as_of_at_least,
-            timeline=timeline,
-        )
-        # Other timelines than `system` have no catalogs of the past.
-        is_system = timeline == SYSTEM_TIMELINE.name
-        return snapshot if is_system else Snapshot(snapshot.ts, present.catalog)
-
-    async def _settle_past(
-        self, statement: Statement, declared: tuple[SqlType | None, ...]
-    ) -> None:
-        """The first statement with tables tells where BEGIN .. AS OF counts."""
-        if self._transaction.past_is_open:
-            timeline = self._timeline(statement, declared, await self._transaction.glance())
-            if timeline is not None:
-                await self._transaction.settle_past(timeline)
-
-    def _timeline(
-        self, statement: Statement, declared: tuple[SqlType | None, ...], present: Snapshot
-    ) -> str | None:
-        """The timeline that an AS OF counts in: that of the tables, as they are named now."""
-        if len(present.catalog.timelines) == 1:
-            return SYSTEM_TIMELINE.name
-        try:
-            bound = self.binder.bind(statement, present.catalog, declared, fixed=False).bound
-        except SqlError:
-            return None  # perhaps the past has what it names
-        query = bound.query if isinstance(bound, CopyOut) else bound
-        tables = query.tables if isinstance(query, BoundQuery) else ()
-        return next((table.timeline for table in tables if not is_server_state(table)), None)
-
-    def _as_of(self, request: Request, execution: Execution, present: Snapshot) -> Timestamp:
-        return as_of_timestamp(
-            request.statement,
-            execution,
-            lambda statement: self.binder.bind(
-                statement, present.catalog, request.declared, ts=present.ts
-            ),
-        )
 
     async def _execute(
         self,

@@ -156,7 +156,7 @@ class Variables:
         self._first_modes: Modes = {}
         self._reported: dict[str, str] = {}
         self._dirty = False
-        self._unreported = True
+        self.has_unreported = True
         self.shown: SessionSettings = _Shown(self)
         self._refresh()
 
@@ -413,21 +413,16 @@ class Variables:
 
     def _changed(self) -> None:
         self._dirty = True
-        self._unreported = True
+        self.has_unreported = True
         self._refresh()
 
     # --- telling --------------------------------------------------------------------------------
 
-    @property
-    def has_unreported(self) -> bool:
-        """Whether the client may have to be told something (V4)."""
-        return self._unreported
-
     def unreported(self) -> Sequence[tuple[str, str]]:
         """Names and values that the client has not been sent yet; they count as sent (V4)."""
-        if not self._unreported:
+        if not self.has_unreported:
             return ()
-        self._unreported = False
+        self.has_unreported = False
         news: list[tuple[str, str]] = []
         for key, variable in _REPORTED.items():
             value = self.get(key)

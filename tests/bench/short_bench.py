@@ -1,4 +1,4 @@
-"""CPU of the server for a short statement, beside PostgreSQL's: `python -m tests.bench.short_bench`.
+"""CPU of the server for short statements, beside PostgreSQL's: `python -m tests.bench.short_bench`.
 
     select1, point   reads          insert, keyed, upsert, update, delete   single-row writes
     insert100        one INSERT     hot      all clients change one row     block, rmw   blocks
@@ -50,7 +50,8 @@ CASES = {
     "delete": Case(f"{_KEY}delete from d where id = :n;\n"),
     "hot": Case("update k set n = n + 1 where id = 1;\n", (PREPARED,), (16,)),
     "block": Case(
-        f"{_KEY}begin;\ninsert into t values (:n, 'a');\ninsert into t values (:n, 'b');\ncommit;\n",
+        f"{_KEY}begin;\ninsert into t values (:n, 'a');\ninsert into t values (:n, 'b');\n"
+        "commit;\n",
         (PREPARED,),
     ),
     "rmw": Case(
@@ -138,14 +139,7 @@ def _cost(
 ) -> tuple[float, float]:
     """Processor time of a statement in microseconds, and statements a second."""
     before = cpu()
-    run = run_script(
-        dsn,
-        CASES[name].script,
-        clients=clients,
-        protocol=protocol,
-        seconds=seconds,
-        options="-c engine=auto" if "postgres@" not in dsn else "",
-    )
+    run = run_script(dsn, CASES[name].script, clients=clients, protocol=protocol, seconds=seconds)
     return (cpu() - before) / (run.per_second * seconds), run.per_second
 
 
