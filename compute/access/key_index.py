@@ -229,6 +229,8 @@ class KeyIndex:
             columns = self._columns.get(_place(view.shard, file.file.name, key))
             if columns is None and may_read:
                 columns = self._file_columns(view.shard, file.file, key)
+            elif columns is None and self._lacks(view.shard, file.file, key):
+                continue  # its columns were evicted, its filter was not (Z2)
             if columns is None or not (may_read or columns.is_ordered):
                 return None
             found += [

@@ -78,7 +78,7 @@ class PointRead:
         self._key = key
         self._wanted = wanted
         self._unique = unique
-        self._scan = _scan_of(plan)
+        self._scan = scan_of(plan)
         columns = output_columns(plan)
         self._maker = BatchMaker([column.type for column in columns], batch_schema(columns))
         self._prepared = PreparedPlan(plan)
@@ -89,7 +89,7 @@ class PointRead:
         """The rows of the scan that have the values, in the order of the view. Thread-safe."""
         if not self._unique and row_count_bound(view) > INDEXED_ROWS_MAX:
             return NotAnsweredReason.ENGINE
-        values = [_value(expr, parameters) for expr in self._wanted]
+        values = [point_value(expr, parameters) for expr in self._wanted]
         if None in values:
             return []
         try:
@@ -128,7 +128,7 @@ class PointRead:
                 if not may_read and not index.rows_warm(view.shard, file, numbers):
                     return NotAnsweredReason.FILES
                 rows, at = index.read_rows(view.shard, file, numbers), range(len(numbers))
-            cells = _Cells(rows, view.schema, self._scan)
+            cells = ScannedCells(rows, view.schema, self._scan)
             if self._scan.identity is None:
                 found += [cells.row(row) for row in at]
             else:
@@ -149,7 +149,7 @@ def _by_source(
         yield source, [row for _, row in rows]
 
 
-class _Cells:
+class ScannedCells:
     """The scanned columns of rows of a file or slice, which may lack columns that are newer."""
 
     def __init__(self, rows: pa.Table, schema: pa.Schema, scan: Scan) -> None:
@@ -182,14 +182,16 @@ def _cell(column: Column, row: int, type_: SqlType) -> Value:
     return to_values(column.slice(row, 1), type_)[0]
 
 
-def _value(expr: Const | Param, parameters: Sequence[Value]) -> Value:
+def point_value(expr: Const | Param, parameters: Sequence[Value]) -> Value:
+    """What a column must be equal to, as the values of columns are."""
     if isinstance(expr, Const):
         return expr.value
     value = parameters[expr.index - 1]
     return value.rstrip(" ") if isinstance(value, str) and expr.type.has_blanks else value
 
 
-def _scan_of(plan: Plan) -> Scan:
+def scan_of(plan: Plan) -> Scan:
+    """The scan of a plan with one input at each node."""
     while not isinstance(plan, Scan):
         (plan,) = inputs(plan)
     return plan
@@ -225,16 +227,37 @@ def _known(plan: Plan, table: Table, purpose: _Purpose) -> PointRead | None:
     return made
 
 
-def _point_read(plan: Plan, table: Table) -> PointRead | None:
+_Equalities = dict[int, Const | Param]
+"""By ordinal, what a column must be equal to."""
+
+
+def _equalities(plan: Plan, table: Table) -> _Equalities:
     conditions = read_conditions(plan).get(RelationId(table.shard)) or ()
     if len(conditions) != 1:
-        return None
+        return {}
     found = [column_equality(expr) for expr in conditions[0].all_of]
-    wanted = dict([pair for pair in found if pair is not None])
+    return dict([pair for pair in found if pair is not None])
+
+
+def _point_of(wanted: _Equalities, table: Table) -> tuple[Key, list[Const | Param]] | None:
     for key in table.keys:
         if wanted.keys() >= set(key.columns):
-            values = [wanted[ordinal] for ordinal in key.columns]
-            return PointRead(plan, table, key, values, unique=True)
+            return key, [wanted[ordinal] for ordinal in key.columns]
+    return None
+
+
+def unique_point(plan: Plan, table: Table) -> tuple[Key, Sequence[Const | Param]] | None:
+    """A unique key by which a plan, row by row over one table, selects, and its values."""
+    if not is_row_by_row(plan) or relations_with_versions(plan):
+        return None
+    return _point_of(_equalities(plan, table), table)
+
+
+def _point_read(plan: Plan, table: Table) -> PointRead | None:
+    wanted = _equalities(plan, table)
+    point = _point_of(wanted, table)
+    if point is not None:
+        return PointRead(plan, table, point[0], point[1], unique=True)
     if not wanted:
         return None
     columns = tuple(sorted(wanted))

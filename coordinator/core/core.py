@@ -50,6 +50,7 @@ from coordinator.core.messages import (
     BeginStatement,
     CancelLock,
     CatalogPublished,
+    ChangeByKey,
     ChangeCatalog,
     CommitTransaction,
     Disconnected,
@@ -224,6 +225,8 @@ class Core:
         match message:
             case InsertRows():
                 return commits.insert_rows(self._state, message, now)
+            case ChangeByKey():
+                return commits.change_by_key(self._state, message, now)
             case Begin():
                 return self._begin(message)
             case TakeSnapshot():

@@ -44,6 +44,7 @@ from coordinator.execution.settings import (
     execute_set,
     execute_show,
 )
+from coordinator.execution.short_writes.run import run_short_write
 from coordinator.execution.truncate import execute_truncate
 from coordinator.session.as_of import (
     as_of_has_parameters,
@@ -243,20 +244,27 @@ class StatementRunner:
         )
         return await execute_control(execution, bound, (ts, request.statement.as_of_at_least))
 
-    async def _insert_blindly(self, request: Request, execution: Execution) -> Done | None:
-        """The short way of an INSERT that has been bound before, if it can be taken."""
-        if not isinstance(request.statement.node, ast.InsertStmt):
+    async def _write_shortly(self, request: Request, execution: Execution) -> Done | None:
+        """The short way of a write that has been bound before, if it can be taken."""
+        node = request.statement.node
+        if not isinstance(node, ast.InsertStmt | ast.UpdateStmt | ast.DeleteStmt):
             return None
         catalog = self._services.coordination.newest_catalog
         setting = self._binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        return None if known is None else await run_blind_insert(execution, known)
+        if known is None:
+            return None
+        if isinstance(node, ast.InsertStmt):
+            inserted = await run_blind_insert(execution, known)
+            if inserted is not None:
+                return inserted
+        return await run_short_write(execution, known)
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         try:
-            inserted = await self._insert_blindly(request, execution)
-            if inserted is not None:
-                return inserted
+            written = await self._write_shortly(request, execution)
+            if written is not None:
+                return written
         except LockBlocks as blocks:
             await self._transaction.wait_for(blocks)
         leased: tuple[Table, ...] = ()

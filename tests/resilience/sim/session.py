@@ -99,7 +99,7 @@ class Session(Queries):
         self._driver.abort(self._txn)
         self.world.tally.inserted_alone += 1
         return await self._driver.insert(
-            Insertion(table, content, 24, ContentEncoder(table), self._names)
+            self._owner, Insertion(table, content, 24, ContentEncoder(table), self._names)
         )
 
     def advance(self, by: int) -> None:

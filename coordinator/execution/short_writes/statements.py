@@ -1,0 +1,218 @@
+"""What short writes do to the rows of their keys: the evaluators of `core/short_writes/`.
+
+    INSERT       the rows, if all of their keys are free
+    ON CONFLICT  the row, or nothing, or the existing row as DO UPDATE makes it
+    UPDATE       the row of a key, as its plan makes it
+    DELETE       the row of a key, if its plan has it
+
+INVARIANTS
+  S1  a new row is what a scan would read once it is stored: others compute with it before it is.
+      What is not sure to be stored as it is goes through Arrow first.
+  S2  whatever fails leaves this way (I3 of the package).
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import pyarrow as pa
+
+from compute.access.key_index import KeyIndex
+from compute.access.point_reads import ScannedCells, point_value
+from compute.access.rows_in_memory import NotInMemoryError, RowsInMemory
+from compute.reference.executor import PreparedPlan
+from compute.reference.expressions import Row
+from coordinator.core.short_writes.by_key import (
+    CannotEvaluate,
+    CurrentRow,
+    KeyedRows,
+    KeyPlace,
+    RowChange,
+    Values,
+    row_bytes,
+)
+from coordinator.execution.blind_insert import TableRows
+from coordinator.execution.dml.row_sink import stored_schema
+from sql.catalog.catalog import Key, NameDependency, Table
+from sql.errors import SqlError
+from sql.plan.nodes import ColumnId, Const, Param, PlanColumn, RelationId, Scan
+from sql.types.sql_type import Value
+from storage.batch import RowIdentity, ShardView
+from storage.types import OWN
+
+ROW_BYTES_MAX: Final = 64 << 10
+"""Of a row that is computed at the gather. Larger: longer stalls of the loop."""
+
+_STORED_AS_THEY_ARE: Final = frozenset(
+    {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "bytea", "float8"}
+)
+
+
+class TargetTable:
+    """A table that short writes change: how its rows are found, made Arrow of, and checked."""
+
+    def __init__(self, table: Table, index: KeyIndex) -> None:
+        self.table = table
+        self._rows = RowsInMemory(index, table)
+        self._schema = stored_schema(table)
+        self.encoder = TableRows(table)
+        self.width = len(table.columns)
+        self._not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
+        self._is_stored_as_is = all(c.type.name in _STORED_AS_THEY_ARE for c in table.columns)
+        columns = [PlanColumn(ColumnId(at), c.name, c.type) for at, c in enumerate(table.columns)]
+        every = tuple(range(len(columns)))
+        self._scan = Scan(RelationId(table.shard), table.name, tuple(columns), every)
+
+    def find(
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
+    ) -> tuple[RowIdentity, Values] | None:
+        """See RowFinder."""
+        try:
+            return self._rows.find(view, key, values)
+        except NotInMemoryError as error:
+            raise CannotEvaluate from error
+
+    def stored(self, row: Row) -> Row:
+        """The row as a scan will read it (S1). Raises CannotEvaluate."""
+        if any(row[ordinal] is None for ordinal in self._not_null):
+            raise CannotEvaluate
+        if self._is_stored_as_is:
+            return row
+        try:
+            encoded = self.encoder.table([row])
+        except (ValueError, OverflowError, pa.ArrowException) as error:
+            raise CannotEvaluate from error
+        return ScannedCells(encoded, self._schema, self._scan).row(0)
+
+    def change(self, current: CurrentRow | None, row: Row) -> RowChange:
+        """The row as it is now, or a new one. Raises CannotEvaluate."""
+        size = row_bytes(row)
+        if size > ROW_BYTES_MAX:
+            raise CannotEvaluate
+        return RowChange(current, self.stored(row), size)
+
+
+class RowPlan:
+    """A bounded plan over one scan, run for one row at a time (`compute/access/bounded_plans.py`)."""
+
+    def __init__(self, plan: PreparedPlan, scan: Scan) -> None:
+        self._plan = plan
+        self._ordinals = scan.ordinals
+        self._identity: tuple[Value, ...] = () if scan.identity is None else (str(OWN), 0)
+
+    def row(self, parameters: Sequence[Value], values: Values) -> Row | None:
+        """What becomes of a row; None if the plan leaves it out. Raises CannotEvaluate."""
+        given = [cast("Value", values[ordinal]) for ordinal in self._ordinals]
+        try:
+            rows = self._plan.rows(parameters, [(*given, *self._identity)])
+        except (SqlError, ArithmeticError, ValueError) as error:
+            raise CannotEvaluate from error
+        return rows[0] if rows else None
+
+
+@dataclass(frozen=True, slots=True)
+class ShortWrite:
+    """Implements WriteByKey but for `evaluate`: a table, and what all statements have."""
+
+    target: TargetTable
+    names: Collection[NameDependency]
+    nbytes: int
+
+    @property
+    def table(self) -> Table:
+        """See WriteByKey."""
+        return self.target.table
+
+    @property
+    def finder(self) -> TargetTable:
+        """See WriteByKey."""
+        return self.target
+
+    @property
+    def encoder(self) -> TableRows:
+        """See WriteByKey."""
+        return self.target.encoder
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedInsert(ShortWrite):
+    """INSERT .. VALUES: all rows, or none of them (S2). `rows`: as they are stored."""
+
+    rows: Sequence[Row]
+
+    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+        """See WriteByKey."""
+        made: set[KeyPlace] = set()
+        for row in self.rows:
+            take_keys(self.table.keys, row, rows, made)
+        return [RowChange(None, row, row_bytes(row)) for row in self.rows]
+
+
+def take_keys(keys: Iterable[Key], row: Row, rows: KeyedRows, made: set[KeyPlace]) -> None:
+    """The keys of a new row are free, and are taken now. Raises CannotEvaluate."""
+    for key in keys:
+        values = key_of(key, row)
+        if values is None:
+            continue
+        place = key.columns, values
+        if place in made or rows.find(key, values) is not None:
+            raise CannotEvaluate
+        made.add(place)
+
+
+def key_of(key: Key, row: Values) -> tuple[Hashable, ...] | None:
+    """A row's key; None: a column is NULL, so that it has none."""
+    values = cast("tuple[Hashable, ...]", tuple([row[ordinal] for ordinal in key.columns]))
+    return None if None in values else values
+
+
+@dataclass(frozen=True, slots=True)
+class RowOfKey:
+    """The row that a statement changes: by which key, and what its plan makes of it."""
+
+    key: Key
+    wanted: Sequence[Const | Param]
+    plan: RowPlan
+
+    def find(self, rows: KeyedRows, parameters: Sequence[Value]) -> tuple[CurrentRow, Row] | None:
+        """The row as it is now, and what the plan says; None: there is none. Raises
+        CannotEvaluate.
+        """
+        values = tuple([point_value(expr, parameters) for expr in self.wanted])
+        if None in values:
+            return None
+        current = rows.find(self.key, values)
+        if current is None or current.values is None:
+            return None
+        made = self.plan.row(parameters, current.values)
+        return None if made is None else (current, made)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedUpdate(ShortWrite):
+    """UPDATE .. WHERE key = .., without a change of any key."""
+
+    of: RowOfKey
+    parameters: Sequence[Value]
+
+    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+        """See WriteByKey."""
+        found = self.of.find(rows, self.parameters)
+        if found is None:
+            return ()
+        current, made = found
+        # The identity comes first, then the new row (`sql/statements/bound.py`).
+        return (self.target.change(current, made[2 : 2 + self.target.width]),)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedDelete(ShortWrite):
+    """DELETE .. WHERE key = .."""
+
+    of: RowOfKey
+    parameters: Sequence[Value]
+
+    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+        """See WriteByKey."""
+        found = self.of.find(rows, self.parameters)
+        return () if found is None else (RowChange(found[0], None),)
