@@ -24,6 +24,7 @@ INVARIANTS
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import pyarrow as pa
 
@@ -79,6 +80,8 @@ from storage.batch import RowIdentity, WriteBatch
 from storage.commit import Commit
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp, Token
+
+EARLIER_FIRST: Final = "an earlier statement of the session has to go first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,7 @@ class GroupCommit:
             ):
                 group.wait(pending)
             elif group.must_leave(pending):
-                group.refuse(pending, stale_refusal("an earlier statement has to go first"))
+                group.refuse(pending, stale_refusal(EARLIER_FIRST))
             elif (blocked := self._lock_in_the_way(pending, locks, shards)) is not None:
                 group.block(pending, blocked)
             elif isinstance(pending, PendingInsert):
@@ -188,6 +191,8 @@ class GroupCommit:
         if group.inserts:
             admit_inserts(group)
         self._queue.extendleft(reversed(group.waiting))
+        if group.left_sessions:
+            self._leave_with(group)
         return GatheredMembers(
             tuple(group.members),
             tuple(group.refused),
@@ -202,6 +207,15 @@ class GroupCommit:
             tuple(group.notifying),
             group.affected,
         )
+
+    def _leave_with(self, group: Gathering) -> None:
+        """Whoever is behind a member of its own session that has left leaves, too (G7)."""
+        behind = [pending for pending in self._queue if group.must_leave(pending)]
+        if behind:
+            gone = {pending.request for pending in behind}
+            self._queue = deque(p for p in self._queue if p.request not in gone)
+            for pending in behind:
+                group.refuse(pending, stale_refusal(EARLIER_FIRST))
 
     def _lock_in_the_way(
         self, pending: GroupMember, locks: LockTable, shards: Mapping[ShardId, ShardState]
