@@ -12,6 +12,7 @@ from compute.access.bounded_plans import is_bounded
 from compute.access.point_reads import scan_of, unique_point
 from compute.access.rows_in_memory import KEY_TYPES
 from compute.reference.executor import PreparedPlan
+from compute.reference.expressions import Row
 from coordinator.core.short_writes.by_key import CannotEvaluate, WriteByKey, row_bytes
 from coordinator.execution.context import Services
 from coordinator.execution.short_writes.statements import (
@@ -21,13 +22,14 @@ from coordinator.execution.short_writes.statements import (
     RowOfKey,
     RowPlan,
     TargetTable,
+    Upsert,
 )
 from sql.catalog.catalog import SYSTEM_TIMELINE, Key, NameDependency, Table
 from sql.catalog.foreign_keys import referencing_keys
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, Values
 from sql.plan.traverse import is_volatile_plan, plan_has_subquery
-from sql.statements.bound import Modify, ModifyKind, ParameterizedStatement
+from sql.statements.bound import Modify, ModifyKind, OnConflict, ParameterizedStatement
 from sql.types.sql_type import Value
 
 ROWS_MAX: Final = 64
@@ -53,6 +55,9 @@ def compile_short_write(prepared: ParameterizedStatement, services: Services) ->
     target = TargetTable(table, services.key_index)
     match modify.kind:
         case ModifyKind.INSERT:
+            update = None if modify.conflict is None else modify.conflict.update
+            if update is not None and services.in_process.refusal(update) is not None:
+                return None
             return _insert(modify, target)
         case ModifyKind.UPDATE:
             return _update(modify, target)
@@ -72,7 +77,7 @@ def _is_plain(prepared: ParameterizedStatement, modify: Modify) -> bool:
         return False
     if prepared.read is not None and prepared.read.of_clock:
         return False
-    if modify.locking or modify.returning is not None or modify.extras or modify.conflict:
+    if modify.locking or modify.returning is not None or modify.extras:
         return False
     return modify.view_checks is None and modify.calls is None
 
@@ -99,17 +104,53 @@ def _insert(modify: Modify, target: TargetTable) -> Statement | None:
         return None
     if plan_has_subquery(source):
         return None
+    if modify.conflict is not None:
+        return _upsert(PreparedPlan(source), modify.conflict, target)
     plan = PreparedPlan(source)
 
     def insert(parameters: Sequence[Value], names: Names) -> WriteByKey | None:
-        try:
-            rows = [target.stored(row) for row in plan.rows(parameters)]
-        except (SqlError, CannotEvaluate):
+        rows = _new_rows(plan, parameters, target)
+        if rows is None:
             return None
-        nbytes = sum(map(row_bytes, rows))
-        return KeyedInsert(target, names, nbytes, rows) if nbytes <= BYTES_MAX else None
+        return KeyedInsert(target, names, sum(map(row_bytes, rows)), rows)
 
     return insert
+
+
+def _upsert(plan: PreparedPlan, conflict: OnConflict, target: TargetTable) -> Statement | None:
+    keys = target.table.keys
+    keyed = {ordinal for key in keys for ordinal in key.columns}
+    if conflict.indexes or conflict.tables or not keyed.isdisjoint(conflict.assigned):
+        return None
+    update = None if conflict.update is None else _row_plan(conflict.update)
+    if conflict.update is not None and update is None:
+        return None
+    # Without a target every key decides, as the binder says.
+    arbiters = [keys[place] for place in conflict.arbiters]
+    others = [key for place, key in enumerate(keys) if place not in conflict.arbiters]
+    if not arbiters:
+        return None
+
+    def upsert(parameters: Sequence[Value], names: Names) -> WriteByKey | None:
+        rows = _new_rows(plan, parameters, target)
+        if rows is None:
+            return None
+        nbytes = sum(map(row_bytes, rows))
+        values = tuple(parameters)
+        return Upsert(target, names, nbytes, rows, arbiters, others, update, values)
+
+    return upsert
+
+
+def _new_rows(
+    plan: PreparedPlan, parameters: Sequence[Value], target: TargetTable
+) -> Sequence[Row] | None:
+    """The rows of VALUES, as they are stored; None if they must go the general way."""
+    try:
+        rows = [target.stored(row) for row in plan.rows(parameters)]
+    except (SqlError, CannotEvaluate):
+        return None
+    return rows if sum(map(row_bytes, rows)) <= BYTES_MAX else None
 
 
 @dataclass(frozen=True, slots=True)

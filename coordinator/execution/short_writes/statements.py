@@ -93,7 +93,7 @@ class TargetTable:
 
 
 class RowPlan:
-    """A bounded plan over one scan, run for one row at a time (`compute/access/bounded_plans.py`)."""
+    """A bounded plan over one scan, run row by row (`compute/access/bounded_plans.py`)."""
 
     def __init__(self, plan: PreparedPlan, scan: Scan) -> None:
         self._plan = plan
@@ -146,6 +146,53 @@ class KeyedInsert(ShortWrite):
         for row in self.rows:
             take_keys(self.table.keys, row, rows, made)
         return [RowChange(None, row, row_bytes(row)) for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert(ShortWrite):
+    """INSERT .. VALUES .. ON CONFLICT. `rows`: as they are stored. `update`: the plan of DO UPDATE
+    over the number, the existing row and the proposed one; None: DO NOTHING.
+    """
+
+    rows: Sequence[Row]
+    arbiters: Sequence[Key]
+    others: Sequence[Key]
+    update: RowPlan | None
+    parameters: Sequence[Value]
+
+    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+        """See WriteByKey."""
+        made: set[KeyPlace] = set()
+        met: set[int] = set()
+        changes: list[RowChange] = []
+        for row in self.rows:
+            existing = self._existing(row, rows, made)
+            if id(existing) in met:
+                raise CannotEvaluate
+            if existing is None:
+                take_keys(self.others, row, rows, made)
+                changes.append(RowChange(None, row, row_bytes(row)))
+            elif self.update is not None and existing.values is not None:
+                met.add(id(existing))
+                new = self.update.row(self.parameters, (0, *existing.values, *row))
+                if new is not None:
+                    changes.append(self.target.change(existing, new[1:]))
+        return changes
+
+    def _existing(self, row: Row, rows: KeyedRows, made: set[KeyPlace]) -> CurrentRow | None:
+        """The row that has one of the keys. Raises CannotEvaluate if it is of this statement."""
+        for key in self.arbiters:
+            values = key_of(key, row)
+            if values is None:
+                continue
+            place = key.columns, values
+            if place in made:
+                raise CannotEvaluate
+            made.add(place)
+            existing = rows.find(key, values)
+            if existing is not None:
+                return existing
+        return None
 
 
 def take_keys(keys: Iterable[Key], row: Row, rows: KeyedRows, made: set[KeyPlace]) -> None:
