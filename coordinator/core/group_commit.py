@@ -292,8 +292,10 @@ class GatheredMembers:
     @property
     def is_durable(self) -> bool:
         """Whether the group must go through the txns shard (G6)."""
+        # What an insert and a delete of one group come to is nothing, yet they have written.
         return bool(self.batches) or any(
-            isinstance(m, PendingCommit) and m.txn.is_write() for m in self.members
+            m.txn.is_write() if isinstance(m, PendingCommit) else self.affected.get(m.request, 0)
+            for m in self.members
         )
 
     def at(

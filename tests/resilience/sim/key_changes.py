@@ -7,7 +7,7 @@ cannot, as one whose rows are not in memory.
 
 import random
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import SingleKey
+from coordinator.core.locking.modes import LockMode
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
     CurrentRow,
@@ -100,6 +101,10 @@ class KeyChange:
     random: random.Random
     make: Make
     nbytes: int = 24
+    touched: list[tuple[RowIdentity, LockMode]] = field(
+        default_factory=list[tuple[RowIdentity, LockMode]]
+    )
+    """The rows that it has changed or deleted, for who watches the locks."""
 
     @property
     def finder(self) -> Finder:
@@ -115,7 +120,14 @@ class KeyChange:
         """See WriteByKey."""
         if self.random.random() < UNABLE:
             raise CannotEvaluate
-        return self.make(rows, self.table.keys[0])
+        changes = self.make(rows, self.table.keys[0])
+        self.touched.clear()
+        for change in changes:
+            if change.row is not None and change.row.base is not None:
+                goes = change.values is None
+                mode = LockMode.ROW_UPDATE if goes else LockMode.ROW_NO_KEY_UPDATE
+                self.touched.append((change.row.base, mode))
+        return changes
 
 
 def count_up(number: int, value: int) -> Make:
