@@ -68,21 +68,21 @@ def _script(rng: random.Random) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
     at = rng.randrange(len(TABLES))
     key, where = KEYS[at]
     script: list[tuple[str, dict[str, Any]]] = []
-    texts = [text.format(key=key, where=where) for text in rng.sample(STATEMENT_TEXTS, 7)]
+    texts = [text.format(key=key, where=where) for text in rng.sample(STATEMENT_TEXTS, 4)]
 
     def one() -> Any:
-        number = rng.choice((1, 1, 2, 3, 4, 5, None, 3_000_000_000))
+        number = rng.choice((*range(1, 7), *range(1, 7), None, 3_000_000_000))
         return str(number) if at == 1 and number is not None else number
 
     for _ in range(STATEMENTS):
-        if rng.random() < 0.06:
+        if rng.random() < 0.03:
             script.append((rng.choice(ALTERATIONS), {}))
         values = {
             "a": one(),
             "c": one(),
-            "n": rng.choice((0, 1, 2, 3, 20_000, 32_767, 40_000, None)),
-            "b": rng.choice(("x", "y", "ab", "toolong", "Ü", None)),
-            "m": rng.choice((0, 1, 2, 500, 99_999, None)),
+            "n": rng.choice((0, 1, 2, 3, 0, 1, 2, 3, 20_000, 32_767, 40_000, None)),
+            "b": rng.choice(("x", "y", "ab", "c", "d", "toolong", "Ü", None)),
+            "m": rng.choice((0, 1, 2, 3, 1, 2, 500, 99_999, None)),
         }
         begin = rng.random() < 0.1
         if begin:
@@ -127,6 +127,10 @@ async def _told(
     return told, taken
 
 
+TAKEN: list[int] = []
+"""By seed, how many statements took the short way."""
+
+
 @pytest.mark.parametrize("seed", range(SCRIPTS))
 def test_a_script_is_answered_the_same(seed: int) -> None:
     @on_a_loop
@@ -137,6 +141,12 @@ def test_a_script_is_answered_the_same(seed: int) -> None:
         for one, other in zip(general, short, strict=True):
             assert one == other
         assert none == 0
-        assert taken > 0
+        TAKEN.append(taken)
 
     story()
+
+
+def test_the_scripts_take_the_short_way() -> None:
+    if len(TAKEN) < SCRIPTS:
+        pytest.skip("not all of the scripts have run in this process")
+    assert sum(TAKEN) > 2 * SCRIPTS
