@@ -34,7 +34,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.traverse import has_more_nodes, walk
 
-NODES_MAX: Final = 200
+BOUNDED_NODES_MAX: Final = 200
 """Nodes of a plan that runs for a row at the gather. Larger: longer stalls of the loop."""
 
 _TEXTS: Final = frozenset({"text", "varchar", "name"})
@@ -62,7 +62,7 @@ _NODES: Final = (
 
 def is_bounded(plan: Plan) -> bool:
     """Whether it may run at the gather (C1)."""
-    if not is_row_by_row(plan) or has_more_nodes(plan, NODES_MAX):
+    if not is_row_by_row(plan) or has_more_nodes(plan, BOUNDED_NODES_MAX):
         return False
     return all(map(_is_bounded_node, walk(plan)))
 

@@ -29,7 +29,7 @@ from compute.arrow import table_schema
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, RowIdentity, ShardView
 from storage.known_rows import KnownRows
 from storage.row_schema import conform_to_schema
-from storage.types import OWN, ShardId, Source
+from storage.types import OWN, ShardId, Source, Timestamp, inline_ts
 
 ReadColumns: TypeAlias = Callable[[ShardId, DataFile, Sequence[str]], pa.Table]
 """Loads some columns of all rows of a data file. Blocks."""
@@ -45,6 +45,14 @@ RowsWarm: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], bool]
 
 def _never_warm(_shard: ShardId, _file: DataFile, _rows: Sequence[int]) -> bool:
     return False
+
+
+WarmGroup: TypeAlias = Callable[[ShardId, DataFile, int], tuple[pa.Table, int] | None]
+"""The rows in memory among which a row of a data file is, and its place there."""
+
+
+def _no_group(_shard: ShardId, _file: DataFile, _row: int) -> tuple[pa.Table, int] | None:
+    return None
 
 
 WARM_KEYS_MAX: Final = 20
@@ -64,6 +72,9 @@ TAIL_ROWS_MAX: Final = 500_000
 """Rows in all dictionaries together; the least recently used dictionary is evicted first."""
 
 
+_NEVER: Final = Timestamp(0)
+
+
 @dataclass(slots=True)
 class _Tail:
     """The small inline slices of one shard by one key."""
@@ -73,6 +84,24 @@ class _Tail:
     )
     known: set[Source] = field(default_factory=set[Source])
     count: int = 0
+    newest: Timestamp = _NEVER
+    """All slices up to it were looked at in a view of everything that is committed."""
+    large: list[Source] = field(default_factory=list[Source])
+    """Those of them that are not in the dictionary."""
+
+
+def _unknown_of_newest(view: ShardView, tail: _Tail) -> list[InlineSlice]:
+    """The same as `_unknown`, of a view of everything that is committed, without a look at each
+    slice: what such a view has left out is gone for good.
+    """
+    large = [view.inline_slice(source) for source in tail.large]
+    found = [part for part in large if part is not None]
+    for part in reversed(view.inline):
+        if inline_ts(part.source) <= tail.newest:
+            break
+        if part.source not in tail.known:
+            found.append(part)
+    return found
 
 
 def _unknown(view: ShardView, tail: _Tail) -> list[InlineSlice]:
@@ -87,13 +116,19 @@ class KeyIndex:
     """See the module. A server has one, which its threads share."""
 
     def __init__(
-        self, read: ReadColumns, read_rows: ReadRows, rows_warm: RowsWarm = _never_warm
+        self,
+        read: ReadColumns,
+        read_rows: ReadRows,
+        rows_warm: RowsWarm = _never_warm,
+        warm_group: WarmGroup = _no_group,
     ) -> None:
         self._read = read
         self.read_rows = read_rows
         """For who wants the rows that were located."""
         self.rows_warm = rows_warm
         """Whether `read_rows` would not block."""
+        self.warm_group = warm_group
+        """A row without a copy, if its file is in memory: many rows, and its place among them."""
         self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
         self._columns: OrderedDict[_ColumnsOfFile, SortedKeys] = OrderedDict()
         self._filters = BloomFilterCache()
@@ -207,19 +242,26 @@ class KeyIndex:
         return found
 
     def places(
-        self, view: ShardView, key: SingleKey, *, may_read: bool, at_most: int | None = None
+        self,
+        view: ShardView,
+        key: SingleKey,
+        *,
+        may_read: bool,
+        at_most: int | None = None,
+        is_newest: bool = False,
     ) -> list[RowIdentity] | None:
         """The live rows that have a key, found by sorted key columns. Without `may_read` the answer
         is None if a file would have to be read or many rows compared; with it, the call may block.
         Raises TooManyRows if a file or slice has more than `at_most` such rows, live or not.
+        `is_newest`: the view shows everything that is committed, and nothing else.
         """
-        tail = self._tail(view, key)
+        tail = self._tail(view, key, is_newest=is_newest)
         found: list[RowIdentity] = []
         for source, row in tail.rows.get(key.values, ()):
             part = view.inline_slice(source)
             if part is not None and row not in part.deleted:
                 found.append((source, row))
-        for part in _unknown(view, tail):
+        for part in _unknown_of_newest(view, tail) if is_newest else _unknown(view, tail):
             columns = self._inline_columns(view.shard, part, key, may_read=may_read)
             if columns is None:
                 return None
@@ -261,11 +303,13 @@ class KeyIndex:
         parts = [part for part in view.files if key.may_be_in(part.file)]
         return parts if len(parts) < 2 else self._filtered(view.shard, parts, key)
 
-    def _tail(self, view: ShardView, keys: NewKeys | SingleKey) -> _Tail:
+    def _tail(
+        self, view: ShardView, keys: NewKeys | SingleKey, *, is_newest: bool = False
+    ) -> _Tail:
         with self._lock:
-            return self._grown_tail(view, keys)
+            return self._grown_tail(view, keys, is_newest=is_newest)
 
-    def _grown_tail(self, view: ShardView, keys: NewKeys | SingleKey) -> _Tail:
+    def _grown_tail(self, view: ShardView, keys: NewKeys | SingleKey, *, is_newest: bool) -> _Tail:
         place = (view.shard, keys.fields)
         tail = self._tails.get(place)
         if tail is None or len(tail.known) > 2 * len(view.inline) + SMALL_ROWS_MAX:
@@ -273,12 +317,16 @@ class KeyIndex:
             tail = self._tails[place] = _Tail()
         self._tails.move_to_end(place)
         before = tail.count
-        for part in _unknown(view, tail):
+        for part in _unknown_of_newest(view, tail) if is_newest else _unknown(view, tail):
             if part.source != OWN and part.rows.num_rows <= SMALL_ROWS_MAX:
                 for row, values in enumerate(_keys(columns_of_key(keys.key, part.rows))):
                     tail.rows.setdefault(values, []).append((part.source, row))
                 tail.known.add(part.source)
                 tail.count += part.rows.num_rows
+            elif is_newest and part.source not in tail.large:
+                tail.large.append(part.source)
+        if is_newest and view.inline:
+            tail.newest = inline_ts(view.inline[-1].source)
         self._tail_rows += tail.count - before
         while self._tail_rows > TAIL_ROWS_MAX and len(self._tails) > 1:
             self._forget(next(iter(self._tails)))

@@ -47,6 +47,20 @@ class RowGroupCache:
                 (place, bisect_right(begins, row) - 1) in self._groups for row in rows
             )
 
+    def warm_group(self, shard: ShardId, file: DataFile, row: int) -> tuple[pa.Table, int] | None:
+        """The row group of a row if it is in memory, and the row's place in it."""
+        place = shard, file.name
+        with self._lock:
+            begins = self._begins.get(place)
+            if begins is None:
+                return None
+            group = bisect_right(begins, row) - 1
+            rows = self._groups.get((place, group))
+            if rows is None:
+                return None
+            self._groups.move_to_end((place, group))
+            return rows, row - begins[group]
+
     def read(self, shard: ShardId, file: DataFile, rows: Sequence[int]) -> pa.Table:
         """These rows of a file, all columns of the table; the indexes ascend. Blocks, unless they
         are warm.

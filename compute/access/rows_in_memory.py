@@ -42,10 +42,12 @@ class RowsInMemory:
     def find(
         self, view: ShardView, key: Key, values: tuple[Hashable, ...]
     ) -> tuple[RowIdentity, Row] | None:
-        """The row that has the key. Raises NotInMemoryError."""
+        """The row that has the key, in a view of everything that is committed. Raises
+        NotInMemoryError.
+        """
         wanted = SingleKey(self._table, key, values)
         try:
-            places = self._index.places(view, wanted, may_read=False)
+            places = self._index.places(view, wanted, may_read=False, is_newest=True)
         except NoSuchKeyError:
             return None
         if places is None or len(places) > 1:
@@ -58,7 +60,8 @@ class RowsInMemory:
         if part is not None:
             return ScannedCells(part.rows, view.schema, self._scan).row(number)
         file = next(part.file for part in view.files if part.file.name == source)
-        if not index.rows_warm(view.shard, file, [number]):
+        warm = index.warm_group(view.shard, file, number)
+        if warm is None:
             raise NotInMemoryError
-        rows = index.read_rows(view.shard, file, [number])
-        return ScannedCells(rows, view.schema, self._scan).row(0)
+        rows, at = warm
+        return ScannedCells(rows, view.schema, self._scan).row(at)

@@ -86,21 +86,15 @@ def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[
     return start_group(core, now) + grant_leases(core)
 
 
-def insert_rows(core: CoreState, message: InsertRows, now: Timestamp) -> list[Effect]:
-    """Queue an insert for a group."""
+def write_alone(core: CoreState, message: InsertRows | ChangeByKey, now: Timestamp) -> list[Effect]:
+    """Queue a write that is its whole transaction for a group."""
     if len(core.groups) >= core.settings.queue_max:
         return [_too_many(message.request)]
-    ticket = core.leases.ticket()
-    core.groups.enqueue(PendingInsert(message.request, message.owner, message.insertion, ticket))
-    return start_group(core, now)
-
-
-def change_by_key(core: CoreState, message: ChangeByKey, now: Timestamp) -> list[Effect]:
-    """Queue a short write for a group."""
-    if len(core.groups) >= core.settings.queue_max:
-        return [_too_many(message.request)]
-    ticket = core.leases.ticket()
-    core.groups.enqueue(PendingChange(message.request, message.owner, message.change, ticket))
+    request, owner, ticket = message.request, message.owner, core.leases.ticket()
+    if isinstance(message, InsertRows):
+        core.groups.enqueue(PendingInsert(request, owner, message.insertion, ticket))
+    else:
+        core.groups.enqueue(PendingChange(request, owner, message.change, ticket))
     return start_group(core, now)
 
 

@@ -223,10 +223,8 @@ class Core:
         """Handle one message; the caller runs the returned effects in order (R1, R2)."""
         # A case costs as much as a few attributes: what every transaction does comes first.
         match message:
-            case InsertRows():
-                return commits.insert_rows(self._state, message, now)
-            case ChangeByKey():
-                return commits.change_by_key(self._state, message, now)
+            case InsertRows() | ChangeByKey():
+                return commits.write_alone(self._state, message, now)
             case Begin():
                 return self._begin(message)
             case TakeSnapshot():

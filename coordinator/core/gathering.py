@@ -23,7 +23,7 @@ from coordinator.core.messages import (
 from coordinator.core.not_null_check import table_not_null_refusal
 from coordinator.core.recent_writes import committed_writes
 from coordinator.core.short_writes.by_key import CannotEvaluate
-from coordinator.core.short_writes.gathered import WORK_MAX, ShortWritesOfGroup
+from coordinator.core.short_writes.gathered import GATHER_WORK_MAX, ShortWritesOfGroup
 from coordinator.core.stale_definitions import (
     stale_name_refusal,
     stale_refusal,
@@ -64,7 +64,7 @@ class Gathering:
     def has_room(self, members_max: int, bytes_max: int) -> bool:
         """False if the next member must wait for the next group."""
         count = len(self.members) + len(self.inserts)
-        return count < members_max and self.nbytes < bytes_max and self.short.work < WORK_MAX
+        return count < members_max and self.nbytes < bytes_max and self.short.work < GATHER_WORK_MAX
 
     def wait(self, pending: GroupMember) -> None:
         """It stays in the queue (G7)."""

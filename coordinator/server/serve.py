@@ -200,6 +200,7 @@ def build_services(settings: Settings, storage: Storage, timelines: Timelines) -
             partial(read_columns, storage.store),
             row_groups.read,
             row_groups.is_warm,
+            row_groups.warm_group,
         ),
         limits=limits,
         local=local,

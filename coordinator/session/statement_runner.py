@@ -24,7 +24,6 @@ from pglast import ast
 from coordinator.core.messages import ConnectionId, RefusedReason, Snapshot
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.advisory_locks import give_back_left
-from coordinator.execution.blind_insert import run_blind_insert
 from coordinator.execution.context import Done, Execution, Outcome
 from coordinator.execution.copy import CopyStream, execute_copy_in, execute_copy_out
 from coordinator.execution.create_table_as import execute_create_as
@@ -117,6 +116,7 @@ from storage.types import Timestamp
 
 _NO_CATALOG: Final = Catalog()
 
+_SHORT: Final = (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
 _Writing: TypeAlias = (
     Modify | ModifyingWith | CreateTableAs | Truncate | AdvanceTimeline | Definition
 )
@@ -246,19 +246,12 @@ class StatementRunner:
 
     async def _write_shortly(self, request: Request, execution: Execution) -> Done | None:
         """The short way of a write that has been bound before, if it can be taken."""
-        node = request.statement.node
-        if not isinstance(node, ast.InsertStmt | ast.UpdateStmt | ast.DeleteStmt):
+        if not isinstance(request.statement.node, _SHORT):
             return None
         catalog = self._services.coordination.newest_catalog
         setting = self._binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        if known is None:
-            return None
-        if isinstance(node, ast.InsertStmt):
-            inserted = await run_blind_insert(execution, known)
-            if inserted is not None:
-                return inserted
-        return await run_short_write(execution, known)
+        return None if known is None else await run_short_write(execution, known)
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         try:

@@ -134,6 +134,7 @@ async def running(
             # A column that came later is not in the file.
             lambda shard, file, names: _selected(read_file(shard, file), names),
             lambda shard, file, rows: read_file(shard, file).take(pa.array(rows, pa.int64())),
+            warm_group=lambda shard, file, row: (read_file(shard, file), row),
         ),
         limits=limits or ExecutionLimits(),
         local=local,

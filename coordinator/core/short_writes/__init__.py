@@ -19,7 +19,7 @@ INVARIANTS
       members of one group are seen by nobody.
   E3  what was computed belongs to one gather. A group that is passed over (G4) is evaluated anew.
   E4  only what is in memory is looked at, and what is computed costs no more than the rows are
-      long (`compute/access/bounded_plans.py`). A gather stops at WORK_MAX.
+      long (`compute/access/bounded_plans.py`). A gather stops at GATHER_WORK_MAX.
   E5  who cannot be evaluated, for whatever reason, has had no effect: the general way says what is
       wrong.
   E6  rows that others hold are not changed (K2 of `locking`): who meets one waits as any other.

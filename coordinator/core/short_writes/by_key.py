@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from sql.catalog.catalog import Key, NameDependency, Table
 from storage.batch import RowEncoder, RowIdentity, ShardView
 
-Values: TypeAlias = tuple[object, ...]
+RowValues: TypeAlias = tuple[object, ...]
 """A row: one value for each column of the table, as in `sql/types/sql_type.py`."""
 
 KeyPlace: TypeAlias = tuple[tuple[int, ...], tuple[Hashable, ...]]
@@ -28,17 +28,17 @@ class CurrentRow:
     """
 
     base: RowIdentity | None
-    values: Values | None
-    before: Values | None = None
+    values: RowValues | None
+    before: RowValues | None = None
     """What others were told last (E2); at first what the shard has."""
 
 
 @dataclass(frozen=True, slots=True)
-class RowChange:
+class ChangedRow:
     """Replace a row, delete it (`values` is None), or make a new one (`row` is None)."""
 
     row: CurrentRow | None
-    values: Values | None
+    values: RowValues | None
     nbytes: int = 0
 
 
@@ -47,12 +47,12 @@ class RowFinder(Protocol):
 
     def find(
         self, view: ShardView, key: Key, values: tuple[Hashable, ...]
-    ) -> tuple[RowIdentity, Values] | None:
+    ) -> tuple[RowIdentity, RowValues] | None:
         """The row that has a unique key. Raises CannotEvaluate if it is not in memory (E4)."""
         ...
 
 
-class KeyedRows(Protocol):
+class CurrentRows(Protocol):
     """What an evaluator sees of its table."""
 
     def find(self, key: Key, values: tuple[Hashable, ...]) -> CurrentRow | None:
@@ -88,14 +88,14 @@ class WriteByKey(Protocol):
         """About what its values take."""
         ...
 
-    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """What it does to the rows as they are now, each row once, and all that it does. Raises
         CannotEvaluate. Called again if the group has to be gathered again (E3).
         """
         ...
 
 
-def keys_of_row(table: Table, values: Values) -> Iterable[KeyPlace]:
+def keys_of_row(table: Table, values: RowValues) -> Iterable[KeyPlace]:
     """Where the row is found: by each unique key that it has."""
     for key in table.keys:
         found = tuple([values[ordinal] for ordinal in key.columns])
@@ -103,7 +103,7 @@ def keys_of_row(table: Table, values: Values) -> Iterable[KeyPlace]:
             yield key.columns, found
 
 
-def row_bytes(values: Values) -> int:
+def row_bytes(values: RowValues) -> int:
     """About what a row takes."""
     size = 16 * len(values)
     for value in values:

@@ -16,11 +16,11 @@ from coordinator.core.messages import Blocked, ConnectionId
 from coordinator.core.recent_writes import CommittedWrites
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
+    ChangedRow,
     CurrentRow,
-    KeyedRows,
+    CurrentRows,
     KeyPlace,
-    RowChange,
-    Values,
+    RowValues,
     WriteByKey,
     keys_of_row,
     row_bytes,
@@ -32,7 +32,7 @@ from storage.known_rows import KnownRows
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
 
-WORK_MAX: Final = 250
+GATHER_WORK_MAX: Final = 250
 """What one gather evaluates, in rows that are looked up and computed: about 20 µs each, so 5 ms.
 Larger: longer stalls of the loop. Smaller: smaller groups."""
 
@@ -43,7 +43,7 @@ NEWEST: Final = Timestamp((1 << 63) - 1)
 
 
 class _ShardRows:
-    """The rows of one shard that members have looked at (KeyedRows)."""
+    """The rows of one shard that members have looked at (CurrentRows)."""
 
     def __init__(self, state: ShardState, schema: pa.Schema | None) -> None:
         self.state = state
@@ -57,14 +57,14 @@ class _ShardRows:
         self._is_told = False
         """Whether others were told of a part (E2)."""
 
-    def for_member(self, write: WriteByKey) -> KeyedRows:
+    def for_member(self, write: WriteByKey) -> CurrentRows:
         """The rows, found as this member finds them."""
         self._member = write
         self.encoder = write.encoder
         return self
 
     def find(self, key: Key, values: tuple[Hashable, ...]) -> CurrentRow | None:
-        """See KeyedRows."""
+        """See CurrentRows."""
         known = self._by_key.get((key.columns, values))
         if known is not None:
             return None if known.values is None else known
@@ -77,7 +77,7 @@ class _ShardRows:
             self._by_key[place] = row
         return row
 
-    def apply(self, table: Table, changes: Sequence[RowChange]) -> None:
+    def apply(self, table: Table, changes: Sequence[ChangedRow]) -> None:
         """A member is admitted. A row that comes back with the key of a deleted one is another."""
         for change in changes:
             row = change.row
@@ -106,7 +106,7 @@ class _ShardRows:
         self._is_told = True
         return CommittedWrites(self._known(came), self._known(went))
 
-    def _known(self, rows: Sequence[Values]) -> tuple[KnownRows, ...]:
+    def _known(self, rows: Sequence[RowValues]) -> tuple[KnownRows, ...]:
         encoder = self.encoder
         assert encoder is not None, "E1: a member has looked"
         if not rows:
@@ -178,7 +178,7 @@ class ShortWritesOfGroup:
         return len(changes)
 
     def _lock_in_the_way(
-        self, rows: _ShardRows, session: ConnectionId, changes: Sequence[RowChange]
+        self, rows: _ShardRows, session: ConnectionId, changes: Sequence[ChangedRow]
     ) -> Blocked | None:
         """A lock of another session on a row that goes or changes."""
         held = self.locks.rows

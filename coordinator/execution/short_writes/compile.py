@@ -35,7 +35,7 @@ from sql.types.sql_type import Value
 ROWS_MAX: Final = 64
 """Rows of one INSERT. Larger: groups wait for longer look-ups."""
 
-BYTES_MAX: Final = 64 << 10
+VALUES_BYTES_MAX: Final = 64 << 10
 """Of the rows or values of one statement."""
 
 Names: TypeAlias = Collection[NameDependency]
@@ -150,7 +150,7 @@ def _new_rows(
         rows = [target.stored(row) for row in plan.rows(parameters)]
     except (SqlError, CannotEvaluate):
         return None
-    return rows if sum(map(row_bytes, rows)) <= BYTES_MAX else None
+    return rows if sum(map(row_bytes, rows)) <= VALUES_BYTES_MAX else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class _Change:
 
     def __call__(self, parameters: Sequence[Value], names: Names) -> WriteByKey | None:
         nbytes = row_bytes(tuple(parameters))
-        if nbytes > BYTES_MAX:
+        if nbytes > VALUES_BYTES_MAX:
             return None
         return self.kind(self.target, names, nbytes, self.of, tuple(parameters))
 

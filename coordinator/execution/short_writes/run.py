@@ -4,6 +4,7 @@ from typing import Final
 
 from coordinator.core.messages import RefusedReason
 from coordinator.driver.coordination import RequestRefused
+from coordinator.execution.blind_insert import run_blind_insert
 from coordinator.execution.context import Done, Execution, Services
 from coordinator.execution.name_dependencies import names_to_rest_on
 from coordinator.execution.short_writes.compile import Statement, compile_short_write
@@ -27,7 +28,12 @@ def _remembered(prepared: ParameterizedStatement, services: Services) -> Stateme
 
 
 async def run_short_write(execution: Execution, prepared: ParameterizedStatement) -> Done | None:
-    """Run and commit the statement. Raises LockBlocks, and RequestRefused."""
+    """Run and commit the statement, one without keys too (`blind_insert.py`). Raises LockBlocks,
+    and RequestRefused.
+    """
+    inserted = await run_blind_insert(execution, prepared)
+    if inserted is not None:
+        return inserted
     services, transaction = execution.services, execution.transaction
     if not services.limits.short_writes or transaction.is_open or transaction.read_only:
         return None

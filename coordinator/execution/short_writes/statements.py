@@ -24,11 +24,11 @@ from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
+    ChangedRow,
     CurrentRow,
-    KeyedRows,
+    CurrentRows,
     KeyPlace,
-    RowChange,
-    Values,
+    RowValues,
     row_bytes,
 )
 from coordinator.execution.blind_insert import TableRows
@@ -65,7 +65,7 @@ class TargetTable:
 
     def find(
         self, view: ShardView, key: Key, values: tuple[Hashable, ...]
-    ) -> tuple[RowIdentity, Values] | None:
+    ) -> tuple[RowIdentity, RowValues] | None:
         """See RowFinder."""
         try:
             return self._rows.find(view, key, values)
@@ -84,12 +84,12 @@ class TargetTable:
             raise CannotEvaluate from error
         return ScannedCells(encoded, self._schema, self._scan).row(0)
 
-    def change(self, current: CurrentRow | None, row: Row) -> RowChange:
+    def change(self, current: CurrentRow | None, row: Row) -> ChangedRow:
         """The row as it is now, or a new one. Raises CannotEvaluate."""
         size = row_bytes(row)
         if size > ROW_BYTES_MAX:
             raise CannotEvaluate
-        return RowChange(current, self.stored(row), size)
+        return ChangedRow(current, self.stored(row), size)
 
 
 class RowPlan:
@@ -100,7 +100,7 @@ class RowPlan:
         self._ordinals = scan.ordinals
         self._identity: tuple[Value, ...] = () if scan.identity is None else (str(OWN), 0)
 
-    def row(self, parameters: Sequence[Value], values: Values) -> Row | None:
+    def row(self, parameters: Sequence[Value], values: RowValues) -> Row | None:
         """What becomes of a row; None if the plan leaves it out. Raises CannotEvaluate."""
         given = [cast("Value", values[ordinal]) for ordinal in self._ordinals]
         try:
@@ -140,12 +140,12 @@ class KeyedInsert(ShortWrite):
 
     rows: Sequence[Row]
 
-    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
         made: set[KeyPlace] = set()
         for row in self.rows:
             take_keys(self.table.keys, row, rows, made)
-        return [RowChange(None, row, row_bytes(row)) for row in self.rows]
+        return [ChangedRow(None, row, row_bytes(row)) for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,18 +160,18 @@ class Upsert(ShortWrite):
     update: RowPlan | None
     parameters: Sequence[Value]
 
-    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
         made: set[KeyPlace] = set()
         met: set[int] = set()
-        changes: list[RowChange] = []
+        changes: list[ChangedRow] = []
         for row in self.rows:
             existing = self._existing(row, rows, made)
             if id(existing) in met:
                 raise CannotEvaluate
             if existing is None:
                 take_keys(self.others, row, rows, made)
-                changes.append(RowChange(None, row, row_bytes(row)))
+                changes.append(ChangedRow(None, row, row_bytes(row)))
             elif self.update is not None and existing.values is not None:
                 met.add(id(existing))
                 new = self.update.row(self.parameters, (0, *existing.values, *row))
@@ -179,7 +179,7 @@ class Upsert(ShortWrite):
                     changes.append(self.target.change(existing, new[1:]))
         return changes
 
-    def _existing(self, row: Row, rows: KeyedRows, made: set[KeyPlace]) -> CurrentRow | None:
+    def _existing(self, row: Row, rows: CurrentRows, made: set[KeyPlace]) -> CurrentRow | None:
         """The row that has one of the keys. Raises CannotEvaluate if it is of this statement."""
         for key in self.arbiters:
             values = key_of(key, row)
@@ -195,7 +195,7 @@ class Upsert(ShortWrite):
         return None
 
 
-def take_keys(keys: Iterable[Key], row: Row, rows: KeyedRows, made: set[KeyPlace]) -> None:
+def take_keys(keys: Iterable[Key], row: Row, rows: CurrentRows, made: set[KeyPlace]) -> None:
     """The keys of a new row are free, and are taken now. Raises CannotEvaluate."""
     for key in keys:
         values = key_of(key, row)
@@ -207,7 +207,7 @@ def take_keys(keys: Iterable[Key], row: Row, rows: KeyedRows, made: set[KeyPlace
         made.add(place)
 
 
-def key_of(key: Key, row: Values) -> tuple[Hashable, ...] | None:
+def key_of(key: Key, row: RowValues) -> tuple[Hashable, ...] | None:
     """A row's key; None: a column is NULL, so that it has none."""
     values = cast("tuple[Hashable, ...]", tuple([row[ordinal] for ordinal in key.columns]))
     return None if None in values else values
@@ -221,7 +221,7 @@ class RowOfKey:
     wanted: Sequence[Const | Param]
     plan: RowPlan
 
-    def find(self, rows: KeyedRows, parameters: Sequence[Value]) -> tuple[CurrentRow, Row] | None:
+    def find(self, rows: CurrentRows, parameters: Sequence[Value]) -> tuple[CurrentRow, Row] | None:
         """The row as it is now, and what the plan says; None: there is none. Raises
         CannotEvaluate.
         """
@@ -242,7 +242,7 @@ class KeyedUpdate(ShortWrite):
     of: RowOfKey
     parameters: Sequence[Value]
 
-    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
         found = self.of.find(rows, self.parameters)
         if found is None:
@@ -259,7 +259,7 @@ class KeyedDelete(ShortWrite):
     of: RowOfKey
     parameters: Sequence[Value]
 
-    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
         found = self.of.find(rows, self.parameters)
-        return () if found is None else (RowChange(found[0], None),)
+        return () if found is None else (ChangedRow(found[0], None),)

@@ -18,10 +18,10 @@ from compute.access.key_predicates import SingleKey
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
+    ChangedRow,
     CurrentRow,
-    KeyedRows,
-    RowChange,
-    Values,
+    CurrentRows,
+    RowValues,
 )
 from sql.catalog.catalog import Key as TableKey
 from sql.catalog.catalog import NameDependency, Table
@@ -65,11 +65,11 @@ class Finder:
 
     def find(
         self, view: ShardView, key: TableKey, values: tuple[Hashable, ...]
-    ) -> tuple[RowIdentity, Values] | None:
+    ) -> tuple[RowIdentity, RowValues] | None:
         """See RowFinder."""
         wanted = SingleKey(self.table, key, values)
         try:
-            places = self.index.places(view, wanted, may_read=True)
+            places = self.index.places(view, wanted, may_read=True, is_newest=True)
             assert places is not None, "it may read"
             assert len(places) <= 1, f"{values} has {places}"
             return (places[0], self._row(view, places[0])) if places else None
@@ -88,7 +88,7 @@ class Finder:
         return cast("Content", tuple(cells))
 
 
-Make = Callable[[KeyedRows, TableKey], Sequence[RowChange]]
+Make = Callable[[CurrentRows, TableKey], Sequence[ChangedRow]]
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class KeyChange:
         """See WriteByKey."""
         return ContentEncoder(self.table)
 
-    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
         if self.random.random() < UNABLE:
             raise CannotEvaluate
@@ -133,7 +133,7 @@ class KeyChange:
 def count_up(number: int, value: int) -> Make:
     """UPDATE .. SET position = position + 1, value = .. WHERE key = .."""
 
-    def make(rows: KeyedRows, key: TableKey) -> Sequence[RowChange]:
+    def make(rows: CurrentRows, key: TableKey) -> Sequence[ChangedRow]:
         row = rows.find(key, (number,))
         return () if row is None else (_counted(row, value),)
 
@@ -143,10 +143,10 @@ def count_up(number: int, value: int) -> Make:
 def insert_or_count_up(number: int, value: int) -> Make:
     """INSERT .. ON CONFLICT (key) DO UPDATE, which counts."""
 
-    def make(rows: KeyedRows, key: TableKey) -> Sequence[RowChange]:
+    def make(rows: CurrentRows, key: TableKey) -> Sequence[ChangedRow]:
         row = rows.find(key, (number,))
         if row is None:
-            return (RowChange(None, (number, 0, value)),)
+            return (ChangedRow(None, (number, 0, value)),)
         return (_counted(row, value),)
 
     return make
@@ -155,11 +155,11 @@ def insert_or_count_up(number: int, value: int) -> Make:
 def add_rows(content: Sequence[Content]) -> Make:
     """INSERT .. VALUES: the general way says which key is taken."""
 
-    def make(rows: KeyedRows, key: TableKey) -> Sequence[RowChange]:
+    def make(rows: CurrentRows, key: TableKey) -> Sequence[ChangedRow]:
         for row in content:
             if rows.find(key, tuple([row[ordinal] for ordinal in key.columns])) is not None:
                 raise CannotEvaluate
-        return [RowChange(None, row) for row in content]
+        return [ChangedRow(None, row) for row in content]
 
     return make
 
@@ -167,13 +167,13 @@ def add_rows(content: Sequence[Content]) -> Make:
 def remove(number: int) -> Make:
     """DELETE .. WHERE key = .."""
 
-    def make(rows: KeyedRows, key: TableKey) -> Sequence[RowChange]:
+    def make(rows: CurrentRows, key: TableKey) -> Sequence[ChangedRow]:
         row = rows.find(key, (number,))
-        return () if row is None else (RowChange(row, None),)
+        return () if row is None else (ChangedRow(row, None),)
 
     return make
 
 
-def _counted(row: CurrentRow, value: int) -> RowChange:
+def _counted(row: CurrentRow, value: int) -> ChangedRow:
     number, position, _ = cast("Content", row.values)
-    return RowChange(row, (number, position + 1, value))
+    return ChangedRow(row, (number, position + 1, value))

@@ -45,9 +45,11 @@ def results_kept_over_a_group_that_was_passed(patch: pytest.MonkeyPatch) -> None
 
 def keys_of_an_old_tail(patch: pytest.MonkeyPatch) -> None:
     """Commits are not added to a dictionary that is there."""
-    unknown = key_index._unknown
+    unknown = key_index._unknown_of_newest
     patch.setattr(
-        key_index, "_unknown", lambda view, tail: [] if tail.known else unknown(view, tail)
+        key_index,
+        "_unknown_of_newest",
+        lambda view, tail: [] if tail.known else unknown(view, tail),
     )
 
 

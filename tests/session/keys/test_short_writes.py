@@ -137,7 +137,7 @@ async def test_one_group_makes_changes_and_removes_a_row() -> None:
             done = [t for t in told if not isinstance(t, BaseException)]
             failed = [t for t in told if isinstance(t, BaseException)]
             assert all(isinstance(t, psycopg.errors.UniqueViolation) for t in failed)
-            inserted = sum(d.statusmessage.startswith("INSERT") for d in done)
+            inserted = sum(str(d.statusmessage).startswith("INSERT") for d in done)
             found = await all_rows(one, "select n, b from t where a = 50")
             assert len(found) <= 1 <= inserted
             await one.execute(DELETE, (50,))

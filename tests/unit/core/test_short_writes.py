@@ -27,11 +27,11 @@ from coordinator.core.messages import (
 )
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
-    KeyedRows,
-    RowChange,
-    Values,
+    ChangedRow,
+    CurrentRows,
+    RowValues,
 )
-from coordinator.core.short_writes.gathered import WORK_MAX
+from coordinator.core.short_writes.gathered import GATHER_WORK_MAX
 from coordinator.core.transactions import Transaction
 from sql.catalog.catalog import Catalog, Column, Key, Table
 from sql.types.sql_type import INT8
@@ -57,7 +57,7 @@ CATALOG = Catalog(tables={("public", "t"): TABLE, ("public", "o"): OTHER})
 class Encoder:
     """Implements RowEncoder; 99 cannot be stored."""
 
-    def table(self, rows: Sequence[Values]) -> pa.Table:
+    def table(self, rows: Sequence[RowValues]) -> pa.Table:
         if any(99 in row for row in rows):
             raise ValueError("99")
         columns = [pa.array(list(column), pa.int64()) for column in zip(*rows, strict=True)]
@@ -69,7 +69,7 @@ class Finder:
 
     def find(
         self, view: ShardView, key: Key, values: tuple[Hashable, ...]
-    ) -> tuple[RowIdentity, Values] | None:
+    ) -> tuple[RowIdentity, RowValues] | None:
         assert key.columns == (0,)
         for part in view.inline:
             for at, row in enumerate(zip(*part.rows.to_pydict().values(), strict=True)):
@@ -82,41 +82,41 @@ class Finder:
 class Change:
     """Implements WriteByKey: what `make` says."""
 
-    make: Callable[[KeyedRows], Sequence[RowChange]]
+    make: Callable[[CurrentRows], Sequence[ChangedRow]]
     table: Table = TABLE
     names: tuple[()] = ()
     nbytes: int = 10
     finder: Finder = field(default_factory=Finder)
     encoder: Encoder = field(default_factory=Encoder)
 
-    def evaluate(self, rows: KeyedRows) -> Sequence[RowChange]:
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         return self.make(rows)
 
 
 def add_one(number: int, by: int = 1, table: Table = TABLE) -> Change:
-    def make(rows: KeyedRows) -> Sequence[RowChange]:
+    def make(rows: CurrentRows) -> Sequence[ChangedRow]:
         row = rows.find(TABLE.keys[0], (number,))
         if row is None:
             return ()
         assert row.values is not None
-        return (RowChange(row, (number, cast("int", row.values[1]) + by)),)
+        return (ChangedRow(row, (number, cast("int", row.values[1]) + by)),)
 
     return Change(make, table)
 
 
 def insert(number: int, n: int) -> Change:
-    def make(rows: KeyedRows) -> Sequence[RowChange]:
+    def make(rows: CurrentRows) -> Sequence[ChangedRow]:
         if rows.find(TABLE.keys[0], (number,)) is not None:
             raise CannotEvaluate
-        return (RowChange(None, (number, n)),)
+        return (ChangedRow(None, (number, n)),)
 
     return Change(make)
 
 
 def delete(number: int) -> Change:
-    def make(rows: KeyedRows) -> Sequence[RowChange]:
+    def make(rows: CurrentRows) -> Sequence[ChangedRow]:
         row = rows.find(TABLE.keys[0], (number,))
-        return () if row is None else (RowChange(row, None),)
+        return () if row is None else (ChangedRow(row, None),)
 
     return Change(make)
 
@@ -272,11 +272,11 @@ def test_others_are_told_of_each_part_of_a_chain_once() -> None:
 
 def test_a_gather_stops_when_it_has_done_enough() -> None:
     queue = Queue()
-    for _ in range(WORK_MAX):
+    for _ in range(GATHER_WORK_MAX):
         queue.change(add_one(1))
     first, second = queue.gather(), queue.gather()
-    assert len(first.members) == WORK_MAX // 2
-    assert len(second.members) == WORK_MAX // 2
+    assert len(first.members) == GATHER_WORK_MAX // 2
+    assert len(second.members) == GATHER_WORK_MAX // 2
 
 
 def test_a_group_that_was_passed_over_is_evaluated_again() -> None:
@@ -305,7 +305,7 @@ def test_who_comes_after_a_member_of_its_session_that_left_goes_again() -> None:
 def test_also_who_was_not_reached_by_then() -> None:
     queue = Queue()
     first = queue.change(insert(1, 0), session=1)
-    for _ in range(WORK_MAX):
+    for _ in range(GATHER_WORK_MAX):
         queue.change(add_one(1))
     last = queue.change(add_one(2), session=1)
     gathered = queue.gather()
