@@ -143,12 +143,6 @@ class ShardView:
     inline: tuple[InlineSlice, ...]
     counted: list[int] = field(default_factory=list[int], compare=False, repr=False)
     """`inline_rows`, once somebody has counted them."""
-    grown_from: tuple[tuple[InlineSlice, ...], int] | None = field(
-        default=None, compare=False, repr=False
-    )
-    """`inline` of a view that this one was made from, and how many slices came: the last ones. The
-    others are of sources that the view before has, too.
-    """
 
     @property
     def inline_rows(self) -> int:

@@ -35,7 +35,6 @@ class ViewGrower:
         self._view = view
         self._inline = list(view.inline)
         self._rows = view.inline_rows
-        self._appended = 0
         self._files: list[FileSlice] | None = None
         self._changes: dict[Source, SliceChange] = {}
 
@@ -80,15 +79,13 @@ class ViewGrower:
             key = key.changed(self._changes)
         files = before.files if self._files is None else tuple(self._files)
         inline = tuple(self._inline)
-        grown = before.inline, self._appended
-        return ShardView(before.shard, before.schema, key, files, inline, [self._rows], grown)
+        return ShardView(before.shard, before.schema, key, files, inline, [self._rows])
 
     def _append(self, part: InlineSlice) -> None:
         schema = self._view.schema
         if not has_schema(part.rows.schema, schema):
             part = replace(part, rows=conform_to_schema(part.rows, schema))
         self._inline.append(part)
-        self._appended += 1
         self._rows += part.rows.num_rows
 
     def _delete(self, source: Source, rows: BitMap64, *, or_beyond: bool = False) -> bool:
@@ -104,7 +101,6 @@ class ViewGrower:
         deleted = _with_deleted(part.deleted, rows, part.rows.num_rows, or_beyond=or_beyond)
         if len(deleted) == part.rows.num_rows:
             del self._inline[at]
-            self._appended -= at >= len(self._inline) - self._appended + 1
             self._rows -= part.rows.num_rows
         else:
             self._inline[at] = replace(part, deleted=deleted)

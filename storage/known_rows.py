@@ -9,7 +9,7 @@ INVARIANTS
   N2  values are converted once, however many predicates look at them.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
@@ -56,11 +56,18 @@ class KnownRows:
         """All columns of a table."""
         return cls(rows.num_rows, _ColumnsOf(rows))
 
+    @classmethod
+    def made_later(cls, count: int, nbytes: int, make: Callable[[], pa.Table]) -> "KnownRows":
+        """All columns of a table of `count` rows, which is made for the first who asks: for most
+        nobody does. `nbytes`: about what it takes.
+        """
+        return cls(count, _ColumnsMadeLater(nbytes, make))
+
     @property
     def nbytes(self) -> int:
         """What the columns take in memory."""
-        if isinstance(self.columns, _ColumnsOf):
-            return bytes_of(self.columns.rows)
+        if isinstance(self.columns, _ColumnsOf | _ColumnsMadeLater):
+            return self.columns.nbytes
         return sum(bytes_of(column) for column in self.columns.values())
 
     def values(self, ordinal: int) -> Sequence[Any]:
@@ -100,6 +107,35 @@ class _ColumnsOf(Mapping[int, Column]):
 
     def __len__(self) -> int:
         return int(self.rows.num_columns)
+
+    @property
+    def nbytes(self) -> int:
+        return bytes_of(self.rows)
+
+
+class _ColumnsMadeLater(Mapping[int, Column]):
+    """The same, of rows that are not a table yet."""
+
+    __slots__ = ("_known", "_make", "nbytes")
+
+    def __init__(self, nbytes: int, make: Callable[[], pa.Table]) -> None:
+        self.nbytes = nbytes
+        self._make = make
+        self._known: _ColumnsOf | None = None
+
+    def _columns(self) -> _ColumnsOf:
+        if self._known is None:
+            self._known = _ColumnsOf(self._make())
+        return self._known
+
+    def __getitem__(self, ordinal: int) -> Column:
+        return self._columns()[ordinal]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._columns())
+
+    def __len__(self) -> int:
+        return len(self._columns())
 
 
 def _inside(column: Any, bounds: Interval) -> Any:

@@ -29,7 +29,7 @@ from compute.arrow import table_schema
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, RowIdentity, ShardView
 from storage.known_rows import Column, KnownRows
 from storage.row_schema import conform_to_schema
-from storage.types import OWN, ShardId, Source
+from storage.types import OWN, ShardId, Source, Timestamp, inline_ts
 
 ReadColumns: TypeAlias = Callable[[ShardId, DataFile, Sequence[str]], pa.Table]
 """Loads some columns of all rows of a data file. Blocks."""
@@ -44,16 +44,16 @@ RowsWarm: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], bool]
 """Whether rows of a data file are in memory."""
 
 
+def _never_warm(_shard: ShardId, _file: DataFile, _rows: Sequence[int]) -> bool:
+    return False
+
+
 WarmRow: TypeAlias = Callable[[ShardId, DataFile, int], tuple[Mapping[str, Column], int] | None]
 """The columns by name that hold a row of a data file, and its place in them, if it is in memory."""
 
 
 def _no_warm_row(_shard: ShardId, _file: DataFile, _row: int) -> None:
     return None
-
-
-def _never_warm(_shard: ShardId, _file: DataFile, _rows: Sequence[int]) -> bool:
-    return False
 
 
 WARM_KEYS_MAX: Final = 20
@@ -73,6 +73,9 @@ TAIL_ROWS_MAX: Final = 500_000
 """Rows in all dictionaries together; the least recently used dictionary is evicted first."""
 
 
+_NEVER: Final = Timestamp(0)
+
+
 @dataclass(slots=True)
 class _Tail:
     """The small inline slices of one shard by one key."""
@@ -82,20 +85,32 @@ class _Tail:
     )
     known: set[Source] = field(default_factory=set[Source])
     count: int = 0
-    whole: tuple[InlineSlice, ...] | None = None
-    """Slices of a view that are all known, so that nobody looks for others there again."""
+    newest: Timestamp = _NEVER
+    """All slices up to it were looked at in a view of everything that is committed."""
+    large: list[Source] = field(default_factory=list[Source])
+    """Those of them that are not in the dictionary."""
+
+
+def _unknown_of_newest(view: ShardView, tail: _Tail) -> list[InlineSlice]:
+    """The same as `_unknown`, of a view of everything that is committed, without a look at each
+    slice: what such a view has left out is gone for good.
+    """
+    large = [view.inline_slice(source) for source in tail.large]
+    found = [part for part in large if part is not None]
+    for part in reversed(view.inline):
+        if inline_ts(part.source) <= tail.newest:
+            break
+        if part.source not in tail.known:
+            found.append(part)
+    return found
 
 
 def _unknown(view: ShardView, tail: _Tail) -> list[InlineSlice]:
     """The slices of a view that are not in the dictionary. They need not be the last ones: a slice
     may have been hidden, or deleted by a transaction, in all views that were looked at.
     """
-    inline, known, whole = view.inline, tail.known, tail.whole
-    if inline is whole:
-        return []
-    if view.grown_from is not None and view.grown_from[0] is whole:
-        inline = inline[len(inline) - view.grown_from[1] :]
-    return [part for part in inline if part.source not in known]
+    known = tail.known
+    return [part for part in view.inline if part.source not in known]
 
 
 class KeyIndex:
@@ -114,7 +129,7 @@ class KeyIndex:
         self.rows_warm = rows_warm
         """Whether `read_rows` would not block."""
         self.warm_row = warm_row
-        """The same row as `read_rows`, where it stands."""
+        """A row where it stands, without a copy, if it is in memory."""
         self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
         self._columns: OrderedDict[_ColumnsOfFile, SortedKeys] = OrderedDict()
         self._filters = BloomFilterCache()
@@ -228,19 +243,26 @@ class KeyIndex:
         return found
 
     def places(
-        self, view: ShardView, key: SingleKey, *, may_read: bool, at_most: int | None = None
+        self,
+        view: ShardView,
+        key: SingleKey,
+        *,
+        may_read: bool,
+        at_most: int | None = None,
+        is_newest: bool = False,
     ) -> list[RowIdentity] | None:
         """The live rows that have a key, found by sorted key columns. Without `may_read` the answer
         is None if a file would have to be read or many rows compared; with it, the call may block.
         Raises TooManyRows if a file or slice has more than `at_most` such rows, live or not.
+        `is_newest`: the view shows everything that is committed, and nothing else.
         """
-        tail = self._tail(view, key)
+        tail = self._tail(view, key, is_newest=is_newest)
         found: list[RowIdentity] = []
         for source, row in tail.rows.get(key.values, ()):
             part = view.inline_slice(source)
             if part is not None and row not in part.deleted:
                 found.append((source, row))
-        for part in _unknown(view, tail):
+        for part in _unknown_of_newest(view, tail) if is_newest else _unknown(view, tail):
             columns = self._inline_columns(view.shard, part, key, may_read=may_read)
             if columns is None:
                 return None
@@ -250,6 +272,8 @@ class KeyIndex:
             columns = self._columns.get(_place(view.shard, file.file.name, key))
             if columns is None and may_read:
                 columns = self._file_columns(view.shard, file.file, key)
+            elif columns is None and self._lacks(view.shard, file.file, key):
+                continue  # its columns were evicted, its filter was not (Z2)
             if columns is None or not (may_read or columns.is_ordered):
                 return None
             found += [
@@ -280,31 +304,30 @@ class KeyIndex:
         parts = [part for part in view.files if key.may_be_in(part.file)]
         return parts if len(parts) < 2 else self._filtered(view.shard, parts, key)
 
-    def _tail(self, view: ShardView, keys: NewKeys | SingleKey) -> _Tail:
+    def _tail(
+        self, view: ShardView, keys: NewKeys | SingleKey, *, is_newest: bool = False
+    ) -> _Tail:
         with self._lock:
-            return self._grown_tail(view, keys)
+            return self._grown_tail(view, keys, is_newest=is_newest)
 
-    def _grown_tail(self, view: ShardView, keys: NewKeys | SingleKey) -> _Tail:
+    def _grown_tail(self, view: ShardView, keys: NewKeys | SingleKey, *, is_newest: bool) -> _Tail:
         place = (view.shard, keys.fields)
         tail = self._tails.get(place)
         if tail is None or len(tail.known) > 2 * len(view.inline) + SMALL_ROWS_MAX:
             self._forget(place)
             tail = self._tails[place] = _Tail()
         self._tails.move_to_end(place)
-        if view.inline is tail.whole:
-            return tail
         before = tail.count
-        is_whole = True
-        for part in _unknown(view, tail):
-            if part.source == OWN or part.rows.num_rows > SMALL_ROWS_MAX:
-                is_whole = False
-            else:
+        for part in _unknown_of_newest(view, tail) if is_newest else _unknown(view, tail):
+            if part.source != OWN and part.rows.num_rows <= SMALL_ROWS_MAX:
                 for row, values in enumerate(_keys(columns_of_key(keys.key, part.rows))):
                     tail.rows.setdefault(values, []).append((part.source, row))
                 tail.known.add(part.source)
                 tail.count += part.rows.num_rows
-        if is_whole:
-            tail.whole = view.inline
+            elif is_newest and part.source not in tail.large:
+                tail.large.append(part.source)
+        if is_newest and view.inline:
+            tail.newest = inline_ts(view.inline[-1].source)
         self._tail_rows += tail.count - before
         while self._tail_rows > TAIL_ROWS_MAX and len(self._tails) > 1:
             self._forget(next(iter(self._tails)))

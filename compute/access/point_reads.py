@@ -14,7 +14,7 @@ INVARIANTS
       they match at most ROWS_MAX rows; an engine answers the other queries.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
 from typing import Final, Literal, cast
@@ -79,7 +79,7 @@ class PointRead:
         self._wanted = wanted
         self._unique = unique
         self._single = SingleKey(table, key, ())
-        self._scan = _scan_of(plan)
+        self._scan = scan_of(plan)
         columns = output_columns(plan)
         self._maker = BatchMaker([column.type for column in columns], batch_schema(columns))
         self._prepared = PreparedPlan(plan)
@@ -90,18 +90,29 @@ class PointRead:
         return self._unique
 
     def rows(
-        self, index: KeyIndex, view: ShardView, parameters: Sequence[Value], *, may_read: bool
+        self,
+        index: KeyIndex,
+        view: ShardView,
+        parameters: Sequence[Value],
+        *,
+        may_read: bool,
+        is_newest: bool = False,
     ) -> list[Row] | NotAnsweredReason:
-        """The rows of the scan that have the values, in the order of the view. Thread-safe."""
+        """The rows of the scan that have the values, in the order of the view. Thread-safe.
+
+        `is_newest`: the view shows everything that is committed, and nothing else.
+        """
         if not self._unique and row_count_bound(view) > INDEXED_ROWS_MAX:
             return NotAnsweredReason.ENGINE
-        values = [_value(expr, parameters) for expr in self._wanted]
+        values = [point_value(expr, parameters) for expr in self._wanted]
         if None in values:
             return []
         try:
             key = self._single.having(tuple(values))
             at_most = None if self._unique else _CANDIDATES_MAX
-            places = index.places(view, key, may_read=may_read, at_most=at_most)
+            places = index.places(
+                view, key, may_read=may_read, at_most=at_most, is_newest=is_newest
+            )
         except NoSuchKeyError:
             return []
         except TooManyRows:
@@ -136,7 +147,7 @@ class PointRead:
                 if not may_read and not index.rows_warm(view.shard, file, numbers):
                     return NotAnsweredReason.FILES
                 rows, at = index.read_rows(view.shard, file, numbers), range(len(numbers))
-            cells = _Cells(rows, view.schema, self._scan)
+            cells = ScannedCells(rows, view.schema, self._scan)
             if self._scan.identity is None:
                 found += [cells.row(row) for row in at]
             else:
@@ -155,15 +166,26 @@ class PointRead:
         warm = index.warm_row(view.shard, file, number)
         if warm is None:
             return None
-        columns, at = warm
-        cells: list[Value] = []
-        for column, ordinal in zip(self._scan.columns, self._scan.ordinals, strict=True):
-            field = view.schema.field(ordinal)
-            known = columns.get(field.name)
-            if known is not None and known.type != field.type:
-                return None
-            cells.append(None if known is None else _cell(known, at, column.type))
-        return tuple(cells) if self._scan.identity is None else (*cells, str(source), number)
+        row = row_in_columns(warm[0], warm[1], view.schema, self._scan)
+        if row is None or self._scan.identity is None:
+            return row
+        return (*row, str(source), number)
+
+
+def row_in_columns(
+    columns: Mapping[str, Column], at: int, schema: pa.Schema, scan: Scan
+) -> Row | None:
+    """The scanned columns of a row, by the names of their fields; those that are not there are
+    newer. None if one has another type than the schema has now.
+    """
+    cells: list[Value] = []
+    for column, ordinal in zip(scan.columns, scan.ordinals, strict=True):
+        field = schema.field(ordinal)
+        known = columns.get(field.name)
+        if known is not None and known.type != field.type:
+            return None
+        cells.append(None if known is None else _cell(known, at, column.type))
+    return tuple(cells)
 
 
 def _by_source(
@@ -178,7 +200,7 @@ def _by_source(
         yield source, [row for _, row in rows]
 
 
-class _Cells:
+class ScannedCells:
     """The scanned columns of rows of a file or slice, which may lack columns that are newer."""
 
     def __init__(self, rows: pa.Table, schema: pa.Schema, scan: Scan) -> None:
@@ -211,14 +233,16 @@ def _cell(column: Column, row: int, type_: SqlType) -> Value:
     return to_values(column.slice(row, 1), type_)[0]
 
 
-def _value(expr: Const | Param, parameters: Sequence[Value]) -> Value:
+def point_value(expr: Const | Param, parameters: Sequence[Value]) -> Value:
+    """What a column must be equal to, as the values of columns are."""
     if isinstance(expr, Const):
         return expr.value
     value = parameters[expr.index - 1]
     return value.rstrip(" ") if isinstance(value, str) and expr.type.has_blanks else value
 
 
-def _scan_of(plan: Plan) -> Scan:
+def scan_of(plan: Plan) -> Scan:
+    """The scan of a plan with one input at each node."""
     while not isinstance(plan, Scan):
         (plan,) = inputs(plan)
     return plan
@@ -254,16 +278,37 @@ def _known(plan: Plan, table: Table, purpose: _Purpose) -> PointRead | None:
     return made
 
 
-def _point_read(plan: Plan, table: Table) -> PointRead | None:
+_Equalities = dict[int, Const | Param]
+"""By ordinal, what a column must be equal to."""
+
+
+def _equalities(plan: Plan, table: Table) -> _Equalities:
     conditions = read_conditions(plan).get(RelationId(table.shard)) or ()
     if len(conditions) != 1:
-        return None
+        return {}
     found = [column_equality(expr) for expr in conditions[0].all_of]
-    wanted = dict([pair for pair in found if pair is not None])
+    return dict([pair for pair in found if pair is not None])
+
+
+def _point_of(wanted: _Equalities, table: Table) -> tuple[Key, list[Const | Param]] | None:
     for key in table.keys:
         if wanted.keys() >= set(key.columns):
-            values = [wanted[ordinal] for ordinal in key.columns]
-            return PointRead(plan, table, key, values, unique=True)
+            return key, [wanted[ordinal] for ordinal in key.columns]
+    return None
+
+
+def unique_point(plan: Plan, table: Table) -> tuple[Key, Sequence[Const | Param]] | None:
+    """A unique key by which a plan, row by row over one table, selects, and its values."""
+    if not is_row_by_row(plan) or relations_with_versions(plan):
+        return None
+    return _point_of(_equalities(plan, table), table)
+
+
+def _point_read(plan: Plan, table: Table) -> PointRead | None:
+    wanted = _equalities(plan, table)
+    point = _point_of(wanted, table)
+    if point is not None:
+        return PointRead(plan, table, point[0], point[1], unique=True)
     if not wanted:
         return None
     columns = tuple(sorted(wanted))

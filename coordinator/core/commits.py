@@ -23,12 +23,18 @@ from coordinator.core.effects import (
     WakeListeners,
 )
 from coordinator.core.group_commit import GatheredMembers
-from coordinator.core.group_members import GroupMember, PendingCommit, PendingInsert
+from coordinator.core.group_members import (
+    GroupMember,
+    PendingChange,
+    PendingCommit,
+    PendingInsert,
+)
 from coordinator.core.locking.moved_rows import follow_replaced_rows
 from coordinator.core.locking.requests import release_session_locks, serve_waiters
 from coordinator.core.messages import (
     Blocked,
     CatalogPublished,
+    ChangeByKey,
     Committed,
     CommitTransaction,
     ConnectionId,
@@ -80,11 +86,15 @@ def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[
     return start_group(core, now) + grant_leases(core)
 
 
-def insert_rows(core: CoreState, message: InsertRows, now: Timestamp) -> list[Effect]:
-    """Queue an insert for a group."""
+def write_alone(core: CoreState, message: InsertRows | ChangeByKey, now: Timestamp) -> list[Effect]:
+    """Queue a write that is its whole transaction for a group."""
     if len(core.groups) >= core.settings.queue_max:
         return [_too_many(message.request)]
-    core.groups.enqueue(PendingInsert(message.request, message.insertion, core.leases.ticket()))
+    request, owner, ticket = message.request, message.owner, core.leases.ticket()
+    if isinstance(message, InsertRows):
+        core.groups.enqueue(PendingInsert(request, owner, message.insertion, ticket))
+    else:
+        core.groups.enqueue(PendingChange(request, owner, message.change, ticket))
     return start_group(core, now)
 
 
@@ -101,7 +111,9 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     """Launch the next group if none is in flight and a timestamp is to be had (G1)."""
     if core.groups.in_flight is not None or not len(core.groups):
         return []
-    gathered = core.groups.gather(core.catalog.current, core.shards, core.leases, core.locks)
+    gathered = core.groups.gather(
+        core.catalog.current, core.shards, core.leases, core.locks, core.schema_of
+    )
     effects: list[Effect] = []
     if gathered.members:
         effects += _launch(core, gathered, now)
@@ -201,7 +213,12 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         core.cutting.wrote(shard, after, added=added, now=now)
     if group.notifying:
         effects += _notify(core, group.notifying)
-    effects += [Reply(m.request, Committed(_reported_ts(m, ts))) for m in group.members]
+    # Of what was launched, and of no earlier try (E3 of `short_writes`).
+    affected = group.affected
+    effects += [
+        Reply(m.request, Committed(_reported_ts(m, ts), affected.get(m.request, 0)))
+        for m in group.members
+    ]
     for member in group.members:
         effects += _release_member(core, member, group.commit.batches)
     effects += serve_waiters(core, core.locks.group_landed())
@@ -220,7 +237,7 @@ def _notify(core: CoreState, members: Sequence[Transaction]) -> list[Effect]:
 
 def _reported_ts(member: GroupMember, ts: Timestamp) -> Timestamp:
     """The timestamp of the group; of one that has written nothing, where it has read."""
-    if isinstance(member, PendingInsert) or member.txn.is_write():
+    if not isinstance(member, PendingCommit) or member.txn.is_write():
         return ts
     snapshot = member.txn.snapshot
     return ts if snapshot is None else snapshot.ts

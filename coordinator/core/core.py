@@ -50,6 +50,7 @@ from coordinator.core.messages import (
     BeginStatement,
     CancelLock,
     CatalogPublished,
+    ChangeByKey,
     ChangeCatalog,
     CommitTransaction,
     Disconnected,
@@ -227,8 +228,8 @@ class Core:
         """Handle one message; the caller runs the returned effects in order (R1, R2)."""
         # A case costs as much as a few attributes: what every transaction does comes first.
         match message:
-            case InsertRows():
-                return commits.insert_rows(self._state, message, now)
+            case InsertRows() | ChangeByKey():
+                return commits.write_alone(self._state, message, now)
             case Begin():
                 return self._begin(message)
             case TakeSnapshot():

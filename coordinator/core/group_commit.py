@@ -10,16 +10,21 @@ INVARIANTS
   G3  nobody is answered before the group is durable and its timestamp applied to the oracle.
   G4  a group that was not written may be written again at a later timestamp, after validation anew.
   G5  inserts that read nothing come after the other members: they conflict with nobody, and what
-      they bring is validated as one commit.
+      they bring is validated as one commit. Short writes are evaluated in their places (E1 of
+      `short_writes`).
   G6  a transaction that only listens or notifies takes its place in the queue, but conflicts with
       nobody. A group of nothing else takes no timestamp and no stash write: it has nothing that a
       later start could find, and its listeners end with the process. That this coordinator still
-      leads is confirmed instead, so that whoever listens at a successor has missed nothing.
+      leads is confirmed instead, so that whoever listens at a successor has missed nothing. The
+      same goes for short writes that change no row.
+  G7  nobody passes an earlier member of its own session: who comes after one that waits waits, and
+      who comes after one that has left the queue leaves it, too, to go again in order.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import pyarrow as pa
 
@@ -29,8 +34,19 @@ from coordinator.core.catalog import (
     check_catalog_integrity,
     encode_changes,
 )
-from coordinator.core.fences import fenced_table_refusal
-from coordinator.core.group_members import GroupMember, PendingCommit, PendingInsert, changed_tables
+from coordinator.core.gathering import (
+    Gathering,
+    add_changes,
+    admit_change,
+    admit_inserts,
+)
+from coordinator.core.group_members import (
+    GroupMember,
+    PendingChange,
+    PendingCommit,
+    PendingInsert,
+    changed_tables,
+)
 from coordinator.core.leases import WriteLeases
 from coordinator.core.locking.held_rows import as_deletes
 from coordinator.core.locking.lock_table import LockTable
@@ -38,18 +54,16 @@ from coordinator.core.locking.modes import LockMode
 from coordinator.core.messages import (
     Blocked,
     CatalogChange,
-    Insertion,
     Refused,
-    RefusedReason,
     RequestId,
 )
-from coordinator.core.not_null_check import not_null_refusal, table_not_null_refusal
+from coordinator.core.not_null_check import not_null_refusal
 from coordinator.core.own_writes import deletes_of_others, merge_batches
 from coordinator.core.recent_writes import CommittedWrites, RecentWrites, committed_writes
+from coordinator.core.short_writes.gathered import ShortWritesOfGroup
 from coordinator.core.stale_definitions import (
     stale_name_refusal,
     stale_refusal,
-    stale_table_refusal,
     stale_tables_refusal,
 )
 from coordinator.core.transactions import Transaction
@@ -67,6 +81,8 @@ from storage.commit import Commit
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp, Token
 
+EARLIER_FIRST: Final = "an earlier statement of the session has to go first"
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -83,6 +99,8 @@ class Group:
     """Those of the members that listen or notify, in their order."""
     is_durable: bool
     """Whether it goes through the txns shard, at a timestamp of its own (G6)."""
+    affected: Mapping[RequestId, int]
+    """How many rows the short writes change (E3 of `short_writes`)."""
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -97,28 +115,6 @@ class Group:
         elif oid in self.tables():
             modes.append(LockMode.ROW_EXCLUSIVE)
         return modes
-
-
-@dataclass(slots=True)
-class _Gathering:
-    """A group in the making."""
-
-    catalog: Catalog
-    members: list[GroupMember]
-    refused: list[tuple[GroupMember, Refused]]
-    blocked: list[tuple[GroupMember, Blocked]]
-    waiting: list[GroupMember]
-    batches: dict[ShardId, list[WriteBatch]]
-    changes: list[CatalogChange]
-    recent: RecentHistory
-    notifying: list[Transaction] = field(default_factory=list[Transaction])
-    nbytes: int = 0
-    inserts: list[PendingInsert] = field(default_factory=list[PendingInsert])
-
-    def has_room(self, members_max: int, bytes_max: int) -> bool:
-        """False if the next member must wait for the next group."""
-        count = len(self.members) + len(self.inserts)
-        return count < members_max and self.nbytes < bytes_max
 
 
 class GroupCommit:
@@ -163,29 +159,40 @@ class GroupCommit:
         shards: Mapping[ShardId, ShardState],
         leases: WriteLeases,
         locks: LockTable,
+        schema_of: Callable[[Table], pa.Schema],
     ) -> "GatheredMembers":
         """Take members off the queue (G2); who waits for a lease stays, in order. Who would change
         what another session has locked leaves it, to wait like any other.
         """
         assert self._in_flight is None, "G1: one group at a time"
         recent = RecentHistory(shards, self.writes, self.counts, WritesAhead())
-        group = _Gathering(catalog, [], [], [], [], {}, [], recent)
+        short = ShortWritesOfGroup(shards, schema_of, locks, recent.ahead)
+        group = Gathering(catalog, [], [], [], [], {}, [], recent, short)
         while self._queue and group.has_room(self._group_max, self._bytes_max):
             pending = self._queue.popleft()
-            if leases.blocks(pending.holder, pending.tables(), pending.ticket):
-                group.waiting.append(pending)
+            if pending.owner in group.waiting_sessions or leases.blocks(
+                pending.holder, pending.tables(), pending.ticket
+            ):
+                group.wait(pending)
+            elif group.must_leave(pending):
+                group.refuse(pending, stale_refusal(EARLIER_FIRST))
             elif (blocked := self._lock_in_the_way(pending, locks, shards)) is not None:
-                group.blocked.append((pending, blocked))
+                group.block(pending, blocked)
             elif isinstance(pending, PendingInsert):
                 group.inserts.append(pending)
                 group.nbytes += pending.insertion.nbytes
+            elif isinstance(pending, PendingChange):
+                admit_change(group, pending, goes_again=pending.request in self._again)
             elif pending.is_row_held(locks, shards) or self._has_lost_rows(pending, locks, shards):
-                group.refused.append((pending, concurrent_update_refusal()))
+                group.refuse(pending, concurrent_update_refusal())
             else:
                 _admit(group, pending)
+        add_changes(group)
         if group.inserts:
-            _admit_inserts(group)
+            admit_inserts(group)
         self._queue.extendleft(reversed(group.waiting))
+        if group.left_sessions:
+            self._leave_with(group)
         return GatheredMembers(
             tuple(group.members),
             tuple(group.refused),
@@ -198,7 +205,17 @@ class GroupCommit:
             group.catalog,
             recent.ahead.entries,
             tuple(group.notifying),
+            group.affected,
         )
+
+    def _leave_with(self, group: Gathering) -> None:
+        """Whoever is behind a member of its own session that has left leaves, too (G7)."""
+        behind = [pending for pending in self._queue if group.must_leave(pending)]
+        if behind:
+            gone = {pending.request for pending in behind}
+            self._queue = deque(p for p in self._queue if p.request not in gone)
+            for pending in behind:
+                group.refuse(pending, stale_refusal(EARLIER_FIRST))
 
     def _lock_in_the_way(
         self, pending: GroupMember, locks: LockTable, shards: Mapping[ShardId, ShardState]
@@ -270,11 +287,16 @@ class GatheredMembers:
     catalog: Catalog
     interim: Mapping[ShardId, Sequence[CommittedWrites]]
     notifying: tuple[Transaction, ...]
+    affected: Mapping[RequestId, int]
 
     @property
     def is_durable(self) -> bool:
         """Whether the group must go through the txns shard (G6)."""
-        return any(isinstance(m, PendingInsert) or m.txn.is_write() for m in self.members)
+        # What an insert and a delete of one group come to is nothing, yet they have written.
+        return bool(self.batches) or any(
+            m.txn.is_write() if isinstance(m, PendingCommit) else self.affected.get(m.request, 0)
+            for m in self.members
+        )
 
     def at(
         self, ts: Timestamp, token: Token, registers: tuple[ShardId, ...], *, is_durable: bool
@@ -295,16 +317,18 @@ class GatheredMembers:
             self.interim,
             self.notifying,
             is_durable,
+            self.affected,
         )
 
 
-def _admit(group: _Gathering, pending: PendingCommit) -> None:
+def _admit(group: Gathering, pending: PendingCommit) -> None:
     txn = pending.txn
     if not txn.is_write():
         # It has been serialized where it has read, as any transaction without writes (G6).
         group.members.append(pending)
         group.notifying.append(txn)
         return
+    group.short.tell_ahead()
     shards = group.recent.shards
     catalog = group.catalog
     try:
@@ -313,7 +337,7 @@ def _admit(group: _Gathering, pending: PendingCommit) -> None:
             check_catalog_integrity(group.catalog, catalog, txn.changes)
             txn.check_rests(group.catalog)
     except StaleCatalog as error:
-        group.refused.append((pending, stale_refusal(str(error))))
+        group.refuse(pending, stale_refusal(str(error)))
         return
     writes = txn.final_writes()
     verdict = (
@@ -324,7 +348,7 @@ def _admit(group: _Gathering, pending: PendingCommit) -> None:
         or not_null_refusal(_defined(txn, catalog), writes)
     )
     if verdict is not None:
-        group.refused.append((pending, verdict))
+        group.refuse(pending, verdict)
         return
     group.catalog = catalog
     group.members.append(pending)
@@ -342,61 +366,6 @@ def _defined(txn: Transaction, catalog: Catalog) -> Iterable[Table]:
     """The tables that the transaction may have written to, as the catalog has them."""
     # Without DDL of its own they are what it has bound (A2 of `validation.py`), and fewer.
     return catalog.tables.values() if txn.changes else txn.tables.values()
-
-
-def _admit_inserts(group: _Gathering) -> None:
-    """All inserts of the group (G5): the rows of a table become Arrow in one go."""
-    accepted: dict[ShardId, list[PendingInsert]] = {}
-    # Many sessions send the same statement: it is bound to the same objects.
-    verdicts: dict[tuple[int, int], Refused | None] = {}
-    for pending in group.inserts:
-        insertion = pending.insertion
-        key = (id(insertion.table), id(insertion.names))
-        if key not in verdicts:
-            verdicts[key] = _insert_verdict(group, insertion)
-        verdict = verdicts[key]
-        if verdict is None:
-            accepted.setdefault(ShardId(insertion.table.shard), []).append(pending)
-        else:
-            group.refused.append((pending, verdict))
-    for shard, inserts in accepted.items():
-        _add_inserts(group, shard, inserts)
-
-
-def _insert_verdict(group: _Gathering, insertion: Insertion) -> Refused | None:
-    return (
-        stale_table_refusal(insertion.table, group.catalog)
-        or stale_name_refusal(insertion.names, group.catalog)
-        or fenced_table_refusal(insertion.table, group.recent.shards)
-    )
-
-
-def _add_inserts(group: _Gathering, shard: ShardId, inserts: Sequence[PendingInsert]) -> None:
-    batch = _batch_of(inserts)
-    if isinstance(batch, WriteBatch):
-        group.members.extend(inserts)
-        group.batches.setdefault(shard, []).append(batch)
-        state = group.recent.shards.get(shard)
-        group.recent.ahead.add(shard, state, batch, committed_writes(batch, ()))
-    elif len(inserts) > 1:
-        for pending in inserts:
-            _add_inserts(group, shard, [pending])
-    else:
-        group.refused.append((inserts[0], batch))
-
-
-def _batch_of(inserts: Sequence[PendingInsert]) -> WriteBatch | Refused:
-    """The rows of inserts into one table, or why some of them cannot be stored."""
-    rows = [row for pending in inserts for row in pending.insertion.rows]
-    try:
-        batch = WriteBatch(inserts[0].insertion.encoder.table(rows))
-    except (ValueError, OverflowError, pa.ArrowException) as error:
-        return _unstorable(error)
-    return table_not_null_refusal(inserts[0].insertion.table, batch) or batch
-
-
-def _unstorable(error: Exception) -> Refused:
-    return Refused(RefusedReason.OTHER, "22000", f"a value cannot be stored: {error}")
 
 
 def _named_now(batch: WriteBatch, state: ShardState | None) -> WriteBatch:

@@ -1,4 +1,4 @@
-"""What waits in the queue of commits: transactions, and inserts that are their whole transaction.
+"""What waits in the queue of commits: transactions, and writes that are their whole transaction.
 
 Each says which tables it writes, and which lock of another session is in its way. The queue is in
 `group_commit.py`.
@@ -22,6 +22,7 @@ from coordinator.core.messages import (
     TransactionId,
 )
 from coordinator.core.own_writes import deletes_of_others
+from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.transactions import Transaction
 from sql.catalog.objects import IndexDefinition
 from storage.shard import ShardState
@@ -55,6 +56,11 @@ class PendingCommit:
     txn: Transaction
     ticket: int
     single: bool = False
+
+    @property
+    def owner(self) -> ConnectionId:
+        """Whose it is."""
+        return self.txn.owner
 
     @property
     def holder(self) -> TransactionId:
@@ -115,7 +121,6 @@ class PendingCommit:
 
 
 _NOBODY: Final = TransactionId(0)
-_NO_SESSION: Final = ConnectionId(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,7 @@ class PendingInsert:
     """An insert that is its whole transaction and reads nothing (G5)."""
 
     request: RequestId
+    owner: ConnectionId
     insertion: Insertion
     ticket: int
 
@@ -142,11 +148,43 @@ class PendingInsert:
     def lock_in_the_way(
         self, locks: LockTable, _shards: Mapping[ShardId, ShardState]
     ) -> Blocked | None:
-        """A lock of another session on its table; its own session has none."""
+        """A lock of another session on its table."""
         tag = TableTag(self.insertion.table.oid)
-        if not len(locks) or not locks.is_against(_NO_SESSION, tag, LockMode.ROW_EXCLUSIVE):
+        if not len(locks) or not locks.is_against(self.owner, tag, LockMode.ROW_EXCLUSIVE):
             return None
         return Blocked(tag, LockMode.ROW_EXCLUSIVE)
 
 
-GroupMember: TypeAlias = PendingCommit | PendingInsert
+@dataclass(frozen=True, slots=True)
+class PendingChange:
+    """A short write, to be evaluated when its turn comes (E1 of `short_writes`)."""
+
+    request: RequestId
+    owner: ConnectionId
+    change: WriteByKey
+    ticket: int
+
+    @property
+    def holder(self) -> TransactionId:
+        """It never holds a lease."""
+        return _NOBODY
+
+    def tables(self) -> Sequence[int]:
+        """The oid of its table."""
+        return (self.change.table.oid,)
+
+    def truncated(self) -> frozenset[int]:
+        """It relies on no row but those that it finds."""
+        return frozenset()
+
+    def lock_in_the_way(
+        self, locks: LockTable, _shards: Mapping[ShardId, ShardState]
+    ) -> Blocked | None:
+        """A lock of another session on its table; its rows are known later (E6)."""
+        tag = TableTag(self.change.table.oid)
+        if not len(locks) or not locks.is_against(self.owner, tag, LockMode.ROW_EXCLUSIVE):
+            return None
+        return Blocked(tag, LockMode.ROW_EXCLUSIVE)
+
+
+GroupMember: TypeAlias = PendingCommit | PendingInsert | PendingChange

@@ -27,6 +27,7 @@ from coordinator.core.completions import (
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait, RowTag
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.predicates import ReadPredicate
+from coordinator.core.short_writes.by_key import WriteByKey
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
 from sql.catalog.objects import CatalogObject, Comment, Subject
@@ -472,7 +473,19 @@ class InsertRows:
     """A whole transaction. Reply Committed, Blocked (then there is none) or Refused."""
 
     request: RequestId
+    owner: ConnectionId
     insertion: Insertion
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeByKey:
+    """A whole transaction that changes rows by key. Reply Committed, Blocked (then there is none)
+    or Refused; STALE if the general way has to say what becomes of it (E5 of `short_writes.py`).
+    """
+
+    request: RequestId
+    owner: ConnectionId
+    change: WriteByKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -557,13 +570,14 @@ class ShutDown:
 
 
 Message: TypeAlias = (
-    Begin | BeginStatement | TakeSnapshot | AdoptSnapshot | PinSnapshot | RecordLookUps | Savepoint
-    | ReleaseSavepoint | RollbackTo | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished
-    | WriteRows | ChangeCatalog | TakeLease | AcquireLock | LockRows | CancelLock | ReleaseLock
-    | ReleaseSessionLocks | DropLocks | RefreshSnapshot | CommitTransaction | InsertRows
-    | TakeNotifications | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed
-    | GroupCommitted | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected
-    | ShutDown | Optimize | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
+    Begin | BeginStatement | TakeSnapshot | AdoptSnapshot | PinSnapshot | RecordLookUps
+    | Savepoint | ReleaseSavepoint | RollbackTo | TakeInlineRows | Spilled | Scan | Advance
+    | CatalogPublished | WriteRows | ChangeCatalog | TakeLease | AcquireLock | LockRows
+    | CancelLock | ReleaseLock | ReleaseSessionLocks | DropLocks | RefreshSnapshot
+    | CommitTransaction | InsertRows | ChangeByKey | TakeNotifications | AbortTransaction
+    | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted | GroupPassed | GroupFailed
+    | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum | FilesRewritten
+    | Vacuumed | Forgotten | ShardDamaged
 )  # fmt: skip
 
 
@@ -633,10 +647,11 @@ class Released:
 @dataclass(frozen=True, slots=True)
 class Committed:
     """Durable and visible. `ts`: the commit timestamp (the read timestamp if nothing was
-    written).
+    written). `affected`: how many rows a ChangeByKey has changed.
     """
 
     ts: Timestamp
+    affected: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     Blocked,
     CatalogChange,
+    Committed,
     ConnectionId,
     Insertion,
     Isolation,
@@ -28,6 +29,7 @@ from coordinator.core.messages import (
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
+from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
@@ -293,7 +295,14 @@ class Coordination(Protocol):
         """
         ...
 
-    async def insert(self, insertion: Insertion) -> Timestamp:
+    async def change_by_key(self, owner: ConnectionId, change: WriteByKey) -> Committed:
+        """A whole transaction: change rows of a table of timeline `system` by key, and commit.
+
+        Raises RequestRefused (STALE: the general way says what becomes of it), and LockBlocks.
+        """
+        ...
+
+    async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:
         """A whole transaction: insert rows into a table of timeline `system`, and commit.
 
         It reads nothing, so it conflicts with nobody, except with DDL. Raises RequestRefused, and

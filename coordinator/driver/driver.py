@@ -50,6 +50,7 @@ from coordinator.core.messages import (
     Blocked,
     CancelLock,
     CatalogChange,
+    ChangeByKey,
     ChangeCatalog,
     Committed,
     CommitTransaction,
@@ -98,6 +99,7 @@ from coordinator.core.messages import (
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
+from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.commit_effects import CommitEffects
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
@@ -566,10 +568,16 @@ class Driver:
         """See Coordination."""
         return self._core.catalog
 
-    async def insert(self, insertion: Insertion) -> Timestamp:
+    async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:
         """See Coordination."""
-        reply = await self._request(lambda request: InsertRows(request, insertion), Committed)
+        reply = await self._request(
+            lambda request: InsertRows(request, owner, insertion), Committed
+        )
         return reply.ts
+
+    async def change_by_key(self, owner: ConnectionId, change: WriteByKey) -> Committed:
+        """See Coordination."""
+        return await self._request(lambda request: ChangeByKey(request, owner, change), Committed)
 
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """See Coordination."""

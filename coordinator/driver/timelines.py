@@ -26,6 +26,7 @@ from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     CatalogChange,
     CatalogPublished,
+    Committed,
     ConnectionId,
     Insertion,
     Isolation,
@@ -39,6 +40,7 @@ from coordinator.core.messages import (
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
+from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.snapshots import too_stale
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.driver import Driver
@@ -454,10 +456,15 @@ class Timelines:
         """See Coordination."""
         return self._system.newest_catalog
 
-    async def insert(self, insertion: Insertion) -> Timestamp:
+    async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:
         """See Coordination."""
         assert insertion.table.timeline == SYSTEM, "L1: the caller has looked"
-        return await self._system.insert(insertion)
+        return await self._system.insert(owner, insertion)
+
+    async def change_by_key(self, owner: ConnectionId, change: WriteByKey) -> Committed:
+        """See Coordination."""
+        assert change.table.timeline == SYSTEM, "L1: the caller has looked"
+        return await self._system.change_by_key(owner, change)
 
     async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:
         """See Coordination."""

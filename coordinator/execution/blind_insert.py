@@ -40,7 +40,7 @@ BYTES_MAX: Final = 64 << 10
 _REMEMBERED_MAX: Final = 2_000
 
 
-class _TableRows:
+class TableRows:
     """Implements RowEncoder for a table."""
 
     def __init__(self, table: Table) -> None:
@@ -59,7 +59,7 @@ class _Insert:
     table: Table
     source: PreparedPlan
     not_null: tuple[int, ...]
-    encoder: _TableRows
+    encoder: TableRows
     tag: str
 
     def rows(self, execution: Execution) -> Sequence[Row] | None:
@@ -111,7 +111,7 @@ def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Inser
         return None
     not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
     tag = f"{prepared.tag} {len(source.rows)}"
-    return _Insert(table, PreparedPlan(source), not_null, _TableRows(table), tag)
+    return _Insert(table, PreparedPlan(source), not_null, TableRows(table), tag)
 
 
 async def run_blind_insert(execution: Execution, prepared: ParameterizedStatement) -> Done | None:

@@ -173,6 +173,9 @@ class ExecutionLimits:
     old_bytes_max: int = 4 << 20
     auto_rows_max: int = 200
     """`engine = auto` reads inputs in memory up to this many rows in process, on the loop."""
+    short_writes: bool = True
+    """Whether single-row writes are evaluated when their group is gathered; off in tests that
+    compare them with the general way."""
     local_bytes_max: int = 8 << 30
     """`engine = auto` leaves to the server's engine what reads more bytes of files. Larger: more
     machines stand idle. Smaller: one that would be faster alone waits for them."""

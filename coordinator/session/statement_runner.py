@@ -24,7 +24,6 @@ from pglast import ast
 from coordinator.core.messages import ConnectionId, RefusedReason
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.advisory_locks import give_back_left
-from coordinator.execution.blind_insert import run_blind_insert
 from coordinator.execution.context import Done, Execution, Outcome
 from coordinator.execution.copy import CopyStream, execute_copy_in, execute_copy_out
 from coordinator.execution.create_table_as import execute_create_as
@@ -44,6 +43,7 @@ from coordinator.execution.settings import (
     execute_set,
     execute_show,
 )
+from coordinator.execution.short_writes.run import run_short_write
 from coordinator.execution.truncate import execute_truncate
 from coordinator.session.as_of import as_of_timestamp, tables_of_other_timelines
 from coordinator.session.requests import (
@@ -111,6 +111,7 @@ from storage.types import Timestamp
 
 _NO_CATALOG: Final = Catalog()
 
+_SHORT: Final = (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
 _Writing: TypeAlias = (
     Modify | ModifyingWith | CreateTableAs | Truncate | AdvanceTimeline | Definition
 )
@@ -231,22 +232,22 @@ class StatementRunner:
         )
         return await execute_control(execution, bound, (ts, request.statement.as_of_at_least))
 
-    async def _insert_blindly(self, request: Request, execution: Execution) -> Done | None:
-        """The short way of an INSERT that has been bound before, if it can be taken."""
-        if not isinstance(request.statement.node, ast.InsertStmt):
+    async def _write_shortly(self, request: Request, execution: Execution) -> Done | None:
+        """The short way of a write that has been bound before, if it can be taken."""
+        if not isinstance(request.statement.node, _SHORT):
             return None
         catalog = self._services.coordination.newest_catalog
         if self.binder.under(request, catalog) is not request:
             return None
         setting = self.binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        return None if known is None else await run_blind_insert(execution, known)
+        return None if known is None else await run_short_write(execution, known)
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         try:
-            inserted = await self._insert_blindly(request, execution)
-            if inserted is not None:
-                return inserted
+            written = await self._write_shortly(request, execution)
+            if written is not None:
+                return written
         except LockBlocks as blocks:
             await self._transaction.wait_for(blocks)
         leased: tuple[Table, ...] = ()

@@ -38,6 +38,7 @@ from coordinator.core.messages import (
     Snapshot,
     TransactionId,
 )
+from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.driver.coordination import Coordination, LockBlocks, RequestRefused
 from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
@@ -518,10 +519,23 @@ class SessionTransaction:
         assert not self.is_open, "X1: nothing has begun that would have to end"
         self.committing, self.interrupted = True, None
         try:
-            await self._coordination.insert(insertion)
+            await self._coordination.insert(self._owner, insertion)
         finally:
             self.committing = False
         self._end(committed=True)
+
+    async def change_by_key(self, change: WriteByKey) -> int:
+        """Run this short write as the whole transaction and commit it: how many rows it changes.
+        Raises RequestRefused, and LockBlocks.
+        """
+        assert not self.is_open, "X1: nothing has begun that would have to end"
+        self.committing, self.interrupted = True, None
+        try:
+            done = await self._coordination.change_by_key(self._owner, change)
+        finally:
+            self.committing = False
+        self._end(committed=True)
+        return done.affected
 
     async def commit(self, *, single: bool = False) -> bool:
         """Commit. False: it had failed and was rolled back instead. Raises RequestRefused.

@@ -29,7 +29,7 @@ from pyroaring import BitMap64
 
 from coordinator.core.core import Core
 from coordinator.core.effects import CommitGroup, Effect, Reply
-from coordinator.core.group_members import GroupMember, PendingCommit, changed_tables
+from coordinator.core.group_members import GroupMember, PendingChange, PendingCommit, changed_tables
 from coordinator.core.locking.lock_table import (
     GROUP,
     HeldLock,
@@ -65,6 +65,7 @@ from coordinator.core.own_writes import deletes_of_others
 from storage.batch import Deletes, RowIdentity
 from storage.shard import ShardState
 from storage.types import OWN, ShardId, Source, Timestamp
+from tests.resilience.sim.key_changes import KeyChange
 
 UNLOCKED = (Begin, BeginStatement, TakeSnapshot, RecordLookUps, Scan, WriteRows)
 """Messages that have nothing to do with locks."""
@@ -300,7 +301,7 @@ class LockWatch:
             return
         if member.request in self._overtaking:
             return
-        session = member.txn.owner if isinstance(member, PendingCommit) else ConnectionId(-1)
+        session = member.owner
         wanted = [*_tables(member), *self._changed_rows(member)]
         for queue in self._core.locks.queues():
             if any(one.session == session for one in queue.held):
@@ -323,7 +324,7 @@ class LockWatch:
             return
         if isinstance(member, PendingCommit) and member.txn.id in self._losers:
             return
-        session = member.txn.owner if isinstance(member, PendingCommit) else ConnectionId(-1)
+        session = member.owner
         single = not isinstance(member, PendingCommit) or member.single
         for tag, mode in (*_tables(member), *self._changed_rows(member)):
             mine = HeldLock(session, None, mode, 0, single=single)
@@ -348,6 +349,8 @@ class LockWatch:
 
     def _changed_rows(self, member: GroupMember) -> Iterator[tuple[LockTag, LockMode]]:
         """The rows that it deletes or replaces and that somebody holds."""
+        if isinstance(member, PendingChange) and isinstance(member.change, KeyChange):
+            yield from self._changed_by_key(member.change)
         if not isinstance(member, PendingCommit):
             return
         for shard, own in member.txn.writes.items():
@@ -362,6 +365,16 @@ class LockWatch:
                 if name is None or name[0] != shard or name[1][0] not in deletes:
                     continue
                 if name[1][1] in deletes[name[1][0]]:
+                    yield tag, mode
+
+    def _changed_by_key(self, change: KeyChange) -> Iterator[tuple[LockTag, LockMode]]:
+        shard = ShardId(change.table.shard)
+        state = self._core.shards[shard]
+        for base, mode in change.touched:
+            now = _name_now(state, base)
+            for tag, held in self._held():
+                name = self._name(held.session, tag) if isinstance(tag, RowTag) else None
+                if name == (shard, now):
                     yield tag, mode
 
     # --- timestamps, leases ------------------------------------------------------------------

@@ -19,7 +19,7 @@ Answer = tuple[tuple[int, int], ...] | None
 READS: dict[str, type[Read] | type[ReadSet] | type[ReadList]] = {
     **dict.fromkeys("gpqs", ReadSet),
     **dict.fromkeys("l", ReadList),
-    **dict.fromkeys("abcder", Read),
+    **dict.fromkeys("abcdehr", Read),
 }
 """What a table holds, by the first letter of its name."""
 

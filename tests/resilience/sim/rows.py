@@ -96,8 +96,12 @@ def number_of(key: Key) -> int:
     return int(key.rpartition("_")[2])
 
 
-REGISTERS = "abcdejr"
+REGISTERS = "abcdehjnr"
 """The first letters of tables that have one row for each key."""
+
+
+KEYED = "hnu"
+"""The same of tables that have a primary key in every run: short writes find rows by it."""
 
 
 def primary_key(table: str) -> TableKey:

@@ -38,6 +38,7 @@ from tests.resilience.sim.references import Keys, References
 from tests.resilience.sim.rows import by_timeline, timeline_of
 from tests.resilience.sim.server import Server, causes
 from tests.resilience.sim.session import Session
+from tests.resilience.sim.short_writes import ShortWrites
 from tests.resilience.sim.user_types import UserTypes
 from tests.resilience.sim.uses import Uses
 from tests.resilience.sim.workload import Draw, Plan, Values, Workload
@@ -66,6 +67,7 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "queue": Queue,
     "guarded": Guarded,
     "migrations": Migrations,
+    "short writes": ShortWrites,
 }
 
 STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions", "locks")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from compute.access.key_index import KeyIndex
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
 from coordinator.driver.timelines import Timelines
@@ -68,6 +69,7 @@ class Server:
         self._found = found
         self._driver: Timelines | None = None
         self._stash: FaultyStash | None = None
+        self.key_index: KeyIndex | None = None
 
     @property
     def is_started(self) -> bool:

@@ -21,8 +21,10 @@ from coordinator.core.messages import (
     Isolation,
     PutReadHold,
     PutTable,
+    RefusedReason,
     RemoveTable,
 )
+from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.transaction.notifications import PendingNotifications
 from sql.catalog.catalog import SYSTEM_TIMELINE, NameDependency, ReadHold, Table
 from sql.errors import SqlError
@@ -30,9 +32,11 @@ from storage.batch import DataFile
 from storage.delta.files import encode_file
 from storage.types import Source, Timestamp
 from tests.resilience.history.events import Key, Operation
+from tests.resilience.sim.key_changes import KeyChange, Make, add_rows, key_index
 from tests.resilience.sim.queries import Queries
 from tests.resilience.sim.rows import (
     COLUMNS,
+    KEYED,
     REGISTERS,
     Content,
     ContentEncoder,
@@ -60,11 +64,18 @@ class Session(Queries):
     """See the module."""
 
     _staged: Sequence[DataFile] = ()
+    _refused_shortly = False
 
     def _renew(self) -> None:
         super()._renew()
         self._savepoints = 0
         self._insert: tuple[Table, Sequence[Content]] | None = None
+        self._change: KeyChange | None = None
+        self._affected: int | None = None
+        self.promised_rows: int | None = None
+        """How many rows a short write changes; None: that depends."""
+        self.if_nothing: tuple[Operation, ...] = ()
+        """What is told of a short write that changes no row."""
         self._names: tuple[NameDependency, ...] = ()
         self._pending = PendingNotifications(self._driver.notifications.queue.bytes_max)
 
@@ -85,7 +96,83 @@ class Session(Queries):
                 held = await self.locks.unlock(number, shared=shared)
                 self.expect(held, "unlock", f"advisory lock {number} was not held any more")
 
+    def change(self, key: Key, make: Make) -> bool:
+        """A short write, as the whole transaction; False: the general way has to be taken."""
+        table = self.table(table_of(key))
+        refused, self._refused_shortly = self._refused_shortly, False
+        if refused or not table.keys or table.columns != COLUMNS:
+            return False
+        assert self._steps == 0, "it is the whole transaction"
+        self._written.add(table.name)
+        self._used.add(table.name)
+        self._change = self._key_change(table, make)
+        return True
+
+    def _key_change(self, table: Table, make: Make) -> KeyChange:
+        server = self.server
+        if server.key_index is None:
+            server.key_index = key_index(self.world.store)
+        return KeyChange(table, self._names, server.key_index, self.random, make)
+
+    async def _change_by_key(self, change: KeyChange) -> Timestamp:
+        self._driver.abort(self._txn)
+        self.world.tally.changed_by_key += 1
+        try:
+            done = await self._driver.change_by_key(self._owner, change)
+        except LockBlocks:
+            if self._single:
+                # It has no transaction to wait in: then the long way.
+                self._begin()
+            self._refused_shortly = True
+            raise
+        except RequestRefused as refused:
+            self._refused_shortly = refused.reason is RefusedReason.STALE
+            if self._refused_shortly:
+                self.world.tally.not_by_key += 1
+            raise
+        self._affected = done.affected
+        if self.promised_rows is not None:
+            count = self.promised_rows
+            self.expect(done.affected == count, "affected", f"{done.affected} and not {count}")
+        return done.ts
+
+    def _really(self, told: tuple[Operation, ...]) -> tuple[Operation, ...]:
+        return self.if_nothing if self._affected == 0 and self.if_nothing else told
+
+    async def change_both(self, *changes: tuple[Key, Make]) -> None:
+        """Short writes that are sent at once: transactions of their own, in this order."""
+        self._driver.abort(self._txn)
+        self.asked_to_commit = True
+        self.world.tally.changed_by_key += len(changes)
+        sent: list[asyncio.Task[SqlError | LockBlocks | None]] = []
+        async with asyncio.TaskGroup() as tasks:
+            for key, make in changes:
+                if any(one.done() for one in sent):
+                    break  # what comes next is sent only if nothing has been answered yet
+                change = self._key_change(self.table(table_of(key)), make)
+                sent.append(tasks.create_task(self._failure_of(change)))
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+        for one in sent:
+            failure = one.result()
+            if isinstance(failure, LockBlocks):
+                failure = RequestRefused("40001", "the client does not wait")
+                failure.reason = RefusedReason.STALE
+            if failure is not None:
+                raise failure
+        self._begin()
+        self._snapshot = await self._driver.snapshot(self._txn)
+
+    async def _failure_of(self, change: KeyChange) -> SqlError | LockBlocks | None:
+        try:
+            await self._driver.change_by_key(self._owner, change)
+        except (SqlError, LockBlocks) as failure:
+            return failure
+        return None
+
     async def _commit(self) -> Timestamp:
+        if self._change is not None:
+            return await self._change_by_key(self._change)
         pending = self._pending.changes()
         bare = self._steps == 1 and self._timeline == SYSTEM_TIMELINE.name and pending is None
         bare = bare and not self._single
@@ -96,10 +183,12 @@ class Session(Queries):
 
     async def _insert_alone(self, table: Table, content: Sequence[Content]) -> Timestamp:
         """As a session does with an INSERT that it has bound before (H5)."""
+        if table.keys and table.columns == COLUMNS:
+            return await self._change_by_key(self._key_change(table, add_rows(content)))
         self._driver.abort(self._txn)
         self.world.tally.inserted_alone += 1
         return await self._driver.insert(
-            Insertion(table, content, 24, ContentEncoder(table), self._names)
+            self._owner, Insertion(table, content, 24, ContentEncoder(table), self._names)
         )
 
     def advance(self, by: int) -> None:
@@ -275,6 +364,7 @@ class Session(Queries):
     async def new_table(self, name: str) -> Table:
         """A definition that nobody has used."""
         oid, shard = await self._driver.new_table_id()
-        keys = (primary_key(name),) if self.world.is_keyed else ()
+        is_keyed = self.world.is_keyed or name[0] in KEYED
+        keys = (primary_key(name),) if is_keyed else ()
         line = timeline_of(name).name
         return Table(oid, "public", name, shard, COLUMNS, timeline=line, keys=keys)

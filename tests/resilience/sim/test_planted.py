@@ -9,6 +9,7 @@ from coordinator.core import commits, group_commit, snapshots, validation
 from coordinator.core import scans as reading
 from coordinator.core.completions import CeilingPersisted, GroupPassed
 from coordinator.core.effects import CommitGroup, Effect, Reply
+from coordinator.core.gathering import Gathering
 from coordinator.core.group_commit import GroupCommit
 from coordinator.core.leases import WriteLeases
 from coordinator.core.messages import Committed, Isolation, Message
@@ -80,11 +81,9 @@ def names_not_validated(patch: pytest.MonkeyPatch) -> None:
 
 
 def names_of_inserts_not_validated(patch: pytest.MonkeyPatch) -> None:
-    verdict = group_commit._insert_verdict
+    verdict = Gathering.definition_verdict
     patch.setattr(
-        group_commit,
-        "_insert_verdict",
-        lambda group, insertion: verdict(group, replace(insertion, names=())),
+        Gathering, "definition_verdict", lambda group, table, names: verdict(group, table, ())
     )
 
 

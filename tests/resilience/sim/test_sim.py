@@ -57,6 +57,8 @@ def test_every_weather_leaves_outcomes_unknown(total: Sum, weather: str) -> None
         "late",
         "asked_again",
         "inserted_alone",
+        "changed_by_key",
+        "not_by_key",
         "stale",
     ],
 )

@@ -123,6 +123,7 @@ class Transaction:
         told = await work()
         self.asked_to_commit = True
         ts = await self._commit()
+        told = self._really(told)
         self.locks.ended()
         for anomaly, explanation in self._promised:
             self.expect(False, anomaly, explanation)
@@ -133,6 +134,10 @@ class Transaction:
         # of the same timestamp; to the judge by timestamps it would be a read, after all of them.
         ordered = self._written or (self._isolation is STRICT and not self._least)
         return Result(told, ts if ordered else None)
+
+    def _really(self, told: tuple[Operation, ...]) -> tuple[Operation, ...]:
+        """What was told, once the outcome is known."""
+        return told
 
     async def _commit(self) -> Timestamp:
         raise AssertionError("whoever knows what it wrote commits it")

@@ -64,6 +64,8 @@ class Tally:
     asked_again: int = 0
     maintained: int = 0
     inserted_alone: int = 0
+    changed_by_key: int = 0
+    not_by_key: int = 0
     stale: int = 0
     heard: int = 0
     locked: int = 0

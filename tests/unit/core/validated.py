@@ -8,6 +8,7 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from coordinator.core.messages import (
+    ConnectionId,
     Insertion,
     InsertRows,
     RequestId,
@@ -88,7 +89,7 @@ class Numbers:
 def inserted(request: RequestId, table: Table, arguments: Mapping[str, str]) -> InsertRows:
     """`rows=1,null`."""
     rows = [(number,) for number in numbers_or_nulls(arguments["rows"])]
-    return InsertRows(request, Insertion(table, rows, 8, Numbers(), ()))
+    return InsertRows(request, ConnectionId(0), Insertion(table, rows, 8, Numbers(), ()))
 
 
 def numbers(text: str) -> list[int]:

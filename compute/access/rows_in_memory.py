@@ -1,0 +1,67 @@
+"""Find single rows by a unique key, with all of their columns, without reading a file.
+
+    view, key ─▶ KeyIndex.places ─▶ identity ─▶ a slice in memory, or a warm row group ─▶ the row
+
+Who gets no answer looks in another way, which may read files and warms what this needs.
+"""
+
+from collections.abc import Hashable
+from typing import Final
+
+from compute.access.key_index import KeyIndex
+from compute.access.key_predicates import NoSuchKeyError, SingleKey
+from compute.access.point_reads import ScannedCells, row_in_columns
+from compute.reference.expressions import Row
+from sql.catalog.catalog import Key, Table
+from sql.plan.nodes import ColumnId, PlanColumn, RelationId, Scan
+from storage.batch import RowIdentity, ShardView
+
+KEY_TYPES: Final = frozenset(
+    {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "date", "timestamp", "timestamptz"}
+)
+"""Types whose values are equal in PostgreSQL exactly when they are in Python."""
+
+
+class NotInMemoryError(Exception):
+    """A file would have to be read."""
+
+
+class RowsInMemory:
+    """The rows of one table, as it is defined now."""
+
+    def __init__(self, index: KeyIndex, table: Table) -> None:
+        self._index = index
+        self._table = table
+        columns = [
+            PlanColumn(ColumnId(at), column.name, column.type)
+            for at, column in enumerate(table.columns)
+        ]
+        every = tuple(range(len(columns)))
+        self._scan = Scan(RelationId(table.shard), table.name, tuple(columns), every)
+
+    def find(
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
+    ) -> tuple[RowIdentity, Row] | None:
+        """The row that has the key, in a view of everything that is committed. Raises
+        NotInMemoryError.
+        """
+        wanted = SingleKey(self._table, key, values)
+        try:
+            places = self._index.places(view, wanted, may_read=False, is_newest=True)
+        except NoSuchKeyError:
+            return None
+        if places is None or len(places) > 1:
+            raise NotInMemoryError
+        return (places[0], self._row(view, places[0])) if places else None
+
+    def _row(self, view: ShardView, place: RowIdentity) -> Row:
+        source, number = place
+        part, index = view.inline_slice(source), self._index
+        if part is not None:
+            return ScannedCells(part.rows, view.schema, self._scan).row(number)
+        file = next(part.file for part in view.files if part.file.name == source)
+        warm = index.warm_row(view.shard, file, number)
+        row = None if warm is None else row_in_columns(*warm, view.schema, self._scan)
+        if row is None:
+            raise NotInMemoryError
+        return row

@@ -1,0 +1,112 @@
+"""What a short write is to the core: a table, and what it does to rows that it finds by key.
+
+The invariants are those of the package.
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from sql.catalog.catalog import Key, NameDependency, Table
+from storage.batch import RowEncoder, RowIdentity, ShardView
+
+RowValues: TypeAlias = tuple[object, ...]
+"""A row: one value for each column of the table, as in `sql/types/sql_type.py`."""
+
+KeyPlace: TypeAlias = tuple[tuple[int, ...], tuple[Hashable, ...]]
+"""The ordinals of a key's columns, and values of them."""
+
+
+class CannotEvaluate(Exception):
+    """The statement must go the general way (E5)."""
+
+
+@dataclass(slots=True, eq=False)
+class CurrentRow:
+    """A row as the members so far have left it. `base`: its identity in the shard, None for one
+    that a member has made; `values`: None if it is deleted.
+    """
+
+    base: RowIdentity | None
+    values: RowValues | None
+    before: RowValues | None = None
+    """What others were told last (E2); at first what the shard has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRow:
+    """Replace a row, delete it (`values` is None), or make a new one (`row` is None)."""
+
+    row: CurrentRow | None
+    values: RowValues | None
+    nbytes: int = 0
+
+
+class RowFinder(Protocol):
+    """Finds rows of one table in memory."""
+
+    def find(
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
+    ) -> tuple[RowIdentity, RowValues] | None:
+        """The row that has a unique key. Raises CannotEvaluate if it is not in memory (E4)."""
+        ...
+
+
+class CurrentRows(Protocol):
+    """What an evaluator sees of its table."""
+
+    def find(self, key: Key, values: tuple[Hashable, ...]) -> CurrentRow | None:
+        """The row that has a unique key now; NULL is in no key. Raises CannotEvaluate."""
+        ...
+
+
+class WriteByKey(Protocol):
+    """A whole transaction that changes rows of a table by key; opaque but for this."""
+
+    @property
+    def table(self) -> Table:
+        """The table that it writes."""
+        ...
+
+    @property
+    def finder(self) -> RowFinder:
+        """How it finds its rows."""
+        ...
+
+    @property
+    def encoder(self) -> RowEncoder:
+        """What makes Arrow of them."""
+        ...
+
+    @property
+    def names(self) -> Collection[NameDependency]:
+        """Those that it rests on (A6 of `validation.py`)."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """About what its values take."""
+        ...
+
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
+        """What it does to the rows as they are now, each row once, and all that it does. Raises
+        CannotEvaluate. Called again if the group has to be gathered again (E3).
+        """
+        ...
+
+
+def keys_of_row(table: Table, values: RowValues) -> Iterable[KeyPlace]:
+    """Where the row is found: by each unique key that it has."""
+    for key in table.keys:
+        found = tuple([values[ordinal] for ordinal in key.columns])
+        if None not in found:
+            yield key.columns, found
+
+
+def row_bytes(values: RowValues) -> int:
+    """About what a row takes."""
+    size = 16 * len(values)
+    for value in values:
+        if isinstance(value, (str, bytes)):
+            size += len(value)
+    return size

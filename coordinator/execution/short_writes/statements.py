@@ -1,0 +1,265 @@
+"""What short writes do to the rows of their keys: the evaluators of `core/short_writes/`.
+
+    INSERT       the rows, if all of their keys are free
+    ON CONFLICT  the row, or nothing, or the existing row as DO UPDATE makes it
+    UPDATE       the row of a key, as its plan makes it
+    DELETE       the row of a key, if its plan has it
+
+INVARIANTS
+  S1  a new row is what a scan would read once it is stored: others compute with it before it is.
+      What is not sure to be stored as it is goes through Arrow first.
+  S2  whatever fails leaves this way (I3 of the package).
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import pyarrow as pa
+
+from compute.access.key_index import KeyIndex
+from compute.access.point_reads import ScannedCells, point_value
+from compute.access.rows_in_memory import NotInMemoryError, RowsInMemory
+from compute.reference.executor import PreparedPlan
+from compute.reference.expressions import Row
+from coordinator.core.short_writes.by_key import (
+    CannotEvaluate,
+    ChangedRow,
+    CurrentRow,
+    CurrentRows,
+    KeyPlace,
+    RowValues,
+    row_bytes,
+)
+from coordinator.execution.blind_insert import TableRows
+from coordinator.execution.dml.row_sink import stored_schema
+from sql.catalog.catalog import Key, NameDependency, Table
+from sql.errors import SqlError
+from sql.plan.nodes import ColumnId, Const, Param, PlanColumn, RelationId, Scan
+from sql.types.sql_type import Value
+from storage.batch import RowIdentity, ShardView
+from storage.types import OWN
+
+ROW_BYTES_MAX: Final = 64 << 10
+"""Of a row that is computed at the gather. Larger: longer stalls of the loop."""
+
+_STORED_AS_THEY_ARE: Final = frozenset(
+    {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "bytea", "float8"}
+)
+
+
+class TargetTable:
+    """A table that short writes change: how its rows are found, made Arrow of, and checked."""
+
+    def __init__(self, table: Table, index: KeyIndex) -> None:
+        self.table = table
+        self._rows = RowsInMemory(index, table)
+        self._schema = stored_schema(table)
+        self.encoder = TableRows(table)
+        self.width = len(table.columns)
+        self._not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
+        self._is_stored_as_is = all(c.type.name in _STORED_AS_THEY_ARE for c in table.columns)
+        columns = [PlanColumn(ColumnId(at), c.name, c.type) for at, c in enumerate(table.columns)]
+        every = tuple(range(len(columns)))
+        self._scan = Scan(RelationId(table.shard), table.name, tuple(columns), every)
+
+    def find(
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
+    ) -> tuple[RowIdentity, RowValues] | None:
+        """See RowFinder."""
+        try:
+            return self._rows.find(view, key, values)
+        except NotInMemoryError as error:
+            raise CannotEvaluate from error
+
+    def stored(self, row: Row) -> Row:
+        """The row as a scan will read it (S1). Raises CannotEvaluate."""
+        if any(row[ordinal] is None for ordinal in self._not_null):
+            raise CannotEvaluate
+        if self._is_stored_as_is:
+            return row
+        try:
+            encoded = self.encoder.table([row])
+        except (ValueError, OverflowError, pa.ArrowException) as error:
+            raise CannotEvaluate from error
+        return ScannedCells(encoded, self._schema, self._scan).row(0)
+
+    def change(self, current: CurrentRow | None, row: Row) -> ChangedRow:
+        """The row as it is now, or a new one. Raises CannotEvaluate."""
+        size = row_bytes(row)
+        if size > ROW_BYTES_MAX:
+            raise CannotEvaluate
+        return ChangedRow(current, self.stored(row), size)
+
+
+class RowPlan:
+    """A bounded plan over one scan, run row by row (`compute/access/bounded_plans.py`)."""
+
+    def __init__(self, plan: PreparedPlan, scan: Scan) -> None:
+        self._plan = plan
+        self._ordinals = scan.ordinals
+        self._identity: tuple[Value, ...] = () if scan.identity is None else (str(OWN), 0)
+
+    def row(self, parameters: Sequence[Value], values: RowValues) -> Row | None:
+        """What becomes of a row; None if the plan leaves it out. Raises CannotEvaluate."""
+        given = [cast("Value", values[ordinal]) for ordinal in self._ordinals]
+        try:
+            rows = self._plan.rows(parameters, [(*given, *self._identity)])
+        except (SqlError, ArithmeticError, ValueError) as error:
+            raise CannotEvaluate from error
+        return rows[0] if rows else None
+
+
+@dataclass(frozen=True, slots=True)
+class ShortWrite:
+    """Implements WriteByKey but for `evaluate`: a table, and what all statements have."""
+
+    target: TargetTable
+    names: Collection[NameDependency]
+    nbytes: int
+
+    @property
+    def table(self) -> Table:
+        """See WriteByKey."""
+        return self.target.table
+
+    @property
+    def finder(self) -> TargetTable:
+        """See WriteByKey."""
+        return self.target
+
+    @property
+    def encoder(self) -> TableRows:
+        """See WriteByKey."""
+        return self.target.encoder
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedInsert(ShortWrite):
+    """INSERT .. VALUES: all rows, or none of them (S2). `rows`: as they are stored."""
+
+    rows: Sequence[Row]
+
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
+        """See WriteByKey."""
+        made: set[KeyPlace] = set()
+        for row in self.rows:
+            take_keys(self.table.keys, row, rows, made)
+        return [ChangedRow(None, row, row_bytes(row)) for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert(ShortWrite):
+    """INSERT .. VALUES .. ON CONFLICT. `rows`: as they are stored. `update`: the plan of DO UPDATE
+    over the number, the existing row and the proposed one; None: DO NOTHING.
+    """
+
+    rows: Sequence[Row]
+    arbiters: Sequence[Key]
+    others: Sequence[Key]
+    update: RowPlan | None
+    parameters: Sequence[Value]
+
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
+        """See WriteByKey."""
+        made: set[KeyPlace] = set()
+        met: set[int] = set()
+        changes: list[ChangedRow] = []
+        for row in self.rows:
+            existing = self._existing(row, rows, made)
+            if id(existing) in met:
+                raise CannotEvaluate
+            if existing is None:
+                take_keys(self.others, row, rows, made)
+                changes.append(ChangedRow(None, row, row_bytes(row)))
+            elif self.update is not None and existing.values is not None:
+                met.add(id(existing))
+                new = self.update.row(self.parameters, (0, *existing.values, *row))
+                if new is not None:
+                    changes.append(self.target.change(existing, new[1:]))
+        return changes
+
+    def _existing(self, row: Row, rows: CurrentRows, made: set[KeyPlace]) -> CurrentRow | None:
+        """The row that has one of the keys. Raises CannotEvaluate if it is of this statement."""
+        for key in self.arbiters:
+            values = key_of(key, row)
+            if values is None:
+                continue
+            place = key.columns, values
+            if place in made:
+                raise CannotEvaluate
+            made.add(place)
+            existing = rows.find(key, values)
+            if existing is not None:
+                return existing
+        return None
+
+
+def take_keys(keys: Iterable[Key], row: Row, rows: CurrentRows, made: set[KeyPlace]) -> None:
+    """The keys of a new row are free, and are taken now. Raises CannotEvaluate."""
+    for key in keys:
+        values = key_of(key, row)
+        if values is None:
+            continue
+        place = key.columns, values
+        if place in made or rows.find(key, values) is not None:
+            raise CannotEvaluate
+        made.add(place)
+
+
+def key_of(key: Key, row: RowValues) -> tuple[Hashable, ...] | None:
+    """A row's key; None: a column is NULL, so that it has none."""
+    values = cast("tuple[Hashable, ...]", tuple([row[ordinal] for ordinal in key.columns]))
+    return None if None in values else values
+
+
+@dataclass(frozen=True, slots=True)
+class RowOfKey:
+    """The row that a statement changes: by which key, and what its plan makes of it."""
+
+    key: Key
+    wanted: Sequence[Const | Param]
+    plan: RowPlan
+
+    def find(self, rows: CurrentRows, parameters: Sequence[Value]) -> tuple[CurrentRow, Row] | None:
+        """The row as it is now, and what the plan says; None: there is none. Raises
+        CannotEvaluate.
+        """
+        values = tuple([point_value(expr, parameters) for expr in self.wanted])
+        if None in values:
+            return None
+        current = rows.find(self.key, values)
+        if current is None or current.values is None:
+            return None
+        made = self.plan.row(parameters, current.values)
+        return None if made is None else (current, made)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedUpdate(ShortWrite):
+    """UPDATE .. WHERE key = .., without a change of any key."""
+
+    of: RowOfKey
+    parameters: Sequence[Value]
+
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
+        """See WriteByKey."""
+        found = self.of.find(rows, self.parameters)
+        if found is None:
+            return ()
+        current, made = found
+        # The identity comes first, then the new row (`sql/statements/bound.py`).
+        return (self.target.change(current, made[2 : 2 + self.target.width]),)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedDelete(ShortWrite):
+    """DELETE .. WHERE key = .."""
+
+    of: RowOfKey
+    parameters: Sequence[Value]
+
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
+        """See WriteByKey."""
+        found = self.of.find(rows, self.parameters)
+        return () if found is None else (ChangedRow(found[0], None),)

@@ -1,0 +1,179 @@
+"""Short writes of the simulation: what `coordinator/execution/short_writes/` does, over its tables.
+
+Rows are found by the server's own index (`compute/access/key_index.py`); a file that it would have
+to read is read here, for nothing is slow in a simulation. Now and then an evaluator says that it
+cannot, as one whose rows are not in memory.
+"""
+
+import random
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from compute.access.key_index import KeyIndex
+from compute.access.key_predicates import SingleKey
+from coordinator.core.locking.modes import LockMode
+from coordinator.core.short_writes.by_key import (
+    CannotEvaluate,
+    ChangedRow,
+    CurrentRow,
+    CurrentRows,
+    RowValues,
+)
+from sql.catalog.catalog import Key as TableKey
+from sql.catalog.catalog import NameDependency, Table
+from storage.batch import DataFile, RowIdentity, ShardView
+from storage.errors import NotFound
+from storage.memory import MemoryObjectStore
+from storage.row_versions import table_columns
+from storage.types import ShardId
+from tests.resilience.sim.rows import Content, ContentEncoder
+
+UNABLE = 0.03
+"""Share of the evaluations that say that they cannot."""
+
+
+def key_index(store: MemoryObjectStore) -> KeyIndex:
+    """An index over the files of a run; each server has its own."""
+
+    def read(shard: ShardId, file: DataFile, names: Sequence[str]) -> pa.Table:
+        return _file(store, shard, file).select([*names])
+
+    def read_rows(shard: ShardId, file: DataFile, rows: Sequence[int]) -> pa.Table:
+        return _file(store, shard, file).take(pa.array(rows, pa.int64()))
+
+    return KeyIndex(read, read_rows)
+
+
+def _file(store: MemoryObjectStore, shard: ShardId, file: DataFile) -> pa.Table:
+    stored = store.peek(f"{shard}/{file.name}")
+    if not stored:
+        raise NotFound(file.name)
+    parquet = pq.ParquetFile(pa.BufferReader(stored))
+    return parquet.read(table_columns(parquet.schema_arrow.names), use_threads=False)
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Implements RowFinder for a table of the simulation."""
+
+    table: Table
+    index: KeyIndex
+
+    def find(
+        self, view: ShardView, key: TableKey, values: tuple[Hashable, ...]
+    ) -> tuple[RowIdentity, RowValues] | None:
+        """See RowFinder."""
+        wanted = SingleKey(self.table, key, values)
+        try:
+            places = self.index.places(view, wanted, may_read=True, is_newest=True)
+            assert places is not None, "it may read"
+            assert len(places) <= 1, f"{values} has {places}"
+            return (places[0], self._row(view, places[0])) if places else None
+        except NotFound as error:  # a deposed leader; a successor has removed it
+            raise CannotEvaluate from error
+
+    def _row(self, view: ShardView, place: RowIdentity) -> Content:
+        source, number = place
+        part = view.inline_slice(source)
+        if part is None:
+            file = next(part.file for part in view.files if part.file.name == source)
+            rows, at = self.index.read_rows(view.shard, file, [number]), 0
+        else:
+            rows, at = part.rows, number
+        cells = [rows.column(field.name)[at].as_py() for field in view.schema]
+        return cast("Content", tuple(cells))
+
+
+Make = Callable[[CurrentRows, TableKey], Sequence[ChangedRow]]
+
+
+@dataclass(frozen=True)
+class KeyChange:
+    """Implements WriteByKey for a table of the simulation."""
+
+    table: Table
+    names: Collection[NameDependency]
+    index: KeyIndex
+    random: random.Random
+    make: Make
+    nbytes: int = 24
+    touched: list[tuple[RowIdentity, LockMode]] = field(
+        default_factory=list[tuple[RowIdentity, LockMode]]
+    )
+    """The rows that it has changed or deleted, for who watches the locks."""
+
+    @property
+    def finder(self) -> Finder:
+        """See WriteByKey."""
+        return Finder(self.table, self.index)
+
+    @property
+    def encoder(self) -> ContentEncoder:
+        """See WriteByKey."""
+        return ContentEncoder(self.table)
+
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
+        """See WriteByKey."""
+        if self.random.random() < UNABLE:
+            raise CannotEvaluate
+        changes = self.make(rows, self.table.keys[0])
+        self.touched.clear()
+        for change in changes:
+            if change.row is not None and change.row.base is not None:
+                goes = change.values is None
+                mode = LockMode.ROW_UPDATE if goes else LockMode.ROW_NO_KEY_UPDATE
+                self.touched.append((change.row.base, mode))
+        return changes
+
+
+def count_up(number: int, value: int) -> Make:
+    """UPDATE .. SET position = position + 1, value = .. WHERE key = .."""
+
+    def make(rows: CurrentRows, key: TableKey) -> Sequence[ChangedRow]:
+        row = rows.find(key, (number,))
+        return () if row is None else (_counted(row, value),)
+
+    return make
+
+
+def insert_or_count_up(number: int, value: int) -> Make:
+    """INSERT .. ON CONFLICT (key) DO UPDATE, which counts."""
+
+    def make(rows: CurrentRows, key: TableKey) -> Sequence[ChangedRow]:
+        row = rows.find(key, (number,))
+        if row is None:
+            return (ChangedRow(None, (number, 0, value)),)
+        return (_counted(row, value),)
+
+    return make
+
+
+def add_rows(content: Sequence[Content]) -> Make:
+    """INSERT .. VALUES: the general way says which key is taken."""
+
+    def make(rows: CurrentRows, key: TableKey) -> Sequence[ChangedRow]:
+        for row in content:
+            if rows.find(key, tuple([row[ordinal] for ordinal in key.columns])) is not None:
+                raise CannotEvaluate
+        return [ChangedRow(None, row) for row in content]
+
+    return make
+
+
+def remove(number: int) -> Make:
+    """DELETE .. WHERE key = .."""
+
+    def make(rows: CurrentRows, key: TableKey) -> Sequence[ChangedRow]:
+        row = rows.find(key, (number,))
+        return () if row is None else (ChangedRow(row, None),)
+
+    return make
+
+
+def _counted(row: CurrentRow, value: int) -> ChangedRow:
+    number, position, _ = cast("Content", row.values)
+    return ChangedRow(row, (number, position + 1, value))
