@@ -12,7 +12,6 @@ INVARIANTS
 """
 
 import argparse
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -93,11 +92,10 @@ def _serve(given: argparse.Namespace) -> int:
         settings = _settings(given)
     except SettingsError as error:
         return report_failure(str(error))
-    # What importing makes stays: nobody need look for garbage in it again and again.
-    gc.disable()
-    from coordinator.server.serve import serve
+    from coordinator.server.quick_imports import quick_imports
 
-    gc.enable()
+    with quick_imports():
+        from coordinator.server.serve import serve
 
     return serve(settings)
 
