@@ -2,13 +2,14 @@
 
     meridian serve | check | passwd | version
 
-    Settings ─▶ data directory (lock) ─▶ stash, store ─▶ recover ─▶ Driver ─┐
-                                        engine, started beside it ──────────┴▶ Services ─▶ Server
+    Settings ─▶ ports ─▶ data directory (lock) ─▶ stash, store ─▶ recover ─▶ Driver ─┐
+                                        engine, started beside it ───────────────────┴▶ Services ─▶ Server
 
 INVARIANTS
   E1  a failure before `ready` prints one line on stderr and exits with code 1; nothing is changed.
   E2  `ready ..` is printed when connections are accepted, and nothing else ever goes to stdout.
-  E3  heavy engines are imported after `ready`: a server listens within a second.
+  E3  ports are taken before almost anything is imported, and heavy engines, definitions, EXPLAIN
+      and what else a start does not need are imported after `ready`.
 """
 
 import argparse
@@ -88,16 +89,18 @@ def _settings(given: argparse.Namespace) -> Settings:
 
 
 def _serve(given: argparse.Namespace) -> int:
-    try:
-        settings = _settings(given)
-    except SettingsError as error:
-        return report_failure(str(error))
+    from coordinator.server.ports import take_ports
     from coordinator.server.quick_imports import quick_imports
 
     with quick_imports():
+        try:
+            settings = _settings(given)
+            ports = take_ports(settings)
+        except SettingsError as error:
+            return report_failure(str(error))
         from coordinator.server.serve import serve
 
-    return serve(settings)
+    return serve(settings, ports)
 
 
 def _offline_settings(given: argparse.Namespace) -> Settings:

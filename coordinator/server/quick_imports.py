@@ -26,9 +26,8 @@ checkers would have to learn it, and it would have to do the same.
 
 import dataclasses
 import gc
-import importlib.abc
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -41,47 +40,42 @@ _MAKER: Final = "_create_fn"
 
 
 @contextmanager
-def quick_imports() -> Iterator[None]:
+def quick_imports() -> Generator[None]:
     """Within the block, imports are quick."""
-    maker = vars(dataclasses).get(_MAKER)
+    maker: _Method | None = getattr(dataclasses, _MAKER, None)
     # What importing makes stays: nobody need look for garbage in it again and again.
     gc.disable()
+    finder = _WithoutPandas()
+    sys.meta_path.insert(0, finder)
     try:
-        _leave_pandas()
         if maker is not None:
-            vars(dataclasses)[_MAKER] = _late(maker)
+            setattr(dataclasses, _MAKER, _late(maker))
         yield
+        if "pyarrow" in sys.modules:
+            # It looks for pandas once, when it makes its first array.
+            import pyarrow as pa
+
+            pa.array(())
     finally:
+        sys.meta_path.remove(finder)
         if maker is not None:
-            vars(dataclasses)[_MAKER] = maker
+            setattr(dataclasses, _MAKER, maker)
         # What is there now is not garbage: no look at it has to find that out.
         gc.freeze()
         gc.enable()
 
 
-class _Missing(importlib.abc.MetaPathFinder):
-    """Finds that pandas is not installed."""
+class _WithoutPandas:
+    """A finder of modules that does not find pandas."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
-        """See MetaPathFinder."""
+        """See `importlib.abc.MetaPathFinder`."""
         del path, target
         if fullname == "pandas":
             raise ModuleNotFoundError("not needed", name=fullname)
         return None
-
-
-def _leave_pandas() -> None:
-    """Make pyarrow look for pandas now, once, and not find it."""
-    finder = _Missing()
-    sys.meta_path.insert(0, finder)
-    try:
-        import pyarrow as pa
-
-        pa.array([])
-    finally:
-        sys.meta_path.remove(finder)
 
 
 def _late(maker: _Method) -> _Method:
