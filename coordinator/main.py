@@ -3,7 +3,8 @@
     meridian serve | check | passwd | version
 
     Settings ─▶ ports ─▶ data directory (lock) ─▶ stash, store ─▶ recover ─▶ Driver ─┐
-                                        engine, started beside it ───────────────────┴▶ Services ─▶ Server
+                                        Server ◀─ Services ◀─────────────────────────┤
+                                                      engine, started beside it ─────┘
 
 INVARIANTS
   E1  a failure before `ready` prints one line on stderr and exits with code 1; nothing is changed.
@@ -20,6 +21,7 @@ from typing import Final
 
 from coordinator.config import Settings, SettingsError, load
 from coordinator.exit_line import report_failure
+from coordinator.version import PRODUCT_VERSION
 
 _OPTIONS: Final = (
     "listen", "data_dir", "stash", "warehouse", "spark_master", "config", "standby",
@@ -77,9 +79,7 @@ def _add_places(command: argparse.ArgumentParser) -> None:
 
 
 def _version() -> int:
-    from coordinator.variables.table import product_version
-
-    sys.stdout.write(f"meridian {product_version()}\n")
+    sys.stdout.write(f"meridian {PRODUCT_VERSION}\n")
     return 0
 
 

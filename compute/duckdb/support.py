@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Final
 
-from sql.emit.duckdb.dialect import emit
 from sql.errors import SqlError
 from sql.plan.nodes import Plan
 from sql.plan.traverse import scans
@@ -16,6 +15,9 @@ about a microsecond, in which nothing else in the process runs."""
 
 def local_engine_refusal(plan: Plan, parameters: Sequence[Value], rows: int) -> str | None:
     """Why the local engine should not run the plan over so many rows; None if it should."""
+    # A server starts without it, and imports it with the local engine.
+    from sql.emit.duckdb.dialect import emit
+
     names = {scan.relation: "t" for scan in scans(plan)}
     try:
         query = emit(plan, names, parameters)

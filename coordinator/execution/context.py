@@ -35,7 +35,6 @@ from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.pgcatalog.meridian_schema import relation_view
-from coordinator.pgcatalog.relations import Observed, catalog_view, observed_view, shows_sessions
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
 from coordinator.pgcatalog.syscache import SystemCache
 from coordinator.pgwire.messages import Severity
@@ -45,7 +44,7 @@ from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext, Binding
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from sql.catalog.meridian_schema import is_server_state, is_system_relation
-from sql.catalog.system_catalogs import is_system_catalog, system_catalog
+from sql.catalog.system_catalogs import is_system_catalog, shows_sessions, system_catalog
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.traverse import scans
@@ -285,6 +284,9 @@ class Execution:
         shown = [table for table in tables if is_server_state(table)]
         if not shown:
             return {}
+        # A server starts without what makes their rows, and imports it when it has started.
+        from coordinator.pgcatalog.relations import Observed, catalog_view, observed_view
+
         cache, coordination = self.services.system_cache, self.services.coordination
         is_cached = [is_system_catalog(t) and not shows_sessions(t) for t in shown]
         observed = () if all(is_cached) else coordination.observe()

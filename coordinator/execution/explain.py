@@ -19,6 +19,7 @@ from coordinator.execution.context import Execution, Outcome, Rows, stream_table
 from coordinator.execution.create_table_as import execute_create_as
 from coordinator.execution.dml.transient_relations import transient_view
 from coordinator.execution.engine_choice import EngineChoice, choose_engine
+from coordinator.execution.explain_columns import explain_columns
 from coordinator.execution.explain_output import (
     INPUT,
     ActualCost,
@@ -47,19 +48,9 @@ from sql.statements.bound import (
     Explain,
     Modify,
     ModifyingWith,
-    OutputColumn,
 )
-from sql.types.sql_type import JSON, TEXT
 from storage.batch import ShardView
 from storage.types import Timestamp
-
-EXPLAIN_COLUMNS = (OutputColumn("QUERY PLAN", TEXT),)
-_JSON_COLUMNS = (OutputColumn("QUERY PLAN", JSON),)
-
-
-def explain_columns(statement: Explain) -> tuple[OutputColumn, ...]:
-    """The columns of the answer."""
-    return _JSON_COLUMNS if statement.options.json else EXPLAIN_COLUMNS
 
 
 async def execute_explain(
