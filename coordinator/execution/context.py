@@ -284,9 +284,6 @@ class Execution:
         shown = [table for table in tables if is_server_state(table)]
         if not shown:
             return {}
-        # A server starts without what makes their rows, and imports it when it has started.
-        from coordinator.pgcatalog.relations import Observed, catalog_view, observed_view
-
         cache, coordination = self.services.system_cache, self.services.coordination
         is_cached = [is_system_catalog(t) and not shows_sessions(t) for t in shown]
         observed = () if all(is_cached) else coordination.observe()
@@ -299,6 +296,9 @@ class Execution:
         states = await sequence_states(shown, context, coordination)
 
         def view(table: Table) -> ShardView:
+            # A server starts without it, and this is a thread.
+            from coordinator.pgcatalog.relations import Observed, catalog_view, observed_view
+
             if has_sequence_rows(table):
                 return sequence_view(table, context, states)
             if shows_sessions(table):

@@ -14,7 +14,6 @@ from time import perf_counter
 from typing import assert_never
 
 from compute.arrow import batch_schema
-from compute.engine_sql import engine_sql
 from coordinator.execution.context import Execution, Outcome, Rows, stream_table
 from coordinator.execution.create_table_as import execute_create_as
 from coordinator.execution.dml.transient_relations import transient_view
@@ -123,6 +122,9 @@ class _Explaining:
     def _take(self, choice: EngineChoice, plan: Plan) -> None:
         self._choice = choice
         if self._options.verbose:
+            # Both engines' dialects, of which nobody else needs Spark's without Spark.
+            from compute.engine_sql import engine_sql
+
             self._sql = engine_sql(choice.name, plan, self._execution.parameters)
 
     async def _modify(self, modify: Modify) -> OutputNode:

@@ -5,9 +5,9 @@
 
 Three things cost more than reading the modules:
 
-- pyarrow imports pandas, where it is installed, when it first makes an array. The server uses no
-  pandas, and it is none of its dependencies. pyarrow still imports it when it is asked for it
-  (`to_pandas`).
+- pyarrow imports pandas, where it is installed, when it first makes an array, and clients of cloud
+  storage with its file systems. The server uses neither. pyarrow still imports pandas when it is
+  asked for it (`to_pandas`).
 - A dataclass compiles up to six methods, one `exec` each. There are hundreds of dataclasses, and a
   start makes objects of few. Here each method is compiled when it is first called, and then takes
   the place of its stub: it costs no more than any other method.
@@ -39,13 +39,19 @@ _MAKER: Final = "_create_fn"
 """What compiles a method of a dataclass in Python 3.11 and 3.12."""
 
 
+_UNUSED: Final = frozenset(
+    {"pandas", "pyarrow._azurefs", "pyarrow._gcsfs", "pyarrow._hdfs", "pyarrow._s3fs"}
+)
+"""What pyarrow imports if it is there, and does without if not."""
+
+
 @contextmanager
 def quick_imports() -> Generator[None]:
     """Within the block, imports are quick."""
     maker: _Method | None = getattr(dataclasses, _MAKER, None)
     # What importing makes stays: nobody need look for garbage in it again and again.
     gc.disable()
-    finder = _WithoutPandas()
+    finder = _WithoutUnused()
     sys.meta_path.insert(0, finder)
     try:
         if maker is not None:
@@ -65,16 +71,16 @@ def quick_imports() -> Generator[None]:
         gc.enable()
 
 
-class _WithoutPandas:
-    """A finder of modules that does not find pandas."""
+class _WithoutUnused:
+    """A finder of modules that does not find what nobody uses."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
         """See `importlib.abc.MetaPathFinder`."""
         del path, target
-        if fullname == "pandas":
-            raise ModuleNotFoundError("not needed", name=fullname)
+        if fullname in _UNUSED:
+            raise ModuleNotFoundError("not used here", name=fullname)
         return None
 
 

@@ -26,6 +26,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -67,6 +68,10 @@ DEPOSED_EXIT_S: Final = 5.0
 GC_THRESHOLD_OBJECTS: Final = 10_000
 """New objects between two looks for cycles. Larger: garbage that is a cycle stays longer. Smaller:
 commits, which make many objects and few cycles, pay for more looks."""
+
+
+_THE_REST: Final = ("coordinator.execution.utility", "sql.binder.definition_binders")
+"""What statements need that a start does without: definitions, COPY, EXPLAIN."""
 
 
 def schema_of(table: Table) -> pa.Schema:
@@ -222,6 +227,7 @@ async def _run(
             await server.accept(group, services)
             signals.starting = None
             _say_ready(server.settings.addresses[0][0], server.port)
+            group.create_task(_import_the_rest())
             if isinstance(services.engine, LateEngine):
                 group.create_task(_warm(services.engine))
             await signals.stopping.wait()
@@ -282,6 +288,14 @@ def _end_at_latest(seconds: float) -> None:
     timer = threading.Timer(seconds, os._exit, [1])
     timer.daemon = True
     timer.start()
+
+
+async def _import_the_rest() -> None:
+    """Import what a start does without before the first statement asks for it: then, everybody
+    would wait.
+    """
+    for module in _THE_REST:
+        await asyncio.to_thread(import_module, module)
 
 
 async def _warm(engine: LateEngine) -> None:
