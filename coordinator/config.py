@@ -18,15 +18,11 @@ TimeZone=Europe/Berlin`, `[variables]` in the file) becomes the default of every
 import math
 import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, urlsplit
-
-from coordinator.variables.variables import Variables
-from sql.errors import SqlError
 
 Scalar: TypeAlias = str | int | float | bool
 
@@ -269,6 +265,8 @@ def read_secret(path: Path) -> str:
 
 
 def _read_file(path: Path) -> tuple[dict[str, Scalar], dict[str, str]]:
+    import tomllib
+
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -368,6 +366,12 @@ def _takes_password(settings: Settings) -> bool:
 
 
 def _check_variables(variables: Mapping[str, str]) -> None:
+    if not variables:
+        return
+    # They know much of SQL, and a server listens before that is imported (E3 of `main.py`).
+    from coordinator.variables.variables import Variables
+    from sql.errors import SqlError
+
     try:
         Variables(user="meridian", defaults=variables)
     except SqlError as error:

@@ -2,17 +2,18 @@
 
     meridian serve | check | passwd | version
 
-    Settings ─▶ data directory (lock) ─▶ stash, store ─▶ recover ─▶ Driver ─┐
-                                        engine, started beside it ──────────┴▶ Services ─▶ Server
+    Settings ─▶ ports ─▶ data directory (lock) ─▶ stash, store ─▶ recover ─▶ Driver ─┐
+                                        Server ◀─ Services ◀─────────────────────────┤
+                                                      engine, started beside it ─────┘
 
 INVARIANTS
   E1  a failure before `ready` prints one line on stderr and exits with code 1; nothing is changed.
   E2  `ready ..` is printed when connections are accepted, and nothing else ever goes to stdout.
-  E3  heavy engines are imported after `ready`: a server listens within a second.
+  E3  ports are taken before almost anything is imported, and heavy engines, definitions, EXPLAIN
+      and what else a start does not need are imported after `ready`.
 """
 
 import argparse
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from typing import Final
 
 from coordinator.config import Settings, SettingsError, load
 from coordinator.exit_line import report_failure
+from coordinator.version import PRODUCT_VERSION
 
 _OPTIONS: Final = (
     "listen", "data_dir", "stash", "warehouse", "spark_master", "config", "standby",
@@ -81,9 +83,7 @@ def _add_places(command: argparse.ArgumentParser) -> None:
 
 
 def _version() -> int:
-    from coordinator.variables.table import product_version
-
-    sys.stdout.write(f"meridian {product_version()}\n")
+    sys.stdout.write(f"meridian {PRODUCT_VERSION}\n")
     return 0
 
 
@@ -93,17 +93,18 @@ def _settings(given: argparse.Namespace) -> Settings:
 
 
 def _serve(given: argparse.Namespace) -> int:
-    try:
-        settings = _settings(given)
-    except SettingsError as error:
-        return report_failure(str(error))
-    # What importing makes stays: nobody need look for garbage in it again and again.
-    gc.disable()
-    from coordinator.server.serve import serve
+    from coordinator.server.ports import take_ports
+    from coordinator.server.quick_imports import quick_imports
 
-    gc.enable()
+    with quick_imports():
+        try:
+            settings = _settings(given)
+            ports = take_ports(settings)
+        except SettingsError as error:
+            return report_failure(str(error))
+        from coordinator.server.serve import serve
 
-    return serve(settings)
+    return serve(settings, ports)
 
 
 def _offline_settings(given: argparse.Namespace) -> Settings:

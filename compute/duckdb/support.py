@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sql.emit.duckdb.dialect import emit, has_same_text
 from sql.emit.state import GivenParameter
 from sql.errors import SqlError
 from sql.plan.nodes import Plan
@@ -51,11 +50,18 @@ def local_support(plan: Plan, parameters: Sequence[Value]) -> LocalSupport:
 
 
 def _is_for(known: LocalSupport, parameters: Sequence[Value]) -> bool:
-    return len(known.given) == len(parameters) and has_same_text(known.given, parameters)
+    if len(known.given) != len(parameters):
+        return False
+    # A server starts without it, and imports it with the local engine.
+    from sql.emit.duckdb.dialect import has_same_text
+
+    return has_same_text(known.given, parameters)
 
 
 def _found(plan: Plan, parameters: Sequence[Value]) -> tuple[LocalSupport, bool]:
     """The answer, and whether it may be remembered: what is refused may depend on values."""
+    from sql.emit.duckdb.dialect import emit
+
     try:
         query = emit(plan, {scan.relation: "t" for scan in scans(plan)}, parameters)
     except SqlError as error:

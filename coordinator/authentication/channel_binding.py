@@ -6,13 +6,13 @@ The hash is the one that the certificate is signed with; MD5 and SHA-1 become SH
 
 import hashlib
 
-from cryptography import x509
-
 
 def server_end_point(certificate: bytes) -> bytes | None:
     """The hash of a certificate in DER. None if its signature has no hash of its own (Ed25519):
     then there is no channel binding, and -PLUS is not offered.
     """
+    from cryptography import x509
+
     algorithm = x509.load_der_x509_certificate(certificate).signature_hash_algorithm
     if algorithm is None:
         return None

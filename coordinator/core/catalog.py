@@ -43,11 +43,12 @@ from coordinator.core.messages import (
     RemoveTimeline,
 )
 from coordinator.core.privilege_changes import apply_privilege_change, missing_role
-from coordinator.core.relation_names import duplicate_relation_names
+from coordinator.core.relation_names import put_relation_names
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import (
     Catalog,
     NameDependency,
+    NamedTables,
     ReadHold,
     Table,
     Timeline,
@@ -93,7 +94,7 @@ def _applied(
     catalog: Catalog, changes: Iterable[CatalogChange], *, version: int, replayed: bool
 ) -> Catalog:
     """One change after the other."""
-    tables = dict(catalog.tables)
+    tables = NamedTables(catalog.tables)
     schemas = set(catalog.schemas)
     timelines = dict(catalog.timelines)
     holds = dict(catalog.read_holds)
@@ -162,11 +163,10 @@ def check_catalog_integrity(
     Asked when a statement is done: half of one need not fit. What did not fit before is left:
     older versions have let it be.
     """
-    twice = duplicate_relation_names(after)
-    if twice:
-        new = sorted(twice - duplicate_relation_names(before))
-        if new:
-            raise StaleCatalog(f'relation "{new[0][1]}" already exists')
+    twice = {name for name in put_relation_names(changes) if after.times_named(*name) > 1}
+    new = sorted(name for name in twice if before.times_named(*name) < 2)
+    if new:
+        raise StaleCatalog(f'relation "{new[0][1]}" already exists')
     misfit = new_broken_reference(before, after, changes)
     if misfit is not None:
         raise StaleCatalog(f"what {misfit.what} rests on was changed by a concurrent transaction")
@@ -273,7 +273,7 @@ def _remove_timeline(
 
 
 def _put_table(
-    tables: dict[tuple[str, str], Table],
+    tables: NamedTables,
     schemas: set[str],
     timelines: Mapping[str, Timeline],
     table: Table,
@@ -291,8 +291,11 @@ def _put_table(
         # Altered: from exactly the version before, which may have had another name.
         name = (table.schema, table.name)
         if known is None:
-            name = next((key for key, other in tables.items() if other.oid == table.oid), name)
-        before = tables.pop(name, None)
+            other = tables.by_oid.get(table.oid)
+            name = name if other is None else (other.schema, other.name)
+        before = tables.get(name)
+        if before is not None:
+            del tables[name]
         if before is None and replayed:
             pass  # the versions before are compacted away (K4)
         elif before is None or before.version != table.version - 1:
@@ -300,7 +303,7 @@ def _put_table(
     tables[table.schema, table.name] = table
 
 
-def _remove_table(tables: dict[tuple[str, str], Table], table: Table) -> None:
+def _remove_table(tables: NamedTables, table: Table) -> None:
     known = tables.get((table.schema, table.name))
     if known is None or known.oid != table.oid or known.version != table.version:
         raise StaleCatalog(f'table "{table.name}" was changed by a concurrent transaction')

@@ -43,15 +43,24 @@ Thing: TypeAlias = Table | CatalogObject
 class _There:
     """What a catalog has to be referred to: tables, views and all by oid; enums, domains."""
 
-    things: Mapping[int, Thing]
+    tables: Mapping[int, Table]
+    objects: Mapping[int, CatalogObject]
     enums: frozenset[str]
     domains: frozenset[Domain]
     timelines: frozenset[str]
 
     def table(self, oid: int) -> Table | None:
         """The table with this oid."""
-        found = self.things.get(oid)
-        return found if isinstance(found, Table) else None
+        return self.tables.get(oid)
+
+    def thing(self, oid: int) -> Thing | None:
+        """What has this oid."""
+        return self.tables.get(oid) or self.objects.get(oid)
+
+    def things(self) -> Iterator[Thing]:
+        """All tables, then all else."""
+        yield from self.tables.values()
+        yield from self.objects.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ def broken_references(catalog: Catalog) -> Iterator[BrokenReference]:
     """References to objects that do not exist or do not have the expected form (F1)."""
     there = _there(catalog)
     yield from (BrokenReference("catalog", why) for why in _places(catalog))
-    yield from _of(there, there.things.values())
+    yield from _of(there, there.things())
     yield from (BrokenReference("catalog", why) for why in _said(catalog))
 
 
@@ -79,18 +88,19 @@ def new_broken_reference(
     """
     there = _there(after)
     put = {thing.oid for change in changes if (thing := _thing(change)) is not None}
-    concerned = [there.things[oid] for oid in put if oid in there.things]
+    concerned = [found for oid in put if (found := there.thing(oid)) is not None]
     if any(_takes_away(before, change) for change in changes):
-        concerned = [*there.things.values()]
+        concerned = [*there.things()]
     found = [*_of(there, concerned)]
     known = _there(before) if found else there
-    old = {*_of(known, known.things.values())} if found else set[BrokenReference]()
+    old = {*_of(known, known.things())} if found else set[BrokenReference]()
     return next((misfit for misfit in found if misfit not in old), None)
 
 
 def _there(catalog: Catalog) -> _There:
     return _There(
-        {thing.oid: thing for thing in (*catalog.tables.values(), *catalog.objects.values())},
+        catalog.named_tables.by_oid,
+        {thing.oid: thing for thing in catalog.objects.values()},
         frozenset(enum.type.name for enum in catalog.enums()),
         frozenset(domain.domain for domain in catalog.domains()),
         frozenset(catalog.timelines),
@@ -136,7 +146,7 @@ def _of(there: _There, things: Iterable[Thing]) -> Iterator[BrokenReference]:
         yield from (BrokenReference(f"{kind} {thing.qualified}", why) for why in found)
         for kept in stored_texts_of(thing):
             for oid in named_relations(kept.text):
-                if oid not in there.things:
+                if there.thing(oid) is None:
                     why = f"{kept.what} names the relation {oid}, which is not there"
                     yield BrokenReference(f"{kind} {thing.qualified}", why)
 
@@ -188,7 +198,7 @@ def _twice(what: str, found: Collection[str]) -> Iterator[str]:
 
 def _column(there: _There, table: Table, column: Column) -> Iterator[str]:
     if column.sequence:
-        sequence = there.things.get(column.sequence)
+        sequence = there.thing(column.sequence)
         if not isinstance(sequence, SequenceDefinition):
             yield f"takes its values of the sequence {column.sequence}, which is not there"
         elif column.identity and (sequence.owner, sequence.owner_field) != (
@@ -246,7 +256,7 @@ def _object(there: _There, thing: CatalogObject) -> Iterator[str]:
 def _view(there: _There, view: ViewDefinition) -> Iterator[str]:
     used = [(oid, 0) for _, _, oid, _, _ in view.relations]
     for oid, number in dict.fromkeys([*used, *view.uses]):
-        found = there.things.get(oid)
+        found = there.thing(oid)
         if found is None:
             yield f"uses the relation {oid}, which is not there"
         elif number and isinstance(found, Table) and found.column_numbered(number) is None:

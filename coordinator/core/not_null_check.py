@@ -26,7 +26,7 @@ def not_null_refusal(
     tables: Iterable[Table], writes: Mapping[ShardId, WriteBatch]
 ) -> Refused | None:
     """A refusal if what is written to some of these tables breaks N1."""
-    for table in tables:
+    for table in tables if writes else ():
         batch = writes.get(ShardId(table.shard))
         refused = None if batch is None else table_not_null_refusal(table, batch)
         if refused is not None:

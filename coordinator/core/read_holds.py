@@ -104,7 +104,7 @@ class ReadHolds:
             for hold in catalog.read_holds.values()
             if hold.timeline == self._timeline
         }
-        self._histories = _histories(catalog.tables.values(), self._timeline)
+        self._histories = _histories(catalog.named_tables.with_history.values(), self._timeline)
         for shard in self._histories:
             self._sinces.setdefault(shard, self._default_since)
 

@@ -478,7 +478,7 @@ class Transaction:
             for shard, batch in final.items()
             if not is_empty(batch) and shard not in passing
         }
-        if not self.changes:
+        if not self.changes or not final:
             return final
         catalog = self.snapshot.catalog if self.snapshot is not None else _NO_CATALOG
         shards = {ShardId(table.shard) for table in catalog.tables.values()}

@@ -35,7 +35,6 @@ from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.pgcatalog.meridian_schema import relation_view
-from coordinator.pgcatalog.relations import Observed, catalog_view, observed_view, shows_sessions
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
 from coordinator.pgcatalog.syscache import SystemCache
 from coordinator.pgwire.messages import Severity
@@ -46,7 +45,7 @@ from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext, Binding
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from sql.catalog.meridian_schema import is_server_state, is_system_relation
-from sql.catalog.system_catalogs import is_system_catalog, system_catalog
+from sql.catalog.system_catalogs import is_system_catalog, shows_sessions, system_catalog
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.traverse import scans
@@ -314,6 +313,9 @@ class Execution:
         states = await sequence_states(shown, context, coordination)
 
         def view(table: Table) -> ShardView:
+            # A server starts without it, and this is a thread.
+            from coordinator.pgcatalog.relations import Observed, catalog_view, observed_view
+
             if has_sequence_rows(table):
                 return sequence_view(table, context, states)
             if shows_sessions(table):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from coordinator.core.messages import (
     CatalogChange,
@@ -59,6 +59,7 @@ from sql.statements.bound import (
     CreateSchema,
     CreateTable,
     CreateTimeline,
+    Definition,
     DropReadHold,
     DropSchema,
     DropTable,
@@ -72,13 +73,6 @@ from sql.statements.ddl import (
     Redefinition,
 )
 from sql.statements.runtime_parameters import RowDefault
-
-Definition: TypeAlias = (
-    CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
-    | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
-    | CreateObject | ChangePrivileges
-)  # fmt: skip
-
 
 _WARNINGS: Final = frozenset({"01", "22", "3D"})
 """Classes of SQLSTATE that say more than a notice."""

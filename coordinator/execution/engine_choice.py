@@ -29,7 +29,6 @@ from compute.plan_nodes import is_volatile
 from compute.read_size import MayMatch, ReadSize, read_size
 from compute.reference.support import RowsAllowed
 from compute.scan import row_count_bound
-from compute.spark.support import can_run_on_spark
 from coordinator.execution.context import Execution
 from coordinator.execution.read_predicates import read_predicates
 from sql.catalog.meridian_schema import is_system_relation
@@ -149,6 +148,9 @@ def _automatic(
     if excess is None:
         reason = "auto: it has every function, and the inputs fit"
         return EngineChoice(services.local, reason, services.engine)
+    # A server starts without it, and few statements are large.
+    from compute.spark.support import can_run_on_spark
+
     if not can_run_on_spark(plan, execution.parameters):
         return EngineChoice(services.local, f"auto: {excess}, but it alone can run the query")
     return EngineChoice(services.engine, f"auto: {excess}", services.local)

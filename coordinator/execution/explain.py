@@ -14,11 +14,11 @@ from time import perf_counter
 from typing import assert_never
 
 from compute.arrow import batch_schema
-from compute.engine_sql import engine_sql
 from coordinator.execution.context import Execution, Outcome, Rows, stream_table
 from coordinator.execution.create_table_as import execute_create_as
 from coordinator.execution.dml.transient_relations import transient_view
 from coordinator.execution.engine_choice import EngineChoice, choose_engine
+from coordinator.execution.explain_columns import explain_columns
 from coordinator.execution.explain_output import (
     INPUT,
     ActualCost,
@@ -48,19 +48,9 @@ from sql.statements.bound import (
     Explain,
     Modify,
     ModifyingWith,
-    OutputColumn,
 )
-from sql.types.sql_type import JSON, TEXT
 from storage.batch import ShardView
 from storage.types import Timestamp
-
-EXPLAIN_COLUMNS = (OutputColumn("QUERY PLAN", TEXT),)
-_JSON_COLUMNS = (OutputColumn("QUERY PLAN", JSON),)
-
-
-def explain_columns(statement: Explain) -> tuple[OutputColumn, ...]:
-    """The columns of the answer."""
-    return _JSON_COLUMNS if statement.options.json else EXPLAIN_COLUMNS
 
 
 async def execute_explain(
@@ -133,6 +123,9 @@ class _Explaining:
     def _take(self, choice: EngineChoice, plan: Plan) -> None:
         self._choice = choice
         if self._options.verbose:
+            # Both engines' dialects, of which nobody else needs Spark's without Spark.
+            from compute.engine_sql import engine_sql
+
             self._sql = engine_sql(choice.name, plan, self._execution.parameters)
 
     async def _modify(self, modify: Modify) -> OutputNode:

@@ -16,7 +16,7 @@ from coordinator.core.timestamps import (
     WaitForClock,
 )
 from coordinator.execution.context import Execution, Rows, stream_table
-from coordinator.execution.explain import EXPLAIN_COLUMNS
+from coordinator.execution.explain_columns import EXPLAIN_COLUMNS
 from coordinator.execution.settings import text_table
 from sql.catalog.meridian_schema import is_server_state
 from sql.statements.bound import ExplainTimestamp

@@ -13,7 +13,6 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from coordinator.pgcatalog.names import reg_type_names
 from coordinator.pgwire.kernels import Column, to_python_list
 from sql.binder.state import BindContext
 from sql.functions.pg_proc import procedures
@@ -49,6 +48,8 @@ def oid_naming(
 
 
 def _names(context: BindContext) -> dict[str, dict[int, str]]:
+    from coordinator.pgcatalog.names import reg_type_names
+
     names: dict[str, dict[int, str]] = {kind: {0: "-"} for kind in _KINDS.values()}
     for kind, oid, text, _ in reg_type_names(context):
         names[kind][oid] = text

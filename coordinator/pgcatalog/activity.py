@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.catalog.oids import DATABASE_OIDS

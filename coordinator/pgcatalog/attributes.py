@@ -14,7 +14,7 @@ from pglast import ast
 
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import column_number, index_orders
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.types import collation_of, index_collation, storage_columns
 from sql.binder.bind import bind_with_context

@@ -7,7 +7,8 @@ The functions are those of `sql/functions/pg_proc.py`. A row names the columns i
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import NamedRow, yes_or_no
+from coordinator.pgcatalog.information_schema import yes_or_no
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.recorded import recorded_casts
 from sql.binder.state import BindContext
 from sql.catalog.acl import OWNER

@@ -5,7 +5,7 @@ PostgreSQL's.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
@@ -22,6 +22,7 @@ from coordinator.pgcatalog.definitions import (
     user_tables,
     views_as_tables,
 )
+from coordinator.pgcatalog.named_row import NamedRow
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, ForeignKey, Key, Table
@@ -38,8 +39,6 @@ from sql.catalog.temporary import is_temporary_schema
 from sql.types.datetime.typmods import seconds_precision
 from sql.types.enums import enum_of, is_enum
 from sql.types.sql_type import SqlType, Value, format_type
-
-NamedRow: TypeAlias = Mapping[str, Value]
 
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64, "float4": 24, "float8": 53}
 _TIMES: Final = frozenset({"timestamp", "timestamptz", "time", "timetz", "interval"})

@@ -8,7 +8,7 @@ from typing import Final
 
 from coordinator.core.locking.modes import AdvisoryTag, RowTag, TableTag
 from coordinator.core.observation import ObservedLock, ObservedTimeline
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from sql.types.sql_type import Value
 
 

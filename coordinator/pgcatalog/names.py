@@ -14,7 +14,8 @@ from coordinator.pgcatalog.definitions import (
     user_tables,
     views_with_defaults,
 )
-from coordinator.pgcatalog.information_schema import NamedRow, is_base_table
+from coordinator.pgcatalog.information_schema import is_base_table
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.system_indexes import system_definitions
 from coordinator.pgcatalog.tables import all_tables
 from coordinator.pgcatalog.types import all_types

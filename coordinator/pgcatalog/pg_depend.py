@@ -15,7 +15,7 @@ from coordinator.pgcatalog.definitions import (
     index_numbers,
     referenced_key,
 )
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.syscache import with_catalog
 from sql.binder.bind import bind_with_context
 from sql.binder.state import BindContext

@@ -6,7 +6,7 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from sql.binder.resolve.role_names import current_role, roles_of
 from sql.binder.state import BindContext
 from sql.catalog.acl import (

@@ -20,7 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from sql.binder.state import BindContext
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG, system_catalog
 from sql.types.sql_type import Value

@@ -19,9 +19,10 @@ from coordinator.pgcatalog.activity import ACTIVITY_ROWS, ObservedSession
 from coordinator.pgcatalog.comments import COMMENT_ROWS
 from coordinator.pgcatalog.extensions import EXTENSION_ROWS
 from coordinator.pgcatalog.functions import FUNCTION_INFORMATION_ROWS, FUNCTION_ROWS
-from coordinator.pgcatalog.information_schema import INFORMATION_SCHEMA_ROWS, NamedRow
+from coordinator.pgcatalog.information_schema import INFORMATION_SCHEMA_ROWS
 from coordinator.pgcatalog.locks import LOCK_ROWS
 from coordinator.pgcatalog.meridian_schema import Row, rows_as_view
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.names import NAME_ROWS
 from coordinator.pgcatalog.pg_depend import pg_depend
 from coordinator.pgcatalog.privileges import PRIVILEGE_INFORMATION_ROWS, PRIVILEGE_ROWS
@@ -37,7 +38,7 @@ from coordinator.pgcatalog.usage import USAGE_ROWS
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, Table
 from sql.catalog.oids import DATABASE_OIDS
-from sql.catalog.system_catalogs import INFORMATION_SCHEMA, OBSERVED_CATALOGS, PG_CATALOG
+from sql.catalog.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
 from sql.catalog.temporary import is_temporary_schema
 from sql.types.sql_type import Value
 from storage.batch import ShardView
@@ -98,7 +99,7 @@ class Observed:
 
 
 def observed_view(relation: Table, context: BindContext, observed: Observed) -> ShardView:
-    """A relation that shows sessions, as a view with rows in memory."""
+    """A relation that shows sessions (`shows_sessions`), as a view with rows in memory."""
     seen: Iterable[NamedRow]
     if relation.name in ACTIVITY_ROWS:
         seen = ACTIVITY_ROWS[relation.name](context, observed.sessions)
@@ -108,11 +109,6 @@ def observed_view(relation: Table, context: BindContext, observed: Observed) -> 
         seen = LOCK_ROWS[relation.name](observed.timelines)
     here = {"database": DATABASE_OIDS[context.database]}
     return rows_as_view(relation, [_row(relation, {**here, **named}) for named in seen])
-
-
-def shows_sessions(relation: Table) -> bool:
-    """Whether it is for `observed_view`."""
-    return relation.schema == PG_CATALOG and relation.name in OBSERVED_CATALOGS
 
 
 def catalog_view(

@@ -7,7 +7,7 @@ passwords (U3 of `sql/catalog/roles.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from sql.binder.resolve.role_names import current_role, roles_of
 from sql.binder.state import BindContext
 from sql.catalog.oids import derived_oid

@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 
 from coordinator.driver.coordination import Coordination
 from coordinator.driver.sequences import SequenceState
-from coordinator.pgcatalog.information_schema import NamedRow
 from coordinator.pgcatalog.meridian_schema import rows_as_view
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table

@@ -6,7 +6,7 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from sql.binder.state import BindContext
 from sql.catalog import ownership as role_names_ownership

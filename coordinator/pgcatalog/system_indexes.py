@@ -6,7 +6,7 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Iterator
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from sql.catalog.oids import schema_oid
 from sql.catalog.system_catalogs import PG_CATALOG, system_catalogs
 from sql.catalog.system_indexes import (

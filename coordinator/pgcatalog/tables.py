@@ -23,7 +23,7 @@ from coordinator.pgcatalog.definitions import (
     views_as_tables,
     views_with_defaults,
 )
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.server import BTREE, HEAP, METHODS
 from coordinator.pgcatalog.system_indexes import (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from sql.binder.state import BindContext
 from sql.types.datetime.timezones import (
     abbreviation_at_utc,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.recorded import operator_class_oids, recorded_types
 from coordinator.pgcatalog.server import METHODS

@@ -18,11 +18,8 @@ from coordinator.pgcatalog.definitions import (
     views_as_tables,
 )
 from coordinator.pgcatalog.functions import FUNCTION_INFORMATION_ROWS
-from coordinator.pgcatalog.information_schema import (
-    INFORMATION_SCHEMA_ROWS,
-    NamedRow,
-    underlying_type,
-)
+from coordinator.pgcatalog.information_schema import INFORMATION_SCHEMA_ROWS, underlying_type
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.privileges import session_role_oids
 from coordinator.pgcatalog.recorded import recorded_collations
 from sql.binder.resolve.role_names import roles_of

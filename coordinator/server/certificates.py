@@ -9,17 +9,16 @@ import os
 import ssl
 import stat
 from pathlib import Path
-from typing import Final
-
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import NameOID
+from typing import TYPE_CHECKING, Final
 
 from coordinator.authentication.channel_binding import server_end_point
 from coordinator.config import Settings, SettingsError
 from coordinator.pgcatalog.activity import ObservedEncryption
 from coordinator.server.tls import ALPN, ServerTls, TlsFacts
+
+if TYPE_CHECKING:
+    # It takes long to import, and a server without certificates does without (E3 of `main.py`).
+    from cryptography import x509
 
 _SERIAL_MAX: Final = 10**38
 """What `numeric` holds."""
@@ -98,6 +97,10 @@ def _check_key(path: Path) -> None:
 
 def _end_point(path: Path) -> bytes | None:
     """tls-server-end-point of the first certificate of a file. Raises SettingsError (F2)."""
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import Encoding
+
     try:
         found = x509.load_pem_x509_certificates(path.read_bytes())
         return server_end_point(found[0].public_bytes(Encoding.DER))
@@ -109,6 +112,9 @@ def client_names(certificate: bytes) -> tuple[str | None, str]:
     """The common name of a client's certificate, None without one, and its distinguished name
     (RFC 4514). A common name with a NUL in it names nobody.
     """
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
     subject = x509.load_der_x509_certificate(certificate).subject
     common = [str(one.value) for one in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     name = common[0] if common and "\0" not in common[0] else None
@@ -121,13 +127,15 @@ def observed_encryption(tls: TlsFacts | None) -> ObservedEncryption | None:
         return None
     if tls.client is None:
         return ObservedEncryption(tls.version, tls.cipher, tls.bits)
+    from cryptography import x509
+
     client = x509.load_der_x509_certificate(tls.client)
     serial = client.serial_number if client.serial_number < _SERIAL_MAX else None
     subject, issuer = _one_line(client.subject), _one_line(client.issuer)
     return ObservedEncryption(tls.version, tls.cipher, tls.bits, subject, serial, issuer)
 
 
-def _one_line(name: x509.Name) -> str:
+def _one_line(name: "x509.Name") -> str:
     return "".join(f"/{one.rfc4514_attribute_name}={one.value!s}" for one in name)
 
 

@@ -1,16 +1,14 @@
-"""Take ports and the Unix socket; nobody is accepted before all of them are taken.
+"""Accept at ports, take the Unix socket; nobody is accepted before all of them are taken.
 
 INVARIANTS
-  L1  a host of several addresses (`localhost`) is listened on at each that this machine has; one at
-      least, or the start fails.
-  L2  hosts whose port is 0 get the port of the first.
   L3  the Unix socket has its permissions before anybody can connect to it. A file that a dead
       server has left is replaced; one of a server that lives is not. At the end only the file that
       this server has made is removed.
+
+Not here: taking the ports (L1, L2, L4 in `ports.py`).
 """
 
 import asyncio
-import errno
 import logging
 import os
 import socket
@@ -24,10 +22,10 @@ from typing import Final
 
 from coordinator.config import SettingsError
 from coordinator.server.access import Peer
+from coordinator.server.ports import BACKLOG
 
 log = logging.getLogger("meridian.listening")
 
-BACKLOG: Final = 1024
 SOCKET_PATH_BYTES_MAX: Final = 107
 """Of `sun_path` on Linux, without its NUL."""
 
@@ -38,73 +36,18 @@ SOCKET_PROBE_S: Final = 2.0
 """Time for a server to accept who asks whether it lives."""
 
 _CREDENTIALS: Final = struct.Struct("3i")
-_NOT_HERE: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
-EVERY_ADDRESS: Final = ("*", "")
-"""In place of a host."""
-
 ConnectionFactory = Callable[[], asyncio.BaseProtocol]
 
 
-async def listen_on(
-    connection: ConnectionFactory, addresses: Sequence[tuple[str, int]]
-) -> tuple[list[asyncio.Server], int]:
-    """Listeners that do not serve yet, and the first port. Raises OSError (L1, L2)."""
+async def accept_later(
+    connection: ConnectionFactory, sockets: Sequence[socket.socket]
+) -> list[asyncio.Server]:
+    """A listener for each socket; it accepts nobody yet."""
     loop = asyncio.get_running_loop()
-    sockets: list[socket.socket] = []
-    try:
-        for host, port in addresses:
-            known = sockets[0].getsockname()[1] if sockets else 0
-            sockets += await _bind_host(host, port or known)
-    except BaseException:
-        for one in sockets:
-            one.close()
-        raise
-    listeners = [
+    return [
         await loop.create_server(connection, sock=one, backlog=BACKLOG, start_serving=False)
         for one in sockets
     ]
-    port = sockets[0].getsockname()[1]
-    return listeners, port
-
-
-async def _bind_host(host: str, port: int) -> list[socket.socket]:
-    """A socket for each address of a host (L1). Raises OSError."""
-    found = await asyncio.get_running_loop().getaddrinfo(
-        None if host in EVERY_ADDRESS else host,
-        port,
-        type=socket.SOCK_STREAM,
-        flags=socket.AI_PASSIVE,
-    )
-    bound: list[socket.socket] = []
-    missing: OSError | None = None
-    for family, kind, protocol, _, address in dict.fromkeys(found):
-        taken = bound[0].getsockname()[1] if bound else port
-        try:
-            bound.append(_bind(family, kind, protocol, (address[0], taken, *address[2:])))
-        except OSError as error:
-            if error.errno not in _NOT_HERE:
-                for one in bound:
-                    one.close()
-                raise
-            missing = error
-    if not bound:
-        assert missing is not None, "a host without addresses is not found"
-        raise missing
-    return bound
-
-
-def _bind(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> socket.socket:
-    made = socket.socket(family, kind, protocol)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            # Or "::" would take what "0.0.0.0" wants.
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind(address)
-    except BaseException:
-        made.close()
-        raise
-    return made
 
 
 def socket_path(directory: Path, port: int) -> Path:
@@ -136,6 +79,8 @@ async def listen_on_path(
 ) -> tuple[asyncio.Server, SocketFile] | None:
     """A listener on a Unix socket that does not serve yet; None if the path is too long (L3).
 
+    Clients may connect, and wait (L4 of `ports.py`).
+
     Raises SettingsError.
     """
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
@@ -150,6 +95,7 @@ async def listen_on_path(
         made.bind(os.fspath(path))
         os.chmod(path, permissions)
         file = SocketFile.of(path)
+        made.listen(BACKLOG)
     except OSError as error:
         made.close()
         reason = os.strerror(error.errno).lower() if error.errno else str(error)

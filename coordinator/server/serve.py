@@ -1,13 +1,13 @@
 """`meridian serve`: assemble the parts, print `ready`, shut down in order.
 
-    bind port ─▶ lock, open stash and store ─▶ recover ─▶ accept ─▶ `ready` ─▶ Spark, if eager
+    ports ─▶ lock, open stash and store ─▶ recover ─▶ accept ─▶ `ready` ─▶ Spark, if eager
     SIGTERM ─▶ no new connections ─▶ sessions end ─▶ flush ─▶ engine, stash closed ─▶ exit 0
     SIGTERM again ─▶ at once
     SIGTERM before `ready` ─▶ start-up is abandoned ─▶ exit 0
 
 INVARIANTS
-  U1  the port is bound before anything is opened, everything is opened before the epoch is taken: a
-      server that cannot start changes nothing.
+  U1  the ports are taken before anything is opened, everything is opened before the epoch is taken:
+      a server that cannot start changes nothing. Who connects early waits (L4 of `ports.py`).
   U2  a driver that ends by itself ends the process: every session gets 57P01, the exit code is 1.
       So does a deposed coordinator, at the latest when it next asks the stash (D4 of `driver.py`).
   U3  a signal ends the process also if stash or disk are unreachable: acknowledged commits are
@@ -26,6 +26,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -45,9 +46,9 @@ from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.engines import LateEngine, open_engines, read_columns
 from coordinator.server.first_password import take_first_password
-from coordinator.server.listeners import EVERY_ADDRESS
 from coordinator.server.log import start_logging
 from coordinator.server.open_storage import Storage, open_storage
+from coordinator.server.ports import EVERY_ADDRESS
 from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
 from coordinator.session.temporary_tables import drop_leftover_temporaries
@@ -72,6 +73,10 @@ UNBOUNDED_BYTES: Final = 1 << 62
 GC_THRESHOLD_OBJECTS: Final = 10_000
 """New objects between two looks for cycles. Larger: garbage that is a cycle stays longer. Smaller:
 commits, which make many objects and few cycles, pay for more looks."""
+
+
+_THE_REST: Final = ("coordinator.execution.utility", "sql.binder.definition_binders")
+"""What statements need that a start does without: definitions, COPY, EXPLAIN."""
 
 
 def schema_of(table: Table) -> pa.Schema:
@@ -113,8 +118,8 @@ class _Signals:
             self.starting.cancel()
 
 
-def serve(settings: Settings) -> int:
-    """Serve until a signal; the exit code."""
+def serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
+    """Serve at the ports, which are taken, until a signal; the exit code."""
     from coordinator.exit_line import report_failure
 
     # The JVM and libraries make files too: all of them are for the owner only.
@@ -128,7 +133,7 @@ def serve(settings: Settings) -> int:
             " use stash_password_file or PGPASSFILE"
         )
     try:
-        return uvloop.run(_serve(settings))
+        return uvloop.run(_serve(settings, ports))
     except SettingsError as error:
         return report_failure(str(error))
     except StorageError as error:
@@ -148,11 +153,11 @@ def serve(settings: Settings) -> int:
         )
 
 
-async def _serve(settings: Settings) -> int:
+async def _serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
     signals = _Signals(asyncio.Event(), asyncio.current_task())
     signals.listen()
     try:
-        return await _start(settings, signals)
+        return await _start(settings, ports, signals)
     except asyncio.CancelledError:
         if not signals.stopping.is_set():
             raise
@@ -161,14 +166,9 @@ async def _serve(settings: Settings) -> int:
         return 0
 
 
-async def _start(settings: Settings, signals: _Signals) -> int:
+async def _start(settings: Settings, ports: Sequence[socket.socket], signals: _Signals) -> int:
     server = Server(settings, Connection)
-    try:
-        await server.bind()
-    except OSError as error:
-        is_unknown = isinstance(error, socket.gaierror) or not error.errno
-        reason = str(error.args[-1]) if is_unknown else os.strerror(error.errno or 0)
-        raise SettingsError(f"cannot listen on {settings.listen}: {reason.lower()}") from error
+    await server.bind(ports)
     storage = await open_storage(settings)
     try:
         await server.bind_socket()
@@ -236,6 +236,7 @@ async def _run(
             await server.accept(group, services)
             signals.starting = None
             _say_ready(server.settings.addresses[0][0], server.port)
+            group.create_task(_import_the_rest())
             if server.settings.starts_spark_early and isinstance(services.engine, LateEngine):
                 group.create_task(_warm(services.engine))
             await signals.stopping.wait()
@@ -296,6 +297,14 @@ def _end_at_latest(seconds: float) -> None:
     timer = threading.Timer(seconds, os._exit, [1])
     timer.daemon = True
     timer.start()
+
+
+async def _import_the_rest() -> None:
+    """Import what a start does without before the first statement asks for it: then, everybody
+    would wait.
+    """
+    for module in _THE_REST:
+        await asyncio.to_thread(import_module, module)
 
 
 async def _warm(engine: LateEngine) -> None:

@@ -13,6 +13,7 @@ import asyncio
 import hmac
 import logging
 import secrets
+import socket
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,11 +27,12 @@ from coordinator.server.access import Access
 from coordinator.server.listeners import (
     NO_SOCKET,
     SocketFile,
-    listen_on,
+    accept_later,
     listen_on_path,
     socket_path,
 )
 from coordinator.server.login import Login
+from coordinator.server.ports import take_ports
 from coordinator.server.strangers import Strangers
 from sql.binder.resolve.role_names import session_roles
 from sql.errors import SqlError
@@ -97,12 +99,17 @@ class Server:
         assert self._services is not None, "connections come after accept()"
         return self._services
 
-    async def bind(self) -> int:
-        """Take the ports, without accepting anybody yet. Returns the first. Raises OSError."""
+    async def bind(self, taken: Sequence[socket.socket] = ()) -> int:
+        """Take the ports, if they are not taken yet, without accepting anybody. Returns the first.
+
+        Raises SettingsError.
+        """
         loop = asyncio.get_running_loop()
         # Whatever `to_thread` is told, here and below, ends (T1 of `storage/threads.py`).
         loop.set_default_executor(Threads(thread_name_prefix="server"))
-        self._listeners, self.port = await listen_on(self._connect, self.settings.addresses)
+        sockets = taken or await asyncio.to_thread(take_ports, self.settings)
+        self._listeners = await accept_later(self._connect, sockets)
+        self.port = sockets[0].getsockname()[1]
         return self.port
 
     async def bind_socket(self) -> None:

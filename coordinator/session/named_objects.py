@@ -5,7 +5,7 @@ Not here: what they are (`portal.py`), and when a portal closes (`portals.py`).
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.session.portal import PreparedStatement
 from coordinator.session.portals import Portals
 from coordinator.session.prepared_statements import ExecuteCommand, FetchCommand, NamedCommand

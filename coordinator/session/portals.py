@@ -10,7 +10,7 @@ INVARIANTS
 from collections.abc import Callable, Iterator
 
 from coordinator import session_errors as wrong
-from coordinator.pgcatalog.information_schema import NamedRow
+from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.session.portal import Portal
 from storage.clock import Clock
 

@@ -1,6 +1,6 @@
 """Determine the result columns of a bound statement before it runs, for Describe."""
 
-from coordinator.execution.explain import EXPLAIN_COLUMNS, explain_columns
+from coordinator.execution.explain_columns import EXPLAIN_COLUMNS, explain_columns
 from coordinator.execution.settings import show_columns
 from coordinator.variables.variables import Variables
 from sql.errors import SqlError

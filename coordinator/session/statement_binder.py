@@ -23,7 +23,7 @@ from coordinator.session.prepared_statements import (
 )
 from coordinator.session.requests import Identity, Request
 from coordinator.variables.session_roles import RoleName
-from coordinator.variables.table import product_version
+from coordinator.version import PRODUCT_VERSION
 from sql.binder.resolve.role_names import session_roles
 from sql.binder.resolve.temporary_names import localize_temporary_names, mentions_temporary_schema
 from sql.binder.state import BindContext
@@ -35,7 +35,7 @@ from sql.statements.bound import BoundQuery, ParameterizedStatement
 from sql.types.bpchar import with_padding
 from sql.types.sql_type import SqlType, Value, parameter_type
 
-VERSION: Final = f"PostgreSQL 18.0 (Meridian {product_version()})"
+VERSION: Final = f"PostgreSQL 18.0 (Meridian {PRODUCT_VERSION})"
 """What version() answers; clients look for the first two words."""
 
 _ARGUMENT: Final = "this expression in EXECUTE"

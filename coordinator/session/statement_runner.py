@@ -17,7 +17,7 @@ INVARIANTS
 
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pglast import ast
 
@@ -25,14 +25,8 @@ from coordinator.core.messages import ConnectionId, RefusedReason
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.advisory_locks import give_back_left
 from coordinator.execution.context import Done, Execution, Outcome
-from coordinator.execution.copy import CopyStream, execute_copy_in, execute_copy_out
-from coordinator.execution.create_table_as import execute_create_as
-from coordinator.execution.ddl import Definition, execute_advance, execute_definition
 from coordinator.execution.dml.deferred_constraints import check_deferred, execute_set_constraints
-from coordinator.execution.explain import execute_explain
-from coordinator.execution.explain_timestamp import execute_explain_timestamp
-from coordinator.execution.lock_table import execute_lock, take_table_locks
-from coordinator.execution.maintenance import execute_maintenance
+from coordinator.execution.lock_table import take_table_locks
 from coordinator.execution.modify import execute_compound, execute_modify
 from coordinator.execution.name_dependencies import names_to_rest_on
 from coordinator.execution.query import execute_query
@@ -44,7 +38,6 @@ from coordinator.execution.settings import (
     execute_show,
 )
 from coordinator.execution.short_writes.run import run_short_write
-from coordinator.execution.truncate import execute_truncate
 from coordinator.session.as_of import as_of_timestamp, tables_of_other_timelines
 from coordinator.session.requests import (
     Identity,
@@ -70,31 +63,19 @@ from sql.parser.meridian_nodes import ExplainTimestampNode
 from sql.parser.parse import Statement
 from sql.statements.bound import (
     AdvanceTimeline,
-    AlterTable,
     BoundQuery,
     BoundStatement,
     CopyIn,
-    CopyOut,
-    CreateReadHold,
     CreateSchema,
-    CreateTable,
     CreateTableAs,
-    CreateTimeline,
-    DropReadHold,
-    DropSchema,
-    DropTable,
-    DropTimeline,
+    Definition,
     EmptyStatement,
-    Explain,
     ExplainTimestamp,
     Modify,
     ModifyingWith,
     ParameterizedStatement,
     Truncate,
 )
-from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
-from sql.statements.locking import LockTables
-from sql.statements.maintenance import MaintenanceStatement
 from sql.statements.session import (
     Discard,
     Listen,
@@ -109,6 +90,9 @@ from sql.statements.session import (
 from sql.types.sql_type import SqlType, Value
 from storage.types import Timestamp
 
+if TYPE_CHECKING:
+    from coordinator.execution.copy import CopyStream
+
 _NO_CATALOG: Final = Catalog()
 
 _SHORT: Final = (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
@@ -120,7 +104,7 @@ _Writing: TypeAlias = (
 class StatementRunner:
     """See the module."""
 
-    def __init__(self, execution: Execution, identity: Identity, copy: CopyStream) -> None:
+    def __init__(self, execution: Execution, identity: Identity, copy: "CopyStream") -> None:
         self._template = execution
         self._services = execution.services
         self._transaction = execution.transaction
@@ -345,6 +329,8 @@ class StatementRunner:
         self, request: Request, execution: Execution
     ) -> tuple[Outcome, BoundStatement]:
         """EXPLAIN TIMESTAMP takes no snapshot: it would be what it explains."""
+        from coordinator.execution.explain_timestamp import execute_explain_timestamp
+
         snapshot = await self._transaction.present()
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
@@ -377,28 +363,6 @@ class StatementRunner:
                 return await execute_modify(execution, modify, prepared.tag)
             case ModifyingWith() as compound:
                 return await execute_compound(execution, compound, prepared.tag)
-            case CreateTableAs() as created:
-                return await execute_create_as(execution, created)
-            case Truncate() as truncated:
-                return await execute_truncate(execution, truncated, prepared.tag)
-            case LockTables() as locked:
-                return await execute_lock(execution, locked, prepared.tag)
-            case CopyIn() as copy:
-                return await execute_copy_in(execution, copy, self._copy)
-            case CopyOut() as copy:
-                return await execute_copy_out(execution, copy, self._copy, as_of=as_of)
-            case (
-                CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
-                | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()
-                | CreateSequence() | CreateObject() | ChangeObjects() | ChangePrivileges()
-            ) as definition:  # fmt: skip
-                return await execute_definition(execution, definition, prepared.tag)
-            case AdvanceTimeline() as advance:
-                return execute_advance(execution, advance, prepared.tag)
-            case MaintenanceStatement() as maintenance:
-                return await execute_maintenance(execution, maintenance, alone=alone)
-            case ExplainTimestamp():
-                raise AssertionError("it is executed where it is bound")
             case TransactionControl() as control:
                 return await execute_control(execution, control)
             case SetConstraints() as constraints:
@@ -407,14 +371,17 @@ class StatementRunner:
                 return await execute_set(execution, setting)
             case ShowVariable() as show:
                 return execute_show(execution, show)
-            case Explain() as explain:
-                return await execute_explain(execution, explain, as_of=as_of)
             case Listen() | Unlisten() | Notify() as notification:
                 return execute_notification(execution, notification, prepared.tag)
             case Discard() | EmptyStatement():
                 return Done(prepared.tag)
-            case _:
-                assert_never(prepared.bound)
+            case utility:
+                # A server starts without them, and imports them when it has started.
+                from coordinator.execution.utility import execute_utility
+
+                return await execute_utility(
+                    execution, utility, prepared.tag, self._copy, as_of=as_of, alone=alone
+                )
 
     async def _settle(self) -> None:
         execution = self.execution(())

@@ -113,6 +113,8 @@ async def discard_temporary(
 
 def on_commit_drops(catalog: Catalog, schema: str) -> list[CatalogChange]:
     """The catalog changes of ON COMMIT DROP for a session's tables and their dependents."""
+    if schema not in catalog.schemas:
+        return []
     tables = [
         table
         for table in catalog.tables.values()

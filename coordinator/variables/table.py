@@ -16,7 +16,6 @@ INVARIANTS
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from coordinator.variables.date_style import date_style
@@ -38,6 +37,7 @@ from coordinator.variables.special_checks import (
     only,
 )
 from coordinator.variables.time_zone import check_time_zone
+from coordinator.version import PRODUCT_VERSION
 from sql.errors import SqlError
 from sql.functions.postgresql_settings import RecordedSetting, read_recorded_settings
 
@@ -90,14 +90,6 @@ class Variable:
         return f"{parse_amount(shown, self.setting.unit):.10g}"
 
 
-def product_version() -> str:
-    """Meridian's own version."""
-    try:
-        return version("meridian")
-    except PackageNotFoundError:
-        return "0"
-
-
 def custom_variable(name: str) -> Variable:
     """A setting of the client's own, with a dot in its name."""
     return Variable(_described(name, "", "Customized Options", "Custom variable."), hidden=True)
@@ -142,7 +134,7 @@ _DEFAULTS: Final = {
     "max_logical_replication_workers": "0",
     "max_replication_slots": "0",
     "max_wal_senders": "0",
-    "server_version": f"18.0 (Meridian {product_version()})",
+    "server_version": f"18.0 (Meridian {PRODUCT_VERSION})",
     "server_version_num": "180000",
     "tcp_keepalives_count": "0",
     "tcp_keepalives_idle": "0",

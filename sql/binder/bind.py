@@ -14,27 +14,9 @@ from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
 from pglast import ast
+from pglast.enums import SetOperation
 
-from sql.binder.ddl.alter.set_schema import set_schema
-from sql.binder.ddl.alter.statement import alter_table, rename
-from sql.binder.ddl.casts import create_cast
-from sql.binder.ddl.comments import comment
-from sql.binder.ddl.create import create_schema, create_table
-from sql.binder.ddl.create_table_as import create_table_as, select_into
 from sql.binder.ddl.deferral import set_constraints
-from sql.binder.ddl.domains import alter_domain, create_domain
-from sql.binder.ddl.drop import drop
-from sql.binder.ddl.enums import alter_enum, create_enum
-from sql.binder.ddl.extended_statistics import alter_statistics, create_statistics
-from sql.binder.ddl.extensions import alter_extension, create_extension
-from sql.binder.ddl.indexes import create_index
-from sql.binder.ddl.physical_layout import cluster, reindex
-from sql.binder.ddl.roles.grant import alter_default_privileges, grant
-from sql.binder.ddl.roles.membership import grant_role
-from sql.binder.ddl.roles.owners import alter_owner, drop_owned, reassign_owned
-from sql.binder.ddl.roles.roles import alter_role, create_role, drop_role
-from sql.binder.ddl.sequences import alter_sequence, create_sequence
-from sql.binder.ddl.views import create_view
 from sql.binder.dml.copy import copy
 from sql.binder.dml.insert import insert
 from sql.binder.dml.merge import merge
@@ -57,16 +39,6 @@ from sql.binder.session.cursors import cursor_query
 from sql.binder.session.execute_arguments import bind_execute_argument
 from sql.binder.session.explain_options import explain_options
 from sql.binder.session.lock_tables import lock_tables
-from sql.binder.session.meridian_statements import (
-    advance_timeline,
-    create_read_hold,
-    create_table_in,
-    create_timeline,
-    drop_read_hold,
-    drop_timeline,
-    optimize,
-    vacuum,
-)
 from sql.binder.session.settings import (
     discard_statement,
     notification_statement,
@@ -74,22 +46,11 @@ from sql.binder.session.settings import (
     show_variable,
     transaction_statement,
 )
-from sql.binder.session.stored_settings import set_for_database, set_for_role
 from sql.binder.state import BindContext, Binding, SelectResult
 from sql.catalog.system_catalogs import shown_types
 from sql.errors import SqlError, not_supported, statement_too_complex
 from sql.parser.constant_positions import find_constant_offsets as find_constant_places
-from sql.parser.meridian_nodes import (
-    AdvanceTimelineNode,
-    ArgumentNode,
-    CreateReadHoldNode,
-    CreateTableInNode,
-    CreateTimelineNode,
-    DropReadHoldNode,
-    DropTimelineNode,
-    ExplainTimestampNode,
-    OptimizeNode,
-)
+from sql.parser.meridian_nodes import ArgumentNode, ExplainTimestampNode
 from sql.parser.parse import Statement
 from sql.parser.statement_names import statement_name
 from sql.parser.syntax import Node, is_a, node_position, use_constant_offsets, with_clause
@@ -227,12 +188,22 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> BoundStatement
         if binding.locking:
             raise not_supported("FOR UPDATE of rows of the past", None)
         return timed
-    binder = _BINDERS.get(type(node))
-    if binder is None:
-        raise not_supported(statement_name(node), None)
+    binder = _binder_of(node)
     # Statements without WITH have no part that writes, but are asked in the same words.
     binding.top_with = with_clause(node) or node if is_a(node, *_WITH) else None
     return with_locking_parts(binding, with_modifying_ctes(binding, binder(binding, node)))
+
+
+def _binder_of(node: Node) -> NodeBinder:
+    found = _BINDERS.get(type(node))
+    if found is None:
+        # A server starts without what defines things, and imports it when it has started.
+        from sql.binder.definition_binders import DEFINITION_BINDERS
+
+        found = DEFINITION_BINDERS.get(type(node))
+    if found is None:
+        raise not_supported(statement_name(node), None)
+    return found
 
 
 def _timed(binding: Binding, node: Node, statement: Statement) -> BoundStatement:
@@ -267,7 +238,14 @@ def _begin_as_of(node: Node, statement: Statement) -> TransactionControl:
 
 def _select(binding: Binding, node: Node) -> BoundQuery | CreateTableAs:
     binding.acts_in = node
-    return select_into(binding, node) or _query(binding, node)
+    first = node
+    while first.op != SetOperation.SETOP_NONE:
+        first = first.larg
+    if first.intoClause is None:
+        return _query(binding, node)
+    from sql.binder.ddl.create_table_as import select_into
+
+    return select_into(binding, node)
 
 
 def _query(binding: Binding, node: Node, statement: Statement | None = None) -> BoundQuery:
@@ -314,7 +292,7 @@ def _explain(binding: Binding, node: Node) -> BoundStatement:
             | ast.MergeStmt() | ast.CreateTableAsStmt()
         ):  # fmt: skip
             binding.top_with = with_clause(inner) or inner
-            bound = with_modifying_ctes(binding, _BINDERS[type(inner)](binding, inner))
+            bound = with_modifying_ctes(binding, _binder_of(inner)(binding, inner))
         case _:
             raise not_supported(f"EXPLAIN of {statement_name(inner)}", None)
     assert isinstance(bound, BoundQuery | Modify | ModifyingWith | CreateTableAs), "it has a plan"
@@ -342,36 +320,7 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.MergeStmt: merge,
     ast.TruncateStmt: truncate,
     ast.LockStmt: lock_tables,
-    ast.CreateTableAsStmt: create_table_as,
     ast.CopyStmt: copy,
-    ast.CreateStmt: create_table,
-    ast.CreateSchemaStmt: create_schema,
-    ast.CreateSeqStmt: create_sequence,
-    ast.IndexStmt: create_index,
-    ast.CreateStatsStmt: create_statistics,
-    ast.AlterStatsStmt: alter_statistics,
-    ast.ViewStmt: create_view,
-    ast.CreateEnumStmt: create_enum,
-    ast.CreateExtensionStmt: create_extension,
-    ast.AlterExtensionStmt: alter_extension,
-    ast.CreateCastStmt: create_cast,
-    ast.CreateDomainStmt: create_domain,
-    ast.AlterDomainStmt: alter_domain,
-    ast.AlterEnumStmt: alter_enum,
-    ast.AlterSeqStmt: alter_sequence,
-    ast.DropStmt: drop,
-    ast.CommentStmt: comment,
-    ast.CreateRoleStmt: create_role,
-    ast.AlterRoleStmt: alter_role,
-    ast.AlterRoleSetStmt: set_for_role,
-    ast.AlterDatabaseSetStmt: set_for_database,
-    ast.DropRoleStmt: drop_role,
-    ast.GrantRoleStmt: grant_role,
-    ast.GrantStmt: grant,
-    ast.AlterDefaultPrivilegesStmt: alter_default_privileges,
-    ast.AlterOwnerStmt: alter_owner,
-    ast.ReassignOwnedStmt: reassign_owned,
-    ast.DropOwnedStmt: drop_owned,
     ast.TransactionStmt: lambda _, node: transaction_statement(node),
     ast.ConstraintsSetStmt: set_constraints,
     ast.VariableSetStmt: set_variable,
@@ -382,19 +331,6 @@ _BINDERS: Final[dict[type, NodeBinder]] = {
     ast.ListenStmt: lambda _, node: notification_statement(node),
     ast.UnlistenStmt: lambda _, node: notification_statement(node),
     ast.NotifyStmt: lambda _, node: notification_statement(node),
-    ast.AlterTableStmt: alter_table,
-    ast.RenameStmt: rename,
-    ast.AlterObjectSchemaStmt: set_schema,
-    ast.VacuumStmt: vacuum,
-    ast.ReindexStmt: reindex,
-    ast.ClusterStmt: cluster,
-    CreateTimelineNode: create_timeline,
-    DropTimelineNode: drop_timeline,
-    AdvanceTimelineNode: advance_timeline,
-    CreateTableInNode: create_table_in,
-    CreateReadHoldNode: create_read_hold,
-    DropReadHoldNode: drop_read_hold,
-    OptimizeNode: optimize,
     ArgumentNode: bind_execute_argument,
 }
 

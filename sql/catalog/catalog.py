@@ -254,6 +254,57 @@ class Table:
         return next((column for column in self.columns if column.name == name), None)
 
 
+class NamedTables(dict[tuple[str, str], Table]):
+    """Tables by schema and name, which are found by oid and by the names of their keys, too.
+
+    A change costs what it changes: a copy is made without a look at the tables. Items are set and
+    deleted, one by one; other ways to change a dictionary are not for it.
+    """
+
+    __slots__ = ("by_oid", "keys_named", "with_history")
+
+    def __init__(self, tables: Mapping[tuple[str, str], Table]) -> None:
+        super().__init__()
+        self.by_oid: dict[int, Table] = {}
+        self.keys_named: dict[tuple[str, str], tuple[tuple[Table, Key], ...]] = {}
+        """By schema and name; a catalog that fits has one of each."""
+        self.with_history: dict[int, Table] = {}
+        """By oid, those with a history of their own."""
+        if isinstance(tables, NamedTables):
+            super().update(tables)
+            self.by_oid.update(tables.by_oid)
+            self.keys_named.update(tables.keys_named)
+            self.with_history.update(tables.with_history)
+        else:
+            for name, table in tables.items():
+                self[name] = table
+
+    def __setitem__(self, name: tuple[str, str], table: Table) -> None:
+        if name in self:
+            self._forget(self[name])
+        super().__setitem__(name, table)
+        self.by_oid[table.oid] = table
+        if table.history_us is not None:
+            self.with_history[table.oid] = table
+        for key in table.keys:
+            named = (table.schema, key.name)
+            self.keys_named[named] = (*self.keys_named.get(named, ()), (table, key))
+
+    def __delitem__(self, name: tuple[str, str]) -> None:
+        self._forget(self[name])
+        super().__delitem__(name)
+
+    def _forget(self, table: Table) -> None:
+        if self.by_oid.get(table.oid) is table:
+            del self.by_oid[table.oid]
+            self.with_history.pop(table.oid, None)
+        for key in table.keys:
+            named = (table.schema, key.name)
+            others = tuple(one for one in self.keys_named.pop(named, ()) if one[0] is not table)
+            if others:
+                self.keys_named[named] = others
+
+
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """All objects at one timestamp. `version` grows with every DDL."""
@@ -326,9 +377,23 @@ class Catalog:
         found = (self.tables.get((candidate, name)) for candidate in search_path)
         return next((table for table in found if table is not None), None)
 
+    @property
+    def named_tables(self) -> NamedTables:
+        """The tables, with ways to find them; at no cost in a catalog that the core has made."""
+        found = self.tables
+        return found if isinstance(found, NamedTables) else NamedTables(found)
+
     def by_oid(self, oid: int) -> Table | None:
         """The table with this oid."""
+        if isinstance(self.tables, NamedTables):
+            return self.tables.by_oid.get(oid)
         return next((table for table in self.tables.values() if table.oid == oid), None)
+
+    def times_named(self, schema: str, name: str) -> int:
+        """How many tables, keys and other relations have this name: at most one, if all fits."""
+        keys = self.named_tables.keys_named.get((schema, name), ())
+        found = ((schema, name) in self.tables, self.relation(schema, name) is not None)
+        return sum(found) + len(keys)
 
 
 @dataclass(frozen=True, slots=True)

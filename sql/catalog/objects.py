@@ -15,6 +15,7 @@ RELATION_SPACE: Final = "relation"
 TYPE_SPACE: Final = "type"
 EXTENSION_SPACE: Final = "extension"
 STATISTICS_SPACE: Final = "statistics"
+NAME_SPACES: Final = (RELATION_SPACE, TYPE_SPACE, EXTENSION_SPACE, STATISTICS_SPACE)
 
 INT_BOUNDS: Final = {
     "int2": (-(1 << 15), (1 << 15) - 1),

@@ -102,6 +102,11 @@ OBSERVED_CATALOGS: Final = frozenset(
 """Relations of pg_catalog that show sessions, or files, at this moment, and not the catalog."""
 
 
+def shows_sessions(relation: Table) -> bool:
+    """Whether it is one of those (`OBSERVED_CATALOGS`)."""
+    return relation.schema == PG_CATALOG and relation.name in OBSERVED_CATALOGS
+
+
 def is_system_catalog(table: Table) -> bool:
     """Whether a relation is one of pg_catalog or information_schema."""
     return table.schema in CATALOG_SCHEMAS

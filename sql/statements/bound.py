@@ -447,13 +447,19 @@ class EmptyStatement:
     """Nothing but blanks and comments."""
 
 
+Definition: TypeAlias = (
+    CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
+    | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
+    | CreateObject | ChangePrivileges
+)  # fmt: skip
+UtilityStatement: TypeAlias = (
+    Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp
+    | LockTables | MaintenanceStatement | Truncate
+)  # fmt: skip
 BoundStatement: TypeAlias = (
-    CreateSequence | CreateObject | ChangeObjects | ChangePrivileges | BoundQuery | Modify
-    | ModifyingWith | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema
-    | AlterTable | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
-    | ExplainTimestamp | MaintenanceStatement | CreateTableAs | Truncate | LockTables
-    | TransactionControl | SetConstraints | SetVariable | ShowVariable | ResetVariable | Discard
-    | NotificationStatement | Explain | EmptyStatement
+    UtilityStatement | BoundQuery | Modify | ModifyingWith | TransactionControl | SetVariable
+    | ShowVariable | ResetVariable | SetConstraints | Discard | NotificationStatement
+    | EmptyStatement
 )  # fmt: skip
 
 

@@ -7,9 +7,7 @@ INVARIANTS
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
-
-import regex as backtracking
+from typing import TYPE_CHECKING, Final
 
 from compute.reference.functions.regex_match import Matcher, SearchedText, Span, compile_matcher
 from compute.reference.functions.text import make_pattern, negate_match
@@ -22,6 +20,9 @@ from sql.regex.syntax import Flags, has_back_references, with_option_letters
 from sql.types.array_text import format_array
 from sql.types.limits import check_text_length, join_within_limit
 from sql.types.sql_type import Value
+
+if TYPE_CHECKING:
+    import regex as backtracking
 
 _CACHED_MAX: Final = 1024
 
@@ -69,7 +70,7 @@ def _matcher(pattern: str, flags: Flags) -> Matcher:
 
 
 @lru_cache(maxsize=_CACHED_MAX)
-def _searcher(pattern: str, flags: Flags) -> Matcher | backtracking.Pattern[str]:
+def _searcher(pattern: str, flags: Flags) -> "Matcher | backtracking.Pattern[str]":
     regex = parse_regex(pattern, flags)
     if not has_back_references(regex.node):
         return Matcher(regex)
@@ -78,6 +79,8 @@ def _searcher(pattern: str, flags: Flags) -> Matcher | backtracking.Pattern[str]
     translated = python_regex(regex)
     if translated is None:
         raise not_supported("this regular expression")
+    import regex as backtracking
+
     return backtracking.compile(translated)
 
 

@@ -13,7 +13,7 @@ from pglast.enums import ConstrType
 
 from sql.binder.ddl.deferral import Deferrability, constraints_with_deferrability
 from sql.binder.ddl.foreign_keys import ForeignKeyNode
-from sql.binder.ddl.keys import KEY_KINDS, KeyNode, relation_names
+from sql.binder.ddl.keys import KEY_KINDS, KeyNode, TakenNames
 from sql.binder.ddl.sequence_options import plain_nextval, sequence_with_options
 from sql.binder.resolve.collations import column_collation
 from sql.binder.resolve.type_names import declared_type, refuse_pseudo_type
@@ -234,9 +234,9 @@ def sequence_name(
     binding: Binding, found: TableParts, column: str, options: Collection[Node] = ()
 ) -> str:
     """The name of the sequence of a serial or identity column; `options` may give it."""
-    taken = {found.table, *relation_names(binding.context.catalog, found.schema)}
-    taken -= {*found.freed}
-    taken |= {other.name for other in (*found.taken, *found.sequences.values())}
+    mine = {found.table} - {*found.freed}
+    taken = TakenNames(binding.context.catalog, found.schema, taken=mine, freed=found.freed)
+    taken.add(*(other.name for other in (*found.taken, *found.sequences.values())))
     said = [option for option in options if option.defname == "sequence_name"]
     if said:
         *schemas, own = string_values(said[0].arg)

@@ -12,7 +12,7 @@ from sql.binder.ddl.columns import UNSUPPORTED_CONSTRAINTS, TableParts, bind_col
 from sql.binder.ddl.delta_invariants import with_delta_invariants
 from sql.binder.ddl.foreign_keys import ForeignKeyNode, bind_foreign_keys
 from sql.binder.ddl.generated import with_generated
-from sql.binder.ddl.keys import KEY_KINDS, KeyNode, bind_keys, relation_names
+from sql.binder.ddl.keys import KEY_KINDS, KeyNode, TakenNames, bind_keys
 from sql.binder.ddl.like import CopiedParts, like_columns, with_copied_parts
 from sql.binder.ddl.physical_layout import UNLOGGED_NOTICE
 from sql.binder.ddl.schema_elements import schema_elements
@@ -74,7 +74,7 @@ def create_table(
     _check_names(columns)
     columns = _with_not_nulls(relation.relname, columns, parts.not_nulls)
     _check_not_null_names(relation.relname, columns)
-    taken = relation_names(binding.context.catalog, schema)
+    taken = TakenNames(binding.context.catalog, schema)
     bound, found = bind_keys(taken, relation.relname, columns, parts.keys)
     bare = Table(0, schema, relation.relname, "", bound, keys=found)
     bare = replace(bare, columns=with_generated(binding, bare, parts.generated))

@@ -32,10 +32,10 @@ def create_table_as(binding: Binding, node: Node) -> CreateTableAs:
     return _create(binding, node.into, node.query, exists_ok=bool(node.if_not_exists))
 
 
-def select_into(binding: Binding, node: Node) -> CreateTableAs | None:
-    """SELECT .. INTO; None if the query has no INTO."""
+def select_into(binding: Binding, node: Node) -> CreateTableAs:
+    """SELECT .. INTO: the leftmost SELECT has it."""
     into, query = _without_into(node)
-    return None if into is None else _create(binding, into, query, exists_ok=False)
+    return _create(binding, into, query, exists_ok=False)
 
 
 def _without_into(node: Node) -> tuple[Node, Node]:

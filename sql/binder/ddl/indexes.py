@@ -19,7 +19,7 @@ from sql.binder.ddl.foreign_keys import (
 )
 from sql.binder.ddl.generated import bind_immutable
 from sql.binder.ddl.index_methods import check_method, operator_class_shown, orders_rows
-from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
+from sql.binder.ddl.keys import KeyNode, TakenNames, bind_keys
 from sql.binder.ddl.row_validations import row_validations
 from sql.binder.ddl.storage_parameters import (
     CHANGES_NOTHING,
@@ -91,7 +91,7 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
             element.name or index_element_name(element.expr)
             for element in (*node.indexParams, *(node.indexIncludingParams or ()))
         ],
-        relation_names(binding.context.catalog, table.schema),
+        TakenNames(binding.context.catalog, table.schema),
     )
     if relation_exists(binding, table.schema, name):
         if not node.if_not_exists:
@@ -118,7 +118,7 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     return CreateObject(made, "CREATE INDEX", notices=notices, computed=tuple(computed))
 
 
-def index_name(table: str, elements: Sequence[str], taken: set[str], label: str = "idx") -> str:
+def index_name(table: str, elements: Sequence[str], taken: TakenNames, label: str = "idx") -> str:
     """Choose an index name as PostgreSQL's ChooseIndexName, and add it to `taken`."""
     number, names = 0, "_".join(index_column_names(elements))
     while (name := make_object_name(table, names, f"{label}{number or ''}")) in taken:
@@ -280,7 +280,7 @@ def _unique(
         nulls_not_distinct=node.nulls_not_distinct,
         options=node.options,
     )
-    taken = relation_names(binding.context.catalog, table.schema)
+    taken = TakenNames(binding.context.catalog, table.schema)
     columns, (key,) = bind_keys(taken, table.name, table.columns, [KeyNode(constraint)])
     key = replace(key, index=True, orders=orders)
     after = replace(table, columns=columns, keys=(*table.keys, key), version=table.version + 1)

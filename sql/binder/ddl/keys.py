@@ -5,7 +5,7 @@ INVARIANTS
   E2  the name of a key is unique among the relations and keys of its schema.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,6 +21,7 @@ from sql.catalog.constraint_names import (
     make_object_name,
     truncate_identifier,
 )
+from sql.catalog.objects import NAME_SPACES
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, offset_to_position, string_values
 from sql.types.limits import check_key_column_count
@@ -44,19 +45,47 @@ class KeyNode:
         return bool(self.node.contype == ConstrType.CONSTR_PRIMARY)
 
 
+class TakenNames:
+    """The names in a schema that no new relation may have: without those that a statement has set
+    free, with those that it takes. It looks for one name at a time: there may be many.
+    """
+
+    def __init__(
+        self, catalog: Catalog, schema: str, taken: Iterable[str] = (), freed: Iterable[str] = ()
+    ) -> None:
+        self._catalog, self._schema = catalog, schema
+        self._keys = catalog.named_tables.keys_named
+        self._taken, self._freed = {*taken}, {*freed}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._taken or (name not in self._freed and self._is_there(name))
+
+    def _is_there(self, name: str) -> bool:
+        named = self._schema, name
+        return (
+            named in self._catalog.tables
+            or named in self._keys
+            or any((space, *named) in self._catalog.objects for space in NAME_SPACES)
+        )
+
+    def add(self, *names: str) -> None:
+        """The statement takes these."""
+        self._taken.update(names)
+
+
 def bind_keys(
-    names: Collection[str], table: str, columns: Sequence[Column], nodes: Sequence[KeyNode]
+    taken: TakenNames, table: str, columns: Sequence[Column], nodes: Sequence[KeyNode]
 ) -> tuple[tuple[Column, ...], tuple[Key, ...]]:
     """The columns, NOT NULL in a primary key, and the keys (E1).
 
-    `names`: the names that are taken in the table's schema.
+    `taken`: in the table's schema; those of the keys are added.
     """
     ordered = sorted(nodes, key=lambda node: not node.primary)
     if sum(node.primary for node in nodes) > 1:
         place = offset_to_position([node for node in nodes if node.primary][1].node.location)
         message = f'multiple primary keys for table "{table}" are not allowed'
         raise SqlError("42P16", message, place)
-    taken = {table, *names}
+    taken.add(table)
     # Names that were given are taken before any is made up.
     for node in ordered:
         given = node.node.conname
@@ -83,15 +112,6 @@ def bind_keys(
         for ordinal, column in enumerate(columns)
     ]
     return tuple(bound), tuple(keys)
-
-
-def relation_names(catalog: Catalog, schema: str) -> set[str]:
-    """The names in a schema that no new relation may have."""
-    things = {thing.name for thing in catalog.objects.values() if thing.schema == schema}
-    here = [table for (where, _), table in catalog.tables.items() if where == schema]
-    return (
-        things | {table.name for table in here} | {key.name for table in here for key in table.keys}
-    )
 
 
 def _key(columns: Sequence[Column], key: KeyNode) -> Key:
@@ -141,7 +161,7 @@ def _says_the_same(first: Key, second: Key) -> bool:
     return replace(first, name="", primary=False) == replace(second, name="", primary=False)
 
 
-def _made_name(table: str, columns: Sequence[Column], key: Key, taken: Collection[str]) -> str:
+def _made_name(table: str, columns: Sequence[Column], key: Key, taken: TakenNames) -> str:
     """As PostgreSQL's ChooseIndexName (E2)."""
     if key.primary:
         middle, label = "", "pkey"

@@ -21,7 +21,7 @@ from pglast.enums import ConstrType, TableLikeOption
 from sql.binder.ddl.checks import bind_checks
 from sql.binder.ddl.columns import TableParts, sequence_name
 from sql.binder.ddl.indexes import index_element_name, index_name
-from sql.binder.ddl.keys import relation_names
+from sql.binder.ddl.keys import TakenNames
 from sql.binder.resolve.catalog_lookup import (
     check_database,
     named_relation,
@@ -209,8 +209,8 @@ def with_copied_parts(
 ) -> tuple[Table, tuple[IndexDefinition, ...], tuple[Comment, ...]]:
     """The table with copied checks and keys, its other indexes, and the comments on all of it."""
     checks = [*table.checks, *_checks(binding, table, copied.checks)]
-    taken = relation_names(binding.context.catalog, table.schema)
-    taken |= {table.name, *(key.name for key in table.keys)}
+    taken = TakenNames(binding.context.catalog, table.schema)
+    taken.add(table.name, *(key.name for key in table.keys))
     keys = [_key(table, names, key, taken) for key, names, _ in copied.keys]
     if sum(key.primary for key in (*table.keys, *keys)) > 1:
         message = f'multiple primary keys for table "{table.name}" are not allowed'
@@ -228,7 +228,7 @@ def with_copied_parts(
     return whole, tuple(indexes), copied.comments(whole, [key.name for key in keys])
 
 
-def _key(table: Table, names: Sequence[str], source: Key, taken: set[str]) -> Key:
+def _key(table: Table, names: Sequence[str], source: Key, taken: TakenNames) -> Key:
     places = {column.name: place for place, column in enumerate(table.columns)}
     label = "pkey" if source.primary else "idx" if source.index else "key"
     made = index_name(table.name, () if source.primary else names, taken, label)

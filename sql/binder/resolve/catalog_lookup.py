@@ -121,12 +121,7 @@ def named_relation(catalog: Catalog, schema: str, name: str) -> Relation | None:
     found = catalog.tables.get((schema, name)) or catalog.relation(schema, name)
     if found is not None:
         return found
-    for table in catalog.tables.values():
-        if table.schema == schema:
-            for key in table.keys:
-                if key.name == name:
-                    return table, key
-    return None
+    return next(iter(catalog.named_tables.keys_named.get((schema, name), ())), None)
 
 
 def find_relation_named(binding: Binding, relation: Node) -> Relation | None:

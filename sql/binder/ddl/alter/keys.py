@@ -8,7 +8,7 @@ from pglast.enums import ConstrType
 from sql.binder.ddl.alter.state import AlterTableState
 from sql.binder.ddl.comments import comments_of_renamed_constraint
 from sql.binder.ddl.foreign_keys import dangling_foreign_keys
-from sql.binder.ddl.keys import KeyNode, bind_keys, relation_names
+from sql.binder.ddl.keys import KeyNode, TakenNames, bind_keys
 from sql.binder.resolve.catalog_lookup import refuse_taken_name
 from sql.binder.stored.unique_indexes import unique_indexes_of
 from sql.catalog.catalog import Key, Table
@@ -40,13 +40,12 @@ def add_keys(work: AlterTableState, nodes: Sequence[KeyNode]) -> None:
     work.table = replace(work.table, columns=columns)
 
 
-def _taken_names(work: AlterTableState) -> set[str]:
+def _taken_names(work: AlterTableState) -> TakenNames:
     """Of the table's schema, as the actions so far have left it."""
-    names = relation_names(work.binding.context.catalog, work.table.schema)
-    names -= {key.name for key in work.before.keys}
-    names -= {thing.name for thing in work.dropped}
-    names |= {sequence.name for sequence in work.sequences.values()}
-    return names | {key.name for key in work.table.keys}
+    freed = {*(key.name for key in work.before.keys), *(thing.name for thing in work.dropped)}
+    taken = {sequence.name for sequence in work.sequences.values()}
+    taken |= {key.name for key in work.table.keys}
+    return TakenNames(work.binding.context.catalog, work.table.schema, taken=taken, freed=freed)
 
 
 def _no_key(table: Table, index: IndexDefinition, place: int | None, detail: str) -> SqlError:
