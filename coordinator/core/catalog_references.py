@@ -88,13 +88,13 @@ def new_broken_reference(
     """
     there = _there(after)
     put = {thing.oid for change in changes if (thing := _thing(change)) is not None}
-    concerned = [found for oid in put if (found := there.thing(oid)) is not None]
+    concerned = [thing for oid in put if (thing := there.thing(oid)) is not None]
     if any(_takes_away(before, change) for change in changes):
         concerned = [*there.things()]
-    found = [*_of(there, concerned)]
-    known = _there(before) if found else there
-    old = {*_of(known, known.things())} if found else set[BrokenReference]()
-    return next((misfit for misfit in found if misfit not in old), None)
+    misfits = [*_of(there, concerned)]
+    known = _there(before) if misfits else there
+    old = {*_of(known, known.things())} if misfits else set[BrokenReference]()
+    return next((misfit for misfit in misfits if misfit not in old), None)
 
 
 def _there(catalog: Catalog) -> _There:

@@ -299,10 +299,10 @@ def _constant(expr: Expr) -> Expr:
 
 
 def _is_simple(bound: BoundStatement) -> bool:
-    """Whether constants do not tell an engine, or a reader of files, more than parameters do."""
+    """Whether constants tell an engine, or a reader of files, no more than parameters do."""
     match bound:
         case BoundQuery():
-            return not bound.tables or is_row_by_row(bound.plan)
+            return True
         case Modify(kind=ModifyKind.INSERT):
             return isinstance(bound.source, Values)
         case Modify(kind=ModifyKind.UPDATE | ModifyKind.DELETE):

@@ -170,6 +170,8 @@ async def _start(settings: Settings, ports: Sequence[socket.socket], signals: _S
     server = Server(settings, Connection)
     await server.bind(ports)
     storage = await open_storage(settings)
+    # What recovery makes stays: nobody need look for garbage in it until `_tune_collector`.
+    gc.disable()
     try:
         await server.bind_socket()
         timelines = await recover_timelines(
@@ -217,9 +219,9 @@ def build_services(settings: Settings, storage: Storage, timelines: Timelines) -
 
 def _tune_collector() -> None:
     """What is there now stays: the collector of cycles need not look at it again."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD_OBJECTS)
+    gc.enable()
 
 
 async def _run(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.execution.context import Services
+from coordinator.execution.short_read import compile_short_read
 from coordinator.planning.literal_templates import (
     Literals,
     Shape,
@@ -31,7 +32,7 @@ from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 from sql.parser.parse import Statement
 from sql.parser.truncated_names import truncated_name_notices
-from sql.statements.bound import BoundQuery, Modify
+from sql.statements.bound import BoundQuery, Modify, ParameterizedStatement
 from sql.types.sql_type import Value
 
 
@@ -115,6 +116,9 @@ class StatementTemplates:
             return None
         return None if values is None else FilledTemplate(template, values)
 
+    def _is_short(self, bound: ParameterizedStatement) -> bool:
+        return compile_short_read(bound, self._services) is not None
+
     def _made(self, text: str, key: str, literals: Literals) -> Template | None:
         """A template for the shape of this text; None if it does not surely mean the same."""
         catalog = self._services.coordination.newest_catalog
@@ -132,6 +136,8 @@ class StatementTemplates:
             columns = result_columns(bound.bound, self._variables)
             if not isinstance(bound.bound, BoundQuery | Modify):
                 return None
+            if isinstance(bound.bound, BoundQuery) and not self._is_short(bound):
+                return None  # constants may decide which engine runs it
             template = Template(
                 statement,
                 types,

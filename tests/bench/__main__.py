@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import report, restart, tpch_bench
+from tests.bench import report, restart, start, tpch_bench
 from tests.bench.doors import measure_doors
 from tests.bench.sizes import Figures, Size
 from tests.bench.workloads import WORKLOADS
@@ -22,6 +22,8 @@ from tests.support.servers import Meridian, meridian, postgres
 
 # Not a workload: it starts and kills a server of its own, and PostgreSQL has no part in it.
 RESTART = "restart"
+START = "start"
+"""The same: it stops and starts a server of its own."""
 DOORS = "doors"
 """Servers with rules and certificates of their own."""
 TPCH = "tpch"
@@ -61,6 +63,9 @@ def main() -> None:
     if RESTART in arguments.only:
         print(f"  {RESTART}", flush=True)
         ours.append(restart.measure(kills=2 * arguments.rounds, acknowledged=2_000))
+    if START in arguments.only:
+        print(f"  {START}", flush=True)
+        ours.append(start.measure(starts=2 * arguments.rounds))
     if DOORS in arguments.only:
         print(f"  {DOORS}", flush=True)
         for _ in range(arguments.rounds):
@@ -96,7 +101,7 @@ def _memory(server: Meridian, workload: str) -> Figures:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    known = [*WORKLOADS, RESTART, DOORS, TPCH]
+    known = [*WORKLOADS, RESTART, START, DOORS, TPCH]
     usual = ",".join(name for name in known if name != TPCH)
     parser.add_argument("--only", default=usual, help=f"some of {','.join(known)}")
     parser.add_argument("--scale", type=float, default=1, help="of TPC-H")

@@ -20,6 +20,9 @@ GOALS = {
     "UPDATE by key, large table: p50 ms": "<= 30",
     "INSERT, large keyed table, 16 clients: commits/s": ">= 500",
     "kill -9 under load to the first strict answer: ms": "<= 2000",
+    "start, no table: CPU ms": "<= 700",
+    "start, 5000 tables: CPU ms": "<= 1000",
+    "start, no table: memory when idle, MiB": "<= 160",
 }
 
 
