@@ -96,13 +96,13 @@ def _unknown_of_newest(view: ShardView, tail: _Tail) -> list[InlineSlice]:
     slice: what such a view has left out is gone for good.
     """
     large = [view.inline_slice(source) for source in tail.large]
-    found = [part for part in large if part is not None]
+    new: list[InlineSlice] = []
     for part in reversed(view.inline):
         if inline_ts(part.source) <= tail.newest:
             break
         if part.source not in tail.known:
-            found.append(part)
-    return found
+            new.append(part)
+    return [*(part for part in large if part is not None), *reversed(new)]
 
 
 def _unknown(view: ShardView, tail: _Tail) -> list[InlineSlice]:
@@ -254,14 +254,18 @@ class KeyIndex:
         """The live rows that have a key, found by sorted key columns. Without `may_read` the answer
         is None if a file would have to be read or many rows compared; with it, the call may block.
         Raises TooManyRows if a file or slice has more than `at_most` such rows, live or not.
-        `is_newest`: the view shows everything that is committed, and nothing else.
+        `is_newest`: the view shows everything that is committed, and nothing else; the key is
+        unique, so one row is enough.
         """
         tail = self._tail(view, key, is_newest=is_newest)
         found: list[RowIdentity] = []
-        for source, row in tail.rows.get(key.values, ()):
+        versions: Sequence[RowIdentity] = tail.rows.get(key.values, ())
+        for source, row in reversed(versions) if is_newest else versions:
             part = view.inline_slice(source)
             if part is not None and row not in part.deleted:
                 found.append((source, row))
+                if is_newest:
+                    return found  # a row that changes often has left many versions
         for part in _unknown_of_newest(view, tail) if is_newest else _unknown(view, tail):
             columns = self._inline_columns(view.shard, part, key, may_read=may_read)
             if columns is None:

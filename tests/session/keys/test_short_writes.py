@@ -274,7 +274,7 @@ def test_what_is_not_built_goes_the_general_way(made: str, monkeypatch: pytest.M
             await one.execute("create table p (a int primary key)")
             await one.execute("insert into p values (0), (1), (2), (3)")
             for statement in made.split("; "):
-                await one.execute(statement)
+                await one.execute(statement.encode())
             counted = Counted(stack, monkeypatch)
             for key in (1, 2, 3):
                 await one.execute("insert into o (a, n) values (%s, %s)", (key, key))

@@ -112,10 +112,10 @@ async def _told(
             return done
 
         timelines.change_by_key = counted
-        await one.execute(made)
+        await one.execute(made.encode())
         for text, values in script:
             try:
-                cursor = await one.execute(text, values)
+                cursor = await one.execute(text.encode(), values)
                 rows = await cursor.fetchall() if cursor.description else None
                 told.append((text, values, cursor.statusmessage, rows))
             except psycopg.Error as error:
