@@ -88,7 +88,7 @@ def new_broken_reference(
     """
     there = _there(after)
     put = {thing.oid for change in changes if (thing := _thing(change)) is not None}
-    concerned = [found for oid in put if (found := there.thing(oid)) is not None]
+    concerned = [thing for oid in put if (thing := there.thing(oid)) is not None]
     if any(_takes_away(before, change) for change in changes):
         concerned = [*there.things()]
     found = [*_of(there, concerned)]
