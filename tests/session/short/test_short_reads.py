@@ -1,10 +1,13 @@
 """Which statements are answered at once, and that nothing tells them from others."""
 
+import asyncio
 from dataclasses import fields
 from datetime import date
 
 import pytest
+from psycopg.errors import StringDataRightTruncation
 
+from coordinator.pgwire.messages import BackendMessage, CommandComplete, Query
 from coordinator.session.short_answers import ShortAnswers
 from sql.parser.parse import Statement
 from sql.statements.bound import BoundQuery, ParameterizedStatement
@@ -12,6 +15,7 @@ from storage.memory import MemoryStash
 from tests.session.keys.test_keyed_access import NoEngine
 from tests.support.connections import Connection, all_rows, connected, on_a_loop
 from tests.support.stack import running
+from tests.support.wire import WireClient
 
 
 def test_it_knows_whatever_a_query_or_a_statement_has() -> None:
@@ -166,3 +170,34 @@ async def test_many_at_once_are_answered_in_order() -> None:
         async with one.pipeline():
             cursors = [await one.execute(f"select {number}") for number in range(300)]
         assert [(await cursor.fetchone()) for cursor in cursors] == [(n,) for n in range(300)]
+
+
+@on_a_loop
+async def test_a_constant_fails_also_if_no_row_asks_for_it() -> None:
+    async with running(stash=Alone(), local=NoEngine()) as stack, connected(stack, 1) as (one,):
+        await one.execute("create table t (a int primary key, b varchar(3))")
+        for number in range(4):
+            done = await one.execute(f"update t set b = 'ab{number}' where a = {number}")
+            assert done.statusmessage == "UPDATE 0"
+        with pytest.raises(StringDataRightTruncation):
+            await one.execute("update t set b = 'abcd' where a = 7")
+
+
+@on_a_loop
+async def test_nothing_overtakes_its_own_session() -> None:
+    """The next statement comes while the one before commits, or waits in its queue."""
+
+    def told(dsn: str) -> list[BackendMessage]:
+        with WireClient(dsn) as client:
+            for text in ("create table t (a int primary key)", "set engine = auto"):
+                client.send(Query(text))
+                client.answers(1)
+            for number in range(40):
+                client.send(Query(f"insert into t values ({number})"))
+                client.send(Query(f"select a from t where a = {number}"))
+            return client.answers(80)
+
+    async with running(stash=Alone(), local=NoEngine()) as stack:
+        answers = await asyncio.to_thread(told, stack.dsn)
+    tags = [answer.tag for answer in answers if isinstance(answer, CommandComplete)]
+    assert tags == ["INSERT 0 1", "SELECT 1"] * 40
