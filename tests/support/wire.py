@@ -139,6 +139,8 @@ class WireClient:
         assert address.hostname is not None
         assert address.port is not None
         self._socket = socket.create_connection((address.hostname, address.port), TIMEOUT_S)
+        # Sent at once, also while an answer is awaited.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._received = b""
         startup = {"user": "meridian", "database": "meridian"} | parameters
         self._socket.sendall(encode_frontend(StartupMessage(startup)))
