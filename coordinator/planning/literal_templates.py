@@ -264,17 +264,23 @@ def _is_harmless(expr: Expr) -> bool:
     return isinstance(expr, Param)
 
 
+def may_have_template(prepared: ParameterizedStatement) -> bool:
+    """Whether it depends on nothing but its text, its parameters and the catalog, and constants
+    tell an engine or a reader of files no more of it than parameters do.
+    """
+    if prepared.fails is not None or prepared.uses_now or prepared.rebind or prepared.read:
+        return False
+    if prepared.supplied or prepared.filled or prepared.tells_timestamp:
+        return False
+    return _is_simple(prepared.bound)
+
+
 def means_the_same(
     parameterized: ParameterizedStatement, values: Sequence[Value], literal: ParameterizedStatement
 ) -> bool:
     """Whether a statement with parameters is, for these values, the one with literals (T1)."""
     ours, theirs = parameterized.bound, literal.bound
-    for prepared in (parameterized, literal):
-        if prepared.fails is not None or prepared.uses_now or prepared.rebind or prepared.read:
-            return False
-        if prepared.supplied or prepared.filled or prepared.tells_timestamp:
-            return False
-    if literal.parameters or not _is_simple(theirs) or type(ours) is not type(theirs):
+    if not may_have_template(literal) or type(ours) is not type(theirs) or literal.parameters:
         return False
     filled = replace(parameterized, bound=_rewritten(ours, _filling(values)), parameters=())
     try:
@@ -299,7 +305,9 @@ def _constant(expr: Expr) -> Expr:
 
 
 def _is_simple(bound: BoundStatement) -> bool:
-    """Whether constants tell an engine, or a reader of files, no more than parameters do."""
+    """Whether it writes rows of VALUES, or changes those of one table one by one; the session sees
+    to queries.
+    """
     match bound:
         case BoundQuery():
             return True

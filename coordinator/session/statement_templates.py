@@ -16,6 +16,7 @@ from coordinator.planning.literal_templates import (
     computed_constants,
     keep_template,
     known_template,
+    may_have_template,
     means_the_same,
     read_places,
     split_literals,
@@ -32,7 +33,7 @@ from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 from sql.parser.parse import Statement
 from sql.parser.truncated_names import truncated_name_notices
-from sql.statements.bound import BoundQuery, Modify, ParameterizedStatement
+from sql.statements.bound import BoundQuery, ParameterizedStatement
 from sql.types.sql_type import Value
 
 
@@ -134,7 +135,7 @@ class StatementTemplates:
             types = self._binder.bind(statement, catalog, declared, fixed=False).parameters
             bound = self._binder.bind(statement, catalog, types)
             columns = result_columns(bound.bound, self._variables)
-            if not isinstance(bound.bound, BoundQuery | Modify):
+            if not may_have_template(bound):
                 return None
             if isinstance(bound.bound, BoundQuery) and not self._is_short(bound):
                 return None  # constants may decide which engine runs it

@@ -44,6 +44,7 @@ TABLES = (
     "create table t (a int primary key, b bigint, c varchar(3), d date, e numeric(6,2), f mood,"
     " g small, h text unique, i smallint, j timestamptz)",
     "create table k (a bigint, b text, c bpchar(4), primary key (a, b))",
+    "create table s (a serial, b int default 3, c timestamptz default now())",
     "create schema other",
     "create table other.t (a text primary key, b int)",
 )
@@ -72,6 +73,8 @@ TEXTS = (
     "insert into t (a, b) values ({n}, {n}), ({z}, {big}) on conflict do nothing",
     "insert into t (a, h) values ({n}, '{w}') on conflict (a) do update set h = '{w}', b = {big}",
     "insert into k values ({n}, '{w}', '{w}') returning a, b || '{w}'",
+    "insert into s (b) values ({n}), ({z}) returning a, b",
+    "insert into s values ({n}, {z}, '{day}')",
     "update t set b = b + {n}, c = '{w}' where a = {n}",
     "update t set e = {m} where h = '{w}'",
     "delete from t where a = {n}",
