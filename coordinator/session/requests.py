@@ -11,7 +11,7 @@ from sql.catalog.catalog import Catalog
 from sql.parser.parse import Statement
 from sql.statements.bound import BoundStatement, Explain, OutputColumn
 from sql.statements.session import TransactionControl, TransactionVerb
-from sql.types.sql_type import SqlType
+from sql.types.sql_type import SqlType, Value
 
 # They mean the same under every catalog: binding them must not choose a timestamp.
 _WITHOUT_CATALOG: Final = (
@@ -57,6 +57,7 @@ class TemplateOrigin:
 
     catalog: Catalog
     text: str
+    values: tuple[Value, ...]
 
 
 def needs_catalog(statement: Statement) -> bool:

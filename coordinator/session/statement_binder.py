@@ -86,10 +86,14 @@ class StatementBinder:
         has no parameters (T2 of `planning/literal_templates.py`).
         """
         template = request.template
-        if template is None or template.catalog is catalog:
+        if template is None:
             return request
+        is_good = template.catalog is catalog
         if execution is not None:
-            execution.parameters = ()
+            # The attempt before may have been under the other one.
+            execution.parameters = template.values if is_good else ()
+        if is_good:
+            return request
         (statement,) = self._services.plans.parse(template.text)
         return Request(statement)
 

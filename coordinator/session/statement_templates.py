@@ -47,7 +47,7 @@ class FilledTemplate:
     def prepared(self, text: str) -> PreparedStatement:
         """As a statement to run in place of the text."""
         template = self.template
-        origin = TemplateOrigin(template.catalog, text)
+        origin = TemplateOrigin(template.catalog, text, self.values)
         return PreparedStatement(
             template.statement, template.types, template.types, template.columns, template=origin
         )

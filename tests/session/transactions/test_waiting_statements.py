@@ -146,7 +146,7 @@ async def test_a_string_and_a_pipeline_are_blocks_from_their_first_statement_on(
 
         running_ = stack.group.create_task(in_a_pipeline())
         while not any(not lock.granted for lock in stack.driver.core.observe().locks):
-            await asyncio.sleep(0)  # it holds the first row, and waits for the second one
+            await one.execute("select 1")  # until it holds the first row, and waits for the other
         behind = await blocked(stack, third, "update p set v = v + 1 where id = 1")
         await one.execute("commit")
         await running_
