@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
 from compute.needed_columns import needed_columns
 from sql.plan.nodes import ColumnId, Join, Plan, RelationId, Scan, Subquery
 from sql.plan.traverse import walk
@@ -27,9 +28,6 @@ MayMatch: TypeAlias = Callable[[DataFile], bool]
 
 _LONG_BYTES: Final = 24
 """Assumed of a value without a fixed width: texts, arrays, JSON."""
-_REMEMBERED_MAX: Final = 2_000
-_REMEMBERED_NODES_MAX: Final = 1_000
-"""Longer plans are full of literals, seldom run twice, and large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +65,11 @@ class _ColumnsRead:
 class _Shape:
     """What follows from a plan alone."""
 
-    plan: Plan
     scans: tuple[_ColumnsRead, ...]
     joins: bool
 
 
-_remembered: dict[int, _Shape] = {}
+_remembered: IdentityCache[Plan, _Shape] = IdentityCache()
 
 
 def read_size(
@@ -99,20 +96,16 @@ def read_size(
 
 
 def _shape(plan: Plan) -> _Shape:
-    known = _remembered.get(id(plan))
-    if known is not None and known.plan is plan:
+    known = _remembered.get(plan)
+    if known is not None:
         return known
     nodes = list(walk(plan))
     below = [node.plan for node in nodes if isinstance(node, Subquery)]
     needed = frozenset[ColumnId]().union(*map(needed_columns, [plan, *below]))
     scans = tuple([_columns_read(node, needed) for node in nodes if isinstance(node, Scan)])
-    shape = _Shape(plan, scans, bool(below) or any(isinstance(node, Join) for node in nodes))
-    if len(nodes) > _REMEMBERED_NODES_MAX:
-        return shape
-    if len(_remembered) >= _REMEMBERED_MAX:
-        _remembered.clear()
-    # The plan is kept, so that its identity is not given to another one.
-    _remembered[id(plan)] = shape
+    shape = _Shape(scans, bool(below) or any(isinstance(node, Join) for node in nodes))
+    if len(nodes) <= REMEMBERED_NODES_MAX:
+        _remembered.put(plan, shape)
     return shape
 
 

@@ -14,10 +14,10 @@ INVARIANTS
       they match at most ROWS_MAX rows; an engine answers the other queries.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
-from typing import Final, Literal, cast
+from typing import Final, cast
 
 import pyarrow as pa
 
@@ -26,6 +26,7 @@ from compute.access.key_predicates import NoSuchKeyError, SingleKey
 from compute.access.row_predicates import column_equality
 from compute.access.sorted_keys import TooManyRows
 from compute.arrow import batch_schema
+from compute.identity_cache import IdentityCache
 from compute.reference.arrow import BatchMaker, to_values
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
@@ -50,8 +51,6 @@ ROWS_MAX: Final = 100
 
 _CANDIDATES_MAX: Final = 5_000
 """The same in one file, deleted rows included: a row that changes often leaves many."""
-
-_REMEMBERED_MAX: Final = 2_000
 
 _PLAIN: Final = frozenset(
     {"bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
@@ -248,33 +247,32 @@ def scan_of(plan: Plan) -> Scan:
     return plan
 
 
-_Purpose = Literal["query", "change"]
-
-_remembered: dict[tuple[int, _Purpose], tuple[Plan, Table, PointRead | None]] = {}
+_queries: IdentityCache[Plan, tuple[Table, PointRead | None]] = IdentityCache()
+_changes: IdentityCache[Plan, tuple[Table, PointRead | None]] = IdentityCache()
 
 
 def plan_point_query(plan: Plan, table: Table) -> PointRead | None:
     """A point read for a query over a table; None if an engine has to answer it (R1)."""
-    return _known(plan, table, "query")
+    return _known(_queries, plan, table, is_trivial_plan)
 
 
 def plan_point_change(plan: Plan, table: Table) -> PointRead | None:
     """A point read for the source of an UPDATE or DELETE; None if an engine has to run it (R1)."""
-    return _known(plan, table, "change")
+    return _known(_changes, plan, table, is_row_by_row)
 
 
-def _known(plan: Plan, table: Table, purpose: _Purpose) -> PointRead | None:
-    place = id(plan), purpose
-    known = _remembered.get(place)
-    if known is not None and known[0] is plan and known[1] is table:
-        return known[2]
-    fits = is_trivial_plan(plan) if purpose == "query" else is_row_by_row(plan)
-    fits = fits and not relations_with_versions(plan)
-    made = _point_read(plan, table) if fits else None
-    if len(_remembered) >= _REMEMBERED_MAX:
-        _remembered.clear()
-    # The plan is kept, so that its identity is not given to another one.
-    _remembered[place] = (plan, table, made)
+def _known(
+    cache: IdentityCache[Plan, tuple[Table, PointRead | None]],
+    plan: Plan,
+    table: Table,
+    fits: Callable[[Plan], bool],
+) -> PointRead | None:
+    known = cache.get(plan)
+    if known is not None and known[0] is table:
+        return known[1]
+    is_point = fits(plan) and not relations_with_versions(plan)
+    made = _point_read(plan, table) if is_point else None
+    cache.put(plan, (table, made))
     return made
 
 

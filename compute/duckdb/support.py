@@ -7,17 +7,13 @@ INVARIANTS
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
+from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
 from sql.emit.state import GivenParameter
 from sql.errors import SqlError
 from sql.plan.nodes import Plan
 from sql.plan.traverse import has_more_nodes, scans
 from sql.types.sql_type import Value
-
-_REMEMBERED_MAX: Final = 2_000
-_REMEMBERED_NODES_MAX: Final = 1_000
-"""Longer plans are full of literals, seldom run twice, and large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,26 +22,22 @@ class LocalSupport:
     computes functions in Python for every row; `given`: for which parameters this was found.
     """
 
-    plan: Plan
     refusal: str | None
     row_by_row: bool = False
     given: tuple[GivenParameter, ...] = ()
 
 
-_remembered: dict[int, LocalSupport] = {}
+_remembered: IdentityCache[Plan, LocalSupport] = IdentityCache()
 
 
 def local_support(plan: Plan, parameters: Sequence[Value]) -> LocalSupport:
     """What the local engine does with the plan."""
-    known = _remembered.get(id(plan))
-    if known is not None and known.plan is plan and _is_for(known, parameters):
+    known = _remembered.get(plan)
+    if known is not None and _is_for(known, parameters):
         return known
     found, remember = _found(plan, parameters)
-    if remember and not has_more_nodes(plan, _REMEMBERED_NODES_MAX):
-        if len(_remembered) >= _REMEMBERED_MAX:
-            _remembered.clear()
-        # The plan is kept, so that its identity is not given to another one.
-        _remembered[id(plan)] = found
+    if remember and not has_more_nodes(plan, REMEMBERED_NODES_MAX):
+        _remembered.put(plan, found)
     return found
 
 
@@ -67,5 +59,5 @@ def _found(plan: Plan, parameters: Sequence[Value]) -> tuple[LocalSupport, bool]
     except SqlError as error:
         # Other errors than 0A000 are the same on every engine.
         refused = error.message if error.sqlstate == "0A000" else None
-        return LocalSupport(plan, refused), not parameters
-    return LocalSupport(plan, None, query.row_by_row, query.parameters), True
+        return LocalSupport(refused), not parameters
+    return LocalSupport(None, query.row_by_row, query.parameters), True

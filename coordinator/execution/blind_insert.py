@@ -18,6 +18,7 @@ from typing import Final, cast
 
 import pyarrow as pa
 
+from compute.identity_cache import IdentityCache
 from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
@@ -36,8 +37,6 @@ ROWS_MAX: Final = 64
 """Larger: more statements take the short way. Smaller: groups do not wait for long encodings."""
 
 BYTES_MAX: Final = 64 << 10
-
-_REMEMBERED_MAX: Final = 2_000
 
 
 class TableRows:
@@ -73,19 +72,8 @@ class _Insert:
         return rows
 
 
-_known: dict[int, tuple[ParameterizedStatement, _Insert | None]] = {}
-
-
-def _remembered(prepared: ParameterizedStatement, in_process: InProcess) -> _Insert | None:
-    """The statement compiled, once for all sessions; None if it goes the general way."""
-    known = _known.get(id(prepared))
-    if known is not None and known[0] is prepared:
-        return known[1]
-    found = _compiled(prepared, in_process)
-    if len(_known) >= _REMEMBERED_MAX:
-        _known.clear()
-    _known[id(prepared)] = prepared, found
-    return found
+_known: IdentityCache[ParameterizedStatement, _Insert | None] = IdentityCache()
+"""Statements compiled, once for all sessions; None: it goes the general way."""
 
 
 def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Insert | None:
@@ -117,7 +105,7 @@ def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Inser
 async def run_blind_insert(execution: Execution, prepared: ParameterizedStatement) -> Done | None:
     """Run and commit the statement; None if it must take the general path (I1)."""
     services, transaction = execution.services, execution.transaction
-    insert = _remembered(prepared, services.in_process)
+    insert = _known.found(prepared, lambda: _compiled(prepared, services.in_process))
     if insert is None or transaction.is_open or transaction.read_only:
         return None
     rows = insert.rows(execution)

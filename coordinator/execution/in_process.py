@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from compute.arrow import batch_schema
 from compute.executor import Run
+from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
 from compute.reference.arrow import BatchMaker
 from compute.reference.decoded_rows import DecodedRows
 from compute.reference.executor import PreparedPlan, execute_plan
@@ -35,19 +36,13 @@ from sql.plan.traverse import has_more_nodes, plan_has_subquery
 from sql.types.sql_type import SqlType, Value
 from storage.threads import Threads
 
-_REMEMBERED_MAX: Final = 2_000
-
-_REMEMBERED_NODES_MAX: Final = 1_000
-"""A longer plan is an INSERT of many rows, which is seldom run twice: remembering it would keep
-all of its literals alive, and looking at it again costs less than running it."""
-
 _THREADS: Final = 2
 """For plans that may take long. More: they take more from everybody else. Fewer: they wait more."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """What is remembered of a plan, which is kept so that its identity is not given to another.
+    """What is remembered of a plan.
 
     `prepared`: once it has run, if it is rows of constants and parameters, as in INSERT .. VALUES,
     or has one `scan` and nothing that belongs to one run, as DO UPDATE and RETURNING do.
@@ -93,7 +88,7 @@ class ReferenceInProcess:
     """Implements `execution.InProcess`. Remembers by identity which plans it can run, and how."""
 
     def __init__(self) -> None:
-        self._known: dict[int, _Known] = {}
+        self._known: IdentityCache[Plan, _Known] = IdentityCache()
         self._decoded = DecodedRows()
         self._threads = Threads(_THREADS, thread_name_prefix="long-plans")
 
@@ -124,8 +119,8 @@ class ReferenceInProcess:
             raise not_supported(what)
 
     def _knowledge(self, plan: Plan) -> _Known:
-        known = self._known.get(id(plan))
-        if known is not None and known.plan is plan:
+        known = self._known.get(plan)
+        if known is not None:
             return known
         refused = refusal(plan)
         columns = output_columns(plan)
@@ -136,11 +131,8 @@ class ReferenceInProcess:
         work = 0 if refused is not None else work_beyond_text(plan)
         linear, scan = is_linear(plan), only_scan(plan)
         known = _Known(plan, refused, missing, columns, schema, maker, work, long, linear, scan)
-        if has_more_nodes(plan, _REMEMBERED_NODES_MAX):
-            return known
-        if len(self._known) >= _REMEMBERED_MAX:
-            self._known.clear()
-        self._known[id(plan)] = known
+        if not has_more_nodes(plan, REMEMBERED_NODES_MAX):
+            self._known.put(plan, known)
         return known
 
     def value(self, plan: Plan) -> Value:
@@ -150,8 +142,8 @@ class ReferenceInProcess:
 
     def evaluate(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
         """See InProcess."""
-        known = self._known.get(id(run.plan))
-        if known is None or known.plan is not run.plan:
+        known = self._known.get(run.plan)
+        if known is None:
             return _apart(run, schema)
         rows = known.rows(run, self._decoded)
         maker = known.maker_for(schema)
@@ -159,15 +151,15 @@ class ReferenceInProcess:
 
     def rows(self, run: Run) -> Sequence[Row]:
         """See InProcess."""
-        known = self._known.get(id(run.plan))
-        if known is None or known.plan is not run.plan:
+        known = self._known.get(run.plan)
+        if known is None:
             return list(execute_plan(run.plan, run.inputs, run.parameters, decoded=self._decoded))
         return known.rows(run, self._decoded)
 
     async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
         """See InProcess."""
-        known = self._known.get(id(run.plan))
-        long = known is not None and known.plan is run.plan and known.long
+        known = self._known.get(run.plan)
+        long = known is not None and known.long
         if not long and not has_large_parameters(run):
             return self.evaluate(run, schema)
         loop = asyncio.get_running_loop()

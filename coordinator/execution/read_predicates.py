@@ -5,23 +5,18 @@ come from the plan cache.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from compute.access.row_predicates import RowPredicate
+from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
 from sql.catalog.catalog import Table
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.read_conditions import ReadCondition, read_conditions
 from sql.plan.traverse import has_more_nodes
 from sql.types.sql_type import Value
 
-_REMEMBERED_MAX: Final = 2_000
-
-_REMEMBERED_NODES_MAX: Final = 1_000
-"""Longer plans are full of literals: seldom run twice, and large."""
-
 _Conditions = Mapping[RelationId, tuple[ReadCondition, ...] | None]
 
-_remembered: dict[int, tuple[Plan, _Conditions]] = {}
+_remembered: IdentityCache[Plan, _Conditions] = IdentityCache()
 
 
 def read_predicates(
@@ -48,18 +43,14 @@ def _predicate(
 
 
 def _conditions(plan: Plan) -> _Conditions:
-    known = _remembered.get(id(plan))
-    if known is not None and known[0] is plan:
-        return known[1]
+    known = _remembered.get(plan)
+    if known is not None:
+        return known
     try:
         found = read_conditions(plan)
     except RecursionError:
         # Too deep for an engine as well, which will say so.
         found = {}
-    if has_more_nodes(plan, _REMEMBERED_NODES_MAX):
-        return found
-    if len(_remembered) >= _REMEMBERED_MAX:
-        _remembered.clear()
-    # The plan is kept, so that its identity is not given to another one.
-    _remembered[id(plan)] = (plan, found)
+    if not has_more_nodes(plan, REMEMBERED_NODES_MAX):
+        _remembered.put(plan, found)
     return found

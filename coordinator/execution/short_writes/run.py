@@ -1,30 +1,16 @@
 """Run a short write as a transaction of its own; None if it must take the general path (I3)."""
 
-from typing import Final
-
+from compute.identity_cache import IdentityCache
 from coordinator.core.messages import RefusedReason
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution.blind_insert import run_blind_insert
-from coordinator.execution.context import Done, Execution, Services
+from coordinator.execution.context import Done, Execution
 from coordinator.execution.name_dependencies import names_to_rest_on
 from coordinator.execution.short_writes.compile import Statement, compile_short_write
 from sql.statements.bound import ParameterizedStatement
 
-_REMEMBERED_MAX: Final = 2_000
-
-_known: dict[int, tuple[ParameterizedStatement, Statement | None]] = {}
-
-
-def _remembered(prepared: ParameterizedStatement, services: Services) -> Statement | None:
-    """The statement compiled, once for all sessions; None if it goes the general way."""
-    known = _known.get(id(prepared))
-    if known is not None and known[0] is prepared:
-        return known[1]
-    found = compile_short_write(prepared, services)
-    if len(_known) >= _REMEMBERED_MAX:
-        _known.clear()
-    _known[id(prepared)] = prepared, found
-    return found
+_known: IdentityCache[ParameterizedStatement, Statement | None] = IdentityCache()
+"""Statements compiled, once for all sessions; None: it goes the general way."""
 
 
 async def run_short_write(execution: Execution, prepared: ParameterizedStatement) -> Done | None:
@@ -37,7 +23,7 @@ async def run_short_write(execution: Execution, prepared: ParameterizedStatement
     services, transaction = execution.services, execution.transaction
     if not services.limits.short_writes or transaction.is_open or transaction.read_only:
         return None
-    statement = _remembered(prepared, services)
+    statement = _known.found(prepared, lambda: compile_short_write(prepared, services))
     if statement is None:
         return None
     names = names_to_rest_on(execution, prepared, writes=True)
