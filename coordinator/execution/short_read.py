@@ -7,8 +7,8 @@ Every other query begins a transaction, takes a snapshot, scans and commits, sin
 change whenever it waits. Here nothing waits: what is read is true at one timestamp, the newest.
 
 INVARIANTS
-  U1  None stands for "not here": nothing has been done, and the general way says what there is to
-      say. So no error is raised here, and no file is read.
+  U1  None stands for "not here", and so does an error: nothing has been done, and the general way
+      says what there is to say. No file is read.
   U2  every feature of a query or a statement is either handled here, or rules this way out:
       `tests/session/short/test_short_reads.py` knows all fields.
   U3  the work is bounded: by the nodes of the plan, the sizes of the parameters, one row.
@@ -58,21 +58,17 @@ class ShortRead:
         self._reading = reading
         self._constant = PreparedPlan(query.plan) if reading is None else None
 
-    @property
-    def needs_engine(self) -> bool:
-        """Whether the setting `engine` decides if a query like this is answered in process."""
-        return self._reading is not None
+    def may_run_on(self, engine: str) -> bool:
+        """Whether the variable `engine` lets a query like this be answered in process."""
+        return self._reading is None or engine in ("local", "auto")
 
     def rows(self, parameters: Sequence[Value]) -> Sequence[Row] | None:
-        """The answer; None: see U1."""
+        """The answer; None: see U1. Raises SqlError and others for what the data did."""
         if any(map(is_large, parameters)):
             return None
-        try:
-            if self._constant is not None:
-                return self._constant.rows(parameters)
-            return self._by_key(parameters)
-        except Exception:  # U1: whatever it is, the general way meets it again, and says it
-            return None
+        if self._constant is not None:
+            return self._constant.rows(parameters)
+        return self._by_key(parameters)
 
     def _by_key(self, parameters: Sequence[Value]) -> Sequence[Row] | None:
         reading, table = self._reading, self._table

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from coordinator.pgwire.codec import decode_frontend
+from coordinator.pgwire.encoding import decode_text
 from coordinator.pgwire.messages import Bind, Query
 from sql.errors import SqlError
 
@@ -42,11 +43,20 @@ class QueryFlight:
 
 @dataclass(frozen=True, slots=True)
 class BindFlight:
-    """One run of a prepared statement. `described`: the portal is described before it runs."""
+    """One run of a prepared statement, `payload` being that of its Bind. `described`: the portal is
+    described before it runs.
+    """
 
-    bind: Bind
+    statement: str
+    payload: bytes
     described: bool
     size: int
+
+    def bind(self) -> Bind:
+        """The values. Raises SqlError for a message that is none (F2)."""
+        message = decode_frontend(_BIND, self.payload)
+        assert isinstance(message, Bind), "the type byte said so"
+        return message
 
 
 Flight: TypeAlias = QueryFlight | BindFlight
@@ -63,21 +73,25 @@ def next_flight(data: bytearray, start: int) -> Flight | None:
     end = start + 1 + length
     if not 4 < length <= FLIGHT_BYTES_MAX or len(data) < end:
         return None
-    described = False
-    size = 1 + length
-    if kind == _BIND:
-        if data[start + 5] or len(data) < end + len(_RUN):
-            return None
-        if not data.startswith(_RUN, end):
-            if not data.startswith(_DESCRIBED_RUN, end):
-                return None
-            described = True
-        size += len(_DESCRIBED_RUN) if described else len(_RUN)
+    payload = bytes(data[start + 5 : end])
+    if kind == _QUERY:
+        return _query(payload, 1 + length)
+    described = data.startswith(_DESCRIBED_RUN, end)
+    behind = _DESCRIBED_RUN if described else _RUN
+    name_end = payload.find(0, 1)
+    if payload[0] or name_end < 0 or not data.startswith(behind, end):
+        return None
     try:
-        message = decode_frontend(kind, bytes(data[start + 5 : end]))
+        statement = decode_text(payload[1:name_end])
     except SqlError:
-        return None  # F2: who takes its messages says what is wrong
-    if isinstance(message, Query):
-        return QueryFlight(message.text, size)
-    assert isinstance(message, Bind), "the type byte said so"
-    return BindFlight(message, described, size)
+        return None
+    return BindFlight(statement, payload, described, 1 + length + len(behind))
+
+
+def _query(payload: bytes, size: int) -> QueryFlight | None:
+    try:
+        message = decode_frontend(_QUERY, payload)
+    except SqlError:
+        return None  # F2: who takes the message says what is wrong
+    assert isinstance(message, Query), "the type byte said so"
+    return QueryFlight(message.text, size)

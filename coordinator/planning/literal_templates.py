@@ -9,7 +9,8 @@ the second time, and only if it surely means the same.
 INVARIANTS
   T1  with the literals of the text that it was made from, the template's plan is the plan of that
       text. What a literal's value decides when a statement is bound is no template at all.
-  T2  a template is good for one catalog and one setting: its parameters' types come from them.
+  T2  a template is good for one catalog and one setting: its parameters' types come from them. All
+      templates are of the newest catalog; they go with it, so that no older one is kept alive.
   T3  what is computed of literals alone is computed for each text, as planning does, also if no row
       asks for it: a text for which that fails is left to itself.
   T4  a literal that cannot be read, or that the clock decides about, is left to the statement's
@@ -80,7 +81,7 @@ _LITERAL: Final = re.compile(
 _SHAPE: Final = re.compile(r"\s*(?:select|insert|update|delete|values)\b", re.IGNORECASE)
 
 _UNSAFE: Final = re.compile(
-    r"--|/\*|[\"\\$;?\0]|\b(?:order|group|limit|offset|fetch|interval|date|time|"
+    r"--|/\*|[\"'\\$;?\0]|\b(?:order|group|limit|offset|fetch|interval|date|time|"
     r"timestamp|timestamptz|extract|escape|over|union|intersect|except|case|as\s+of|with|meridian|"
     r"pg_temp|for)\b",
     re.IGNORECASE,
@@ -134,7 +135,6 @@ class Template:
     statement: Statement
     types: tuple[SqlType, ...]
     columns: tuple[OutputColumn, ...] | None
-    catalog: Catalog
     setting: tuple[object, ...]
     read: tuple[tuple[int, SqlType], ...]
     constants: PreparedPlan | None
@@ -157,10 +157,29 @@ class Template:
 
 @dataclass(slots=True)
 class Shape:
-    """What is known of a shape. `refused`: it never has a template."""
+    """What is known of a shape. `refused`: its text alone rules templates out. `templates`: by the
+    setting that they were made under, the newest first; None: there is none.
+    """
 
-    refused: bool = False
-    templates: list[Template] = field(default_factory=list[Template])
+    refused: bool
+    templates: list[tuple[tuple[object, ...], Template | None]] = field(
+        default_factory=list[tuple[tuple[object, ...], Template | None]]
+    )
+
+    def is_known(self, setting: tuple[object, ...]) -> bool:
+        """Whether there was an attempt to make its template under a setting."""
+        return any(known == setting for known, _ in self.templates)
+
+    def template(self, setting: tuple[object, ...]) -> Template | None:
+        """The template under a setting, if it was made."""
+        for known, template in self.templates:
+            if known == setting:
+                return template
+        return None
+
+    def keep(self, setting: tuple[object, ...], template: Template | None) -> None:
+        """What the attempt came to; the oldest one goes (T5)."""
+        self.templates = [(setting, template), *self.templates][:SETTINGS_MAX]
 
 
 class LiteralTemplates:
@@ -168,29 +187,20 @@ class LiteralTemplates:
 
     def __init__(self) -> None:
         self._shapes: LruMapping[str, Shape] = LruMapping(SHAPES_MAX)
+        self._catalog: Catalog | None = None
 
-    def shape(self, key: str) -> Shape | None:
-        """What is known of a shape; None the first time."""
+    def known_shape(self, key: str, catalog: Catalog) -> Shape | None:
+        """What is known of a shape under the newest catalog (T2)."""
+        return self._shapes.get(key) if catalog is self._catalog else None
+
+    def shape(self, key: str, catalog: Catalog) -> Shape | None:
+        """The same; None the first time, after which it is known."""
+        if catalog is not self._catalog:
+            self._shapes, self._catalog = LruMapping(SHAPES_MAX), catalog
         found = self._shapes.get(key)
         if found is None:
             self._shapes.put(key, Shape(refused=not _is_safe(key)))
         return found
-
-
-def known_template(shape: Shape, catalog: Catalog, setting: tuple[object, ...]) -> Template | None:
-    """The template of a shape under a catalog and a setting."""
-    for template in shape.templates:
-        if template.catalog is catalog and (
-            template.setting is setting or template.setting == setting
-        ):
-            return template
-    return None
-
-
-def keep_template(shape: Shape, template: Template) -> None:
-    """Keep it, in place of one of the same setting, or of the oldest (T5)."""
-    others = [known for known in shape.templates if known.setting != template.setting]
-    shape.templates = [template, *others][:SETTINGS_MAX]
 
 
 def _is_safe(key: str) -> bool:

@@ -7,7 +7,7 @@ from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.messages import expand_formats, row_description
 from coordinator.pgwire.rows import RowEncoder
 from coordinator.variables.variables import Variables
-from sql.catalog.catalog import Catalog
+from sql.types.sql_type import SqlType
 
 
 @dataclass(slots=True)
@@ -20,10 +20,13 @@ class ResultShape:
 
 @dataclass(slots=True)
 class ShortStatement:
-    """See the module. `setting`: what its plan depends on. `read`: None if it is no short read."""
+    """See the module. `setting`: what its plan depends on, the catalog's version among it.
+    `engine`: the variable. `types`: of its parameters. `read`: None if it is no short read.
+    """
 
-    catalog: Catalog
     setting: tuple[object, ...]
+    engine: str
+    types: tuple[SqlType, ...]
     read: ShortRead | None
     shapes: dict[tuple[int, ...], ResultShape] = field(
         default_factory=dict[tuple[int, ...], ResultShape]

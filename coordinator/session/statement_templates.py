@@ -14,8 +14,6 @@ from coordinator.planning.literal_templates import (
     Shape,
     Template,
     computed_constants,
-    keep_template,
-    known_template,
     may_have_template,
     means_the_same,
     read_places,
@@ -39,15 +37,16 @@ from sql.types.sql_type import Value
 
 @dataclass(frozen=True, slots=True)
 class FilledTemplate:
-    """A template, and the values of its parameters."""
+    """A template under a catalog, and the values of its parameters."""
 
     template: Template
+    catalog: Catalog
     values: tuple[Value, ...]
 
     def prepared(self, text: str) -> PreparedStatement:
         """As a statement to run in place of the text."""
         template = self.template
-        origin = TemplateOrigin(template.catalog, text, self.values)
+        origin = TemplateOrigin(self.catalog, text, self.values)
         return PreparedStatement(
             template.statement, template.types, template.types, template.columns, template=origin
         )
@@ -69,12 +68,13 @@ class StatementTemplates:
         self._binder = binder
 
     def known(self, text: str) -> FilledTemplate | None:
-        """The text as a template that is known already; nothing changes."""
+        """The text as a template that is known already; nothing changes. Raises SqlError."""
         split = split_literals(text)
         if split is None:
             return None
-        shape = self._services.templates.shape(split[0])
-        return None if shape is None else self._known(shape, split[1])
+        catalog = self._services.coordination.newest_catalog
+        shape = self._services.templates.known_shape(split[0], catalog)
+        return None if shape is None else self._known(shape, catalog, split[1])
 
     def find(self, text: str) -> FilledTemplate | None:
         """The text as a template, made now if its shape was seen before."""
@@ -84,77 +84,66 @@ class StatementTemplates:
         if self._transaction.failed or self._transaction.changed_catalog:
             return None
         key, literals = split
-        shape = self._services.templates.shape(key)
+        catalog = self._services.coordination.newest_catalog
+        shape = self._services.templates.shape(key, catalog)
         if shape is None or shape.refused:
             return None
-        found = self._known(shape, literals)
-        if found is not None:
-            return found
-        catalog = self._services.coordination.newest_catalog
-        if known_template(shape, catalog, self._setting(catalog)) is not None:
-            return None
-        template = self._made(text, key, literals)
-        if template is None:
-            shape.refused = not shape.templates
-            return None
-        keep_template(shape, template)
-        return self._known(shape, literals)
-
-    def _setting(self, catalog: Catalog) -> tuple[object, ...]:
-        return self._binder.setting(catalog, fixed=True)
-
-    def _known(self, shape: Shape, literals: Literals) -> FilledTemplate | None:
-        if not shape.templates:
-            return None
-        catalog = self._services.coordination.newest_catalog
-        template = known_template(shape, catalog, self._setting(catalog))
-        return None if template is None else self._filled(template, literals)
-
-    def _filled(self, template: Template, literals: Literals) -> FilledTemplate | None:
+        setting = self._binder.setting(catalog, fixed=True)
+        if not shape.is_known(setting):
+            shape.keep(setting, self._made(text, key, literals, catalog))
         try:
-            values = template.values(literals, self._variables.timezone, self._variables.styles)
+            return self._known(shape, catalog, literals)
+        except SqlError:
+            return None  # T3, T4: its own text says what is wrong
+
+    def _known(self, shape: Shape, catalog: Catalog, literals: Literals) -> FilledTemplate | None:
+        template = shape.template(self._binder.setting(catalog, fixed=True))
+        return None if template is None else self._filled(template, catalog, literals)
+
+    def _filled(
+        self, template: Template, catalog: Catalog, literals: Literals
+    ) -> FilledTemplate | None:
+        values = template.values(literals, self._variables.timezone, self._variables.styles)
+        return None if values is None else FilledTemplate(template, catalog, values)
+
+    def _made(self, text: str, key: str, literals: Literals, catalog: Catalog) -> Template | None:
+        """A template for the shape of this text; None if it does not surely mean the same."""
+        try:
+            return self._proved(text, key, literals, catalog)
         except SqlError:
             return None
-        return None if values is None else FilledTemplate(template, values)
 
-    def _is_short(self, bound: ParameterizedStatement) -> bool:
-        return compile_short_read(bound, self._services) is not None
-
-    def _made(self, text: str, key: str, literals: Literals) -> Template | None:
-        """A template for the shape of this text; None if it does not surely mean the same."""
-        catalog = self._services.coordination.newest_catalog
+    def _proved(self, text: str, key: str, literals: Literals, catalog: Catalog) -> Template | None:
+        """The same. Raises SqlError, for a text that has no meaning, too."""
         if mentions_temporary_schema(text) or any(truncated_name_notices(text)):
             return None
         written, declared = text_with_parameters(key)
-        try:
-            statements = self._services.plans.parse(written)
-            plain = _only(self._services.plans.parse(text))
-            statement = _only(statements)
-            if statement is None or plain is None:
-                return None
-            types = self._binder.bind(statement, catalog, declared, fixed=False).parameters
-            bound = self._binder.bind(statement, catalog, types)
-            columns = result_columns(bound.bound, self._variables)
-            if not may_have_template(bound):
-                return None
-            if isinstance(bound.bound, BoundQuery) and not self._is_short(bound):
-                return None  # constants may decide which engine runs it
-            template = Template(
-                statement,
-                types,
-                columns,
-                catalog,
-                self._setting(catalog),
-                read_places(key, types),
-                computed_constants(bound.bound),
-            )
-            filled = self._filled(template, literals)
-            literal = self._binder.bind(plain, catalog, ())
-        except SqlError:
+        statement = _only(self._services.plans.parse(written))
+        plain = _only(self._services.plans.parse(text))
+        if statement is None or plain is None:
             return None
+        types = self._binder.bind(statement, catalog, declared, fixed=False).parameters
+        bound = self._binder.bind(statement, catalog, types)
+        if not may_have_template(bound):
+            return None
+        if isinstance(bound.bound, BoundQuery) and not self._is_short(bound):
+            return None  # constants may decide which engine runs it
+        template = Template(
+            statement,
+            types,
+            result_columns(bound.bound, self._variables),
+            self._binder.setting(catalog, fixed=True),
+            read_places(key, types),
+            computed_constants(bound.bound),
+        )
+        filled = self._filled(template, catalog, literals)
+        literal = self._binder.bind(plain, catalog, ())
         if filled is None or not means_the_same(bound, filled.values, literal):
             return None
         return template
+
+    def _is_short(self, bound: ParameterizedStatement) -> bool:
+        return compile_short_read(bound, self._services) is not None
 
 
 def _only(statements: Sequence[Statement]) -> Statement | None:

@@ -63,6 +63,10 @@ KEYS = (
 )
 
 
+FIRST = (1, 2, 3, 4)
+"""Rows that are inserted before all others: from the second on by the short way."""
+
+
 def _script(rng: random.Random) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
     """A table, and statements with their values; some of them in blocks."""
     at = rng.randrange(len(TABLES))
@@ -74,6 +78,9 @@ def _script(rng: random.Random) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
         number = rng.choice((*range(1, 7), *range(1, 7), None, 3_000_000_000))
         return str(number) if at == 1 and number is not None else number
 
+    for number in FIRST:
+        key_of_row = str(100 + number) if at == 1 else 100 + number
+        script.append(("insert into t (a, n) values (%(a)s, 0)", {"a": key_of_row}))
     for _ in range(STATEMENTS):
         if rng.random() < 0.03:
             script.append((rng.choice(ALTERATIONS), {}))
@@ -127,10 +134,6 @@ async def _told(
     return told, taken
 
 
-TAKEN: list[int] = []
-"""By seed, how many statements took the short way."""
-
-
 @pytest.mark.parametrize("seed", range(SCRIPTS))
 def test_a_script_is_answered_the_same(seed: int) -> None:
     @on_a_loop
@@ -141,12 +144,6 @@ def test_a_script_is_answered_the_same(seed: int) -> None:
         for one, other in zip(general, short, strict=True):
             assert one == other
         assert none == 0
-        TAKEN.append(taken)
+        assert taken >= len(FIRST) - 1
 
     story()
-
-
-def test_the_scripts_take_the_short_way() -> None:
-    if len(TAKEN) < SCRIPTS:
-        pytest.skip("not all of the scripts have run in this process")
-    assert sum(TAKEN) > 2 * SCRIPTS

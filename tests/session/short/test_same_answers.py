@@ -102,6 +102,7 @@ PREPARED = (
     ("select a from t where a = $1 for update", "n"),
     ("select a, now() is null from t where a = $1", "n"),
     ("values ($1::int, 2), (3, 4)", "n"),
+    ("select a from t where a = $1 and f = $2", ("n", "mood")),
 )
 
 OTHERS = (
@@ -111,6 +112,7 @@ OTHERS = (
     "alter table t alter b type numeric",
     "alter table t alter b type bigint using b::bigint",
     "alter type mood add value if not exists 'glad'",
+    "alter type mood rename value 'sad' to 'blue'",
     "set search_path = other, public",
     "set search_path = public",
     "set timezone = 'America/New_York'",
@@ -201,7 +203,7 @@ class Script:
             "big": (70_000, 9_223_372_036_854_775_807, 9_999_999_999_999_999_999),
             "w": ("a", "b", "abcd", "", "Ü", "it''s", "x\\y", "null"),
             "day": ("2020-01-31", "2020-02-30", "today", "1.2.2020", "infinity", "x"),
-            "mood": ("sad", "ok", "glad", "none"),
+            "mood": ("sad", "blue", "ok", "glad", "none"),
         }[kind]
         return str(self._random.choice(chosen))
 

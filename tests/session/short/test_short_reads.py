@@ -7,7 +7,10 @@ from datetime import date
 import pytest
 from psycopg.errors import StringDataRightTruncation
 
-from coordinator.pgwire.messages import CommandComplete, Query
+from coordinator.pgwire.messages import (
+    CommandComplete,
+    Query,
+)
 from coordinator.session.short_answers import ShortAnswers
 from sql.parser.parse import Statement
 from sql.statements.bound import BoundQuery, ParameterizedStatement
