@@ -23,7 +23,7 @@ from tests.support.servers import Meridian, Postgres, meridian, postgres_server
 
 ROWS = 100_000
 _KEY = f"\\set n random(1, {ROWS})\n"
-_NEW = "\\set a random(1, 2000000000)\n\\set b random(1, 2000000000)\n"
+_NEW = "\\set n random(1, 9000000000000000000)\n"
 _HUNDRED = ", ".join(f"({n}, 'name {n}')" for n in range(100))
 PREPARED, LITERAL = "prepared", "simple"
 
@@ -41,7 +41,7 @@ CASES = {
     "select1": Case("select 1;\n"),
     "point": Case(f"{_KEY}select id, n, name from k where id = :n;\n"),
     "insert": Case(f"{_KEY}insert into t values (:n, 'name');\n"),
-    "keyed": Case(f"{_NEW}insert into u values (:a * 4000000000 + :b, 'name');\n"),
+    "keyed": Case(f"{_NEW}insert into u values (:n, 'name');\n"),
     "upsert": Case(
         f"{_KEY}insert into k values (:n, 1, 'x') on conflict (id) do update set n = k.n + 1;\n"
     ),
@@ -91,7 +91,7 @@ def main() -> None:
 def _prepare(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("create table t (id int8, name text)")
-        connection.execute("create table u (id numeric(30) primary key, name text)")
+        connection.execute("create table u (id bigint primary key, name text)")
         for table in ("k", "d"):
             connection.execute(f"create table {table} (id int8 primary key, n int8, name text)")
             with connection.cursor() as cursor, cursor.copy(f"copy {table} from stdin") as copy:
