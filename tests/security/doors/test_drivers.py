@@ -1,6 +1,7 @@
 """The log-in of drivers that have their own SCRAM and TLS: asyncpg, pg8000; psql of Debian."""
 
 import asyncio
+import gc
 import os
 import shutil
 import ssl
@@ -34,6 +35,7 @@ def _port(server: Meridian) -> int:
     return urlsplit(server.dsn).port or 0
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_asyncpg(server: Meridian, certificates: Certificates) -> None:
     context = ssl.create_default_context(cafile=str(certificates.authority))
     here = {"host": "127.0.0.1", "port": _port(server), "user": "meridian", "database": "meridian"}
@@ -51,6 +53,9 @@ def test_asyncpg(server: Meridian, certificates: Certificates) -> None:
     # It offers no ALPN, which PostgreSQL refuses as well.
     with pytest.raises((asyncpg.PostgresError, ConnectionError, asyncpg.InterfaceError)):
         asyncio.run(asyncpg.connect(**here, password=PASSWORD, ssl=context, direct_tls=True))
+    # Of a log-in that is refused asyncpg leaves the socket to the collector: now, not in a test
+    # that comes later.
+    gc.collect()
 
 
 def test_pg8000(server: Meridian, certificates: Certificates) -> None:
