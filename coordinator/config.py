@@ -90,8 +90,13 @@ class Settings:
     log_level: str = "info"
     connections_max: int = 200
     """Sessions at once; each costs some 100 kB, and what it runs."""
+    superuser_reserved_connections: int = 3
+    """Of these, the last ones are for superusers."""
+    reserved_connections: int = 0
+    """Those before them are for roles with pg_use_reserved_connections, too."""
     connections_unauthenticated_max: int = 200
-    """Connections that have not said who they are; more are turned away."""
+    """Connections that have not logged in, beside the sessions; for more, the oldest silent one
+    goes. Larger: more half-open connections are kept, with a file descriptor each."""
     startup_timeout_s: float = 30.0
     """Time for a connection to say who it is."""
     shutdown_grace_s: float = 10.0
@@ -170,7 +175,9 @@ _NOT_OPTIONS: Final = ("variables", "first_password", "is_password_shown")
 _TYPES: Final[Mapping[str, type]] = {
     item.name: type(item.default) for item in fields(Settings) if item.name not in _NOT_OPTIONS
 }
-_MAY_BE_ZERO: Final = frozenset({"auth_delay_ms"})
+_MAY_BE_ZERO: Final = frozenset(
+    {"auth_delay_ms", "superuser_reserved_connections", "reserved_connections"}
+)
 _GONE: Final = {
     "trust_remote": 'the setting "trust_remote" is gone: write "host all all ADDRESS trust" into a'
     " file, and name it with hba_file"
@@ -317,8 +324,13 @@ def _check(settings: Settings) -> None:
             continue
         if wanted in (int, float) and not 0 < value < math.inf:
             raise SettingsError(f'setting "{name}" must be a number{least}')
-    if settings.connections_unauthenticated_max > settings.connections_max:
-        raise SettingsError("connections_unauthenticated_max must not exceed connections_max")
+    reserved = settings.superuser_reserved_connections + settings.reserved_connections
+    if reserved >= settings.connections_max:
+        raise SettingsError(
+            f"superuser_reserved_connections ({settings.superuser_reserved_connections}) plus"
+            f" reserved_connections ({settings.reserved_connections}) must be less than"
+            f" connections_max ({settings.connections_max})"
+        )
     if settings.inline_bytes_max > settings.message_bytes_max:
         raise SettingsError("inline_bytes_max must not exceed message_bytes_max")
     if not settings.data_dir:

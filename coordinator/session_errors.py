@@ -128,6 +128,23 @@ def too_many_connections() -> SqlError:
     return SqlError("53300", "sorry, too many clients already")
 
 
+def reserved_for_superusers() -> SqlError:
+    """53300: the last sessions are for superusers."""
+    return SqlError(
+        "53300",
+        "remaining connection slots are reserved for roles with the SUPERUSER attribute",
+    )
+
+
+def reserved_for_members() -> SqlError:
+    """53300: those before them are for members of a role, too."""
+    return SqlError(
+        "53300",
+        "remaining connection slots are reserved for roles with privileges of the"
+        ' "pg_use_reserved_connections" role',
+    )
+
+
 def parameter_count(statement: str, *, given: int, wanted: int) -> SqlError:
     """08P01."""
     return SqlError(
