@@ -145,6 +145,26 @@ def reserved_for_members() -> SqlError:
     )
 
 
+def too_many_statements(most: int) -> SqlError:
+    """53400: of this session."""
+    return SqlError(
+        "53400",
+        "too many prepared statements",
+        detail=f"A session may have {most} prepared statements (statements_max).",
+        hint="DEALLOCATE those that are not needed any more.",
+    )
+
+
+def too_many_portals(most: int) -> SqlError:
+    """53400: of this session."""
+    return SqlError(
+        "53400",
+        "too many portals",
+        detail=f"A session may have {most} portals and cursors (portals_max).",
+        hint="CLOSE those that are not needed any more.",
+    )
+
+
 def parameter_count(statement: str, *, given: int, wanted: int) -> SqlError:
     """08P01."""
     return SqlError(

@@ -6,7 +6,7 @@
 
 INVARIANTS
   N1  memory is bounded: read-ahead by `receive_bytes_max` and one message, the send queue by
-      `send_bytes_max` and one batch.
+      `send_bytes_max` and one batch. Both are accounted for, large messages before they come.
   N2  when a client disconnects its statement is interrupted; a commit in flight is finished first.
       One that has only shut its side is answered: a status that it knows tells the two apart.
   N3  every failure ends here: this connection is closed, the others do not notice.
@@ -44,6 +44,7 @@ from coordinator.pgwire.messages import (
 from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.server.access import Peer
 from coordinator.server.certificates import observed_encryption
+from coordinator.server.connection_memory import ConnectionMemory
 from coordinator.server.listeners import peer_of
 from coordinator.server.login import Login
 from coordinator.server.login_attempt import audit_login, log_in_audited
@@ -80,7 +81,8 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._limits = Limits(message_bytes_max=server.settings.message_bytes_max)
         self._tls_offer = server.access.tls
-        self._wire = Protocol(self._limits, offers_tls=self._tls_offer is not None)
+        self._memory = ConnectionMemory(server.memory)
+        self._wire = self._protocol(offers_tls=self._tls_offer is not None)
         self._tls: TlsLayer | None = None
         self._encryption: ObservedEncryption | None = None
         self._peer = Peer(None, None, None)
@@ -95,6 +97,9 @@ class Connection(asyncio.Protocol):
         self._gone = False
         self._at_end = False
 
+    def _protocol(self, *, offers_tls: bool) -> Protocol:
+        return Protocol(self._limits, offers_tls=offers_tls, has_room=self._memory.has_room)
+
     # --- called by the loop ---------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -106,7 +111,7 @@ class Connection(asyncio.Protocol):
         if peer is not None and peer.family == socket.AF_UNIX:
             # Nobody listens in between, so that PostgreSQL refuses TLS here, too.
             self._tls_offer = None
-            self._wire = Protocol(self._limits)
+            self._wire = self._protocol(offers_tls=False)
         elif peer is not None:
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -233,8 +238,10 @@ class Connection(asyncio.Protocol):
             await self._until_writable(self._writable)
 
     async def relieve(self) -> None:
-        """See Client."""
+        """See Client. Raises 53200 if too much waits for all clients that read slowly."""
         if self._wire.pending_bytes > FLUSH_THRESHOLD_BYTES:
+            assert self._transport is not None, "somebody is written to"
+            self._memory.waits(self._transport.get_write_buffer_size())
             await self.flush()
 
     def _write(self) -> None:
@@ -268,12 +275,17 @@ class Connection(asyncio.Protocol):
             assert self._transport is not None, "somebody was written to"
             self._transport.abort()  # its end would wait for the client, too
             raise ConnectionResetError("the client does not read") from None
+        self._memory.sent()
         if self._gone:
             raise ConnectionResetError("the client is gone")
 
     def take(self) -> FrontendMessage | None:
         """See Client."""
-        return self._wire.take()
+        self._memory.handled()
+        message = self._wire.take()
+        if message is not None:
+            self._memory.handed_out()
+        return message
 
     def flight(self) -> Flight | None:
         """See Client."""
@@ -358,6 +370,7 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport is None:
             return
+        self._memory.close()
         if self._wire.has_refused:
             self._write()  # of a pipeline without Sync, nothing
         if self._tls is not None:

@@ -23,6 +23,7 @@ from typing import Final, Protocol
 from coordinator import session_errors as wrong
 from coordinator.config import Settings
 from coordinator.execution.context import Services
+from coordinator.memory_account import MIB, OWN_BYTES, MemoryAccount
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.server.access import Access
 from coordinator.server.listeners import (
@@ -81,6 +82,10 @@ class Server:
         self.settings = settings
         self.access = Access(settings)
         self._connection = connection
+        self.memory = MemoryAccount(
+            (settings.memory_max_mb - settings.local_memory_mb) * MIB - OWN_BYTES,
+            settings.memory_max_mb * MIB,
+        )
         self._services: Services | None = None
         self._sessions: dict[int, tuple[bytes, Interruptible]] = {}
         self._roles: dict[int, int] = {}
@@ -136,7 +141,7 @@ class Server:
         """Accept connections; their tasks run in `group`."""
         assert self._listeners, "bind comes before accept"
         self._group = group
-        self._services = replace(services, sessions=self)
+        self._services = replace(services, sessions=self, memory=self.memory)
         self.started_at = services.clock.now()
         for listener in self._listeners:
             await listener.start_serving()
