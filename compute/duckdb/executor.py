@@ -10,6 +10,7 @@ INVARIANTS
   P3  when a run's iterator is closed, its query is interrupted and its connection is closed.
   P4  if an answer fetched as Python values has too many rows, or values that Python lacks, the run
       starts again as a stream: its consumer has seen nothing of it.
+  P6  a run computes only while it has a place (`places.py`).
   P5  if another run's error invalidates the database, a run whose consumer has seen nothing starts
       again in the next database (`instance.py`), once.
 """
@@ -35,6 +36,7 @@ from compute.duckdb.errors import (
     translate_duckdb_error,
 )
 from compute.duckdb.instance import LocalInstance, LocalInstances
+from compute.duckdb.places import PlaceKind, Places, place_kind
 from compute.duckdb.relations import StatementRelations
 from compute.duckdb.rows import small_batch
 from compute.duckdb.statements import FEW_ROWS, LocalStatements
@@ -53,6 +55,11 @@ R = TypeVar("R")
 VECTOR_ROWS: Final = 2_048
 """Rows that are asked for at once, as many as DuckDB computes at once: a few megabytes, also if
 they are wide."""
+LONG_PLACES_MIN: Final = 4
+"""Long statements that compute at once, and short ones. Larger: each has less of the memory."""
+CHECK_PLACES: Final = 4
+THREADS_MAX: Final = 128
+"""Threads of all kinds, among them those of cancelled statements that have not noticed yet."""
 _INTERRUPTERS: Final = 4
 """Threads that interrupt; a query may take its time to notice."""
 _INTERRUPT_SECONDS: Final = 0.05
@@ -80,8 +87,12 @@ class LocalExecutor:
     def __init__(self, settings: LocalSettings) -> None:
         self._settings = settings
         self.instances = LocalInstances(settings, self._row_reader(), self._close_instance)
-        workers = max(4, 2 * settings.threads)
-        self._workers = Threads(workers, "local-query")
+        long = max(LONG_PLACES_MIN, 2 * settings.threads)
+        self.places = Places(
+            {PlaceKind.LONG: long, PlaceKind.SHORT: long, PlaceKind.CHECK: CHECK_PLACES}
+        )
+        # Admission is what bounds them; a thread that is left over costs nothing.
+        self._workers = Threads(THREADS_MAX, "local-query")
         self._interrupters = Threads(_INTERRUPTERS, "local-interrupt")
         self.statements = LocalStatements()
         self._queries: set[_Query] = set()
@@ -233,16 +244,20 @@ class _Query:
         self._given = 0
         self._seen = False
         self._again = False
+        self._kind = place_kind(run)
 
     async def next_batch(self) -> pa.RecordBatch | None:
         """The next rows, None at the end."""
         if self._ended:
             return None
-        self._job = self._engine.submit(self._next)
+        place = await self._engine.places.enter(self._kind, self._run.tell_waiting)
         try:
+            self._job = self._engine.submit(self._next)
             return await asyncio.wrap_future(self._job)
         except RecursionError as error:
             raise statement_too_complex() from error
+        finally:
+            place.leave()
 
     def interrupt(self) -> None:
         """Interrupt the statement that runs at this moment, if one does."""
