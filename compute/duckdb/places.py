@@ -86,9 +86,9 @@ class Places:
 
     async def enter(self, kind: PlaceKind, tell: Callable[[bool], None] | None = None) -> Place:
         """A place; waits until one is free. `tell`: is told when that begins, and when it ends."""
-        if self._taken[kind] < self._limits[kind] and not self._waiting[kind]:
-            self._taken[kind] += 1
-            return Place(self, kind)
+        free = self.enter_now(kind)
+        if free is not None:
+            return free
         turn = asyncio.get_running_loop().create_future()
         self._waiting[kind].append(turn)
         if tell is not None:
@@ -104,6 +104,13 @@ class Places:
         finally:
             if tell is not None:
                 tell(False)
+        return Place(self, kind)
+
+    def enter_now(self, kind: PlaceKind) -> Place | None:
+        """A place, if one is free."""
+        if self._taken[kind] >= self._limits[kind] or self._waiting[kind]:
+            return None
+        self._taken[kind] += 1
         return Place(self, kind)
 
     def move(self, kind: PlaceKind, to: PlaceKind) -> None:
