@@ -218,6 +218,8 @@ class Execution:
     parameters: Sequence[Value] = ()
     alone: bool = False
     """The statement is its whole transaction."""
+    sets: Sequence[tuple[Value, ...]] = ()
+    """The parameters of several runs, to be done at once (`dml/repeated_writes.py`)."""
     bind_context: Callable[[], BindContext] | None = None
     """The context that the statement was bound in, for expressions that its tables store."""
     filled: Mapping[int, Mapping[int, RowDefault]] = field(
@@ -352,9 +354,10 @@ Batches: TypeAlias = AsyncGenerator[pa.RecordBatch, None]
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A statement without rows."""
+    """A statement without rows. `others`: the tags of its further runs (`repeated_writes.py`)."""
 
     tag: str
+    others: tuple[str, ...] = ()
 
 
 def tag_with_count(tag: str) -> Callable[[int], str]:

@@ -63,6 +63,7 @@ from coordinator.session.prepared_statements import (
     PrepareCommand,
     parse_named_command,
 )
+from coordinator.session.repeated_runs import RepeatedRuns
 from coordinator.session.requests import Request, analysis_needs_snapshot
 from coordinator.session.result_columns import result_columns
 from coordinator.session.result_encoder import ResultEncoder
@@ -104,6 +105,9 @@ class Commands:
         self.statements = PreparedStatements(services.clock)
         self.portals = Portals(services.clock)
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
+        self._repeated = RepeatedRuns(
+            services, client, transaction, variables, runner, self.statements
+        )
         self._discard = partial(
             discard, services, transaction, variables, runner, self.statements, self.portals
         )
@@ -438,6 +442,8 @@ class Commands:
             self._client.send(EmptyQueryResponse())
             return
         self._runner.check_allowed(portal.prepared.statement)
+        if portal.outcome is None and not message.portal and await self._repeated.run(portal):
+            return
         if portal.outcome is None:
             alone = await self._is_alone(portal.prepared.statement)
             await self._start(portal, alone=alone)

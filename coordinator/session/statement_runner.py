@@ -15,6 +15,7 @@ INVARIANTS
       nothing of it.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -26,6 +27,7 @@ from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.advisory_locks import give_back_left
 from coordinator.execution.context import Done, Execution, Outcome
 from coordinator.execution.dml.deferred_constraints import check_deferred, execute_set_constraints
+from coordinator.execution.dml.repeated_writes import execute_repeatedly
 from coordinator.execution.lock_table import take_table_locks
 from coordinator.execution.modify import execute_compound, execute_modify
 from coordinator.execution.name_dependencies import names_to_rest_on
@@ -171,6 +173,25 @@ class StatementRunner:
         outcome = await self._run_inside(request, execution)
         self._transaction.statements += 1
         return outcome
+
+    async def run_repeatedly(self, request: Request, execution: Execution) -> Sequence[str] | None:
+        """Run one statement of a block for `execution.sets` at once: a tag for each of the first of
+        them. None: nothing has happened, and they are to run one after the other (B2 of
+        `repeated_writes.py`).
+        """
+        if self._transaction.failed:
+            return None
+        execution.alone = False
+        self._notices.begin()
+        try:
+            outcome = await self._run_inside(request, execution)
+        except Exception:  # B2: whatever it is, the run that meets it alone says it
+            self._begin_again()
+            return None
+        assert isinstance(outcome, Done), "what is repeated gives no rows"
+        tags = (outcome.tag, *outcome.others)
+        self._transaction.statements += len(tags)
+        return tags
 
     async def _run_inside(self, request: Request, execution: Execution) -> Outcome:
         """A statement of a block. Nobody has seen anything of one that waited for a lock: it begins
@@ -359,6 +380,8 @@ class StatementRunner:
         match prepared.planned:
             case BoundQuery() as query:
                 return await execute_query(execution, query, as_of=as_of, tag=prepared.tag)
+            case Modify() if execution.sets:
+                return await execute_repeatedly(execution, prepared)
             case Modify() as modify:
                 return await execute_modify(execution, modify, prepared.tag)
             case ModifyingWith() as compound:
