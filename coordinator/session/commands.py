@@ -68,7 +68,7 @@ from coordinator.session.requests import Request, analysis_needs_snapshot
 from coordinator.session.result_columns import result_columns
 from coordinator.session.result_encoder import ResultEncoder
 from coordinator.session.statement_runner import StatementRunner
-from coordinator.session.statement_templates import StatementTemplates
+from coordinator.session.statement_templates import FilledRows, StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import latest_types
@@ -118,6 +118,11 @@ class Commands:
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
         self.statements.pop("", None)
+        rows = self.templates.rows(text)
+        if rows is not None and await self._insert_rows(rows):
+            self._restart_clock()
+            await self.end_implicit()
+            return
         filled = self.templates.find(text)
         if filled is not None:
             self._transaction.grouped = False
@@ -135,6 +140,19 @@ class Commands:
             await self._simple(prepared, (), alone=len(real) == 1)
             self._restart_clock()
         await self.end_implicit()
+
+    async def _insert_rows(self, rows: FilledRows) -> bool:
+        """Run an INSERT of many rows; False: nothing has happened but for a portal that closed."""
+        self._transaction.grouped = False
+        await self.portals.close("")
+        execution = self._runner.execution(())
+        execution.runs = rows.runs()
+        tag = await self._runner.insert_rows(
+            rows.request(), execution, alone=not self._transaction.has_begun
+        )
+        if tag is not None:
+            self._client.send(CommandComplete(tag))
+        return tag is not None
 
     def _parsed(self, text: str) -> Sequence[Statement]:
         statements = self._services.plans.parse(text)

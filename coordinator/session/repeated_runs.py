@@ -15,7 +15,7 @@ from typing import Final
 
 from pglast import ast
 
-from coordinator.execution.context import Done, Services
+from coordinator.execution.context import Done, Runs, Services
 from coordinator.execution.dml.repeated_writes import SETS_MAX
 from coordinator.pgwire.flights import BindFlight
 from coordinator.pgwire.messages import BindComplete, CommandComplete, NoData
@@ -71,7 +71,7 @@ class RepeatedRuns:
         if not runs:
             return False
         execution = self._runner.execution(portal.parameters)
-        execution.sets = [portal.parameters, *sets]
+        execution.runs = Runs([portal.parameters, *sets])
         read = prepared.under(self._variables.binding_key)
         request = Request(read, prepared.declared, prepared.columns)
         tags = await self._runner.run_repeatedly(request, execution)

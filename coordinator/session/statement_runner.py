@@ -27,7 +27,7 @@ from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.advisory_locks import give_back_left
 from coordinator.execution.context import Done, Execution, Outcome
 from coordinator.execution.dml.deferred_constraints import check_deferred, execute_set_constraints
-from coordinator.execution.dml.repeated_writes import execute_repeatedly
+from coordinator.execution.dml.repeated_writes import NotRepeatable, execute_repeatedly
 from coordinator.execution.lock_table import take_table_locks
 from coordinator.execution.modify import execute_compound, execute_modify
 from coordinator.execution.name_dependencies import names_to_rest_on
@@ -174,8 +174,27 @@ class StatementRunner:
         self._transaction.statements += 1
         return outcome
 
+    async def insert_rows(
+        self, request: Request, execution: Execution, *, alone: bool
+    ) -> str | None:
+        """Run an INSERT whose rows are `execution.runs`; None: nothing has happened, and its text
+        says what is wrong (B2 of `repeated_writes.py`).
+        """
+        if not alone:
+            tags = await self.run_repeatedly(request, execution)
+            return None if tags is None else tags[0]
+        execution.alone = True
+        self._notices.begin()
+        try:
+            outcome = await self._run_alone(request, execution)
+        except NotRepeatable:
+            self._transaction.restart()
+            return None
+        assert isinstance(outcome, Done), "what is repeated gives no rows"
+        return outcome.tag
+
     async def run_repeatedly(self, request: Request, execution: Execution) -> Sequence[str] | None:
-        """Run one statement of a block for `execution.sets` at once: a tag for each of the first of
+        """Run one statement of a block for `execution.runs` at once: a tag for each of the first of
         them. None: nothing has happened, and they are to run one after the other (B2 of
         `repeated_writes.py`).
         """
@@ -185,7 +204,7 @@ class StatementRunner:
         self._notices.begin()
         try:
             outcome = await self._run_inside(request, execution)
-        except Exception:  # B2: whatever it is, the run that meets it alone says it
+        except NotRepeatable:
             self._begin_again()
             return None
         assert isinstance(outcome, Done), "what is repeated gives no rows"
@@ -239,7 +258,7 @@ class StatementRunner:
 
     async def _write_shortly(self, request: Request, execution: Execution) -> Done | None:
         """The short way of a write that has been bound before, if it can be taken."""
-        if not isinstance(request.statement.node, _SHORT):
+        if execution.runs is not None or not isinstance(request.statement.node, _SHORT):
             return None
         catalog = self._services.coordination.newest_catalog
         if self.binder.under(request, catalog) is not request:
@@ -302,6 +321,8 @@ class StatementRunner:
         snapshot = await self._transaction.snapshot()
         if not alone:
             self._transaction.begin_reads()
+        if request.shapes is not None and request.shapes.catalog is not snapshot.catalog:
+            raise NotRepeatable
         request = self.binder.under(request, snapshot.catalog, execution)
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
@@ -310,6 +331,11 @@ class StatementRunner:
         prepared = self.binder.bind(
             request.statement, snapshot.catalog, request.declared, ts=snapshot.ts
         )
+        if execution.runs is not None and request.shapes is not None:
+            execution.runs.statements = [
+                self.binder.bind(statement, snapshot.catalog, types, ts=snapshot.ts)
+                for statement, types in request.shapes.statements
+            ]
         elsewhere = tables_of_other_timelines(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.
@@ -380,8 +406,8 @@ class StatementRunner:
         match prepared.planned:
             case BoundQuery() as query:
                 return await execute_query(execution, query, as_of=as_of, tag=prepared.tag)
-            case Modify() if execution.sets:
-                return await execute_repeatedly(execution, prepared)
+            case Modify() if execution.runs is not None:
+                return await execute_repeatedly(execution, prepared, execution.runs)
             case Modify() as modify:
                 return await execute_modify(execution, modify, prepared.tag)
             case ModifyingWith() as compound:

@@ -140,11 +140,9 @@ def _forms(connection: Connection, _: str) -> None:
     with connection.cursor() as cursor, cursor.copy("copy forms from stdin") as copy:
         copy.write(
             "".join(
-                f"{n % 28 + 1:02}/01/2020\t2020-1-2\t2020-01-01 00:00Z\t+{n}\t1 day {n} hours\n"
+                f"{n % 12 + 1:02}/21/2020\t2020-1-2\t2020-01-01 00:00Z\t+{n}\t1 day {n} hours\n"
                 for n in range(50_000)
-            )
-            .replace("/01/", "/1/")
-            .encode()
+            ).encode()
         )
 
 

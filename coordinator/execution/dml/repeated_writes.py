@@ -1,23 +1,25 @@
-"""Run a writing statement of a block for many sets of values at once, as batches of drivers ask.
+"""Run a writing statement for many sets of values at once, as batches of drivers ask.
 
     sets ─┬─ INSERT: rows of VALUES ──────────┐
           └─ UPDATE, DELETE: rows by key, new ┴─▶ one batch ─▶ constraints, keys, locks, buffer
                                                                         └▶ a tag for each set
 
 What is done for a statement is then done once: scans, key checks, messages to the coordinator.
+An INSERT of many rows may be given as runs, too, one for each row (`Runs.is_one`).
 
 INVARIANTS
   B1  what comes of it is what one run after the other would come to. So runs share no row: a batch
       ends before a key that comes again, and statements are left out whose constraints could tell
       the order (keys that move, rows that refer to their own table, parents of other rows).
   B2  if anything fails, nothing of the batch has happened: the caller runs one set after the other,
-      and the one that fails says so.
+      or the text of the rows, and what fails there says so.
 """
 
 import asyncio
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -36,11 +38,13 @@ from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
 from coordinator.core.short_writes.by_key import row_bytes
-from coordinator.execution.context import Done, Execution, stream_table
+from coordinator.driver.coordination import RequestRefused
+from coordinator.execution.context import Done, Execution, Runs, stream_table
 from coordinator.execution.dml.modify_part import take_rows
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.dml.statement_work import StatementEffects
 from coordinator.execution.sequence_calls import evaluate_runtime_parameters
+from coordinator.transaction.transaction import StatementRestart
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Key, Table
 from sql.catalog.foreign_keys import referencing_keys
 from sql.plan.nodes import ColumnId, ColumnRef, Const, InList, Param, RelationId, Values
@@ -55,6 +59,9 @@ SETS_MAX: Final = 200
 _ROWS_MAX: Final = 2_000
 _BYTES_MAX: Final = 256 << 10
 """Of the rows of a batch that has more than one run."""
+
+_PIECE: Final = 500
+"""Rows of one statement that are computed in one turn of the loop."""
 
 _BOOL: Final = SqlType("bool")
 
@@ -87,57 +94,92 @@ _known: IdentityCache[ParameterizedStatement, _Inserts | _Changes | None] = Iden
 """Statements compiled, once for all sessions; None: they run one after the other."""
 
 
-async def execute_repeatedly(execution: Execution, prepared: ParameterizedStatement) -> Done:
-    """Run it for the first of `execution.sets`, as many as fit; a tag for each. Raises what a run
-    does, and NotRepeatable.
+async def execute_repeatedly(
+    execution: Execution, prepared: ParameterizedStatement, runs: Runs
+) -> Done:
+    """Do the first of the runs, as many as fit at once; a tag for each. Raises NotRepeatable,
+    RequestRefused, StatementRestart.
     """
-    statement = _known.found(prepared, lambda: _compiled(execution, prepared))
-    if statement is None:
+    found = [
+        _known.found(one, partial(_compiled, execution, one))
+        for one in runs.statements or [prepared]
+    ]
+    statements = [one for one in found if one is not None]
+    if len(statements) < len(found):
         raise NotRepeatable
-    execution.transaction.check_writable(statement.modify.kind.value.upper(), [])
+    try:
+        counts = await _run(execution, prepared, runs, statements)
+    except (NotRepeatable, RequestRefused, StatementRestart):
+        raise
+    except Exception as error:
+        raise NotRepeatable from error  # B2
+    if runs.is_one:
+        return Done(f"{prepared.tag} {sum(counts)}")
+    first, *others = [f"{prepared.tag} {count}" for count in counts]
+    return Done(first, tuple(others))
+
+
+async def _run(
+    execution: Execution,
+    prepared: ParameterizedStatement,
+    runs: Runs,
+    statements: Sequence[_Inserts | _Changes],
+) -> Sequence[int]:
+    """How many rows each run has changed."""
+    modify = statements[0].modify
+    execution.transaction.check_writable(modify.kind.value.upper(), [modify.table])
     work = StatementEffects(execution)
     try:
-        if isinstance(statement, _Inserts):
-            counts = await _insert(execution, prepared, statement, work)
-        else:
-            counts = await _change(execution, statement, work)
-        execution.transaction.mark_statement()
+        match statements[0]:
+            case _Changes() as changes:
+                counts = await _change(execution, runs, changes, work)
+            case _Inserts():
+                inserts = [one for one in statements if isinstance(one, _Inserts)]
+                counts = await _insert(execution, prepared, runs, inserts, work)
+        if not execution.alone:
+            execution.transaction.mark_statement()
         await work.write()
     except BaseException:
         await work.discard()
         raise
-    first, *others = [f"{prepared.tag} {count}" for count in counts]
-    return Done(first, tuple(others))
+    return counts
 
 
 async def _insert(
     execution: Execution,
     prepared: ParameterizedStatement,
-    statement: _Inserts,
+    runs: Runs,
+    statements: Sequence[_Inserts],
     work: StatementEffects,
 ) -> Sequence[int]:
     rows: list[Row] = []
     ends: list[int] = []
     seen: set[Hashable] = set()
     nbytes = 0
-    for number, values in enumerate(execution.sets):
+    first = statements[0]
+    for number, values in enumerate(runs.sets):
         if number:  # those of the first are there already
             execution.parameters = values
             if prepared.supplied:
                 await evaluate_runtime_parameters(execution, prepared)
+        elif runs.of:
+            execution.parameters = values
+        statement = statements[runs.of[number]] if runs.of else first
         made = statement.plan.rows(execution.parameters)
         nbytes += sum(map(row_bytes, made))
-        keys = _arbiter_values(statement, made)
+        keys = () if runs.is_one else _arbiter_values(statement, made)
         is_full = nbytes > _BYTES_MAX or len(rows) + len(made) > _ROWS_MAX
-        if not seen.isdisjoint(keys) or (number and is_full):
+        if not seen.isdisjoint(keys) or (number and is_full and not runs.is_one):
             if prepared.supplied:
                 raise NotRepeatable  # its sequences have moved
             break
         seen.update(keys)
         rows += made
         ends.append(len(rows))
-    table = pa.Table.from_batches([statement.maker.batch(rows)])
-    done = await take_rows(execution, statement.modify, work, stream_table(table))
+        if number % _PIECE == _PIECE - 1 and runs.is_one:
+            await asyncio.sleep(0)
+    table = pa.Table.from_batches([first.maker.batch(rows)])
+    done = await take_rows(execution, first.modify, work, stream_table(table))
     if done.taken is None:
         return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
     counts = [0] * len(ends)
@@ -157,12 +199,12 @@ def _arbiter_values(statement: _Inserts, rows: Sequence[Row]) -> Sequence[Hashab
 
 
 async def _change(
-    execution: Execution, statement: _Changes, work: StatementEffects
+    execution: Execution, runs: Runs, statement: _Changes, work: StatementEffects
 ) -> Sequence[int]:
     modify, reading = statement.modify, statement.reading
     sets: list[tuple[Value, ...]] = []
     keys: dict[tuple[Value, ...], None] = {}
-    for values in execution.sets:
+    for values in runs.sets:
         key = tuple([point_value(expr, values) for expr in statement.wanted])
         if key in keys:
             break
