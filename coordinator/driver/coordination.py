@@ -15,6 +15,7 @@ from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     Blocked,
     CatalogChange,
+    ChangedByKey,
     Committed,
     ConnectionId,
     Insertion,
@@ -300,6 +301,10 @@ class Coordination(Protocol):
 
         Raises RequestRefused (STALE: the general way says what becomes of it), and LockBlocks.
         """
+        ...
+
+    async def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
+        """A statement of a transaction: change rows of a table of timeline `system` by key."""
         ...
 
     async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:

@@ -52,6 +52,8 @@ from coordinator.core.messages import (
     CatalogChange,
     ChangeByKey,
     ChangeCatalog,
+    ChangedByKey,
+    ChangeInBlock,
     Committed,
     CommitTransaction,
     ConnectionId,
@@ -578,6 +580,12 @@ class Driver:
     async def change_by_key(self, owner: ConnectionId, change: WriteByKey) -> Committed:
         """See Coordination."""
         return await self._request(lambda request: ChangeByKey(request, owner, change), Committed)
+
+    async def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
+        """See Coordination."""
+        return await self._request(
+            lambda request: ChangeInBlock(request, txn, change), ChangedByKey
+        )
 
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """See Coordination."""

@@ -26,6 +26,7 @@ from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     CatalogChange,
     CatalogPublished,
+    ChangedByKey,
     Committed,
     ConnectionId,
     Insertion,
@@ -465,6 +466,11 @@ class Timelines:
         """See Coordination."""
         assert change.table.timeline == SYSTEM, "L1: the caller has looked"
         return await self._system.change_by_key(owner, change)
+
+    async def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
+        """See Coordination."""
+        driver, own = self._place(txn, [change.table])
+        return await driver.change_in_block(own, change)
 
     async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:
         """See Coordination."""

@@ -39,7 +39,7 @@ from coordinator.execution.settings import (
     execute_set,
     execute_show,
 )
-from coordinator.execution.short_writes.run import run_short_write
+from coordinator.execution.short_writes.run import run_short_write, run_short_write_in_block
 from coordinator.session.as_of import as_of_timestamp, tables_of_other_timelines
 from coordinator.session.requests import (
     Identity,
@@ -170,7 +170,9 @@ class StatementRunner:
         if alone:
             return await self._run_alone(request, execution)
         check_not_concurrently(request.statement)
-        outcome = await self._run_inside(request, execution)
+        outcome = await self._write_shortly_inside(request, execution)
+        if outcome is None:
+            outcome = await self._run_inside(request, execution)
         self._transaction.statements += 1
         return outcome
 
@@ -266,6 +268,18 @@ class StatementRunner:
         setting = self.binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
         return None if known is None else await run_short_write(execution, known)
+
+    async def _write_shortly_inside(self, request: Request, execution: Execution) -> Outcome | None:
+        """The same in a block, at its snapshot."""
+        if not isinstance(request.statement.node, _SHORT):
+            return None
+        self._transaction.begin_statement()
+        catalog = (await self._transaction.snapshot()).catalog
+        if self.binder.under(request, catalog) is not request:
+            return None
+        setting = self.binder.setting(catalog, fixed=True)
+        known = self._services.plans.known(request.statement, request.declared, setting=setting)
+        return None if known is None else await run_short_write_in_block(execution, known)
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         try:

@@ -7,6 +7,7 @@ come again and definitions that change; and INSERTs of many rows as text.
 import asyncio
 import os
 import random
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -205,6 +206,11 @@ def _answers(dsn: str, script: Batches) -> list[tuple[bytes, list[BackendMessage
         return found
 
 
+def _plain(answers: Sequence[BackendMessage]) -> str:
+    """The answers, without the values of sequences and of the clock."""
+    return re.sub(r"Failing row contains \(\d+, null, \d{4}-[^)]*\)", "(failing row)", repr(answers))
+
+
 async def _told(
     script: Batches, *, short: bool
 ) -> tuple[list[tuple[bytes, list[BackendMessage]]], int]:
@@ -235,7 +241,7 @@ def test_a_batch_is_answered_the_same(seed: int) -> None:
         told, some = await _told(script, short=True)
         for one, other in zip(general, told, strict=True):
             assert one[0] == other[0]
-            assert one[1] == other[1], one[0]
+            assert _plain(one[1]) == _plain(other[1]), one[0]
         assert none == 0
         assert some > 20
 
