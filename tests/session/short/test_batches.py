@@ -208,7 +208,9 @@ def _answers(dsn: str, script: Batches) -> list[tuple[bytes, list[BackendMessage
 
 def _plain(answers: Sequence[BackendMessage]) -> str:
     """The answers, without the values of sequences and of the clock."""
-    return re.sub(r"Failing row contains \(\d+, null, \d{4}-[^)]*\)", "(failing row)", repr(answers))
+    return re.sub(
+        r"Failing row contains \(\d+, null, \d{4}-[^)]*\)", "(failing row)", repr(answers)
+    )
 
 
 async def _told(
