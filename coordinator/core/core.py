@@ -63,6 +63,7 @@ from coordinator.core.messages import (
     NewTableId,
     Optimize,
     PinSnapshot,
+    ReadInBlock,
     RecordLookUps,
     RefreshSnapshot,
     Refused,
@@ -95,7 +96,7 @@ from coordinator.core.observation import (
 )
 from coordinator.core.refresh import refresh_snapshot
 from coordinator.core.settings import CoreSettings
-from coordinator.core.short_writes.in_block import change_in_block
+from coordinator.core.short_writes.in_block import change_in_block, read_in_block
 from coordinator.core.state import CoreState, RecoveredState
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
@@ -248,6 +249,8 @@ class Core:
                 return reading.scan(self._state, message)
             case ChangeInBlock():
                 return change_in_block(self._state, message)
+            case ReadInBlock():
+                return read_in_block(self._state, message)
             case BeginStatement():
                 self._state.transactions[message.txn].begin_statement()
                 return []

@@ -498,6 +498,19 @@ class ChangeInBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadInBlock:
+    """A statement of a transaction that reads rows of a table. Reply Views, of that table; of none
+    if the general way is to be taken. `names`: those that it rests on.
+    """
+
+    request: RequestId
+    txn: TransactionId
+    table: Table
+    predicate: ReadPredicate | None
+    names: Collection[NameDependency]
+
+
+@dataclass(frozen=True, slots=True)
 class AbortTransaction:
     """Forget the transaction, whatever it does; a commit under way is still resolved. No reply.
 
@@ -583,7 +596,7 @@ Message: TypeAlias = (
     | Savepoint | ReleaseSavepoint | RollbackTo | TakeInlineRows | Spilled | Scan | Advance
     | CatalogPublished | WriteRows | ChangeCatalog | TakeLease | AcquireLock | LockRows
     | CancelLock | ReleaseLock | ReleaseSessionLocks | DropLocks | RefreshSnapshot
-    | CommitTransaction | InsertRows | ChangeByKey | ChangeInBlock | TakeNotifications
+    | CommitTransaction | InsertRows | ChangeByKey | ChangeInBlock | ReadInBlock | TakeNotifications
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged

@@ -303,8 +303,26 @@ class Coordination(Protocol):
         """
         ...
 
-    async def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
-        """A statement of a transaction: change rows of a table of timeline `system` by key."""
+    def snapshot_now(self, txn: TransactionId) -> Snapshot | None:
+        """The same as `snapshot`, if it need not wait; not for bounded staleness."""
+        ...
+
+    def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
+        """A statement of a transaction: change rows of a table of timeline `system` by key. Raises
+        RequestRefused.
+        """
+        ...
+
+    def read_in_block(
+        self,
+        txn: TransactionId,
+        table: Table,
+        predicate: ReadPredicate | None,
+        names: Collection[NameDependency],
+    ) -> ShardView | None:
+        """A statement of a transaction: read a table of timeline `system` at its timestamp. None:
+        the general way is to be taken. Raises RequestRefused.
+        """
         ...
 
     async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:

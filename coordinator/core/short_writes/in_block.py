@@ -1,5 +1,6 @@
-"""A short write of a block: all that its statement does to its transaction, in one step.
+"""A short statement of a block: all that it does to its transaction, in one step.
 
+    ReadInBlock ───▶ its view, what it reads
     ChangeInBlock ─▶ lock of the table ─▶ evaluated over the transaction's own view ─▶ row locks
                           └────────── anything in doubt ──────────┴─▶ None: the general way
                      ─▶ what it has read, what it writes ─▶ ChangedByKey
@@ -29,7 +30,9 @@ from coordinator.core.messages import (
     Isolation,
     LockAnswered,
     LockRows,
+    ReadInBlock,
     RowsToLock,
+    Views,
     WriteRows,
 )
 from coordinator.core.short_writes.by_key import (
@@ -54,7 +57,7 @@ def change_in_block(core: CoreState, message: ChangeInBlock) -> list[Effect]:
     """Evaluate and buffer one statement, if nothing is in doubt (I1)."""
     txn, write = core.transactions[message.txn], message.change
     state = core.shards.get(ShardId(write.table.shard))
-    if state is None or not _is_plain(core, txn, write.table, state):
+    if state is None or txn.read_only or not _is_plain(core, txn, write.table, state):
         return [_not_here(message)]
     txn.begin_statement()
     assert txn.snapshot is not None, "X1: who writes by key has a snapshot"
@@ -77,6 +80,20 @@ def change_in_block(core: CoreState, message: ChangeInBlock) -> list[Effect]:
     return [Reply(message.request, ChangedByKey(len(changes), nbytes))]
 
 
+def read_in_block(core: CoreState, message: ReadInBlock) -> list[Effect]:
+    """Pin a view of a table at the transaction's timestamp; what is read enters the read set."""
+    txn, table = core.transactions[message.txn], message.table
+    state = core.shards.get(ShardId(table.shard))
+    if state is None or not _is_plain(core, txn, table, state):
+        return [Reply(message.request, Views(()))]
+    txn.begin_statement()
+    txn.looked_up(message.names)
+    txn.read(table, message.predicate)
+    assert txn.snapshot is not None, "X1: who reads has a snapshot"
+    view = _view(core, txn, table, state, txn.snapshot.ts)
+    return [Reply(message.request, Views((view,)))]
+
+
 def _not_here(message: ChangeInBlock) -> Effect:
     return Reply(message.request, ChangedByKey(None))
 
@@ -85,7 +102,7 @@ def _is_plain(core: CoreState, txn: Transaction, table: Table, state: ShardState
     """Whether the transaction reads and writes as most do: at one timestamp, which it may still
     read at, and definitions that are not its own.
     """
-    if txn.snapshot is None or txn.changes or txn.skips_locked or txn.read_only:
+    if txn.snapshot is None or txn.changes or txn.skips_locked:
         return False
     if txn.isolation in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
         return False

@@ -142,7 +142,7 @@ class Session(Queries):
         if not table.keys or table.columns != COLUMNS:
             return False
         self._driver.begin_statement(self._txn)
-        done = await self._driver.change_in_block(self._txn, self._key_change(table, make))
+        done = self._driver.change_in_block(self._txn, self._key_change(table, make))
         if done.affected is None:
             return False
         self._written.add(table.name)
