@@ -109,9 +109,7 @@ def test_a_modification_time_is_set_before_anybody_sees_the_object(
         ]
         trace.calls.clear()
         await store.sync(["t/0", "t/1"], modified_ms=1_700_000_000_001)
-        assert [call for call in trace.calls if call.startswith("utime")] == [
-            "utime warehouse/t/0"
-        ]
+        assert [call for call in trace.calls if call.startswith("utime")] == ["utime warehouse/t/0"]
         for name in ("t/0", "t/1"):
             assert (root / name).stat().st_mtime_ns == 1_700_000_000_001_000_000
 
