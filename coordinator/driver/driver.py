@@ -22,6 +22,7 @@ import itertools
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -116,7 +117,7 @@ from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import SqlError
 from storage.batch import DataFile, ShardView, WriteBatch
-from storage.clock import Clock
+from storage.clock import Clock, clock_state
 from storage.errors import StorageError
 from storage.known_rows import OldRows
 from storage.object_store import ObjectStore
@@ -483,7 +484,7 @@ class Driver:
 
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""
-        return [self._core.observe()]
+        return [replace(self._core.observe(), clock=clock_state(self._clock))]
 
     def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
         """See Coordination."""

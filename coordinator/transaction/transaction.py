@@ -69,6 +69,9 @@ class StatementRestart(Exception):
 class SessionTransaction:
     """See the module."""
 
+    last_write: Timestamp | None = None
+    """Of the session's last commit that wrote: meridian.last_commit_timestamp()."""
+
     def __init__(
         self, coordination: Coordination, clock: Clock, owner: ConnectionId, variables: Variables
     ) -> None:
@@ -530,7 +533,7 @@ class SessionTransaction:
         assert not self.is_open, "X1: nothing has begun that would have to end"
         self.committing, self.interrupted = True, None
         try:
-            await self._coordination.insert(self._owner, insertion)
+            self.last_write = await self._coordination.insert(self._owner, insertion)
         finally:
             self.committing = False
         self._end(committed=True)
@@ -545,6 +548,7 @@ class SessionTransaction:
             done = await self._coordination.change_by_key(self._owner, change)
         finally:
             self.committing = False
+        self.last_write = done.ts
         self._end(committed=True)
         return done.affected
 
@@ -569,6 +573,8 @@ class SessionTransaction:
             if txn is not None:
                 self.committing = True
                 self.commit_ts = await self._coordination.commit(txn, notifying, single=single)
+                if self.wrote or self._changed_catalog:
+                    self.last_write = self.commit_ts
         except LockBlocks:
             self._id = txn
             raise

@@ -34,6 +34,7 @@ from coordinator.core.short_writes.by_key import (
     row_bytes,
 )
 from coordinator.execution.blind_insert import TableRows
+from coordinator.execution.dml.last_year import LastYear
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.read_predicates import read_predicates
 from sql.catalog.catalog import Key, NameDependency, Table
@@ -61,6 +62,7 @@ class TargetTable:
         self.encoder = TableRows(table)
         self.width = len(table.columns)
         self._not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
+        self._last_year = LastYear(table)
         self._is_stored_as_is = all(c.type.name in _STORED_AS_THEY_ARE for c in table.columns)
         columns = [PlanColumn(ColumnId(at), c.name, c.type) for at, c in enumerate(table.columns)]
         every = tuple(range(len(columns)))
@@ -78,6 +80,8 @@ class TargetTable:
     def stored(self, row: Row) -> Row:
         """The row as a scan will read it (S1). Raises CannotEvaluate."""
         if any(row[ordinal] is None for ordinal in self._not_null):
+            raise CannotEvaluate
+        if not self._last_year.holds([row]):
             raise CannotEvaluate
         if self._is_stored_as_is:
             return row
