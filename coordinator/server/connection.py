@@ -16,6 +16,7 @@ import asyncio
 import logging
 import secrets
 import socket
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -24,7 +25,7 @@ from coordinator.core.messages import ConnectionId
 from coordinator.failures import admin_shutdown, query_canceled
 from coordinator.pgcatalog.activity import ObservedEncryption, ObservedSession
 from coordinator.pgwire.codec import encode_backend
-from coordinator.pgwire.flights import Flight
+from coordinator.pgwire.flights import BindFlight, Flight
 from coordinator.pgwire.messages import (
     AuthenticationOk,
     BackendKeyData,
@@ -240,8 +241,7 @@ class Connection(asyncio.Protocol):
     async def relieve(self) -> None:
         """See Client. Raises 53200 if too much waits for all clients that read slowly."""
         if self._wire.pending_bytes > FLUSH_THRESHOLD_BYTES:
-            assert self._transport is not None, "somebody is written to"
-            self._memory.waits(self._transport.get_write_buffer_size())
+            self._memory.waits(self._transport)
             await self.flush()
 
     def _write(self) -> None:
@@ -281,15 +281,15 @@ class Connection(asyncio.Protocol):
 
     def take(self) -> FrontendMessage | None:
         """See Client."""
-        self._memory.handled()
-        message = self._wire.take()
-        if message is not None:
-            self._memory.handed_out()
-        return message
+        return self._memory.taken(self._wire)
 
     def flight(self) -> Flight | None:
         """See Client."""
         return self._wire.flight()
+
+    def runs(self, most: int) -> Sequence[BindFlight]:
+        """See Client."""
+        return self._wire.runs(most)
 
     def drop(self, flight: Flight) -> None:
         """See Client."""

@@ -20,7 +20,6 @@ from pglast import ast
 
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
-from coordinator.memory_account import MemoryOwner
 from coordinator.pgwire.messages import (
     BINARY_FORMAT,
     TEXT_FORMAT,
@@ -64,11 +63,12 @@ from coordinator.session.prepared_statements import (
     PrepareCommand,
     parse_named_command,
 )
+from coordinator.session.repeated_runs import RepeatedRuns
 from coordinator.session.requests import Request, analysis_needs_snapshot
 from coordinator.session.result_columns import result_columns
-from coordinator.session.result_encoder import ResultEncoder
+from coordinator.session.send_rows import send_rows
 from coordinator.session.statement_runner import StatementRunner
-from coordinator.session.statement_templates import StatementTemplates
+from coordinator.session.statement_templates import FilledRows, StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import latest_types
@@ -106,6 +106,9 @@ class Commands:
         self.statements = PreparedStatements(services.clock, memory, limits.statements_max)
         self.portals = Portals(services.clock, memory, limits.portals_max)
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
+        self._repeated = RepeatedRuns(
+            services, client, transaction, variables, runner, self.statements
+        )
         self._discard = partial(
             discard, services, transaction, variables, runner, self.statements, self.portals
         )
@@ -116,6 +119,11 @@ class Commands:
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
         self.statements.drop("")
+        rows = self.templates.rows(text)
+        if rows is not None and await self._insert_rows(rows):
+            self._restart_clock()
+            await self.end_implicit()
+            return
         filled = self.templates.find(text)
         if filled is not None:
             self._transaction.grouped = False
@@ -133,6 +141,19 @@ class Commands:
             await self._simple(prepared, (), alone=len(real) == 1)
             self._restart_clock()
         await self.end_implicit()
+
+    async def _insert_rows(self, rows: FilledRows) -> bool:
+        """Run an INSERT of many rows; False: nothing has happened but for a portal that closed."""
+        self._transaction.grouped = False
+        await self.portals.close("")
+        execution = self._runner.execution(())
+        execution.runs = rows.runs()
+        tag = await self._runner.insert_rows(
+            rows.request(), execution, alone=not self._transaction.has_begun
+        )
+        if tag is not None:
+            self._client.send(CommandComplete(tag))
+        return tag is not None
 
     def _parsed(self, text: str) -> Sequence[Statement]:
         statements = self._services.plans.parse(text)
@@ -163,24 +184,10 @@ class Commands:
     async def _send_rows(
         self, portal: Portal, outcome: Rows, formats: tuple[int, ...], *, limit: int
     ) -> int:
-        variables = self._variables
-        encoder = ResultEncoder(
-            outcome.columns,
-            formats,
-            timezone=variables.timezone,
-            styles=variables.styles,
-            naming=outcome.naming,
-            encoding=variables.encoding,
+        client, memory = self._client, self._services.memory
+        return await send_rows(
+            client, self._variables, memory, portal, outcome, formats, limit=limit
         )
-        count = 0
-        with self._services.memory.holding(MemoryOwner.RESULTS) as held:
-            async for batch in portal.rows(limit):
-                held.set(batch.nbytes)
-                async for message in encoder.encode(batch):
-                    self._client.send(message)
-                    await self._client.relieve()
-                count += batch.num_rows
-        return count
 
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
@@ -288,16 +295,9 @@ class Commands:
             binary=declaration.binary,
         )
         cursor = self._cursor(portal, scroll=declaration.scroll)
-        await self._open_cursor(declaration.name, portal)
+        self.portals.open(declaration.name, portal)
         if declaration.hold and cursor is not None:
             await cursor.keep_all()
-
-    async def _open_cursor(self, name: str, portal: Portal) -> None:
-        try:
-            self.portals.open(name, portal)
-        except SqlError:
-            await portal.close()  # its query has begun
-            raise
 
     def _cursor(self, portal: Portal, *, scroll: bool) -> PortalCursor | None:
         """A cursor on a portal that has begun; None if it has no rows."""
@@ -449,6 +449,8 @@ class Commands:
             self._client.send(EmptyQueryResponse())
             return
         self._runner.check_allowed(portal.prepared.statement)
+        if portal.outcome is None and not message.portal and await self._repeated.run(portal):
+            return
         if portal.outcome is None:
             alone = await self._is_alone(portal.prepared.statement)
             await self._start(portal, alone=alone)

@@ -54,19 +54,30 @@ class Portals:
         return self._portals.get(name)
 
     def check_free(self, name: str) -> None:
-        """Raises 42P03 if the name is taken."""
+        """Raises 42P03 if the name is taken, 53400 if there are too many."""
         if name in self._portals:
             raise wrong.duplicate_portal(name)
-
-    def open(self, name: str, portal: Portal, nbytes: int = 0) -> None:
-        """A new portal; its name is free. `nbytes`: of its values. Raises 53400 and 53200."""
-        assert name not in self._portals, "names are checked before"
         if len(self._portals) >= self._most:
             raise wrong.too_many_portals(self._most)
+
+    def open(self, name: str, portal: Portal, nbytes: int = 0) -> None:
+        """A new portal, whose name is free. `nbytes`: of its values. Raises 53200."""
+        assert name not in self._portals, "names are checked before"
         portal.memory = self._memory.holding(MemoryOwner.PORTALS)
         portal.memory.set(PORTAL_BYTES + nbytes)
         portal.opened_at = self._clock.now()
         self._portals[name] = portal
+
+    def may_replace_unnamed(self) -> bool:
+        """Whether nothing has to be waited for: no engine works for the portal without a name."""
+        portal = self._portals.get("")
+        return portal is None or portal.finished or portal.outcome is None
+
+    def replace_unnamed(self, portal: Portal | None) -> None:
+        """Close the portal without a name, and open another one."""
+        self._portals.pop("", None)
+        if portal is not None:
+            self.open("", portal)
 
     async def close(self, name: str) -> bool:
         """Close one, if it exists."""
