@@ -63,8 +63,12 @@ class Portals:
     def open(self, name: str, portal: Portal, nbytes: int = 0) -> None:
         """A new portal, whose name is free. `nbytes`: of its values. Raises 53200."""
         assert name not in self._portals, "names are checked before"
-        portal.memory = self._memory.holding(MemoryOwner.PORTALS)
-        portal.memory.set(PORTAL_BYTES + nbytes)
+        memory = self._memory.holding(MemoryOwner.PORTALS)
+        memory.set(PORTAL_BYTES + nbytes)
+        self._enter(name, portal)
+        portal.memory = memory
+
+    def _enter(self, name: str, portal: Portal) -> None:
         portal.opened_at = self._clock.now()
         self._portals[name] = portal
 
@@ -77,7 +81,8 @@ class Portals:
         """Close the portal without a name, and open another one."""
         self._portals.pop("", None)
         if portal is not None:
-            self.open("", portal)
+            # Its values are few, and nobody could be refused here.
+            self._enter("", portal)
 
     async def close(self, name: str) -> bool:
         """Close one, if it exists."""

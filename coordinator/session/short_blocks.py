@@ -160,7 +160,7 @@ class ShortBlocks:
         transaction, limits = self._transaction, self._services.limits
         if transaction.read_only or not limits.short_writes:
             return None
-        if transaction.inline_bytes > limits.transaction_inline_bytes_max // 2:
+        if transaction.inline.nbytes > limits.transaction_inline_bytes_max // 2:
             return None  # rows have to be moved to files
         names = resting_names(transaction, self._variables, known.bound, writes=True)
         change = write(values, names)
