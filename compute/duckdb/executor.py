@@ -482,8 +482,10 @@ class _Query:
         self._given += rows
         if not parts:
             return None
-        batch = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
-        return conform_duckdb_batch(batch, self._schema)
+        if len(parts) > 1:
+            [*parts] = pa.Table.from_batches(parts).combine_chunks().to_batches()
+        assert len(parts) == 1, "so few bytes are one chunk"
+        return conform_duckdb_batch(parts[0], self._schema)
 
 
 def _failure(error: Exception) -> Exception:

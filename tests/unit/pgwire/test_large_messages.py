@@ -81,7 +81,7 @@ def test_it_is_not_drained_while_a_message_goes_by() -> None:
 
 def test_a_parse_without_room_fails_up_to_sync() -> None:
     wire = ready(Rooms(False))
-    messages = (Parse("", LARGE, ()), Sync(), Query("a"))
+    messages: list[FrontendMessage] = [Parse("", LARGE, ()), Sync(), Query("a")]
     found = fed(wire, b"".join(map(encode_frontend, messages)), 1 << 16)
     assert isinstance(found[0], Malformed)
     assert not found[0].is_simple
