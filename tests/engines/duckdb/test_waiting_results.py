@@ -20,7 +20,7 @@ from tests.engines.duckdb.local_engine import Engine, Shard, T, plan_of
 from tests.engines.duckdb.test_streaming import until
 
 ROWS = 200_000
-SCHEMA = pa.schema([pa.field("id", pa.int64()), pa.field("name", pa.string())])
+SCHEMA = pa.table({"id": pa.array([], pa.int64()), "name": pa.array([], pa.string())}).schema
 COLUMNS = [("id", INT8), ("name", TEXT)]
 Stream = AsyncGenerator[pa.RecordBatch, None]
 
