@@ -25,6 +25,9 @@ from sql.types.sql_type import Value
 from storage.batch import ShardView
 
 BATCH_ROWS_MAX: Final = 65_536
+BATCH_BYTES: Final = 1 << 20
+"""What an engine that can puts into a batch. Larger: every client that does not read holds more.
+Smaller: more turns through threads for each result."""
 
 
 class EngineUnavailable(Exception):

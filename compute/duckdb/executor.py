@@ -5,8 +5,8 @@
 
 INVARIANTS
   P1  nothing blocks the event loop: DuckDB is called in threads of the engine.
-  P2  a run has a connection of its own; no more than two batches wait here, and no more than
-      DuckDB's streaming buffer there, for a slow consumer.
+  P2  a run has a connection of its own. For a slow consumer no more than one batch waits here, of
+      about BATCH_BYTES, and no more than DuckDB's streaming buffer there.
   P3  when a run's iterator is closed, its query is interrupted and its connection is closed.
   P4  if an answer fetched as Python values has too many rows, or values that Python lacks, the run
       starts again as a stream: its consumer has seen nothing of it.
@@ -26,7 +26,7 @@ import duckdb
 import pyarrow as pa
 
 from compute.arrow import batch_schema
-from compute.duckdb.database import LocalSettings
+from compute.duckdb.database import SMALL_BUFFER_STATEMENT, LocalSettings
 from compute.duckdb.errors import (
     DUCKDB_EXCEPTIONS,
     Interrupted,
@@ -38,7 +38,7 @@ from compute.duckdb.instance import LocalInstance, LocalInstances
 from compute.duckdb.relations import StatementRelations
 from compute.duckdb.rows import small_batch
 from compute.duckdb.statements import FEW_ROWS, LocalStatements
-from compute.executor import BATCH_ROWS_MAX, EngineUnavailable, Run
+from compute.executor import BATCH_BYTES, BATCH_ROWS_MAX, EngineUnavailable, Run
 from compute.scan import RowColumns, RowReader, read_table_columns, read_version_columns
 from sql.emit.ctes import prepend_ctes
 from sql.errors import statement_too_complex
@@ -50,6 +50,9 @@ from storage.types import ShardId
 
 R = TypeVar("R")
 
+VECTOR_ROWS: Final = 2_048
+"""Rows that are asked for at once, as many as DuckDB computes at once: a few megabytes, also if
+they are wide."""
 _INTERRUPTERS: Final = 4
 """Threads that interrupt; a query may take its time to notice."""
 _INTERRUPT_SECONDS: Final = 0.05
@@ -65,8 +68,9 @@ class PreparedStatementText:
 
     def stream(self, connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
         """Start the statement and stream its rows as they are computed."""
+        connection.execute(SMALL_BUFFER_STATEMENT)
         # The public way, `sql(..)`, binds every statement twice.
-        result = connection._submit(self.text, self.arguments or None, "stream", BATCH_ROWS_MAX)
+        result = connection._submit(self.text, self.arguments or None, "stream", VECTOR_ROWS)
         return result.arrow_reader()
 
 
@@ -222,7 +226,7 @@ class _Query:
         self._instance: LocalInstance | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._reader: pa.RecordBatchReader | None = None
-        self._ahead: pa.RecordBatch | None = None
+        self._is_read = False
         self._job: Future[pa.RecordBatch | None] | None = None
         self._cancelled = False
         self._ended = False
@@ -296,7 +300,7 @@ class _Query:
             return batch
         self._again = True
         self._leave()
-        self._bound, self._ahead, self._given = StatementRelations(), None, 0
+        self._bound, self._is_read, self._given = StatementRelations(), False, 0
         return self._next()
 
     def _is_anothers(self, error: Exception) -> bool:
@@ -318,13 +322,10 @@ class _Query:
                 return whole
         if self._cancelled:
             raise EngineUnavailable("the query was cancelled")
-        batch, self._ahead = self._ahead or self._read_rows(), None
-        if batch is not None and batch.num_rows < BATCH_ROWS_MAX:
-            # Most likely the last one: looking now saves another turn through the threads.
-            self._ahead = self._read_rows()
-        if self._ahead is None and (batch is None or batch.num_rows < BATCH_ROWS_MAX):
+        batch = self._read_rows()
+        if self._is_read:
             self._end()
-        return None if batch is None else conform_duckdb_batch(batch, self._schema)
+        return batch
 
     def _begin(self) -> pa.RecordBatch | None:
         """Start the statement; return its whole answer if that is fetched at once."""
@@ -345,15 +346,25 @@ class _Query:
         self._let_go()
 
     def _read_rows(self) -> pa.RecordBatch | None:
+        """The next rows, many if they are narrow; None if there are none (P2)."""
         assert self._reader is not None, "the statement has begun"
-        while True:
+        parts: list[pa.RecordBatch] = []
+        rows = nbytes = 0
+        while rows < BATCH_ROWS_MAX and nbytes < BATCH_BYTES:
             try:
-                batch = self._reader.read_next_batch()
+                part = self._reader.read_next_batch()
             except StopIteration:
-                return None
-            if batch.num_rows:
-                self._given += batch.num_rows
-                return batch
+                self._is_read = True
+                break
+            if part.num_rows:
+                parts.append(part)
+                rows += part.num_rows
+                nbytes += part.nbytes
+        self._given += rows
+        if not parts:
+            return None
+        batch = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+        return conform_duckdb_batch(batch, self._schema)
 
 
 def _failure(error: Exception) -> Exception:

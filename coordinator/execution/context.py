@@ -33,6 +33,7 @@ from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
+from coordinator.memory_account import MemoryAccount
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.pgcatalog.meridian_schema import relation_view
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
@@ -162,6 +163,10 @@ class ExecutionLimits:
     transaction_inline_bytes_max: int = 4 << 20
     """Rows of one transaction in memory; what is beyond goes into staged files. Larger: bigger
     commits. Smaller: more small files."""
+    statements_max: int = 10_000
+    """Prepared statements of one session. Larger: more memory for each."""
+    portals_max: int = 1_000
+    """Portals of one session. Larger: more work of engines is left open."""
     returning_bytes_max: int = 256 << 20
     """Rows that RETURNING may hold until the commit is acknowledged; above it 54000."""
     attempts_max: int = 10
@@ -203,6 +208,8 @@ class Services:
     """Whether `engine` would answer at once; False: it would have to start first."""
     system_cache: SystemCache = field(default_factory=SystemCache)
     templates: LiteralTemplates = field(default_factory=LiteralTemplates)
+    memory: MemoryAccount = field(default_factory=MemoryAccount)
+    """What sessions hold together."""
     sessions: Sessions | None = None
     """None before the server accepts connections."""
 

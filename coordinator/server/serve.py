@@ -42,6 +42,7 @@ from coordinator.driver.timelines import Timelines
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
+from coordinator.memory_account import tune_allocator
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.engines import LateEngine, open_engines, read_columns
@@ -126,6 +127,7 @@ def serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
     os.umask(0o077)
     # Memory holds passwords while they are checked, and rows: a core file would keep them.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    tune_allocator()
     start_logging(settings.log_level)
     if settings.is_password_shown:
         log.warning(
@@ -194,6 +196,8 @@ def build_services(
     limits = ExecutionLimits(
         inline_bytes_max=settings.inline_bytes_max,
         transaction_inline_bytes_max=settings.transaction_inline_bytes_max,
+        statements_max=settings.statements_max,
+        portals_max=settings.portals_max,
         returning_bytes_max=settings.returning_bytes_max,
         attempts_max=settings.attempts_max,
         local_bytes_max=CLUSTER_BYTES_MIN if settings.has_spark_cluster else UNBOUNDED_BYTES,

@@ -20,6 +20,7 @@ from pglast import ast
 
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
+from coordinator.memory_account import MemoryOwner
 from coordinator.pgwire.messages import (
     BINARY_FORMAT,
     TEXT_FORMAT,
@@ -102,8 +103,9 @@ class Commands:
         self._runner = runner
         self._restart_clock = restart_clock
         self._notice = notice
-        self.statements = PreparedStatements(services.clock)
-        self.portals = Portals(services.clock)
+        limits, memory = services.limits, services.memory
+        self.statements = PreparedStatements(services.clock, memory, limits.statements_max)
+        self.portals = Portals(services.clock, memory, limits.portals_max)
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
         self._repeated = RepeatedRuns(
             services, client, transaction, variables, runner, self.statements
@@ -117,7 +119,7 @@ class Commands:
 
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
-        self.statements.pop("", None)
+        self.statements.drop("")
         rows = self.templates.rows(text)
         if rows is not None and await self._insert_rows(rows):
             self._restart_clock()
@@ -193,11 +195,13 @@ class Commands:
             encoding=variables.encoding,
         )
         count = 0
-        async for batch in portal.rows(limit):
-            async for message in encoder.encode(batch):
-                self._client.send(message)
-                await self._client.relieve()
-            count += batch.num_rows
+        with self._services.memory.holding(MemoryOwner.RESULTS) as held:
+            async for batch in portal.rows(limit):
+                held.set(batch.nbytes)
+                async for message in encoder.encode(batch):
+                    self._client.send(message)
+                    await self._client.relieve()
+                count += batch.num_rows
         return count
 
     async def _after(self, statement: Statement) -> None:
@@ -306,9 +310,16 @@ class Commands:
             binary=declaration.binary,
         )
         cursor = self._cursor(portal, scroll=declaration.scroll)
-        self.portals.open(declaration.name, portal)
+        await self._open_cursor(declaration.name, portal)
         if declaration.hold and cursor is not None:
             await cursor.keep_all()
+
+    async def _open_cursor(self, name: str, portal: Portal) -> None:
+        try:
+            self.portals.open(name, portal)
+        except SqlError:
+            await portal.close()  # its query has begun
+            raise
 
     def _cursor(self, portal: Portal, *, scroll: bool) -> PortalCursor | None:
         """A cursor on a portal that has begun; None if it has no rows."""
@@ -355,7 +366,7 @@ class Commands:
     async def _parse(self, message: Parse) -> None:
         if not message.statement:
             # Also if what comes instead is wrong.
-            self.statements.pop("", None)
+            self.statements.drop("")
         statements = self._parsed(message.text)
         if len(statements) > 1:
             raise wrong.multiple_statements_in_parse()
@@ -418,7 +429,7 @@ class Commands:
         self.portals.check_free(message.portal)
         # What fails now leaves the portal behind, as far as it has come.
         portal = Portal(_UNDEFINED, (), serial=self._transaction.serial)
-        self.portals.open(message.portal, portal)
+        self.portals.open(message.portal, portal, sum(map(len, filter(None, message.parameters))))
         # A label may have come since the statement was prepared.
         types = latest_types(self._services.coordination.newest_catalog, prepared.parameters)
         variables = self._variables
@@ -499,7 +510,7 @@ class Commands:
 
     async def _close(self, message: Close) -> None:
         if message.target is Target.STATEMENT:
-            self.statements.pop(message.name, None)
+            self.statements.drop(message.name)
         else:
             await self.portals.close(message.name)
         self._client.send(CloseComplete())

@@ -44,6 +44,7 @@ from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import read_only_transaction
 from coordinator.transaction.deferral import Deferral
+from coordinator.transaction.inline_rows import CountedInlineRows
 from coordinator.transaction.lock_calls import LockCalls
 from coordinator.transaction.new_tables import NewTables
 from coordinator.transaction.notifications import NOTHING_PENDING, PendingNotifications
@@ -112,7 +113,7 @@ class SessionTransaction:
         self.analyzed = False
         """A statement was only prepared, or bound: for PostgreSQL, too, that was a query."""
         self.wrote = False
-        self.inline_bytes = 0
+        self.inline = CountedInlineRows()
         self.committing = False
         self.interrupted: SqlError | None = None
         """What would have ended the statement while it was committing (X4)."""
@@ -752,4 +753,4 @@ class SessionTransaction:
         self.notifications.forget()
         self.fresh.clear()
         self.wrote = False
-        self.inline_bytes = 0
+        self.inline.left(0)
