@@ -53,6 +53,8 @@ from coordinator.core.messages import (
     CatalogChange,
     ChangeByKey,
     ChangeCatalog,
+    ChangedByKey,
+    ChangeInBlock,
     Committed,
     CommitTransaction,
     ConnectionId,
@@ -69,6 +71,7 @@ from coordinator.core.messages import (
     NewTableId,
     Optimize,
     PinSnapshot,
+    ReadInBlock,
     RecordLookUps,
     RefreshSnapshot,
     Refused,
@@ -294,6 +297,22 @@ class Driver:
     def deliver(self, message: Message) -> None:
         """Feed a message that has no reply: news from another timeline's core."""
         self._handle(message)
+
+    def _at_once(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
+        """What the step itself answers."""
+        if self._over:
+            raise admin_shutdown()
+        self._requests += 1
+        request = RequestId(self._requests)
+        future: asyncio.Future[ReplyValue] = asyncio.get_running_loop().create_future()
+        self._waiting[request] = future
+        self._handle(make(request))
+        self._waiting.pop(request, None)
+        value = future.result()
+        if isinstance(value, Refused):
+            raise RequestRefused.from_reply(value)
+        assert isinstance(value, expected), "R4: a request is answered in kind"
+        return value
 
     async def _request(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
         if self._over:
@@ -579,6 +598,29 @@ class Driver:
     async def change_by_key(self, owner: ConnectionId, change: WriteByKey) -> Committed:
         """See Coordination."""
         return await self._request(lambda request: ChangeByKey(request, owner, change), Committed)
+
+    def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
+        """See Coordination."""
+        return self._at_once(lambda asked: ChangeInBlock(asked, txn, change), ChangedByKey)
+
+    def read_in_block(
+        self,
+        txn: TransactionId,
+        table: Table,
+        predicate: ReadPredicate | None,
+        names: Collection[NameDependency],
+    ) -> ShardView | None:
+        """See Coordination."""
+        found = self._at_once(
+            lambda request: ReadInBlock(request, txn, table, predicate, names), Views
+        )
+        return found.views[0] if found.views else None
+
+    def snapshot_now(self, txn: TransactionId) -> Snapshot | None:
+        """See Coordination."""
+        if self._over or not self._leadership.is_certain:
+            return None
+        return self._at_once(lambda request: TakeSnapshot(request, txn, None, False), Snapshot)
 
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """See Coordination."""

@@ -261,6 +261,17 @@ class SessionTransaction:
             self._chosen = True
         return self._snapshot
 
+    def snapshot_now(self) -> Snapshot | None:
+        """The same as `snapshot`, if nothing has to be waited for."""
+        if self._as_of is not None or self.waited or self._refreshes or self._line is not None:
+            return None
+        if self._variables.level[0] in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
+            return None
+        if self._snapshot is None:
+            self._snapshot = self._coordination.snapshot_now(self.id)
+            self._chosen = self._snapshot is not None
+        return self._snapshot
+
     async def _refresh(self) -> None:
         if self._snapshot is not None:
             self._snapshot = await self._coordination.refresh(self.id)
