@@ -274,7 +274,8 @@ class Execution:
 
     def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
         """The plan with this statement's parameters."""
-        return Run(plan, inputs, self.parameters)
+        tell = self.transaction.waits_for_engine
+        return Run(plan, inputs, self.parameters, tell_waiting=tell)
 
     async def views(
         self,

@@ -7,6 +7,7 @@ INVARIANTS
 
 import logging
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -29,14 +30,18 @@ _REFUSED: Final = "0A000"
 
 
 def run_plan(
-    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+    execution: Execution,
+    plan: Plan,
+    inputs: Mapping[RelationId, ShardView],
+    *,
+    is_check: bool = False,
 ) -> AsyncIterator[pa.RecordBatch]:
-    """Run on the chosen engine."""
+    """Run on the chosen engine. `is_check`: see Run."""
     choice = choose_engine(execution, plan, inputs)
     if choice.engine is None:
         batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
     else:
-        run = execution.run(plan, inputs)
+        run = replace(execution.run(plan, inputs), is_check=is_check)
         if choice.otherwise is None:
             batches = choice.engine.run(run)
         else:

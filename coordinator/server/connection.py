@@ -241,8 +241,7 @@ class Connection(asyncio.Protocol):
     async def relieve(self) -> None:
         """See Client. Raises 53200 if too much waits for all clients that read slowly."""
         if self._wire.pending_bytes > FLUSH_THRESHOLD_BYTES:
-            assert self._transport is not None, "somebody is written to"
-            self._memory.waits(self._transport.get_write_buffer_size())
+            self._memory.waits(self._transport)
             await self.flush()
 
     def _write(self) -> None:
@@ -282,11 +281,7 @@ class Connection(asyncio.Protocol):
 
     def take(self) -> FrontendMessage | None:
         """See Client."""
-        self._memory.handled()
-        message = self._wire.take()
-        if message is not None:
-            self._memory.handed_out()
-        return message
+        return self._memory.taken(self._wire)
 
     def flight(self) -> Flight | None:
         """See Client."""

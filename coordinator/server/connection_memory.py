@@ -5,10 +5,13 @@ INVARIANTS
       its session has handled it.
 """
 
+import asyncio
 import logging
 from typing import Final
 
 from coordinator.memory_account import MemoryAccount, MemoryOwner
+from coordinator.pgwire.messages import FrontendMessage
+from coordinator.pgwire.protocol import Protocol
 from sql.errors import SqlError
 
 log = logging.getLogger("meridian.connection")
@@ -34,19 +37,19 @@ class ConnectionMemory:
             return False
         return True
 
-    def handled(self) -> None:
-        """What was handed out is not needed any more."""
+    def taken(self, wire: Protocol) -> FrontendMessage | None:
+        """The next message; what was taken before is not needed any more (E1)."""
         if self._handed:
             self._messages.add(-self._handed)
             self._handed = 0
+        message = wire.take()
+        if message is not None:
+            self._handed = self._messages.nbytes
+        return message
 
-    def handed_out(self) -> None:
-        """The message that has come is the session's."""
-        self._handed = self._messages.nbytes
-
-    def waits(self, nbytes: int) -> None:
-        """So many bytes of a result wait for the client. Raises 53200."""
-        self._results.set(nbytes)
+    def waits(self, transport: asyncio.Transport | None) -> None:
+        """A result waits for the client. Raises 53200."""
+        self._results.set(0 if transport is None else transport.get_write_buffer_size())
 
     def sent(self) -> None:
         """The client has taken most of them."""

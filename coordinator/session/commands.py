@@ -20,7 +20,6 @@ from pglast import ast
 
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
-from coordinator.memory_account import MemoryOwner
 from coordinator.pgwire.messages import (
     BINARY_FORMAT,
     TEXT_FORMAT,
@@ -67,7 +66,7 @@ from coordinator.session.prepared_statements import (
 from coordinator.session.repeated_runs import RepeatedRuns
 from coordinator.session.requests import Request, analysis_needs_snapshot
 from coordinator.session.result_columns import result_columns
-from coordinator.session.result_encoder import ResultEncoder
+from coordinator.session.send_rows import send_rows
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.session.statement_templates import FilledRows, StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
@@ -185,24 +184,10 @@ class Commands:
     async def _send_rows(
         self, portal: Portal, outcome: Rows, formats: tuple[int, ...], *, limit: int
     ) -> int:
-        variables = self._variables
-        encoder = ResultEncoder(
-            outcome.columns,
-            formats,
-            timezone=variables.timezone,
-            styles=variables.styles,
-            naming=outcome.naming,
-            encoding=variables.encoding,
+        client, memory = self._client, self._services.memory
+        return await send_rows(
+            client, self._variables, memory, portal, outcome, formats, limit=limit
         )
-        count = 0
-        with self._services.memory.holding(MemoryOwner.RESULTS) as held:
-            async for batch in portal.rows(limit):
-                held.set(batch.nbytes)
-                async for message in encoder.encode(batch):
-                    self._client.send(message)
-                    await self._client.relieve()
-                count += batch.num_rows
-        return count
 
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
@@ -310,16 +295,9 @@ class Commands:
             binary=declaration.binary,
         )
         cursor = self._cursor(portal, scroll=declaration.scroll)
-        await self._open_cursor(declaration.name, portal)
+        self.portals.open(declaration.name, portal)
         if declaration.hold and cursor is not None:
             await cursor.keep_all()
-
-    async def _open_cursor(self, name: str, portal: Portal) -> None:
-        try:
-            self.portals.open(name, portal)
-        except SqlError:
-            await portal.close()  # its query has begun
-            raise
 
     def _cursor(self, portal: Portal, *, scroll: bool) -> PortalCursor | None:
         """A cursor on a portal that has begun; None if it has no rows."""

@@ -54,17 +54,21 @@ class Portals:
         return self._portals.get(name)
 
     def check_free(self, name: str) -> None:
-        """Raises 42P03 if the name is taken."""
+        """Raises 42P03 if the name is taken, 53400 if there are too many."""
         if name in self._portals:
             raise wrong.duplicate_portal(name)
-
-    def open(self, name: str, portal: Portal, nbytes: int = 0) -> None:
-        """A new portal; its name is free. `nbytes`: of its values. Raises 53400 and 53200."""
-        assert name not in self._portals, "names are checked before"
         if len(self._portals) >= self._most:
             raise wrong.too_many_portals(self._most)
-        portal.memory = self._memory.holding(MemoryOwner.PORTALS)
-        portal.memory.set(PORTAL_BYTES + nbytes)
+
+    def open(self, name: str, portal: Portal, nbytes: int = 0) -> None:
+        """A new portal, whose name is free. `nbytes`: of its values. Raises 53200."""
+        assert name not in self._portals, "names are checked before"
+        memory = self._memory.holding(MemoryOwner.PORTALS)
+        memory.set(PORTAL_BYTES + nbytes)
+        self._enter(name, portal)
+        portal.memory = memory
+
+    def _enter(self, name: str, portal: Portal) -> None:
         portal.opened_at = self._clock.now()
         self._portals[name] = portal
 
@@ -79,7 +83,8 @@ class Portals:
         if before is not None and before.memory is not None:
             before.memory.close()
         if portal is not None:
-            self.open("", portal)
+            # Its values are few, and nobody could be refused here.
+            self._enter("", portal)
 
     async def close(self, name: str) -> bool:
         """Close one, if it exists."""

@@ -165,7 +165,7 @@ class ShortBlocks:
         transaction, limits = self._transaction, self._services.limits
         if transaction.read_only or not limits.short_writes:
             return None
-        if transaction.inline_bytes > limits.transaction_inline_bytes_max // 2:
+        if transaction.inline.nbytes > limits.transaction_inline_bytes_max // 2:
             return None  # rows have to be moved to files
         names = resting_names(transaction, self._variables, known.bound, writes=True)
         change = write(values, names)
@@ -175,7 +175,7 @@ class ShortBlocks:
         if done.affected is None:
             return None
         transaction.wrote = True
-        transaction.inline_bytes += done.nbytes
+        transaction.inline.added(done.nbytes)
         transaction.statements += 1
         return f"{known.bound.tag} {done.affected}"
 

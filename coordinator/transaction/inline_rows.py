@@ -16,6 +16,10 @@ class CountedInlineRows:
             self.memory.add(nbytes)
         self.nbytes += nbytes
 
+    def added(self, nbytes: int) -> None:
+        """So many bytes were written."""
+        self.left(self.nbytes + nbytes)
+
     def left(self, nbytes: int) -> None:
         """So many bytes are left, whatever there was."""
         if self.memory is not None:

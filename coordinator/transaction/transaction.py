@@ -60,6 +60,9 @@ from sql.types.sql_type import Value
 from storage.clock import Clock
 from storage.types import Timestamp
 
+ENGINE_WAIT = ("Extension", "LocalEnginePlace")
+"""wait_event_type and wait_event of a session that waits for a place in the local engine."""
+
 _Asked = TypeVar("_Asked")
 
 
@@ -70,6 +73,8 @@ class StatementRestart(Exception):
 class SessionTransaction:
     """See the module."""
 
+    engine_wait: tuple[str, str] | None = None
+    """ENGINE_WAIT while a statement waits for a place in the local engine."""
     last_write: Timestamp | None = None
     """Of the session's last commit that wrote: meridian.last_commit_timestamp()."""
 
@@ -126,6 +131,10 @@ class SessionTransaction:
         """To where a statement goes back that has written and begins again (X9)."""
         self._notified = NOTHING_PENDING
         """What was pending before the statement, which may begin again."""
+
+    def waits_for_engine(self, waits: bool) -> None:
+        """A statement begins or ends to wait for a place in the local engine."""
+        self.engine_wait = ENGINE_WAIT if waits else None
 
     # --- state ----------------------------------------------------------------------------------
 
