@@ -20,6 +20,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
+from coordinator.large_work import aside_if
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.pgcatalog.meridian_schema import relation_view
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
@@ -218,6 +220,8 @@ class Execution:
     parameters: Sequence[Value] = ()
     alone: bool = False
     """The statement is its whole transaction."""
+    is_large: bool = False
+    """Whether what is done with its plan is done in a thread (`coordinator/large_work.py`)."""
     bind_context: Callable[[], BindContext] | None = None
     """The context that the statement was bound in, for expressions that its tables store."""
     filled: Mapping[int, Mapping[int, RowDefault]] = field(
@@ -272,7 +276,8 @@ class Execution:
         ts = as_of if as_of is not None else await self.transaction.timestamp(tables)
         predicates: Sequence[RowPredicate | None] = ()
         if as_of is None and plan is not None:
-            predicates = read_predicates(plan, tables, self.parameters)
+            found = partial(read_predicates, plan, tables, self.parameters)
+            predicates = await aside_if(self.is_large, found)
         coordination = self.services.coordination
         views = await coordination.scan(
             self.transaction.id, ts, tables, predicates, skipped=skipped or {}

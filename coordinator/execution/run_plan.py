@@ -14,8 +14,9 @@ import pyarrow as pa
 from compute.executor import EngineUnavailable, Executor, Run
 from coordinator.driver.damage_check import examine_on_failure
 from coordinator.execution.context import Batches, Execution
-from coordinator.execution.engine_choice import choose_engine
+from coordinator.execution.engine_choice import EngineChoice, choose_engine
 from coordinator.execution.uncommitted_versions import refuse_uncommitted_versions
+from coordinator.large_work import aside
 from coordinator.streams import closing_batches
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
@@ -32,7 +33,26 @@ def run_plan(
     execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run on the chosen engine."""
-    choice = choose_engine(execution, plan, inputs)
+    if execution.is_large:
+        return _large(execution, plan, inputs)
+    return _run(execution, plan, inputs, choose_engine(execution, plan, inputs))
+
+
+async def _large(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> Batches:
+    choice = await aside(lambda: choose_engine(execution, plan, inputs))
+    async with closing_batches(_run(execution, plan, inputs, choice)) as batches:
+        async for batch in batches:
+            yield batch
+
+
+def _run(
+    execution: Execution,
+    plan: Plan,
+    inputs: Mapping[RelationId, ShardView],
+    choice: EngineChoice,
+) -> AsyncIterator[pa.RecordBatch]:
     if choice.engine is None:
         batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
     else:
@@ -81,6 +101,7 @@ async def run_on_either(
 async def _in_process(
     execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
 ) -> Batches:
-    table = execution.services.in_process.evaluate(execution.run(plan, inputs))
+    run, in_process = execution.run(plan, inputs), execution.services.in_process
+    table = await in_process.answer(run) if execution.is_large else in_process.evaluate(run)
     for batch in table.to_batches():
         yield batch

@@ -20,6 +20,7 @@ from pglast import ast
 
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
+from coordinator.large_work import Turns, are_large_values, aside_if, is_large_text
 from coordinator.pgwire.messages import (
     BINARY_FORMAT,
     TEXT_FORMAT,
@@ -103,6 +104,7 @@ class Commands:
         self._notice = notice
         self.statements = PreparedStatements(services.clock)
         self.portals = Portals(services.clock)
+        self.turns = Turns()
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
         self._discard = partial(
             discard, services, transaction, variables, runner, self.statements, self.portals
@@ -114,14 +116,14 @@ class Commands:
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
         self.statements.pop("", None)
-        filled = self.templates.find(text)
+        filled = await self.templates.find(text)
         if filled is not None:
             self._transaction.grouped = False
             await self._simple(filled.prepared(text), filled.values, alone=True)
             self._restart_clock()
             await self.end_implicit()
             return
-        statements = self._parsed(text)
+        statements = await self._parsed(text)
         real = [statement for statement in statements if statement.node is not None]
         if not real:
             self._client.send(EmptyQueryResponse())
@@ -129,12 +131,15 @@ class Commands:
         for statement in real:
             prepared = PreparedStatement(statement, (), (), None)
             await self._simple(prepared, (), alone=len(real) == 1)
+            await self.turns.give_way()
             self._restart_clock()
         await self.end_implicit()
 
-    def _parsed(self, text: str) -> Sequence[Statement]:
-        statements = self._services.plans.parse(text)
-        for notice in truncated_name_notices(text):
+    async def _parsed(self, text: str) -> Sequence[Statement]:
+        statements = await self._services.plans.parsed(text)
+        for notice in await aside_if(
+            is_large_text(text), lambda: list(truncated_name_notices(text))
+        ):
             self._notice(notice, Severity.NOTICE)
         return statements
 
@@ -254,7 +259,7 @@ class Commands:
         alone: bool,
     ) -> Outcome:
         target = self._statement(invocation.name)
-        values = self._runner.arguments(statement, invocation, target.parameters)
+        values = await self._runner.arguments(statement, invocation, target.parameters)
         read = target.under(self._variables.binding_key)
         request = Request(read, target.declared, target.columns)
         if filling is not None:
@@ -334,7 +339,7 @@ class Commands:
         if not message.statement:
             # Also if what comes instead is wrong.
             self.statements.pop("", None)
-        statements = self._parsed(message.text)
+        statements = await self._parsed(message.text)
         if len(statements) > 1:
             raise wrong.multiple_statements_in_parse()
         statement = statements[0] if statements else Statement(message.text, None, 0)
@@ -400,7 +405,10 @@ class Commands:
         # A label may have come since the statement was prepared.
         types = latest_types(self._services.coordination.newest_catalog, prepared.parameters)
         variables = self._variables
-        portal.parameters = decode_parameters(message, types, variables)
+        values = [value for value in message.parameters if value is not None]
+        portal.parameters = await aside_if(
+            are_large_values(values), lambda: decode_parameters(message, types, variables)
+        )
         named = parse_named_command(prepared.statement)
         if isinstance(named, ExecuteCommand | FetchCommand):
             # What it names may have come, or have changed, since it was prepared.

@@ -38,6 +38,7 @@ from coordinator.execution.settings import (
     execute_show,
 )
 from coordinator.execution.short_writes.run import run_short_write
+from coordinator.large_work import are_large_values, is_large_statement
 from coordinator.session.as_of import as_of_timestamp, tables_of_other_timelines
 from coordinator.session.requests import (
     Identity,
@@ -126,7 +127,7 @@ class StatementRunner:
         if not needs_catalog(statement):
             empty = statement.node is None  # but may have been declared types of the client's own
             catalog = self._services.coordination.newest_catalog if empty else _NO_CATALOG
-            prepared = self.binder.bind(statement, catalog, declared, fixed=False)
+            prepared = await self.binder.bound(statement, catalog, declared, fixed=False)
             if self._transaction.failed and not empty and not can_end_failed_block(prepared.bound):
                 raise failed_transaction()
             return prepared
@@ -138,7 +139,7 @@ class StatementRunner:
             snapshot = await self._past.snapshot_if_known(
                 statement, declared, self.execution(()), snapshot
             )
-        return self.binder.bind(statement, snapshot.catalog, declared, fixed=False)
+        return await self.binder.bound(statement, snapshot.catalog, declared, fixed=False)
 
     def check_allowed(self, statement: Statement, *, parameters: int = 0) -> None:
         """Raises 25P02 in a failed block, except for statements that may end it."""
@@ -195,7 +196,7 @@ class StatementRunner:
     async def _session_statement(
         self, request: Request, execution: Execution, *, alone: bool
     ) -> Outcome:
-        prepared = self.binder.bind(request.statement, _NO_CATALOG, request.declared)
+        prepared = await self.binder.bound(request.statement, _NO_CATALOG, request.declared)
         if self._transaction.failed and not can_end_failed_block(prepared.bound):
             raise failed_transaction()
         if request.statement.as_of is not None:
@@ -268,7 +269,8 @@ class StatementRunner:
         """The tables of the statement as it is bound now (A2)."""
         snapshot = await self._transaction.present()
         request = self.binder.under(request, snapshot.catalog)
-        bound = self.binder.bind(request.statement, snapshot.catalog, request.declared).bound
+        prepared = await self.binder.bound(request.statement, snapshot.catalog, request.declared)
+        bound = prepared.bound
         return contended_tables(executed_statement(bound), snapshot.catalog)
 
     async def _attempt(
@@ -286,14 +288,17 @@ class StatementRunner:
         if request.statement.as_of is not None:
             snapshot = await self._past.snapshot(request, execution, snapshot)
             as_of = snapshot.ts
-        prepared = self.binder.bind(
+        prepared = await self.binder.bound(
             request.statement, snapshot.catalog, request.declared, ts=snapshot.ts
+        )
+        execution.is_large = is_large_statement(request.statement) or are_large_values(
+            execution.parameters
         )
         elsewhere = tables_of_other_timelines(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.
             ts = await self._transaction.timestamp(elsewhere)
-            prepared = self.binder.bind(
+            prepared = await self.binder.bound(
                 request.statement, snapshot.catalog, request.declared, ts=ts
             )
         check_promised_columns(request.expected, prepared.bound, self._variables)
@@ -335,7 +340,7 @@ class StatementRunner:
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
             as_of = self._past.timestamp(request, execution, snapshot)
-        prepared = self.binder.bind(request.statement, snapshot.catalog, request.declared)
+        prepared = await self.binder.bound(request.statement, snapshot.catalog, request.declared)
         assert isinstance(prepared.bound, ExplainTimestamp), "the grammar tells it apart"
         rows = execute_explain_timestamp(execution, prepared.bound, as_of=as_of)
         self._transaction.pin_snapshot()

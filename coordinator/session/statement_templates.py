@@ -76,7 +76,7 @@ class StatementTemplates:
         shape = self._services.templates.known_shape(split[0], catalog)
         return None if shape is None else self._known(shape, catalog, split[1])
 
-    def find(self, text: str) -> FilledTemplate | None:
+    async def find(self, text: str) -> FilledTemplate | None:
         """The text as a template, made now if its shape was seen before."""
         split = split_literals(text)
         if split is None or not self._services.limits.short_reads:
@@ -90,7 +90,7 @@ class StatementTemplates:
             return None
         setting = self._binder.setting(catalog, fixed=True)
         if not shape.is_known(setting):
-            shape.keep(setting, self._made(text, key, literals, catalog))
+            shape.keep(setting, await self._made(text, key, literals, catalog))
         try:
             return self._known(shape, catalog, literals)
         except SqlError:
@@ -106,24 +106,29 @@ class StatementTemplates:
         values = template.values(literals, self._variables.timezone, self._variables.styles)
         return None if values is None else FilledTemplate(template, catalog, values)
 
-    def _made(self, text: str, key: str, literals: Literals, catalog: Catalog) -> Template | None:
+    async def _made(
+        self, text: str, key: str, literals: Literals, catalog: Catalog
+    ) -> Template | None:
         """A template for the shape of this text; None if it does not surely mean the same."""
         try:
-            return self._proved(text, key, literals, catalog)
+            return await self._proved(text, key, literals, catalog)
         except SqlError:
             return None
 
-    def _proved(self, text: str, key: str, literals: Literals, catalog: Catalog) -> Template | None:
+    async def _proved(
+        self, text: str, key: str, literals: Literals, catalog: Catalog
+    ) -> Template | None:
         """The same. Raises SqlError, for a text that has no meaning, too."""
         if mentions_temporary_schema(text) or any(truncated_name_notices(text)):
             return None
         written, declared = text_with_parameters(key)
-        statement = _only(self._services.plans.parse(written))
-        plain = _only(self._services.plans.parse(text))
+        statement = _only(await self._services.plans.parsed(written))
+        plain = _only(await self._services.plans.parsed(text))
         if statement is None or plain is None:
             return None
-        types = self._binder.bind(statement, catalog, declared, fixed=False).parameters
-        bound = self._binder.bind(statement, catalog, types)
+        found = await self._binder.bound(statement, catalog, declared, fixed=False)
+        types = found.parameters
+        bound = await self._binder.bound(statement, catalog, types)
         if not may_have_template(bound):
             return None
         if isinstance(bound.bound, BoundQuery) and not self._is_short(bound):
@@ -137,7 +142,7 @@ class StatementTemplates:
             computed_constants(bound.bound),
         )
         filled = self._filled(template, catalog, literals)
-        literal = self._binder.bind(plain, catalog, ())
+        literal = await self._binder.bound(plain, catalog, ())
         if filled is None or not means_the_same(bound, filled.values, literal):
             return None
         return template

@@ -211,6 +211,13 @@ def _values(plan: Values, scope: Scope) -> Select:
             for column in plan.columns
         )
         return Select(f"(select {nulls or '0 as z'} where false) {alias}", names)
+    lists = scope.statement.dialect.constant_rows(plan.rows, scope)
+    if lists is not None:
+        items = [
+            f"unnest({text}) as c{column.id}"
+            for text, column in zip(lists, plan.columns, strict=True)
+        ]
+        return Select(f"(select {', '.join(items)}) {alias}", names)
     # Rows stand in SELECTs of their own, which an engine without `deep_correlation` looks into for
     # no subquery that refers to what is round them.
     row_scope = replace(scope, nearest=frozenset())
@@ -368,6 +375,7 @@ def _join(plan: Join, scope: Scope) -> Select:
     _check_join(plan, scope)
     inside = scope_over(joined, scope)
     guarded = scope.statement.dialect.on(plan, plan.condition)
+    inside = replace(inside, joining=True)
     conditions = " and ".join(map(inside.emit, guarded))
     return replace(joined, source=f"{joined.source} on {conditions}")
 

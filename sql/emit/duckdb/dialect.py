@@ -14,6 +14,7 @@ from typing import Final
 
 from sql.emit.duckdb.aggregates import aggregate, order_by
 from sql.emit.duckdb.arrays import key
+from sql.emit.duckdb.constant_lists import constant_rows
 from sql.emit.duckdb.expressions import expression
 from sql.emit.duckdb.passes import DUCKDB_PASSES
 from sql.emit.duckdb.sets import set_scan, sets_beside
@@ -109,4 +110,5 @@ _DUCKDB: Final = Dialect(
     any_recursion=True,
     deep_correlation=True,
     mixes_unions=True,
+    constant_rows=constant_rows,
 )

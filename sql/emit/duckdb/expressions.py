@@ -18,6 +18,12 @@ from sql.emit.duckdb import floats as duckdb_floats
 from sql.emit.duckdb import numbers as duckdb_numbers
 from sql.emit.duckdb import text as duckdb_text
 from sql.emit.duckdb import times as duckdb_times
+from sql.emit.duckdb.constant_lists import (
+    array_parameter,
+    constant_array,
+    constants_of,
+    in_constant_list,
+)
 from sql.emit.duckdb.evaluator_calls import evaluator_call
 from sql.emit.duckdb.types import bind_field_variables, duckdb_type, error, unsupported
 from sql.emit.in_subqueries import in_by_count
@@ -87,9 +93,11 @@ def expression(expr: Expr, scope: Scope) -> str:
 def _expression(expr: Expr, scope: Scope) -> str:
     match expr:
         case Const():
-            return scope.statement.constant(expr.value, expr.type)
+            found = constant_array(expr.value, expr.type, scope)
+            return found or scope.statement.constant(expr.value, expr.type)
         case Param():
-            return scope.statement.parameter(expr)
+            found = array_parameter(expr, scope)
+            return found or scope.statement.parameter(expr)
         case ColumnRef():
             return scope.columns[expr.id]
         case Call():
@@ -114,6 +122,9 @@ def _expression(expr: Expr, scope: Scope) -> str:
         case Extreme():
             return _extreme(expr, scope)
         case InList():
+            constants = _in_constants(expr, scope)
+            if constants is not None:
+                return constants
             negation = "not " if expr.negated else ""
             items = ", ".join(scope.key(item, "comparing") for item in expr.items)
             return f"({scope.key(expr.arg, 'comparing')} {negation}in ({items}))"
@@ -121,6 +132,15 @@ def _expression(expr: Expr, scope: Scope) -> str:
             return duckdb_arrays.any_all(expr, scope)
         case Subquery():
             return _subquery(expr, scope)
+
+
+def _in_constants(expr: InList, scope: Scope) -> str | None:
+    """IN many constants, which DuckDB compares by themselves."""
+    type_, values = expr.arg.type, constants_of(expr.items)
+    if values is None or not duckdb_arrays.compares_natively(type_):
+        return None
+    same = all(duckdb_type(item.type) == duckdb_type(type_) for item in expr.items)
+    return in_constant_list(expr.arg, values, type_, scope, negated=expr.negated) if same else None
 
 
 def _extreme(expr: Extreme, scope: Scope) -> str:
