@@ -31,6 +31,7 @@ from sql.emit.repeated_arguments import write_call
 from sql.emit.state import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.templates import fill_template, function_description
 from sql.errors import statement_too_complex
+from sql.plan.folded_calls import is_folded_call
 from sql.plan.nodes import (
     AnyAll,
     BoolOp,
@@ -50,7 +51,7 @@ from sql.plan.nodes import (
     SubqueryKind,
 )
 from sql.plan.renumbering import free_columns
-from sql.rewrite.guard_expressions import guarded_coalesce, guarded_logical
+from sql.rewrite.guard_expressions import guarded_coalesce, guarded_logical, may_fail
 from sql.types.enums import is_enum, storage_type_name
 from sql.types.sql_type import SqlType
 
@@ -178,9 +179,27 @@ def _typed(text: str, type_: SqlType) -> str:
 def _logical(expr: Logical, scope: Scope) -> str:
     if expr.op is BoolOp.NOT:
         return f"(not {replace(scope, filtering=False).emit(expr.args[0])})"
+    if len(expr.args) > _OPERANDS_MAX:
+        return _long_logical(expr, scope)
     if scope.filtering:
         return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"
     return guarded_logical(expr.op, expr.args, scope.emit)
+
+
+_OPERANDS_MAX: Final = 32
+"""DuckDB's optimizer compares each operand of AND or OR with all others, several times."""
+
+
+def _long_logical(expr: Logical, scope: Scope) -> str:
+    """A long AND or OR as groups, which DuckDB does not join again: it looks into no COALESCE."""
+    if any(map(may_fail, expr.args)):
+        # From left to right; a COALESCE may be computed for all rows.
+        return guarded_logical(expr.op, expr.args, scope.emit)
+    word, texts = f" {expr.op.value} ", [scope.emit(arg) for arg in expr.args]
+    while len(texts) > _OPERANDS_MAX:
+        parts = [texts[at : at + _OPERANDS_MAX] for at in range(0, len(texts), _OPERANDS_MAX)]
+        texts = [f"coalesce(({word.join(part)}), null)" for part in parts]
+    return f"({word.join(texts)})"
 
 
 def _call(call: Call, scope: Scope) -> str:
@@ -193,7 +212,13 @@ def _by_template(call: Call, scope: Scope) -> str:
         raise unsupported(function_description(call.function))
     if template.startswith("@"):
         return _typed(SPECIALS[template[1:]](call, scope), call.type)
-    return _typed(fill_template(template, [scope.emit(arg) for arg in call.args], error), call.type)
+    texts = [scope.emit(arg) for arg in call.args]
+    if is_folded_call(call):
+        # Nested, it would take DuckDB the cube of its length.
+        x, y = scope.variable(), scope.variable()
+        body = _typed(fill_template(template, [x, y], error), call.type)
+        return f"list_reduce([{', '.join(texts)}], lambda {x}, {y}: {body})"
+    return _typed(fill_template(template, texts, error), call.type)
 
 
 # --- subqueries --------------------------------------------------------------------------------
