@@ -45,6 +45,10 @@ LARGE_VALUES: Final = 16_384
 TURN_SECONDS: Final = 0.005
 """What a session may take of the loop before others have their turn."""
 
+THREAD_STACK_BYTES: Final = 32 << 20
+"""Of address space, for threads that begin when the server serves: deep statements are bound,
+planned and run there (RECURSION_MAX of `sql/plan/depth.py`)."""
+
 _THREADS: Final = 2
 """More: they take the GIL from each other, and hold more trees. Fewer: one waits for another."""
 

@@ -42,7 +42,7 @@ from coordinator.driver.timelines import Timelines
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
-from coordinator.large_work import SWITCH_SECONDS
+from coordinator.large_work import SWITCH_SECONDS, THREAD_STACK_BYTES
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.engines import LateEngine, open_engines, read_columns
@@ -54,6 +54,7 @@ from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
 from coordinator.session.temporary_tables import drop_leftover_temporaries
 from sql.catalog.catalog import Table
+from sql.plan.depth import RECURSION_MAX
 from storage.clock import SystemClock
 from storage.errors import Fenced, StorageError
 from storage.stash import Stash
@@ -226,6 +227,8 @@ def _tune_interpreter() -> None:
     gc.set_threshold(GC_THRESHOLD_OBJECTS)
     gc.enable()
     sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setrecursionlimit(RECURSION_MAX)
+    threading.stack_size(THREAD_STACK_BYTES)
 
 
 async def _run(

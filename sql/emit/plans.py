@@ -32,7 +32,7 @@ from sql.emit.rename_outer_columns import (
 )
 from sql.emit.select import as_derived_table, is_preserved_by_groups, render_select, scope_over
 from sql.emit.set_operations import set_operation
-from sql.emit.state import DEPTH_MAX, ColumnTexts, Dialect, Scope, Select, Statement
+from sql.emit.state import ColumnTexts, Dialect, Scope, Select, Statement
 from sql.emit.windows import with_column_keys
 from sql.errors import statement_too_complex
 from sql.plan.depth import check_depth
@@ -132,7 +132,7 @@ def _subplan(plan: Plan, scope: Scope) -> str:
 def _select(plan: Plan, scope: Scope) -> Select:
     statement = scope.statement
     statement.depth += 1
-    if statement.depth > DEPTH_MAX:
+    if statement.depth > statement.dialect.plan_depth_max:
         raise statement_too_complex()
     select = _node(plan, scope)
     statement.depth -= 1

@@ -43,8 +43,8 @@ from sql.plan.nodes import (
 from sql.types.sql_type import SqlType, Value, format_type
 
 DEPTH_MAX: Final = 150
-"""Levels of nesting of expressions and plans. More would need a deeper stack in the engine's
-JVM.
+"""Levels of nesting of expressions, and with plans on Spark. More would need a deeper stack in its
+JVM, and DuckDB takes the cube of it.
 """
 
 
@@ -86,8 +86,9 @@ class Dialect:
     (`emit/recursion_rounds.py` if not). `deep_correlation`: whether a subquery may refer to more
     than the query next to it. `hint`: the hint beside an error about an unsupported feature.
     `mixes_unions`: whether the rows of UNION ALL may come in any order. `changed_by_groups`: types
-    of which a group does not show a value as it was. `constant_rows`: the
-    columns of many rows of constants as lists to be unnested; None for other rows.
+    of which a group does not show a value as it was. `plan_depth_max`:
+    levels of plans. `constant_rows`: the columns of many rows of constants as lists to be unnested;
+    None for other rows.
     """
 
     engine: str
@@ -114,6 +115,7 @@ class Dialect:
     hint: str | None = None
     mixes_unions: bool = False
     changed_by_groups: frozenset[str] = frozenset()
+    plan_depth_max: int = DEPTH_MAX
     constant_rows: "Callable[[Sequence[Sequence[Expr]], Scope], Sequence[str] | None]" = _no_lists
 
     def unsupported(self, what: str) -> SqlError:
@@ -193,6 +195,9 @@ class Statement:
     """Whether it has one: subqueries are kept apart from it (`rename_outer_columns.py`)."""
     names: int = 0
     depth: int = 0
+    """Levels of plans that are being written."""
+    nesting: int = 0
+    """Levels of expressions."""
 
     def alias(self) -> str:
         """A new relation name (M1)."""

@@ -17,15 +17,17 @@ from pglast import ast
 from pglast.enums import A_Expr_Kind
 
 from sql.binder.expressions.calls import operator, operator_name
-from sql.binder.resolve.coercion import float_literal
+from sql.binder.resolve.coercion import EXPLICIT, coerce, float_literal
 from sql.binder.resolve.collations import merged_collation, set_collation
 from sql.binder.state import Binding, Scope
+from sql.functions.table import function_by_id
 from sql.parser.syntax import Node, is_a, string_values
 from sql.plan.folded_calls import FOLDED
 from sql.plan.nodes import Call, Expr
-from sql.types.sql_type import FLOAT8
+from sql.types.sql_type import FLOAT8, TEXT
 
-_ASSOCIATIVE: Final = frozenset({"text || text"})
+_TEXTS: Final = "text || text"
+_ASSOCIATIVE: Final = frozenset({_TEXTS})
 
 _LENGTH_MIN: Final = 32
 """Operators. Shorter chains stay as they were written."""
@@ -45,7 +47,7 @@ def long_operator_chain(binding: Binding, scope: Scope, node: Node) -> Expr | No
     for part in reversed(chain):
         right = binding.expression(scope, part.rexpr)
         pair = [part.lexpr, part.rexpr]
-        made = operator(binding, name, [left, right], pair, part.location)
+        made = _of_texts(binding, operator(binding, name, [left, right], pair, part.location), pair)
         if terms and isinstance(left, Call) and _goes_on(left, made):
             # What is to the left stands for all that there is so far: it has its type.
             terms.append(made.args[1])
@@ -53,6 +55,7 @@ def long_operator_chain(binding: Binding, scope: Scope, node: Node) -> Expr | No
         if terms:
             left = _joined(binding, left, terms)
             made = operator(binding, name, [left, right], pair, part.location)
+            made = _of_texts(binding, made, pair)
         terms = list(made.args) if isinstance(made, Call) and _may_go_on(made) else []
         left = made
     return _joined(binding, left, terms) if terms else left
@@ -72,6 +75,17 @@ def _chain(node: Node) -> list[Node]:
         chain.append(node)
         node = node.lexpr
     return chain
+
+
+def _of_texts(binding: Binding, made: Expr, pair: Sequence[Node]) -> Expr:
+    """`text || 1` as `text || 1::text`, which it means."""
+    if not isinstance(made, Call) or made.function.id != "text || anynonarray":
+        return made
+    left, right = made.args[:2]
+    shown = coerce(binding, right, pair[1], TEXT, EXPLICIT)
+    if shown is None or len(made.args) > 2:
+        return made
+    return replace(made, function=function_by_id(_TEXTS), args=(left, shown))
 
 
 def _may_go_on(call: Call) -> bool:

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Final
 
-from sql.emit.duckdb.types import duckdb_type
+from sql.emit.duckdb.types import bind_variable, duckdb_type
 from sql.emit.state import Scope
-from sql.plan.nodes import Const, Expr, Param
+from sql.plan.nodes import Const, Expr, InList, Param
 from sql.rewrite.failure_analysis import may_fail
 from sql.types.enums import storage_type_name
 from sql.types.sql_type import SqlType, Value
@@ -128,6 +128,31 @@ def in_constant_list(
         return None
     word = "not in" if negated else "in"
     return f"({scope.emit(subject)} {word} (select unnest({found})))"
+
+
+_JOINED_MIN: Final = 5
+"""Constants of IN from which on DuckDB makes a join of it, measured on 2.0."""
+
+
+def in_known_list(expr: InList, values: Sequence[Value], scope: Scope) -> str | None:
+    """IN of constants for a subject that may fail: a join would compute it for all rows, also in a
+    branch that is not taken. None for few constants.
+    """
+    if len(values) < _JOINED_MIN:
+        return None
+    type_, known = expr.arg.type, [value for value in values if value is not None]
+    items = constant_list(known, type_, scope)
+    if items is None:
+        texts = [scope.statement.constant(value, type_) for value in known]
+        items = f"cast(list_value({', '.join(texts)}) as {duckdb_type(type_)}[])"
+    name = scope.variable()
+    otherwise = "false" if len(known) == len(values) else "cast(null as boolean)"
+    body = (
+        f"case when {name} is null then cast(null as boolean)"
+        f" when list_contains({items}, {name}) then true else {otherwise} end"
+    )
+    found = bind_variable(name, scope.emit(expr.arg), body)
+    return f"(not {found})" if expr.negated else f"({found})"
 
 
 def constant_rows(rows: Sequence[Sequence[Expr]], scope: Scope) -> Sequence[str] | None:

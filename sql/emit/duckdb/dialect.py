@@ -23,6 +23,7 @@ from sql.emit.duckdb.windows import windows
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.plans import emit_plan
 from sql.emit.state import Dialect, GivenParameter
+from sql.plan.depth import PLAN_DEPTH_MAX
 from sql.plan.nodes import Plan, RelationId
 from sql.rewrite.guards.guard_join_conditions import guarded_by_join_keys, guarded_join_conditions
 from sql.rewrite.guards.guard_where_conditions import guarded_where_conditions
@@ -110,5 +111,6 @@ _DUCKDB: Final = Dialect(
     any_recursion=True,
     deep_correlation=True,
     mixes_unions=True,
+    plan_depth_max=PLAN_DEPTH_MAX,
     constant_rows=constant_rows,
 )

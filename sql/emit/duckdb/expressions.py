@@ -23,6 +23,7 @@ from sql.emit.duckdb.constant_lists import (
     constant_array,
     constants_of,
     in_constant_list,
+    in_known_list,
 )
 from sql.emit.duckdb.evaluator_calls import evaluator_call
 from sql.emit.duckdb.types import bind_field_variables, duckdb_type, error, unsupported
@@ -79,13 +80,13 @@ _CLOSED: Final = frozenset(
 def expression(expr: Expr, scope: Scope) -> str:
     """The text of an expression (X1)."""
     statement = scope.statement
-    statement.depth += 1
-    if statement.depth > DEPTH_MAX:
+    statement.nesting += 1
+    if statement.nesting > DEPTH_MAX:
         raise statement_too_complex()
     if scope.filtering and not isinstance(expr, Logical):
         scope = replace(scope, filtering=False)
     text = _expression(expr, scope)
-    statement.depth -= 1
+    statement.nesting -= 1
     if len(text) > TEXT_MAX:
         raise statement_too_complex()
     return text
@@ -141,7 +142,11 @@ def _in_constants(expr: InList, scope: Scope) -> str | None:
     if values is None or not duckdb_arrays.compares_natively(type_):
         return None
     same = all(duckdb_type(item.type) == duckdb_type(type_) for item in expr.items)
-    return in_constant_list(expr.arg, values, type_, scope, negated=expr.negated) if same else None
+    if not same:
+        return None
+    if may_fail(expr.arg, by_overflow=False):
+        return in_known_list(expr, values, scope)
+    return in_constant_list(expr.arg, values, type_, scope, negated=expr.negated)
 
 
 def _extreme(expr: Extreme, scope: Scope) -> str:
