@@ -20,7 +20,7 @@ from pglast import ast
 
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
-from coordinator.large_work import Turns, are_large_values, aside_if, is_large_text
+from coordinator.large_work import Turns, are_large_values, aside_if, drop, is_large_text
 from coordinator.pgwire.messages import (
     BINARY_FORMAT,
     TEXT_FORMAT,
@@ -128,12 +128,19 @@ class Commands:
         if not real:
             self._client.send(EmptyQueryResponse())
         self._transaction.grouped = len(real) > 1
-        for statement in real:
+        await self._in_order(real)
+        if is_large_text(text):
+            left: list[object] = [statements, self._runner.take_large()]
+            real, statements = [], ()
+            drop(left)
+        await self.end_implicit()
+
+    async def _in_order(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
             prepared = PreparedStatement(statement, (), (), None)
-            await self._simple(prepared, (), alone=len(real) == 1)
+            await self._simple(prepared, (), alone=len(statements) == 1)
             await self.turns.give_way()
             self._restart_clock()
-        await self.end_implicit()
 
     async def _parsed(self, text: str) -> Sequence[Statement]:
         statements = await self._services.plans.parsed(text)

@@ -117,6 +117,7 @@ class StatementRunner:
         self._past = StatementPast(execution, self.binder)
         self._notices = StatementNotices(execution.notice)
         self._transaction.settle = self._settle
+        self._large: ParameterizedStatement | None = None
 
     # --- binding --------------------------------------------------------------------------------
 
@@ -155,6 +156,11 @@ class StatementRunner:
         bound = self.binder.bind(statement, _NO_CATALOG, ()).bound
         assert isinstance(bound, Discard), "asked for statements that discard only"
         return bound
+
+    def take_large(self) -> ParameterizedStatement | None:
+        """The last large statement that has run: it is freed elsewhere."""
+        found, self._large = self._large, None
+        return found
 
     # --- running --------------------------------------------------------------------------------
 
@@ -294,6 +300,7 @@ class StatementRunner:
         execution.is_large = is_large_statement(request.statement) or are_large_values(
             execution.parameters
         )
+        self._large = prepared if execution.is_large else None
         elsewhere = tables_of_other_timelines(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.
