@@ -13,10 +13,12 @@ from coordinator.pgwire.arrow_types import to_values
 from coordinator.pgwire.messages import Severity
 from sql.binder.bind import bind_with_context
 from sql.binder.expressions.serial_sequences import serial_sequence
+from sql.binder.expressions.session_calls import ACCEPT_CLOCK, LAST_COMMIT_TIMESTAMP
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import ColumnId, Expr, PlanColumn, Values
 from sql.statements.runtime_parameters import RuntimeParameter
 from sql.types.sql_type import Interval, Value
+from storage.clock import accept_clock
 
 _DAY_S: Final = 86_400
 _SLEEP_MAX_S: Final = 365 * _DAY_S
@@ -44,6 +46,8 @@ def session_value(execution: Execution, kind: str, *, writes: bool) -> Value:
             return execution.services.coordination.notifications.queue.usage
         case "pg_listening_channels":
             return execution.transaction.listening_channels
+        case _ if kind == LAST_COMMIT_TIMESTAMP:
+            return execution.transaction.last_write
         case "meridian_settings":
             settings = execution.variables.shown
             names = [*settings, *execution.variables.custom_names]
@@ -94,6 +98,8 @@ async def session_function(execution: Execution, name: str, values: Sequence[Val
             return None
         case "pg_cancel_backend" | "pg_terminate_backend", (int() as pid,):
             return await _signal(execution, name, pid)
+        case _, () if name == ACCEPT_CLOCK:
+            return _accept_clock(execution)
         case "pg_reload_conf", ():
             return _reload(execution)
         case "pg_sleep", (float() as seconds,):
@@ -128,6 +134,13 @@ async def _signal(execution: Execution, name: str, pid: int) -> bool:
     # One's own session is interrupted here, and not when it no longer runs the statement.
     await asyncio.sleep(0)
     return found
+
+
+def _accept_clock(execution: Execution) -> bool:
+    """Believe the wall clock; whether it was doubted. It may take history away: 42501."""
+    if not execution.variables.current_user.is_superuser:
+        raise SqlError("42501", "permission denied for function accept_clock")
+    return accept_clock(execution.services.clock)
 
 
 def _reload(execution: Execution) -> bool:

@@ -16,6 +16,7 @@ import asyncio
 import logging
 import secrets
 import socket
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -24,7 +25,7 @@ from coordinator.core.messages import ConnectionId
 from coordinator.failures import admin_shutdown, query_canceled
 from coordinator.pgcatalog.activity import ObservedEncryption, ObservedSession
 from coordinator.pgwire.codec import encode_backend
-from coordinator.pgwire.flights import Flight
+from coordinator.pgwire.flights import BindFlight, Flight
 from coordinator.pgwire.messages import (
     AuthenticationOk,
     BackendKeyData,
@@ -276,6 +277,10 @@ class Connection(asyncio.Protocol):
     def flight(self) -> Flight | None:
         """See Client."""
         return self._wire.flight()
+
+    def runs(self, most: int) -> Sequence[BindFlight]:
+        """See Client."""
+        return self._wire.runs(most)
 
     def drop(self, flight: Flight) -> None:
         """See Client."""

@@ -64,11 +64,12 @@ from coordinator.session.prepared_statements import (
     PrepareCommand,
     parse_named_command,
 )
+from coordinator.session.repeated_runs import RepeatedRuns
 from coordinator.session.requests import Request, analysis_needs_snapshot
 from coordinator.session.result_columns import result_columns
-from coordinator.session.result_encoder import ResultEncoder
+from coordinator.session.result_encoder import send_rows
 from coordinator.session.statement_runner import StatementRunner
-from coordinator.session.statement_templates import StatementTemplates
+from coordinator.session.statement_templates import FilledRows, StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import latest_types
@@ -106,6 +107,9 @@ class Commands:
         self.portals = Portals(services.clock)
         self.turns = Turns()
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
+        self._repeated = RepeatedRuns(
+            services, client, transaction, variables, runner, self.statements
+        )
         self._discard = partial(
             discard, services, transaction, variables, runner, self.statements, self.portals
         )
@@ -116,6 +120,11 @@ class Commands:
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
         self.statements.pop("", None)
+        rows = await self.templates.rows(text)
+        if rows is not None and await self._insert_rows(rows):
+            self._restart_clock()
+            await self.end_implicit()
+            return
         filled = await self.templates.find(text)
         if filled is not None:
             self._transaction.grouped = False
@@ -134,6 +143,19 @@ class Commands:
             real, statements = [], ()
             drop(left)
         await self.end_implicit()
+
+    async def _insert_rows(self, rows: FilledRows) -> bool:
+        """Run an INSERT of many rows; False: nothing has happened but for a portal that closed."""
+        self._transaction.grouped = False
+        await self.portals.close("")
+        execution = self._runner.execution(())
+        execution.runs = rows.runs()
+        tag = await self._runner.insert_rows(
+            rows.request(), execution, alone=not self._transaction.has_begun
+        )
+        if tag is not None:
+            self._client.send(CommandComplete(tag))
+        return tag is not None
 
     async def _in_order(self, statements: Sequence[Statement]) -> None:
         for statement in statements:
@@ -165,30 +187,15 @@ class Commands:
         formats = (BINARY_FORMAT if outcome.is_binary else TEXT_FORMAT,) * len(outcome.columns)
         self._client.send(row_description(outcome.columns, formats))
         try:
-            count = await self._send_rows(portal, outcome, formats, limit=0)
+            count = await self._sent(portal, outcome, formats)
         finally:
             await portal.close()
         self._client.send(CommandComplete(command_tag(outcome, count)))
 
-    async def _send_rows(
-        self, portal: Portal, outcome: Rows, formats: tuple[int, ...], *, limit: int
-    ) -> int:
-        variables = self._variables
-        encoder = ResultEncoder(
-            outcome.columns,
-            formats,
-            timezone=variables.timezone,
-            styles=variables.styles,
-            naming=outcome.naming,
-            encoding=variables.encoding,
-        )
-        count = 0
-        async for batch in portal.rows(limit):
-            async for message in encoder.encode(batch):
-                self._client.send(message)
-                await self._client.relieve()
-            count += batch.num_rows
-        return count
+    def _sent(
+        self, portal: Portal, outcome: Rows, formats: tuple[int, ...], limit: int = 0
+    ) -> Awaitable[int]:
+        return send_rows(self._client, self._variables, portal, outcome, formats, limit)
 
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
@@ -453,6 +460,8 @@ class Commands:
             self._client.send(EmptyQueryResponse())
             return
         self._runner.check_allowed(portal.prepared.statement)
+        if portal.outcome is None and not message.portal and await self._repeated.run(portal):
+            return
         if portal.outcome is None:
             alone = await self._is_alone(portal.prepared.statement)
             await self._start(portal, alone=alone)
@@ -482,7 +491,7 @@ class Commands:
             portal.finished = True
             self._client.send(CommandComplete(outcome.tag))
             return
-        count = await self._send_rows(portal, outcome, portal.formats, limit=limit)
+        count = await self._sent(portal, outcome, portal.formats, limit)
         if portal.finished:
             self._client.send(CommandComplete(command_tag(outcome, count)))
         else:

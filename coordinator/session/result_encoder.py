@@ -11,10 +11,14 @@ from typing import Final
 
 import pyarrow as pa
 
+from coordinator.execution.context import Rows
 from coordinator.execution.reg_names import OidNaming
 from coordinator.pgwire.client_encodings import rows_to_client
 from coordinator.pgwire.messages import TEXT_FORMAT, DataRows, expand_formats
 from coordinator.pgwire.rows import RowEncoder
+from coordinator.session.client import Client
+from coordinator.session.portal import Portal
+from coordinator.variables.variables import Variables
 from sql.statements.bound import OutputColumn
 from sql.types.encodings import Encoding
 from sql.types.sql_type import OID, REG_TYPES
@@ -69,3 +73,29 @@ class ResultEncoder:
         if self._encoding is None:
             return rows
         return rows_to_client(rows, self._types, self._codes, self._encoding)
+
+
+async def send_rows(
+    client: Client,
+    variables: Variables,
+    portal: Portal,
+    outcome: Rows,
+    formats: tuple[int, ...],
+    limit: int,
+) -> int:
+    """Send the next rows of a portal, `limit` at most (0: all); how many it were."""
+    encoder = ResultEncoder(
+        outcome.columns,
+        formats,
+        timezone=variables.timezone,
+        styles=variables.styles,
+        naming=outcome.naming,
+        encoding=variables.encoding,
+    )
+    count = 0
+    async for batch in portal.rows(limit):
+        async for message in encoder.encode(batch):
+            client.send(message)
+            await client.relieve()
+        count += batch.num_rows
+    return count

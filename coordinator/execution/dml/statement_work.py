@@ -121,8 +121,15 @@ class StatementEffects:
                 found = partial(read_predicates, reading.plan, tables, execution.parameters)
                 predicates = await aside_if(execution.is_large, found)
                 pairs.extend(zip(tables, predicates, strict=True))
-        if not pairs:
-            return
+        if pairs:
+            await self._look_at(pairs)
+
+    async def look_at_rows(self, table: Table, predicate: RowPredicate) -> None:
+        """The same for rows of one table."""
+        await self._look_at([(table, predicate)])
+
+    async def _look_at(self, pairs: Sequence[tuple[Table, RowPredicate | None]]) -> None:
+        execution = self._execution
         tables = [table for table, _ in pairs]
         ts = await execution.transaction.timestamp(tables)
         coordination = execution.services.coordination
