@@ -49,6 +49,7 @@ _FOREIGN_STATES: Final = (
     ("invalid unicode surrogate", "42601"),
 )
 
+_NOT_SPACE: Final = re.compile(r"\S")
 _JUNK: Final = re.compile(r"\$\d+[A-Za-z_\x80-\U0010ffff][\w$]*")
 _IN_ESCAPE_STRING: Final = re.compile(r"(?i)(?<!\w)e'(?:[^'\\]|\\.|'')*$")
 """Of U&'' the same words are a syntax error."""
@@ -78,6 +79,8 @@ class Statement:
     """
     is_dated: bool = False
     """A query in it has a time of its own (`dated_queries.py`)."""
+    length: int | None = None
+    """The characters of the statement itself, if it is one of many; None: all of `text`."""
 
 
 def parse(text: str) -> Sequence[Statement]:
@@ -102,7 +105,16 @@ def parse(text: str) -> Sequence[Statement]:
     if not trees:
         return (Statement(text, None, 0),)
     _check_parameters(text)
-    return [Statement(text, tree.stmt, _offset(text, tree.stmt_location)) for tree in trees]
+    many = len(trees) > 1
+    return [
+        Statement(
+            text,
+            tree.stmt,
+            _offset(text, tree.stmt_location),
+            length=(tree.stmt_len or None) if many else None,
+        )
+        for tree in trees
+    ]
 
 
 def _check_parameters(text: str) -> None:
@@ -118,7 +130,8 @@ def _check_parameters(text: str) -> None:
 
 def _offset(text: str, place: int | None) -> int:
     start = place or 0
-    return start + len(text[start:]) - len(text[start:].lstrip())
+    first = _NOT_SPACE.search(text, start)
+    return len(text) if first is None else first.start()
 
 
 def _converted(error: parser.ParseError, text: str) -> SqlError:

@@ -45,6 +45,7 @@ from sql.binder.queries.target_list import (
     sort_target,
     target_list,
 )
+from sql.binder.queries.union_chains import with_shallow_unions
 from sql.binder.queries.unreachable_sets import drop_unreachable_sets
 from sql.binder.resolve.coercion import coerce_to_storage
 from sql.binder.resolve.collations import set_computed_collation, set_set_operation_collation
@@ -380,11 +381,13 @@ def _set_operation(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         message = "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT"
         raise SqlError("42601", message, offset_to_position(node.rarg.intoClause.rel.location))
     result = _combined(binding, scope, node)
+    result.plan = with_shallow_unions(binding, result.plan)
     return _ordered(binding, scope, node, result, computed=False)
 
 
-def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
-    nested = (
+def _is_nested(node: Node) -> bool:
+    """Whether a side is nothing but a set operation itself."""
+    return (
         node.op != SetOperation.SETOP_NONE
         and node.withClause is None
         and not node.sortClause
@@ -392,7 +395,10 @@ def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         and node.limitOffset is None
         and not node.lockingClause
     )
-    if nested:
+
+
+def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
+    if _is_nested(node):
         return _combined(binding, scope, node)
     if dated_query(node) is None:
         refuse_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
@@ -400,9 +406,18 @@ def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
 
 
 def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
+    """A set operation; a chain of them from left to right, without recursion."""
+    chain = [node]
+    while _is_nested(chain[-1].larg):
+        chain.append(chain[-1].larg)
+    left = _side(binding, scope, chain[-1].larg)
+    for operation in reversed(chain):
+        left = _united(binding, operation, left, _side(binding, scope, operation.rarg))
+    return left
+
+
+def _united(binding: Binding, node: Node, left: SelectResult, right: SelectResult) -> SelectResult:
     kind, word = _SET_KINDS[node.op]
-    left = _side(binding, scope, node.larg)
-    right = _side(binding, scope, node.rarg)
     if len(left.columns) != len(right.columns):
         message = f"each {word} query must have the same number of columns"
         raise SqlError("42601", message, node_position(right.nodes[0]) if right.nodes else None)
