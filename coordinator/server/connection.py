@@ -66,6 +66,8 @@ PROBE_S: Final = 1.0
 """A client that has shut its side is sent a parameter's status so often, less and less: the second
 write to one that has left fails. Larger: statements of clients that died hold locks longer."""
 
+_WAITS_FOR_READER: Final = ("Client", "ClientWrite")
+
 _TLS_HANDSHAKE: Final = 0x16
 """The first byte of a client that begins with TLS at once; no start-up message begins so."""
 
@@ -324,13 +326,16 @@ class Connection(asyncio.Protocol):
         if self._session is not None:
             self._session.end(admin_shutdown())
 
-    def observed(self) -> ObservedSession:
+    def observed(self, role: int) -> ObservedSession:
         """See Interruptible."""
         assert self._session is not None, "a session has begun when the server knows it"
         assert self._transport is not None, "a session has a connection"
         end = self._transport.get_extra_info("peername")
-        seen = self._session.activity.observed(end[0] if isinstance(end, tuple) else None)
-        return replace(seen, encryption=self._encryption)
+        address = end[0] if isinstance(end, tuple) else None
+        seen = self._session.activity.observed(address, role)
+        is_slow = self._writable is not None and seen.state == "active"
+        wait = _WAITS_FOR_READER if is_slow else seen.wait
+        return replace(seen, encryption=self._encryption, wait=wait)
 
     # --- the task -------------------------------------------------------------------------------
 
