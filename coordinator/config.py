@@ -98,6 +98,8 @@ class Settings:
     """Time for transactions in flight to end after SIGTERM."""
     shutdown_flush_s: float = 20.0
     """Time, after that, for what is committed to reach the tables; the next start does the rest."""
+    clock_jump_max_s: float = 60.0
+    """How far the wall clock may jump ahead and be believed. Larger: a wrong one costs more."""
     message_bytes_max: int = 256 << 20
     """The longest message of a client: one statement, one row of COPY."""
     receive_bytes_max: int = 1 << 20

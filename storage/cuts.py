@@ -10,6 +10,8 @@ INVARIANTS
   C3  `flush` returns only after data files, deletion vectors, log file and directories are durable.
   C4  the log file decides: it is created last, it is never overwritten, and one that is there
       already is either this flush (or an earlier attempt at it) or a foreign writer's.
+  C5  a log file's modification time is its version's cut, also of one that is adopted: delta-rs
+      looks for `TIMESTAMP AS OF` by this time, and not in the log.
 """
 
 import asyncio
@@ -65,7 +67,7 @@ async def _flush(
     for name, content in plan.objects.items():
         await _create_same(store, name, content)
     try:
-        await store.create(plan.log_path, plan.log_entry)
+        await store.create(plan.log_path, plan.log_entry, modified_ms=cut // state.ticks_per_ms)
     except AlreadyExists:
         return await _adopt(store, state, cut, plan, keep, run_blocking)
     return plan.version
@@ -95,7 +97,8 @@ async def _adopt(
     tail = [batch_writes(c.ts, c.batch) for c in state.tail if c.ts <= found.cut]
     if found.cut > cut or version_writes(found) != set().union(*tail):
         raise ForeignWriter(f"{plan.log_path} was written by another coordinator")
-    await store.sync([plan.log_path])
+    # Also one that came with another time, from a Meridian that set none (C5).
+    await store.sync([plan.log_path], modified_ms=found.cut // state.ticks_per_ms)
     after = state.flushed(found)
     if found.rewritten or not after.dirty_at(cut):
         # With its own cut, as the log has it: a deposed coordinator may still be adding versions.

@@ -122,14 +122,16 @@ class MemoryObjectStore:
     def __init__(self) -> None:
         self._durable: dict[str, bytes] = {}
         self._unsynced: dict[str, bytes] = {}
+        self._modified_ms: dict[str, int] = {}
         self._crashed = False
 
-    async def create(self, name: str, content: bytes) -> None:
-        """Write an object that must not exist yet, durably (W1)."""
+    async def create(self, name: str, content: bytes, *, modified_ms: int | None = None) -> None:
+        """Write an object that must not exist yet, durably (W1, W4)."""
         self._check(name)
         if name in self._durable or name in self._unsynced:
             raise AlreadyExists(name)
         self._durable[name] = bytes(content)
+        self._note_time(name, modified_ms)
 
     async def read(self, name: str) -> bytes:
         """The whole content, synced or not. Raises NotFound."""
@@ -154,8 +156,8 @@ class MemoryObjectStore:
         self._durable.pop(name, None)
         self._unsynced.pop(name, None)
 
-    async def sync(self, names: Sequence[str]) -> None:
-        """Make objects written by `write_unsynced` durable (W3). Raises NotFound."""
+    async def sync(self, names: Sequence[str], *, modified_ms: int | None = None) -> None:
+        """Make objects written by `write_unsynced` durable (W3, W4). Raises NotFound."""
         self._check_alive()
         for name in names:
             self._check(name)
@@ -163,6 +165,7 @@ class MemoryObjectStore:
                 self._durable[name] = self._unsynced.pop(name)
             elif name not in self._durable:
                 raise NotFound(name)
+            self._note_time(name, modified_ms)
 
     def local_path(self, name: str) -> Path:
         """There are no files here: what an engine would write goes through `write_unsynced`."""
@@ -171,6 +174,10 @@ class MemoryObjectStore:
     def peek(self, name: str) -> bytes:
         """The whole content, for tests that look at files without being the server."""
         return self._unsynced.get(name, self._durable.get(name, b""))
+
+    def modified_ms(self, name: str) -> int | None:
+        """The modification time that an object was given (W4), for tests; None: none."""
+        return self._modified_ms.get(name)
 
     def write_unsynced(self, name: str, content: bytes) -> None:
         """Write an object as an engine writes a file: there at once, durable after `sync` (W3)."""
@@ -197,12 +204,17 @@ class MemoryObjectStore:
         """
         reborn = MemoryObjectStore()
         reborn._durable = dict(self._durable)
+        reborn._modified_ms = dict(self._modified_ms)
         for name, content in sorted(self._unsynced.items()):
             left = survives(name, content)
             if left is not None:
                 reborn._unsynced[name] = left
         self._crashed = True
         return reborn
+
+    def _note_time(self, name: str, modified_ms: int | None) -> None:
+        if modified_ms is not None:
+            self._modified_ms[name] = modified_ms
 
     def _check(self, name: str) -> None:
         self._check_alive()

@@ -8,6 +8,9 @@ INVARIANTS
   W2  a name never leaves the root: `..`, absolute names and symbolic links out of it are refused.
   W3  large Parquet files are written by engines straight to `local_path(name)`; they count only
       after `sync(names)` has made them and their directories durable.
+  W4  `modified_ms` is the object's modification time, in milliseconds since 1970: with `create`
+      nobody sees the object with another one, with `sync` it becomes so. Readers that look for a
+      version by time compare this one. A store without such times may leave it out.
 """
 
 from collections.abc import Sequence
@@ -34,8 +37,8 @@ def name_parts(name: str) -> tuple[str, ...]:
 class ObjectStore(Protocol):
     """See the module. Methods may wait; implementations own their threads."""
 
-    async def create(self, name: str, content: bytes) -> None:
-        """Write an object that must not exist yet, durably (W1)."""
+    async def create(self, name: str, content: bytes, *, modified_ms: int | None = None) -> None:
+        """Write an object that must not exist yet, durably (W1, W4)."""
         ...
 
     async def read(self, name: str) -> bytes:
@@ -50,8 +53,8 @@ class ObjectStore(Protocol):
         """Remove an object, durably; nothing happens if it is not there."""
         ...
 
-    async def sync(self, names: Sequence[str]) -> None:
-        """Make objects written through `local_path` durable, with their directories (W3)."""
+    async def sync(self, names: Sequence[str], *, modified_ms: int | None = None) -> None:
+        """Make objects written through `local_path` durable, with their directories (W3, W4)."""
         ...
 
     def local_path(self, name: str) -> Path:

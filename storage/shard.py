@@ -102,6 +102,8 @@ class Version:
     next_id: int | None = None
     """How many ids its rows and those before have taken (W1 of `row_versions.py`); None: the log
     does not say (W5)."""
+    has_vectors: bool = False
+    """Whether the log has told that files may have deletion vectors (G4 of `flush_plan.py`)."""
 
     @property
     def begins_table(self) -> bool:

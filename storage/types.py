@@ -4,6 +4,7 @@ A shard is one table's data. Its id never changes and never comes from a user: t
 directory in the warehouse is called after the shard, not after the table.
 """
 
+from dataclasses import dataclass
 from typing import NewType
 
 Timestamp = NewType("Timestamp", int)
@@ -27,6 +28,14 @@ FIRST_TIMESTAMP = Timestamp(0)
 
 OWN = Source("@own")
 """The rows that a transaction has written itself and not committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockState:
+    """`jumps`: how often a clock began to be doubted. `doubted`: it is not believed now."""
+
+    jumps: int = 0
+    doubted: bool = False
 
 
 def inline_source(ts: Timestamp) -> Source:

@@ -124,7 +124,11 @@ class PointRead:
 
     def answer(self, rows: list[Row], parameters: Sequence[Value]) -> pa.RecordBatch:
         """Run the plan over these rows."""
-        return self._maker.batch(self.rows_of_plan(rows, parameters))
+        return self.batch(self.rows_of_plan(rows, parameters))
+
+    def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
+        """Rows of the plan as a batch."""
+        return self._maker.batch(rows)
 
     def rows_of_plan(self, rows: list[Row], parameters: Sequence[Value]) -> list[Row]:
         """The same, as values."""

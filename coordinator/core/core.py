@@ -52,6 +52,7 @@ from coordinator.core.messages import (
     CatalogPublished,
     ChangeByKey,
     ChangeCatalog,
+    ChangeInBlock,
     CommitTransaction,
     Disconnected,
     DropLocks,
@@ -62,6 +63,7 @@ from coordinator.core.messages import (
     NewTableId,
     Optimize,
     PinSnapshot,
+    ReadInBlock,
     RecordLookUps,
     RefreshSnapshot,
     Refused,
@@ -94,6 +96,7 @@ from coordinator.core.observation import (
 )
 from coordinator.core.refresh import refresh_snapshot
 from coordinator.core.settings import CoreSettings
+from coordinator.core.short_writes.in_block import change_in_block, read_in_block
 from coordinator.core.state import CoreState, RecoveredState
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
@@ -244,6 +247,10 @@ class Core:
                 return commits.commit(self._state, message, now)
             case Scan():
                 return reading.scan(self._state, message)
+            case ChangeInBlock():
+                return change_in_block(self._state, message)
+            case ReadInBlock():
+                return read_in_block(self._state, message)
             case BeginStatement():
                 self._state.transactions[message.txn].begin_statement()
                 return []

@@ -489,6 +489,28 @@ class ChangeByKey:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeInBlock:
+    """A statement of a transaction that changes rows by key. Reply ChangedByKey."""
+
+    request: RequestId
+    txn: TransactionId
+    change: WriteByKey
+
+
+@dataclass(frozen=True, slots=True)
+class ReadInBlock:
+    """A statement of a transaction that reads rows of a table. Reply Views, of that table; of none
+    if the general way is to be taken. `names`: those that it rests on.
+    """
+
+    request: RequestId
+    txn: TransactionId
+    table: Table
+    predicate: ReadPredicate | None
+    names: Collection[NameDependency]
+
+
+@dataclass(frozen=True, slots=True)
 class AbortTransaction:
     """Forget the transaction, whatever it does; a commit under way is still resolved. No reply.
 
@@ -574,10 +596,10 @@ Message: TypeAlias = (
     | Savepoint | ReleaseSavepoint | RollbackTo | TakeInlineRows | Spilled | Scan | Advance
     | CatalogPublished | WriteRows | ChangeCatalog | TakeLease | AcquireLock | LockRows
     | CancelLock | ReleaseLock | ReleaseSessionLocks | DropLocks | RefreshSnapshot
-    | CommitTransaction | InsertRows | ChangeByKey | TakeNotifications | AbortTransaction
-    | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted | GroupPassed | GroupFailed
-    | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum | FilesRewritten
-    | Vacuumed | Forgotten | ShardDamaged
+    | CommitTransaction | InsertRows | ChangeByKey | ChangeInBlock | ReadInBlock | TakeNotifications
+    | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted
+    | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
+    | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
 )  # fmt: skip
 
 
@@ -655,6 +677,16 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedByKey:
+    """How many rows a ChangeInBlock has changed, and about what the new ones take; None: nothing
+    has happened, and the general way is to be taken (I1 of `short_writes/in_block.py`).
+    """
+
+    affected: int | None
+    nbytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TableId:
     """A fresh oid and shard."""
 
@@ -695,5 +727,6 @@ class Refused:
 
 ReplyValue: TypeAlias = (
     Snapshot | InlineRows | Views | Leased | LockAnswered | Released | Blocked | Committed
+    | ChangedByKey
     | TakenNotifications | TableId | Maintained | Stopped | Refused
 )  # fmt: skip

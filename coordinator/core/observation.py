@@ -5,7 +5,7 @@ INVARIANTS
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.locking.modes import LockMode, LockTag
@@ -18,7 +18,7 @@ from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
 from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.shard import ShardState
-from storage.types import ShardId, Timestamp
+from storage.types import ClockState, ShardId, Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,8 @@ class ObservedTimeline:
     transactions: tuple[ObservedTransaction, ...]
     conflicts: ValidationCounts
     locks: tuple[ObservedLock, ...] = ()
+    clock: ClockState = field(default_factory=ClockState)
+    """The driver's, which it feeds the core's time from."""
 
     @property
     def upper(self) -> Timestamp:

@@ -15,6 +15,7 @@ from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     Blocked,
     CatalogChange,
+    ChangedByKey,
     Committed,
     ConnectionId,
     Insertion,
@@ -299,6 +300,28 @@ class Coordination(Protocol):
         """A whole transaction: change rows of a table of timeline `system` by key, and commit.
 
         Raises RequestRefused (STALE: the general way says what becomes of it), and LockBlocks.
+        """
+        ...
+
+    def snapshot_now(self, txn: TransactionId) -> Snapshot | None:
+        """The same as `snapshot`, if it need not wait; not for bounded staleness."""
+        ...
+
+    def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
+        """A statement of a transaction: change rows of a table of timeline `system` by key. Raises
+        RequestRefused.
+        """
+        ...
+
+    def read_in_block(
+        self,
+        txn: TransactionId,
+        table: Table,
+        predicate: ReadPredicate | None,
+        names: Collection[NameDependency],
+    ) -> ShardView | None:
+        """A statement of a transaction: read a table of timeline `system` at its timestamp. None:
+        the general way is to be taken. Raises RequestRefused.
         """
         ...
 

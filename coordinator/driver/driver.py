@@ -22,6 +22,7 @@ import itertools
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -52,6 +53,8 @@ from coordinator.core.messages import (
     CatalogChange,
     ChangeByKey,
     ChangeCatalog,
+    ChangedByKey,
+    ChangeInBlock,
     Committed,
     CommitTransaction,
     ConnectionId,
@@ -68,6 +71,7 @@ from coordinator.core.messages import (
     NewTableId,
     Optimize,
     PinSnapshot,
+    ReadInBlock,
     RecordLookUps,
     RefreshSnapshot,
     Refused,
@@ -113,7 +117,7 @@ from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import SqlError
 from storage.batch import DataFile, ShardView, WriteBatch
-from storage.clock import Clock
+from storage.clock import Clock, clock_state
 from storage.errors import StorageError
 from storage.known_rows import OldRows
 from storage.object_store import ObjectStore
@@ -294,6 +298,22 @@ class Driver:
         """Feed a message that has no reply: news from another timeline's core."""
         self._handle(message)
 
+    def _at_once(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
+        """What the step itself answers."""
+        if self._over:
+            raise admin_shutdown()
+        self._requests += 1
+        request = RequestId(self._requests)
+        future: asyncio.Future[ReplyValue] = asyncio.get_running_loop().create_future()
+        self._waiting[request] = future
+        self._handle(make(request))
+        self._waiting.pop(request, None)
+        value = future.result()
+        if isinstance(value, Refused):
+            raise RequestRefused.from_reply(value)
+        assert isinstance(value, expected), "R4: a request is answered in kind"
+        return value
+
     async def _request(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
         if self._over:
             raise admin_shutdown()
@@ -464,7 +484,7 @@ class Driver:
 
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""
-        return [self._core.observe()]
+        return [replace(self._core.observe(), clock=clock_state(self._clock))]
 
     def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
         """See Coordination."""
@@ -578,6 +598,29 @@ class Driver:
     async def change_by_key(self, owner: ConnectionId, change: WriteByKey) -> Committed:
         """See Coordination."""
         return await self._request(lambda request: ChangeByKey(request, owner, change), Committed)
+
+    def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
+        """See Coordination."""
+        return self._at_once(lambda asked: ChangeInBlock(asked, txn, change), ChangedByKey)
+
+    def read_in_block(
+        self,
+        txn: TransactionId,
+        table: Table,
+        predicate: ReadPredicate | None,
+        names: Collection[NameDependency],
+    ) -> ShardView | None:
+        """See Coordination."""
+        found = self._at_once(
+            lambda request: ReadInBlock(request, txn, table, predicate, names), Views
+        )
+        return found.views[0] if found.views else None
+
+    def snapshot_now(self, txn: TransactionId) -> Snapshot | None:
+        """See Coordination."""
+        if self._over or not self._leadership.is_certain:
+            return None
+        return self._at_once(lambda request: TakeSnapshot(request, txn, None, False), Snapshot)
 
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """See Coordination."""

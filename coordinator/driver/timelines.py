@@ -26,6 +26,7 @@ from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     CatalogChange,
     CatalogPublished,
+    ChangedByKey,
     Committed,
     ConnectionId,
     Insertion,
@@ -465,6 +466,26 @@ class Timelines:
         """See Coordination."""
         assert change.table.timeline == SYSTEM, "L1: the caller has looked"
         return await self._system.change_by_key(owner, change)
+
+    def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
+        """See Coordination."""
+        driver, own = self._place(txn, [change.table])
+        return driver.change_in_block(own, change)
+
+    def read_in_block(
+        self,
+        txn: TransactionId,
+        table: Table,
+        predicate: ReadPredicate | None,
+        names: Collection[NameDependency],
+    ) -> ShardView | None:
+        """See Coordination."""
+        driver, own = self._place(txn, [table])
+        return driver.read_in_block(own, table, predicate, names)
+
+    def snapshot_now(self, txn: TransactionId) -> Snapshot | None:
+        """See Coordination."""
+        return None if self._opening else self._system.snapshot_now(txn)
 
     async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:
         """See Coordination."""

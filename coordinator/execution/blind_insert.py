@@ -25,6 +25,7 @@ from compute.reference.expressions import Row
 from coordinator.core.messages import Insertion, RefusedReason
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution.context import Done, Execution, InProcess
+from coordinator.execution.dml.last_year import LastYear
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.name_dependencies import names_to_rest_on
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
@@ -58,6 +59,7 @@ class _Insert:
     table: Table
     source: PreparedPlan
     not_null: tuple[int, ...]
+    last_year: LastYear
     encoder: TableRows
     tag: str
 
@@ -69,7 +71,7 @@ class _Insert:
             return None
         if any(row[ordinal] is None for row in rows for ordinal in self.not_null):
             return None
-        return rows
+        return rows if self.last_year.holds(rows) else None
 
 
 _known: IdentityCache[ParameterizedStatement, _Insert | None] = IdentityCache()
@@ -99,7 +101,7 @@ def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Inser
         return None
     not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
     tag = f"{prepared.tag} {len(source.rows)}"
-    return _Insert(table, PreparedPlan(source), not_null, TableRows(table), tag)
+    return _Insert(table, PreparedPlan(source), not_null, LastYear(table), TableRows(table), tag)
 
 
 async def run_blind_insert(execution: Execution, prepared: ParameterizedStatement) -> Done | None:

@@ -49,7 +49,7 @@ from sql.catalog.system_catalogs import is_system_catalog, shows_sessions, syste
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.traverse import scans
-from sql.statements.bound import OutputColumn
+from sql.statements.bound import OutputColumn, ParameterizedStatement
 from sql.statements.runtime_parameters import RowDefault
 from sql.types.sql_type import Value
 from storage.batch import DataFile, ShardView
@@ -216,6 +216,20 @@ class Services:
 
 
 @dataclass(slots=True)
+class Runs:
+    """Runs of a writing statement that are done at once (`dml/repeated_writes.py`).
+
+    `sets`: their parameters. `of`: for each its statement among `statements`; empty: all are of the
+    first. `is_one`: they are the rows of one statement, which has one tag.
+    """
+
+    sets: Sequence[tuple[Value, ...]]
+    statements: Sequence[ParameterizedStatement] = ()
+    of: Sequence[int] = ()
+    is_one: bool = False
+
+
+@dataclass(slots=True)
 class Execution:
     """One statement being executed in a session."""
 
@@ -226,6 +240,8 @@ class Execution:
     parameters: Sequence[Value] = ()
     alone: bool = False
     """The statement is its whole transaction."""
+    runs: "Runs | None" = None
+    """Several runs of the statement, to be done at once."""
     bind_context: Callable[[], BindContext] | None = None
     """The context that the statement was bound in, for expressions that its tables store."""
     filled: Mapping[int, Mapping[int, RowDefault]] = field(
@@ -360,9 +376,10 @@ Batches: TypeAlias = AsyncGenerator[pa.RecordBatch, None]
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A statement without rows."""
+    """A statement without rows. `others`: the tags of its further runs (`repeated_writes.py`)."""
 
     tag: str
+    others: tuple[str, ...] = ()
 
 
 def tag_with_count(tag: str) -> Callable[[int], str]:

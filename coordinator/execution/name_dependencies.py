@@ -17,6 +17,8 @@ from collections.abc import Collection
 
 from coordinator.core.transactions import VALIDATING
 from coordinator.execution.context import Execution
+from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.variables import Variables
 from sql.catalog.catalog import NameDependency
 from sql.statements.bound import ParameterizedStatement
 
@@ -25,9 +27,20 @@ def names_to_rest_on(
     execution: Execution, prepared: ParameterizedStatement, *, writes: bool
 ) -> Collection[NameDependency]:
     """The names of this statement that must mean the same at the commit (N1, N2)."""
+    return resting_names(execution.transaction, execution.variables, prepared, writes=writes)
+
+
+def resting_names(
+    transaction: SessionTransaction,
+    variables: Variables,
+    prepared: ParameterizedStatement,
+    *,
+    writes: bool,
+) -> Collection[NameDependency]:
+    """The same, in a transaction."""
     if not prepared.look_ups:
         return ()
-    if execution.transaction.isolation not in VALIDATING:
+    if transaction.isolation not in VALIDATING:
         return prepared.uses if writes else ()
-    validated = execution.variables.flag("validate_catalog_reads")
+    validated = variables.flag("validate_catalog_reads")
     return prepared.look_ups if validated else prepared.uses

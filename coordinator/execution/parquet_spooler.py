@@ -21,7 +21,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.batch import DataFile
-from storage.delta.files import COMPRESSION, ROW_GROUP_ROWS, data_file_from_parquet
+from storage.delta.files import (
+    COMPRESSION,
+    ROW_GROUP_ROWS,
+    data_file_from_parquet,
+    footer_statistics,
+    nan_columns,
+)
 from storage.delta.layout import data_path
 from storage.object_store import ObjectStore
 from storage.types import ShardId, Source
@@ -43,6 +49,8 @@ class ParquetSpooler:
         self._names: list[Source] = []
         self._done: list[DataFile] = []
         self._turn = threading.RLock()
+        self._without: frozenset[str] = frozenset()
+        """Columns that have held a NaN (F1 of `storage/delta/files.py`)."""
 
     async def write(self, batch: pa.RecordBatch) -> None:
         """See Spooler."""
@@ -71,6 +79,11 @@ class ParquetSpooler:
     def _write_pending(self) -> None:
         rows = pa.Table.from_batches(self._pending, schema=self._schema)
         self._pending, self._pending_rows = [], 0
+        found = nan_columns(rows)
+        if not found <= self._without:
+            # A writer cannot change its mind about a column: what follows is in another file.
+            self._without |= found
+            self._close_file()
         writer = self._writer or self._open_file()
         writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         path = self._store.local_path(data_path(self._shard, self._names[-1]))
@@ -89,6 +102,7 @@ class ParquetSpooler:
             store_schema=False,
             store_decimal_as_integer=True,
             write_page_checksum=True,
+            write_statistics=footer_statistics(self._schema, self._without),
         )
         return self._writer
 

@@ -14,10 +14,12 @@ from coordinator.pgwire.arrow_types import to_values
 from coordinator.pgwire.messages import Severity
 from sql.binder.bind import bind_with_context
 from sql.binder.expressions.serial_sequences import serial_sequence
+from sql.binder.expressions.session_calls import ACCEPT_CLOCK, LAST_COMMIT_TIMESTAMP
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import ColumnId, Expr, PlanColumn, Values
 from sql.statements.runtime_parameters import RuntimeParameter
 from sql.types.sql_type import Interval, Value
+from storage.clock import accept_clock
 
 _DAY_S: Final = 86_400
 _SLEEP_MAX_S: Final = 365 * _DAY_S
@@ -45,6 +47,8 @@ def session_value(execution: Execution, kind: str, *, writes: bool) -> Value:
             return execution.services.coordination.notifications.queue.usage
         case "pg_listening_channels":
             return execution.transaction.listening_channels
+        case _ if kind == LAST_COMMIT_TIMESTAMP:
+            return execution.transaction.last_write
         case "meridian_settings":
             settings = execution.variables.shown
             names = [*settings, *execution.variables.custom_names]
@@ -99,6 +103,8 @@ async def session_function(execution: Execution, name: str, values: Sequence[Val
             (wait_ms,) = timeout or (0,)
             assert isinstance(wait_ms, int), "its type is bigint"
             return await terminate_backend(execution, pid, wait_ms)
+        case _, () if name == ACCEPT_CLOCK:
+            return _accept_clock(execution)
         case "pg_reload_conf", ():
             return _reload(execution)
         case "pg_sleep", (float() as seconds,):
@@ -121,6 +127,13 @@ def evaluate_arguments(execution: Execution, args: Sequence[Expr], name: str) ->
     in_process.require(plan, f"{name}() of a computed argument")
     (row,) = in_process.evaluate(execution.run(plan, {})).to_batches()
     return [to_values(row.column(n), arg.type)[0] for n, arg in enumerate(args)]
+
+
+def _accept_clock(execution: Execution) -> bool:
+    """Believe the wall clock; whether it was doubted. It may take history away: 42501."""
+    if not execution.variables.current_user.is_superuser:
+        raise SqlError("42501", "permission denied for function accept_clock")
+    return accept_clock(execution.services.clock)
 
 
 def _reload(execution: Execution) -> bool:

@@ -16,17 +16,22 @@ INVARIANTS
 Not here: whether the session may take this way now (`session/short_answers.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
+import pyarrow as pa
+
 from compute.access.point_reads import PointRead, plan_point_query
+from compute.arrow import batch_schema
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
+from coordinator.core.messages import TransactionId
 from coordinator.execution.context import Services
 from coordinator.execution.plan_cost import is_large, may_run_long
-from sql.catalog.catalog import SYSTEM_TIMELINE
+from coordinator.execution.read_predicates import read_predicates
+from sql.catalog.catalog import SYSTEM_TIMELINE, NameDependency
 from sql.catalog.meridian_schema import is_server_state
-from sql.plan.nodes import Plan, Project, Values
+from sql.plan.nodes import Plan, Project, Values, output_columns
 from sql.plan.traverse import has_more_nodes, plan_has_subquery
 from sql.statements.bound import BoundQuery, OutputColumn, ParameterizedStatement
 from sql.types.sql_type import Value
@@ -53,6 +58,7 @@ class ShortRead:
     ) -> None:
         self.columns: tuple[OutputColumn, ...] = query.columns
         self.tag = prepared.tag
+        self._plan = query.plan
         self._services = services
         self._table = query.tables[0] if query.tables else None
         self._reading = reading
@@ -69,6 +75,29 @@ class ShortRead:
         if self._constant is not None:
             return self._constant.rows(parameters)
         return self._by_key(parameters)
+
+    def rows_in_block(
+        self, txn: TransactionId, parameters: Sequence[Value], names: Collection[NameDependency]
+    ) -> Sequence[Row] | None:
+        """The answer in an open transaction, which is told what was read; None: see U1."""
+        if any(map(is_large, parameters)):
+            return None
+        if self._constant is not None:
+            return None if names else self._constant.rows(parameters)
+        reading, table = self._reading, self._table
+        assert reading is not None, "who has no constants has a table"
+        assert table is not None, "who has no constants has a table"
+        (predicate,) = read_predicates(self._plan, [table], parameters)
+        view = self._services.coordination.read_in_block(txn, table, predicate, names)
+        if view is None:
+            return None
+        found = reading.rows(self._services.key_index, view, parameters, may_read=False)
+        return reading.rows_of_plan(found, parameters) if isinstance(found, list) else None
+
+    @property
+    def no_rows(self) -> pa.Table:
+        """An answer without rows."""
+        return batch_schema(output_columns(self._plan)).empty_table()
 
     def _by_key(self, parameters: Sequence[Value]) -> Sequence[Row] | None:
         reading, table = self._reading, self._table

@@ -84,6 +84,8 @@ def _timelines(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
             None if line.timeline.manual else line.ceiling,
             _time(line, line.since),
             _time(line, line.read_ts),
+            None if line.timeline.manual else line.clock.jumps,
+            None if line.timeline.manual else line.clock.doubted,
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from coordinator.pgwire.arrow_types import arrow_type, as_integers, to_array
+from coordinator.pgwire.copy_forms import dates, signed_integers, timestamps
 from coordinator.pgwire.kernels import (
     Column,
     Ints,
@@ -68,11 +69,13 @@ def parse_field(text: str, type_: SqlType, timezone: str, styles: Styles) -> Val
 
 
 def _one_by_one(texts: Column, type_: SqlType, timezone: str, styles: Styles) -> Column:
+    """Every spelling is read once."""
+    spelled = texts.dictionary_encode()
+    assert isinstance(spelled, pa.DictionaryArray), "encoding makes a dictionary"
     values = [
-        None if text is None else parse_field(text, type_, timezone, styles)
-        for text in to_python_list(texts)
+        parse_field(text, type_, timezone, styles) for text in to_python_list(spelled.dictionary)
     ]
-    return to_array(values, type_)
+    return to_array(values, type_).take(spelled.indices)
 
 
 # ---------------------------------------------------------------- forms that both read alike
@@ -96,6 +99,8 @@ def _has_only(texts: Column, table: Mask) -> bool:
 
 
 def _integers(texts: Column, type_: SqlType) -> Column | None:
+    if not _has_only(texts, _INTEGER_BYTES):
+        texts = signed_integers(texts)
     return texts.cast(arrow_type(type_)) if _has_only(texts, _INTEGER_BYTES) else None
 
 
@@ -132,9 +137,12 @@ def _booleans(texts: Column, _: SqlType) -> Column | None:
 
 def _dates(texts: Column, _: SqlType) -> Column | None:
     """Arrow knows YYYY-MM-DD only, and no year 0."""
-    return texts.cast(pa.date32()) if _has_only(texts, _INTEGER_BYTES) else None
+    if not _has_only(texts, _INTEGER_BYTES) or not _all_match(texts, _ISO_DATE):
+        return dates(texts)
+    return texts.cast(pa.date32())
 
 
+_ISO_DATE: Final = r"^-?[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _ISO_TIMESTAMP: Final = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?$"
 )
@@ -152,15 +160,18 @@ def _all_match(texts: Column, pattern: str) -> bool:
 
 
 def _timestamps(texts: Column, _: SqlType) -> Column | None:
-    return texts.cast(pa.timestamp("us")) if _all_match(texts, _ISO_TIMESTAMP) else None
+    if _all_match(texts, _ISO_TIMESTAMP):
+        return texts.cast(pa.timestamp("us"))
+    return timestamps(texts, zoned=False)
 
 
 def _zoned_timestamps(texts: Column, _: SqlType) -> Column | None:
-    if not _all_match(texts, _ISO_ZONED):
-        return None
-    parsed = texts.cast(pa.timestamp("us", tz="UTC"))
-    # Arrow reads the year 0 that an offset may lead to; the exact way refuses it.
-    return None if any_before_year_one(parsed) else parsed
+    if _all_match(texts, _ISO_ZONED):
+        parsed = texts.cast(pa.timestamp("us", tz="UTC"))
+    else:
+        parsed = timestamps(texts, zoned=True)
+    # The year 0 that an offset may lead to is refused by the exact way.
+    return None if parsed is None or any_before_year_one(parsed) else parsed
 
 
 def any_before_year_one(stamps: Column) -> bool:
@@ -171,6 +182,9 @@ def any_before_year_one(stamps: Column) -> bool:
 def _zoneless_timestamps(texts: Column) -> Column | None:
     if _all_match(texts, _ISO_TIMESTAMP):
         return texts.cast(pa.timestamp("us")).view(pa.timestamp("us", tz="UTC"))
+    zoneless = timestamps(texts, zoned=False)
+    if zoneless is not None:
+        return zoneless.view(pa.timestamp("us", tz="UTC"))
     return _zoned_timestamps(texts, _TIMESTAMPTZ)
 
 

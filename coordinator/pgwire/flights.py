@@ -3,7 +3,8 @@
     Q text
     B unnamed portal ─▶ [D unnamed portal] ─▶ E all of its rows ─▶ S
 
-Drivers send the second one for each run of a prepared statement. Who answers a flight answers all
+Drivers send the second one for each run of a prepared statement, and batches of runs as one flight:
+`next_run` recognises one that goes on after another. Who answers a flight answers all
 of it; whoever will not leaves it where it is, and gets it message by message.
 
 INVARIANTS
@@ -28,6 +29,7 @@ _QUERY: Final = ord("Q")
 _BIND: Final = ord("B")
 _DESCRIBE: Final = b"D\0\0\0\6P\0"
 _EXECUTE: Final = b"E\0\0\0\x09\0\0\0\0\0"
+_EXECUTE_UNNAMED: Final = _EXECUTE[:-4]
 _SYNC: Final = b"S\0\0\0\4"
 _RUN: Final = _EXECUTE + _SYNC
 _DESCRIBED_RUN: Final = _DESCRIBE + _RUN
@@ -86,6 +88,28 @@ def next_flight(data: bytearray, start: int) -> Flight | None:
     except SqlError:
         return None
     return BindFlight(statement, payload, described, 1 + length + len(behind))
+
+
+def next_run(data: bytearray, start: int) -> BindFlight | None:
+    """The run of a prepared statement that begins at `start`; None if there is none (F1)."""
+    if len(data) < start + 6 or data[start] != _BIND:
+        return None
+    length: int = _LENGTH.unpack_from(data, start + 1)[0]
+    end = start + 1 + length
+    if not 4 < length <= FLIGHT_BYTES_MAX or len(data) < end:
+        return None
+    payload = bytes(data[start + 5 : end])
+    name_end = payload.find(0, 1)
+    described = data.startswith(_DESCRIBE, end)
+    behind = end + len(_DESCRIBE) if described else end
+    is_run = data.startswith(_EXECUTE_UNNAMED, behind) and len(data) >= behind + len(_EXECUTE)
+    if payload[0] or name_end < 0 or not is_run:
+        return None
+    try:
+        statement = decode_text(payload[1:name_end])
+    except SqlError:
+        return None
+    return BindFlight(statement, payload, described, behind + len(_EXECUTE) - start)
 
 
 def _query(payload: bytes, size: int) -> QueryFlight | None:

@@ -94,6 +94,31 @@ def pad_right(texts: Column, width: int) -> Column:
     return result
 
 
+def pad_right_with(texts: Column, width: int, padding: str) -> Column:
+    """Padded to a number of characters; longer texts stay."""
+    padded: Column = _pc.utf8_rpad(texts, width, padding)
+    return padded
+
+
+def replace_regex(texts: Column, pattern: str, replacement: str) -> Column:
+    """What RE2 matches is replaced; the replacement may name its groups."""
+    replaced: Column = _pc.replace_substring_regex(texts, pattern, replacement)
+    return replaced
+
+
+def parts_of_text(texts: Column, pattern: str) -> dict[str, Column] | None:
+    """The named groups of a pattern, "" for those that are not there; None if a text does not
+    match. NULL stays NULL.
+    """
+    found: Any = _pc.extract_regex(texts, pattern)
+    if found.null_count != texts.null_count:
+        return None
+    return {
+        found.type.field(at).name: _pc.struct_field(found, [at])
+        for at in range(found.type.num_fields)
+    }
+
+
 def is_nearer_zero(column: Column, bound: "pa.Scalar[pa.DataType]") -> Mask:
     """Which values are nearer to zero than the bound; NULL is not."""
     return mask_of(_pc.less(_pc.abs(column), bound))

@@ -38,7 +38,7 @@ ahead.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,7 +50,7 @@ from coordinator.pgwire.codec import (
     decode_startup,
     encode_backend,
 )
-from coordinator.pgwire.flights import Flight, next_flight
+from coordinator.pgwire.flights import BindFlight, Flight, next_flight, next_run
 from coordinator.pgwire.message_order import MESSAGE_FATES, MessageFate, State
 from coordinator.pgwire.messages import (
     AuthenticationOk,
@@ -224,6 +224,19 @@ class Protocol:
     def drop(self, flight: Flight) -> None:
         """It was answered, up to ReadyForQuery, by `send_encoded`."""
         self._used += flight.size
+
+    def runs(self, most: int) -> Sequence[BindFlight]:
+        """The runs of prepared statements that come next in a pipeline, if `take` would hand out
+        their messages as they are (P1).
+        """
+        found: list[BindFlight] = []
+        if self._state is not State.READY or self._head is not None or self._encoding() is not None:
+            return found
+        start = self._used
+        while len(found) < most and (run := next_run(self._input, start)) is not None:
+            found.append(run)
+            start += run.size
+        return found
 
     def _out_of_order(self, kind: int) -> SqlError:
         match self._state:

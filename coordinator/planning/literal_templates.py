@@ -73,7 +73,7 @@ _INT8: Final = plain_type("int8")
 _NUMERIC: Final = plain_type("numeric")
 _INT4_MAX: Final = 2**31 - 1
 
-_LITERAL: Final = re.compile(
+LITERAL: Final = re.compile(
     r"'([^'\\]*(?:''[^'\\]*)*)'|(?<![\w.$])(\d{1,18}(?:\.\d{1,18})?)(?![\w.])"
 )
 """Strings, and numbers that are no part of a name or of another number."""
@@ -107,22 +107,27 @@ def split_literals(text: str) -> tuple[str, Literals] | None:
     """The shape of a text and its literals; None for a text that has no templates."""
     if len(text) > TEXT_MAX or _SHAPE.match(text) is None:
         return None
-    parts = _LITERAL.split(text)
+    parts = LITERAL.split(text)
     kinds: list[str] = []
     literals: Literals = []
     for at in range(1, len(parts), 3):
-        word = parts[at]
-        if word is not None:
-            kinds.append("s")
-            literals.append(word.replace("''", "'") if "'" in word else word)
-        elif "." in parts[at + 1]:
-            kinds.append("n")
-            literals.append(Decimal(parts[at + 1]))
-        else:
-            number = int(parts[at + 1])
-            kinds.append("4" if number <= _INT4_MAX else "8")
-            literals.append(number)
+        kind, value = literal_of(parts[at], parts[at + 1])
+        kinds.append(kind)
+        literals.append(value)
     return "\0".join((*parts[0::3], "".join(kinds))), literals
+
+
+def literal_of(word: str | None, number: str | None) -> tuple[str, str | int | Decimal]:
+    """The kind and the value of what LITERAL has found: a string without its quotes, or a
+    number.
+    """
+    if word is not None:
+        return "s", word.replace("''", "'") if "'" in word else word
+    assert number is not None, "a literal is one or the other"
+    if "." in number:
+        return "n", Decimal(number)
+    value = int(number)
+    return "4" if value <= _INT4_MAX else "8", value
 
 
 @dataclass(frozen=True, slots=True)

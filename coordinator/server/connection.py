@@ -16,6 +16,7 @@ import asyncio
 import logging
 import secrets
 import socket
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -24,7 +25,7 @@ from coordinator.core.messages import ConnectionId
 from coordinator.failures import admin_shutdown, query_canceled
 from coordinator.pgcatalog.activity import ObservedEncryption, ObservedSession
 from coordinator.pgwire.codec import encode_backend
-from coordinator.pgwire.flights import Flight
+from coordinator.pgwire.flights import BindFlight, Flight
 from coordinator.pgwire.messages import (
     AuthenticationOk,
     BackendKeyData,
@@ -65,8 +66,6 @@ PROBE_FIRST_S: Final = 0.02
 PROBE_S: Final = 1.0
 """A client that has shut its side is sent a parameter's status so often, less and less: the second
 write to one that has left fails. Larger: statements of clients that died hold locks longer."""
-
-_WAITS_FOR_READER: Final = ("Client", "ClientWrite")
 
 _TLS_HANDSHAKE: Final = 0x16
 """The first byte of a client that begins with TLS at once; no start-up message begins so."""
@@ -279,6 +278,10 @@ class Connection(asyncio.Protocol):
         """See Client."""
         return self._wire.flight()
 
+    def runs(self, most: int) -> Sequence[BindFlight]:
+        """See Client."""
+        return self._wire.runs(most)
+
     def drop(self, flight: Flight) -> None:
         """See Client."""
         self._wire.drop(flight)
@@ -331,11 +334,9 @@ class Connection(asyncio.Protocol):
         assert self._session is not None, "a session has begun when the server knows it"
         assert self._transport is not None, "a session has a connection"
         end = self._transport.get_extra_info("peername")
-        address = end[0] if isinstance(end, tuple) else None
-        seen = self._session.activity.observed(address, role)
-        is_slow = self._writable is not None and seen.state == "active"
-        wait = _WAITS_FOR_READER if is_slow else seen.wait
-        return replace(seen, encryption=self._encryption, wait=wait)
+        address, reads = end[0] if isinstance(end, tuple) else None, self._writable is None
+        seen = self._session.activity.observed(address, role, reads=reads)
+        return replace(seen, encryption=self._encryption)
 
     # --- the task -------------------------------------------------------------------------------
 

@@ -16,7 +16,9 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
@@ -56,6 +58,9 @@ from storage.txns import TxnsShard
 from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Source, Timestamp, inline_ts, is_file
 
 log = logging.getLogger("meridian.recovery")
+
+_TOLD_US: Final = 60_000_000
+"""How far the clock may be from the newest timestamp at a start, and nothing is said of it."""
 
 SchemaOf = Callable[[Table], pa.Schema]
 
@@ -281,6 +286,10 @@ async def _first_timestamp(
         return max(upper, Timestamp(1))
     stored = await ground.stash.read(ORACLE, timeline.name)
     ceiling = now if stored is None else Timestamp(int.from_bytes(stored, "big"))
+    if abs(now - ceiling) > _TOLD_US:
+        # A clock that is wrong at a start is believed (J1 of `storage/clock.py`), but told of.
+        away = timedelta(microseconds=now - ceiling)
+        log.info("the clock is %s after the newest timestamp of %s", away, timeline.name)
     return max(ceiling, upper)
 
 

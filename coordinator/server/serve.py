@@ -59,7 +59,7 @@ from coordinator.server.server import Server
 from coordinator.server.watchdog import Watchdog
 from coordinator.session.temporary_tables import drop_leftover_temporaries
 from sql.catalog.catalog import Table
-from storage.clock import SystemClock
+from storage.clock import BootClock, Clock, DoubtingClock, SystemClock
 from storage.errors import Fenced, StorageError
 from storage.stash import Stash
 
@@ -196,11 +196,12 @@ async def _start(settings: Settings, ports: Sequence[socket.socket], signals: _S
     gc.disable()
     try:
         await server.bind_socket()
+        clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
         timelines = await recover_timelines(
-            storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
+            storage.stash, storage.store, clock, CoreSettings(), schema_of
         )
         await storage.taken_over()
-        services = build_services(settings, storage, timelines)
+        services = build_services(settings, storage, timelines, clock)
         settled = await _run(server, services, timelines, storage.stash, signals)
     finally:
         server.close_listeners()
@@ -208,7 +209,9 @@ async def _start(settings: Settings, ports: Sequence[socket.socket], signals: _S
     return 0 if settled else 1
 
 
-def build_services(settings: Settings, storage: Storage, timelines: Timelines) -> Services:
+def build_services(
+    settings: Settings, storage: Storage, timelines: Timelines, clock: Clock
+) -> Services:
     """The services that all sessions share."""
     limits = ExecutionLimits(
         inline_bytes_max=settings.inline_bytes_max,
@@ -222,7 +225,7 @@ def build_services(settings: Settings, storage: Storage, timelines: Timelines) -
     row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
     return Services(
         coordination=timelines,
-        clock=SystemClock(),
+        clock=clock,
         engine=engines.main,
         in_process=ReferenceInProcess(),
         spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),

@@ -18,6 +18,7 @@ QUERY_BYTES_MAX: Final = 1023
 """Of a query's text, as `track_activity_query_size` says."""
 
 _WAITS_FOR_CLIENT: Final = ("Client", "ClientRead")
+_WAITS_FOR_READER: Final = ("Client", "ClientWrite")
 _COMMITS: Final = ("IO", "WalSync")
 
 _BETWEEN: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
@@ -63,9 +64,9 @@ class Activity:
             return _WAITS_FOR_CLIENT
         return _COMMITS if self._transaction.committing else self._transaction.wait_event
 
-    def observed(self, address: str | None, role: int) -> ObservedSession:
+    def observed(self, address: str | None, role: int, *, reads: bool) -> ObservedSession:
         """The session as it is (V1). `address`: the client's; `role`: the oid of the role that it
-        logged in as.
+        logged in as; `reads`: whether the client takes what it is sent.
         """
         shown = self._query[:QUERY_BYTES_MAX].encode(errors="replace")[:QUERY_BYTES_MAX]
         text = without_passwords(shown.decode(errors="ignore"))
@@ -83,5 +84,5 @@ class Activity:
             state="active" if self._runs else _BETWEEN[self._transaction.status],
             query=text,
             role=role,
-            wait=self._wait(),
+            wait=_WAITS_FOR_READER if self._runs and not reads else self._wait(),
         )

@@ -16,7 +16,7 @@ from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.catalog.meridian_schema import is_server_state
 from sql.errors import SqlError, not_supported
 from sql.parser.parse import Statement, parse
-from sql.parser.syntax import is_a, tree_nodes
+from sql.parser.syntax import is_a, node_position, tree_nodes
 from sql.statements.bound import (
     BoundQuery,
     CopyOut,
@@ -33,6 +33,8 @@ def as_of_timestamp(
     statement: Statement, execution: Execution, bind: Callable[[Statement], ParameterizedStatement]
 ) -> Timestamp:
     """Microseconds. Raises 22023 for NULL and for types that are no timestamp."""
+    if any(is_a(part, ast.SubLink) for part in tree_nodes(statement.as_of)):
+        raise not_supported("a subquery in AS OF", node_position(statement.as_of))
     probe = _probe(statement, to_timestamp=False)
     bound = bind(probe).bound
     assert isinstance(bound, BoundQuery), "a SELECT is bound to a query"

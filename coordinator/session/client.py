@@ -3,9 +3,10 @@
 Not here: bytes and sockets (`server/connection.py`).
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from coordinator.pgwire.flights import Flight
+from coordinator.pgwire.flights import BindFlight, Flight
 from coordinator.pgwire.messages import BackendMessage, FrontendMessage
 
 
@@ -32,8 +33,12 @@ class Client(Protocol):
         """The flight that comes next, if it has come whole (`pgwire/flights.py`)."""
         ...
 
+    def runs(self, most: int) -> Sequence[BindFlight]:
+        """The runs of prepared statements that come next, if they have come whole."""
+        ...
+
     def drop(self, flight: Flight) -> None:
-        """It is answered by `send_encoded`."""
+        """It is answered, by `send_encoded` or otherwise."""
         ...
 
     def send_encoded(self, data: bytes) -> None:

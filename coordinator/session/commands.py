@@ -63,11 +63,12 @@ from coordinator.session.prepared_statements import (
     PrepareCommand,
     parse_named_command,
 )
+from coordinator.session.repeated_runs import RepeatedRuns
 from coordinator.session.requests import Request, analysis_needs_snapshot
 from coordinator.session.result_columns import result_columns
 from coordinator.session.result_encoder import ResultEncoder
 from coordinator.session.statement_runner import StatementRunner
-from coordinator.session.statement_templates import StatementTemplates
+from coordinator.session.statement_templates import FilledRows, StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import latest_types
@@ -104,6 +105,9 @@ class Commands:
         self.statements = PreparedStatements(services.clock)
         self.portals = Portals(services.clock)
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
+        self._repeated = RepeatedRuns(
+            services, client, transaction, variables, runner, self.statements
+        )
         self._discard = partial(
             discard, services, transaction, variables, runner, self.statements, self.portals
         )
@@ -114,6 +118,11 @@ class Commands:
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
         self.statements.pop("", None)
+        rows = self.templates.rows(text)
+        if rows is not None and await self._insert_rows(rows):
+            self._restart_clock()
+            await self.end_implicit()
+            return
         filled = self.templates.find(text)
         if filled is not None:
             self._transaction.grouped = False
@@ -131,6 +140,19 @@ class Commands:
             await self._simple(prepared, (), alone=len(real) == 1)
             self._restart_clock()
         await self.end_implicit()
+
+    async def _insert_rows(self, rows: FilledRows) -> bool:
+        """Run an INSERT of many rows; False: nothing has happened but for a portal that closed."""
+        self._transaction.grouped = False
+        await self.portals.close("")
+        execution = self._runner.execution(())
+        execution.runs = rows.runs()
+        tag = await self._runner.insert_rows(
+            rows.request(), execution, alone=not self._transaction.has_begun
+        )
+        if tag is not None:
+            self._client.send(CommandComplete(tag))
+        return tag is not None
 
     def _parsed(self, text: str) -> Sequence[Statement]:
         statements = self._services.plans.parse(text)
@@ -438,6 +460,8 @@ class Commands:
             self._client.send(EmptyQueryResponse())
             return
         self._runner.check_allowed(portal.prepared.statement)
+        if portal.outcome is None and not message.portal and await self._repeated.run(portal):
+            return
         if portal.outcome is None:
             alone = await self._is_alone(portal.prepared.statement)
             await self._start(portal, alone=alone)

@@ -57,6 +57,17 @@ class Portals:
         portal.opened_at = self._clock.now()
         self._portals[name] = portal
 
+    def may_replace_unnamed(self) -> bool:
+        """Whether nothing has to be waited for: no engine works for the portal without a name."""
+        portal = self._portals.get("")
+        return portal is None or portal.finished or portal.outcome is None
+
+    def replace_unnamed(self, portal: Portal | None) -> None:
+        """Close the portal without a name, and open another one."""
+        self._portals.pop("", None)
+        if portal is not None:
+            self.open("", portal)
+
     async def close(self, name: str) -> bool:
         """Close one, if it exists."""
         portal = self._portals.pop(name, None)

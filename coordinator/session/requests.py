@@ -43,12 +43,14 @@ class Request:
     """A statement to run. `expected`: the columns that the client was promised, if it was.
 
     `template`: the statement stands for a text with literals, as long as the catalog is this one.
+    `shapes`: it stands for the rows of an INSERT, as long as the catalog is this one.
     """
 
     statement: Statement
     declared: tuple[SqlType | None, ...] = ()
     expected: tuple[OutputColumn, ...] | None = None
     template: "TemplateOrigin | None" = None
+    shapes: "RowShapes | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,14 @@ class TemplateOrigin:
     catalog: Catalog
     text: str
     values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowShapes:
+    """The statements that rows of one INSERT are, each alone, and the types of their parameters."""
+
+    catalog: Catalog
+    statements: tuple[tuple[Statement, tuple[SqlType, ...]], ...]
 
 
 def needs_catalog(statement: Statement) -> bool:

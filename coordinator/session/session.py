@@ -115,6 +115,7 @@ class Session:
             transaction,
             variables,
             self._commands.statements,
+            self._commands.portals,
             self._commands.templates,
             runner.binder,
             self.activity,

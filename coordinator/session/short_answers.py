@@ -6,9 +6,9 @@
 INVARIANTS
   Y1  a flight is answered whole or not at all. In doubt nothing of it is taken, and nothing of the
       session has changed.
-  Y2  a session answers here only while it waits for its client, outside of any transaction: all
-      that it was sent before is answered, and its commits are acknowledged. So a read comes after
-      them, and replies leave in the order of the statements.
+  Y2  a session answers here only while it waits for its client: all that it was sent before is
+      answered, and its commits are acknowledged. So a read comes after them, and replies leave in
+      the order of the statements. What is in a block is answered by `short_blocks.py`.
   Y3  what is answered is what the general way would: the statement was bound under the present
       catalog and settings, and the client was promised these columns.
 
@@ -20,11 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from compute.identity_cache import IdentityCache
+from pglast import ast
+
 from compute.reference.expressions import Row
 from coordinator.core.messages import Isolation
 from coordinator.execution.context import Services
-from coordinator.execution.short_read import ShortRead, compile_short_read
+from coordinator.execution.short_read import ShortRead
 from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.flights import BindFlight, QueryFlight
 from coordinator.pgwire.messages import (
@@ -33,23 +34,18 @@ from coordinator.pgwire.messages import (
     ReadyForQuery,
     TransactionStatus,
 )
-from coordinator.planning.literal_templates import Template
 from coordinator.session.activity import Activity
 from coordinator.session.bind_parameters import check_counts, decode_parameters
 from coordinator.session.client import Client
+from coordinator.session.known_statements import KnownStatements
 from coordinator.session.named_objects import PreparedStatements
-from coordinator.session.portal import PreparedStatement
-from coordinator.session.short_statement import ResultShape, ShortStatement
+from coordinator.session.portals import Portals
+from coordinator.session.short_blocks import ShortBlocks
+from coordinator.session.short_statement import ResultShape
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.session.statement_templates import StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
-from sql.binder.resolve.type_names import latest_types
-from sql.statements.bound import OutputColumn, ParameterizedStatement
-from sql.types.sql_type import SqlType
-
-_TEMPLATES_MAX: Final = 200
-"""Of which a session remembers how they are answered."""
 
 _IS_QUERY: Final = re.compile(r"\s*(?:select|values)\b", re.IGNORECASE)
 
@@ -75,6 +71,7 @@ class ShortAnswers:
         transaction: SessionTransaction,
         variables: Variables,
         statements: PreparedStatements,
+        portals: Portals,
         templates: StatementTemplates,
         binder: StatementBinder,
         activity: Activity,
@@ -85,10 +82,12 @@ class ShortAnswers:
         self._variables = variables
         self._statements = statements
         self._templates = templates
-        self._binder = binder
         self._activity = activity
         self._is_on = services.limits.short_reads
-        self._of_templates: IdentityCache[Template, ShortStatement] = IdentityCache(_TEMPLATES_MAX)
+        self._known = KnownStatements(services, variables, binder)
+        self._blocks = ShortBlocks(
+            services, transaction, variables, statements, portals, templates, self._known
+        )
 
     def answer(self) -> bool:
         """Answer the flight that comes next, if it is one; False: nothing has happened (Y1)."""
@@ -114,18 +113,29 @@ class ShortAnswers:
         return True
 
     def _may_answer(self) -> bool:
-        """Whether the session is in no transaction, and nothing waits to be said (Y2)."""
+        """Whether nothing waits to be done or said; outside of a block, if the session is in no
+        transaction (Y2).
+        """
         transaction, variables = self._transaction, self._variables
-        idle = not (transaction.has_begun or transaction.is_open or transaction.failed)
-        if not idle or variables.has_limits or variables.has_unreported:
+        if transaction.failed or variables.has_limits or variables.has_unreported:
+            return False
+        if not transaction.in_block and (transaction.has_begun or transaction.is_open):
             return False
         return variables.level[0] is not Isolation.BOUNDED_STALENESS
 
     def _run(self, flight: BindFlight) -> _Answer | None:
         """One run of a prepared statement. Raises SqlError and others (Y1)."""
         prepared = self._statements.get(flight.statement)
-        known = None if prepared is None else self._known(prepared)
-        if prepared is None or known is None or known.read is None:
+        if prepared is None:
+            return None
+        if self._transaction.in_block:
+            return _answer(prepared.statement.text, self._blocks.run(flight))
+        if isinstance(prepared.statement.node, ast.TransactionStmt):
+            begun = self._blocks.begin_prepared(flight, prepared)
+            return _answer(prepared.statement.text, begun)
+        catalog = self._services.coordination.newest_catalog
+        known = self._known.of_prepared(prepared, catalog)
+        if known is None or known.read is None:
             return None
         bind = flight.bind()
         check_counts(bind, len(known.types))
@@ -138,8 +148,12 @@ class ShortAnswers:
 
     def _query(self, text: str) -> _Answer | None:
         """A simple query that is a template filled in. Raises SqlError and others (Y1)."""
-        filled = self._templates.known(text) if _IS_QUERY.match(text) is not None else None
-        known = None if filled is None else self._known_template(filled.template)
+        if self._transaction.in_block:
+            return _answer(text, self._blocks.query(text))
+        if _IS_QUERY.match(text) is None:
+            return _answer(text, self._blocks.begin(text))
+        filled = self._templates.known(text)
+        known = None if filled is None else self._known.of_template(filled.template)
         if filled is None or known is None or known.read is None:
             return None
         rows = known.read.rows(filled.values)
@@ -148,50 +162,9 @@ class ShortAnswers:
         shape = known.shape((), self._variables)
         return _Answer(text, shape.description + _rows(known.read, shape, rows))
 
-    def _known_template(self, template: Template) -> ShortStatement | None:
-        engine = self._variables.get("engine")
-        known = self._of_templates.get(template)
-        if known is None or known.engine != engine:
-            bound = self._services.plans.known(
-                template.statement, template.types, setting=template.setting
-            )
-            if bound is None:
-                return None
-            known = self._short(bound, template.columns, template.types, template.setting)
-            self._of_templates.put(template, known)
-        return known
 
-    def _known(self, prepared: PreparedStatement) -> ShortStatement | None:
-        """What is known of the statement now; None before the general way has bound it."""
-        catalog = self._services.coordination.newest_catalog
-        setting = self._binder.setting(catalog, fixed=True)
-        known = prepared.short
-        engine = self._variables.get("engine")
-        if known is not None and known.setting == setting and known.engine == engine:
-            return known
-        if prepared.read is not None or prepared.statement.as_of is not None:
-            return None
-        plans = self._services.plans
-        bound = plans.known(prepared.statement, prepared.declared, setting=setting)
-        if bound is None:
-            return None
-        # A label of an enum may have come, or have another name, since it was prepared.
-        types = latest_types(catalog, prepared.parameters)
-        prepared.short = self._short(bound, prepared.columns, types, setting)
-        return prepared.short
-
-    def _short(
-        self,
-        bound: ParameterizedStatement,
-        promised: tuple[OutputColumn, ...] | None,
-        types: Sequence[SqlType],
-        setting: tuple[object, ...],
-    ) -> ShortStatement:
-        engine = self._variables.get("engine")
-        read = compile_short_read(bound, self._services)
-        if read is not None and (read.columns != promised or not read.may_run_on(engine)):
-            read = None
-        return ShortStatement(setting, engine, tuple(types), read)
+def _answer(text: str, data: bytes | None) -> _Answer | None:
+    return None if data is None else _Answer(text, data)
 
 
 def _rows(read: ShortRead, shape: ResultShape, rows: Sequence[Row]) -> bytes:

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, field
 
 from coordinator.execution.short_read import ShortRead
+from coordinator.execution.short_writes.compile import Statement
 from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.messages import expand_formats, row_description
 from coordinator.pgwire.rows import RowEncoder
 from coordinator.variables.variables import Variables
+from sql.statements.bound import ParameterizedStatement
 from sql.types.sql_type import SqlType
 
 
@@ -21,13 +23,15 @@ class ResultShape:
 @dataclass(slots=True)
 class ShortStatement:
     """See the module. `setting`: what its plan depends on, the catalog's version among it.
-    `engine`: the variable. `types`: of its parameters. `read`: None if it is no short read.
+    `engine`: the variable. `types`: of its parameters. `read`, `write`: None if it is no short one.
     """
 
     setting: tuple[object, ...]
     engine: str
     types: tuple[SqlType, ...]
+    bound: ParameterizedStatement
     read: ShortRead | None
+    write: Statement | None
     shapes: dict[tuple[int, ...], ResultShape] = field(
         default_factory=dict[tuple[int, ...], ResultShape]
     )

@@ -15,6 +15,7 @@ INVARIANTS
       nothing of it.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -26,6 +27,7 @@ from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.advisory_locks import give_back_left
 from coordinator.execution.context import Done, Execution, Outcome
 from coordinator.execution.dml.deferred_constraints import check_deferred, execute_set_constraints
+from coordinator.execution.dml.repeated_writes import NotRepeatable, execute_repeatedly
 from coordinator.execution.lock_table import take_table_locks
 from coordinator.execution.modify import execute_compound, execute_modify
 from coordinator.execution.name_dependencies import names_to_rest_on
@@ -37,7 +39,7 @@ from coordinator.execution.settings import (
     execute_set,
     execute_show,
 )
-from coordinator.execution.short_writes.run import run_short_write
+from coordinator.execution.short_writes.run import run_short_write, run_short_write_in_block
 from coordinator.session.as_of import as_of_timestamp, tables_of_other_timelines
 from coordinator.session.requests import (
     Identity,
@@ -168,9 +170,49 @@ class StatementRunner:
         if alone:
             return await self._run_alone(request, execution)
         check_not_concurrently(request.statement)
-        outcome = await self._run_inside(request, execution)
+        outcome = await self._write_shortly_inside(request, execution)
+        if outcome is None:
+            outcome = await self._run_inside(request, execution)
         self._transaction.statements += 1
         return outcome
+
+    async def insert_rows(
+        self, request: Request, execution: Execution, *, alone: bool
+    ) -> str | None:
+        """Run an INSERT whose rows are `execution.runs`; None: nothing has happened, and its text
+        says what is wrong (B2 of `repeated_writes.py`).
+        """
+        if not alone:
+            tags = await self.run_repeatedly(request, execution)
+            return None if tags is None else tags[0]
+        execution.alone = True
+        self._notices.begin()
+        try:
+            outcome = await self._run_alone(request, execution)
+        except NotRepeatable:
+            self._transaction.restart()
+            return None
+        assert isinstance(outcome, Done), "what is repeated gives no rows"
+        return outcome.tag
+
+    async def run_repeatedly(self, request: Request, execution: Execution) -> Sequence[str] | None:
+        """Run one statement of a block for `execution.runs` at once: a tag for each of the first of
+        them. None: nothing has happened, and they are to run one after the other (B2 of
+        `repeated_writes.py`).
+        """
+        if self._transaction.failed:
+            return None
+        execution.alone = False
+        self._notices.begin()
+        try:
+            outcome = await self._run_inside(request, execution)
+        except NotRepeatable:
+            self._begin_again()
+            return None
+        assert isinstance(outcome, Done), "what is repeated gives no rows"
+        tags = (outcome.tag, *outcome.others)
+        self._transaction.statements += len(tags)
+        return tags
 
     async def _run_inside(self, request: Request, execution: Execution) -> Outcome:
         """A statement of a block. Nobody has seen anything of one that waited for a lock: it begins
@@ -218,7 +260,7 @@ class StatementRunner:
 
     async def _write_shortly(self, request: Request, execution: Execution) -> Done | None:
         """The short way of a write that has been bound before, if it can be taken."""
-        if not isinstance(request.statement.node, _SHORT):
+        if execution.runs is not None or not isinstance(request.statement.node, _SHORT):
             return None
         catalog = self._services.coordination.newest_catalog
         if self.binder.under(request, catalog) is not request:
@@ -226,6 +268,18 @@ class StatementRunner:
         setting = self.binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
         return None if known is None else await run_short_write(execution, known)
+
+    async def _write_shortly_inside(self, request: Request, execution: Execution) -> Outcome | None:
+        """The same in a block, at its snapshot."""
+        if not isinstance(request.statement.node, _SHORT):
+            return None
+        self._transaction.begin_statement()
+        catalog = (await self._transaction.snapshot()).catalog
+        if self.binder.under(request, catalog) is not request:
+            return None
+        setting = self.binder.setting(catalog, fixed=True)
+        known = self._services.plans.known(request.statement, request.declared, setting=setting)
+        return None if known is None else await run_short_write_in_block(execution, known)
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         try:
@@ -281,6 +335,8 @@ class StatementRunner:
         snapshot = await self._transaction.snapshot()
         if not alone:
             self._transaction.begin_reads()
+        if request.shapes is not None and request.shapes.catalog is not snapshot.catalog:
+            raise NotRepeatable
         request = self.binder.under(request, snapshot.catalog, execution)
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
@@ -289,6 +345,11 @@ class StatementRunner:
         prepared = self.binder.bind(
             request.statement, snapshot.catalog, request.declared, ts=snapshot.ts
         )
+        if execution.runs is not None and request.shapes is not None:
+            execution.runs.statements = [
+                self.binder.bind(statement, snapshot.catalog, types, ts=snapshot.ts)
+                for statement, types in request.shapes.statements
+            ]
         elsewhere = tables_of_other_timelines(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.
@@ -359,6 +420,8 @@ class StatementRunner:
         match prepared.planned:
             case BoundQuery() as query:
                 return await execute_query(execution, query, as_of=as_of, tag=prepared.tag)
+            case Modify() if execution.runs is not None:
+                return await execute_repeatedly(execution, prepared, execution.runs)
             case Modify() as modify:
                 return await execute_modify(execution, modify, prepared.tag)
             case ModifyingWith() as compound:

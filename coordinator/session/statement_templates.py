@@ -7,7 +7,7 @@ depends on the session's settings and on the catalog.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.execution.context import Services
+from coordinator.execution.context import Runs, Services
 from coordinator.execution.short_read import compile_short_read
 from coordinator.planning.literal_templates import (
     Literals,
@@ -20,8 +20,9 @@ from coordinator.planning.literal_templates import (
     split_literals,
     text_with_parameters,
 )
+from coordinator.planning.row_templates import TextRow, split_rows
 from coordinator.session.portal import PreparedStatement
-from coordinator.session.requests import TemplateOrigin
+from coordinator.session.requests import Request, RowShapes, TemplateOrigin
 from coordinator.session.result_columns import result_columns
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.transaction.transaction import SessionTransaction
@@ -50,6 +51,25 @@ class FilledTemplate:
         return PreparedStatement(
             template.statement, template.types, template.types, template.columns, template=origin
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FilledRows:
+    """The rows of an INSERT: for each the place of its template, and the values."""
+
+    catalog: Catalog
+    templates: Sequence[Template]
+    of: Sequence[int]
+    sets: Sequence[tuple[Value, ...]]
+
+    def request(self) -> Request:
+        """To be run with `runs`."""
+        statements = tuple([(one.statement, one.types) for one in self.templates])
+        return Request(*statements[0], shapes=RowShapes(self.catalog, statements))
+
+    def runs(self) -> Runs:
+        """All rows at once."""
+        return Runs(self.sets, of=self.of, is_one=True)
 
 
 class StatementTemplates:
@@ -95,6 +115,44 @@ class StatementTemplates:
             return self._known(shape, catalog, literals)
         except SqlError:
             return None  # T3, T4: its own text says what is wrong
+
+    def rows(self, text: str) -> FilledRows | None:
+        """The text as rows of an INSERT, each a template filled in; None if not all of them are."""
+        if not self._services.limits.short_reads or self._transaction.failed:
+            return None
+        split = None if self._transaction.changed_catalog else split_rows(text)
+        if split is None:
+            return None
+        catalog = self._services.coordination.newest_catalog
+        templates: list[Template] = []
+        for row in split.shapes:
+            template = self._row_template(row, catalog)
+            if template is None:
+                return None
+            templates.append(template)
+        timezone, styles = self._variables.timezone, self._variables.styles
+        sets: list[tuple[Value, ...]] = []
+        try:
+            for place, literals in zip(split.of, split.literals, strict=True):
+                values = templates[place].values(literals, timezone, styles)
+                if values is None:
+                    return None
+                sets.append(values)
+        except SqlError:
+            return None  # T3, T4
+        return FilledRows(catalog, templates, split.of, sets)
+
+    def _row_template(self, row: TextRow, catalog: Catalog) -> Template | None:
+        """The template of a row that is the only one of its statement."""
+        known = self._services.templates
+        # It is made at the first sight: there are other rows like it.
+        shape = known.shape(row.key, catalog) or known.shape(row.key, catalog)
+        if shape is None or shape.refused:
+            return None
+        setting = self._binder.setting(catalog, fixed=True)
+        if not shape.is_known(setting):
+            shape.keep(setting, self._made(row.text, row.key, row.literals, catalog))
+        return shape.template(setting)
 
     def _known(self, shape: Shape, catalog: Catalog, literals: Literals) -> FilledTemplate | None:
         template = shape.template(self._binder.setting(catalog, fixed=True))

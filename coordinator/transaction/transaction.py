@@ -82,6 +82,8 @@ class SessionTransaction:
 
     wait_event: WaitEvent | None = None
     """What the statement waits for at this moment, as pg_stat_activity shows it."""
+    last_write: Timestamp | None = None
+    """Of the session's last commit that wrote: meridian.last_commit_timestamp()."""
 
     def __init__(
         self, coordination: Coordination, clock: Clock, owner: ConnectionId, variables: Variables
@@ -270,6 +272,17 @@ class SessionTransaction:
         if self._snapshot is None:
             self._snapshot = await self._coordination.snapshot(self.id)
             self._chosen = True
+        return self._snapshot
+
+    def snapshot_now(self) -> Snapshot | None:
+        """The same as `snapshot`, if nothing has to be waited for."""
+        if self._as_of is not None or self.waited or self._refreshes or self._line is not None:
+            return None
+        if self._variables.level[0] in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
+            return None
+        if self._snapshot is None:
+            self._snapshot = self._coordination.snapshot_now(self.id)
+            self._chosen = self._snapshot is not None
         return self._snapshot
 
     async def _refresh(self) -> None:
@@ -533,7 +546,7 @@ class SessionTransaction:
         assert not self.is_open, "X1: nothing has begun that would have to end"
         self.committing, self.interrupted = True, None
         try:
-            await self._coordination.insert(self._owner, insertion)
+            self.last_write = await self._coordination.insert(self._owner, insertion)
         finally:
             self.committing = False
         self._end(committed=True)
@@ -548,6 +561,7 @@ class SessionTransaction:
             done = await self._coordination.change_by_key(self._owner, change)
         finally:
             self.committing = False
+        self.last_write = done.ts
         self._end(committed=True)
         return done.affected
 
@@ -572,6 +586,8 @@ class SessionTransaction:
             if txn is not None:
                 self.committing = True
                 self.commit_ts = await self._coordination.commit(txn, notifying, single=single)
+                if self.wrote or self._changed_catalog:
+                    self.last_write = self.commit_ts
         except LockBlocks:
             self._id = txn
             raise

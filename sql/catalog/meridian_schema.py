@@ -36,7 +36,7 @@ def _relation(number: int, name: str, /, **columns: SqlType) -> Table:
 TIMELINES: Final = _relation(
     0, "timelines",
     name=TEXT, clock=TEXT, since=INT8, read_ts=INT8, upper=INT8, ceiling=INT8,
-    since_at=TIMESTAMPTZ, read_at=TIMESTAMPTZ,
+    since_at=TIMESTAMPTZ, read_at=TIMESTAMPTZ, clock_jumps=INT8, clock_doubted=BOOL,
 )  # fmt: skip
 FRONTIERS: Final = _relation(
     1, "frontiers",

@@ -1,5 +1,7 @@
 """Parse Meridian's `<query> AS OF [AT LEAST] <expression>` at the end of a statement.
 
+ORDER BY, LIMIT, OFFSET and FETCH may stand behind the time as well; they belong to the query.
+
 `COPY (<query> AS OF ..) TO ..` has it inside; in any other parentheses it is refused.
 
 It is tried only on text that PostgreSQL's grammar refuses, so that valid PostgreSQL keeps its
@@ -9,7 +11,7 @@ place of the first, so that every position stays that of the client's text.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pglast import ast, parser
@@ -17,6 +19,9 @@ from pglast import ast, parser
 from sql.parser.syntax import Node, is_a
 
 _PREFIX: Final = "SELECT "
+
+_BEHIND: Final = frozenset({"ORDER", "LIMIT", "OFFSET", "FETCH"})
+"""Words that begin what may follow the time. An expression has them in parentheses only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +40,8 @@ def split_as_of(text: str, start: int, end: int) -> AsOfQuery | None:
         tokens = [token for token in parser.scan(text[:end]) if token.start >= start]
     except parser.ParseError:
         return None
-    for place, expression, at_least in _candidates(tokens):
-        found = _halves(text, start, end, (place, expression), at_least=at_least)
+    for time in _candidates(tokens, end):
+        found = _halves(text, start, end, time)
         if found is not None:
             return found
     return None
@@ -74,7 +79,7 @@ def nested_as_of_offset(text: str, start: int, end: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Inner:
-    """An AS OF inside of parentheses that close at `close`; `depth` 1: in no others."""
+    """An AS OF inside of parentheses, whose time ends at `close`; `depth` 1: in no others."""
 
     place: int
     expression: int
@@ -108,56 +113,69 @@ def _inner_candidates(text: str, start: int, end: int) -> Sequence[_Inner]:
         return ()
     significant = [token for token in tokens if token.name not in ("SQL_COMMENT", "C_COMMENT")]
     found: list[_Inner] = []
-    opened: list[list[tuple[int, int, bool]]] = []
+    opened: list[list[_Time]] = []
     for index, token in enumerate(significant):
         if token.name == "ASCII_40":
             opened.append([])
         elif token.name == "ASCII_41" and opened:
             depth = len(opened)
-            for place, expression, at_least in opened.pop():
-                found.append(_Inner(place, expression, token.start, depth, at_least))
+            for time in opened.pop():
+                close = time.ending(token.start)
+                found.append(_Inner(time.place, time.expression, close, depth, time.at_least))
+        elif opened and token.name in _BEHIND:
+            opened[-1] = [replace(time, end=time.ending(token.start)) for time in opened[-1]]
         elif opened and token.name == "AS" and len(significant) > index + 2:
-            opened[-1].extend(_place(significant[index : index + 5]))
+            opened[-1].extend(_time(significant[index : index + 5]))
     return sorted(found, key=lambda inner: -inner.place)
 
 
-def _place(tokens: Sequence[parser.Token]) -> Iterator[tuple[int, int, bool]]:
-    """Where AS and the expression begin, and whether AT LEAST stands between; of `AS OF` only."""
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """Where AS and the expression begin, and what is behind it, if that is known."""
+
+    place: int
+    expression: int
+    at_least: bool
+    end: int | None = None
+
+    def ending(self, end: int) -> int:
+        """The end that is known, otherwise this one."""
+        return end if self.end is None else self.end
+
+
+def _time(tokens: Sequence[parser.Token]) -> Iterator[_Time]:
+    """The time that begins with these tokens; of `AS OF [AT LEAST]` only."""
     names = [token.name for token in tokens]
     if names[:2] != ["AS", "OF"]:
         return
     if names[2:4] == ["AT", "LEAST"] and len(tokens) > 4:
-        yield tokens[0].start, tokens[4].start, True
+        yield _Time(tokens[0].start, tokens[4].start, at_least=True)
     elif len(tokens) > 2:
-        yield tokens[0].start, tokens[2].start, False
+        yield _Time(tokens[0].start, tokens[2].start, at_least=False)
 
 
-def _candidates(tokens: Sequence[parser.Token]) -> Iterator[tuple[int, int, bool]]:
-    """Places of AS, of the expression, and whether AT LEAST stands between; the last one first."""
+def _candidates(tokens: Sequence[parser.Token], end: int) -> Iterator[_Time]:
+    """Every AS OF outside of parentheses; the last one first."""
     significant = [token for token in tokens if token.name not in ("SQL_COMMENT", "C_COMMENT")]
     depth = 0
-    found: list[tuple[int, int, bool]] = []
-    for index, token in enumerate(significant[:-2]):
+    found: list[_Time] = []
+    for index, token in enumerate(significant):
         depth += {"ASCII_40": 1, "ASCII_41": -1}.get(token.name, 0)
-        following = significant[index + 1]
-        if depth or token.name != "AS" or following.name != "OF":
-            continue
-        rest = significant[index + 2 :]
-        if len(rest) > 2 and rest[0].name == "AT" and rest[1].name == "LEAST":
-            found.append((token.start, rest[2].start, True))
-        else:
-            found.append((token.start, rest[0].start, False))
-    return reversed(found)
+        if not depth and token.name in _BEHIND:
+            found = [replace(time, end=time.ending(token.start)) for time in found]
+        elif not depth and token.name == "AS":
+            found.extend(_time(significant[index : index + 5]))
+    return reversed([replace(time, end=time.ending(end)) for time in found])
 
 
-def _halves(
-    text: str, start: int, end: int, places: tuple[int, int], *, at_least: bool
-) -> AsOfQuery | None:
-    place, expression = places
+def _halves(text: str, start: int, end: int, found: _Time) -> AsOfQuery | None:
+    place, expression, behind = found.place, found.expression, found.ending(end)
     if expression < len(_PREFIX):
         return None
     head = " " * start + text[start:place]
-    tail = " " * (expression - len(_PREFIX)) + _PREFIX + text[expression:end]
+    if behind < end:
+        head += " " * (behind - place) + text[behind:end]
+    tail = " " * (expression - len(_PREFIX)) + _PREFIX + text[expression:behind]
     try:
         query, time = parser_trees(head), parser_trees(tail)
     except parser.ParseError:
@@ -166,7 +184,7 @@ def _halves(
         return None
     select = time[0].stmt
     value = single_target(select)
-    return None if value is None else AsOfQuery(query[0].stmt, value, at_least, (head, tail))
+    return None if value is None else AsOfQuery(query[0].stmt, value, found.at_least, (head, tail))
 
 
 def single_target(select: Node) -> Node | None:

@@ -84,6 +84,7 @@ class Checksums:
         assert isinstance(info, CommitInfo), "L1: commitInfo comes first"
         content = encode_checksum(state, info.in_commit_timestamp)
         try:
-            await store.create(checksum_path(shard, number), content)
+            modified_ms = info.in_commit_timestamp
+            await store.create(checksum_path(shard, number), content, modified_ms=modified_ms)
         except AlreadyExists:
             return

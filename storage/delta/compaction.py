@@ -29,8 +29,16 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from storage.delta.compaction_plan import CompactionLimits
-from storage.delta.files import COMPRESSION, ROW_GROUP_ROWS, data_file_from_parquet
+from storage.delta.files import (
+    COMPRESSION,
+    ROW_GROUP_ROWS,
+    data_file_from_parquet,
+    footer_statistics,
+    holds_floats,
+    leaf_columns,
+)
 from storage.delta.layout import data_path
+from storage.delta.statistics import column_bounds, null_counts
 from storage.errors import AlreadyExists, Corrupt
 from storage.live_files import LiveFile, Runs, moved_rows
 from storage.object_store import ObjectStore
@@ -62,14 +70,15 @@ async def rewrite_files(
     cut = state.cut
     assert cut is not None, "M1: files are in a version"
     done: list[LiveFile] = []
-    output = _Output(state.schema)
+    without = _perhaps_nan(state.schema, sources)
+    output = _Output(state.schema, without)
     for number, live in enumerate(sources):
         content = await store.read(data_path(state.shard, live.file.name))
         await run_blocking(partial(output.add, live, content))
         if output.size_bytes >= limits.output_bytes or number == len(sources) - 1:
             await run_blocking(output.finish)
             done.append(await _create(store, state, cut, output))
-            output = _Output(state.schema)
+            output = _Output(state.schema, without)
     return tuple(done)
 
 
@@ -93,25 +102,31 @@ async def _create(
     return LiveFile(file, BitMap64(), runs, staged=True, moved=moved, row_ids=IN_FILE)
 
 
-def _leaves(schema: pa.Schema) -> list[str]:
-    """The columns of a Parquet file, as its writer names them."""
-    leaves: list[str] = []
-    for field in schema:
-        if isinstance(field.type, pa.ListType):
-            leaves.append(f"{field.name}.list.element")
-        elif isinstance(field.type, pa.StructType):
-            leaves += [f"{field.name}.{part.name}" for part in field.type]
-        else:
-            leaves.append(field.name)
-    return leaves
+def _perhaps_nan(schema: pa.Schema, sources: Sequence[LiveFile]) -> frozenset[str]:
+    """The columns that may hold a NaN, as far as the log knows (F1 of `files.py`)."""
+    return frozenset(
+        field.name
+        for field in schema
+        if holds_floats(field.type)
+        if not all(_is_bounded(live, field) for live in sources)
+    )
+
+
+def _is_bounded(live: LiveFile, field: "pa.Field[pa.DataType]") -> bool:
+    """Whether a column has bounds, and so no NaN (N1 of `statistics.py`), or no value at all."""
+    stats = live.file.stats_json
+    if null_counts(stats).get(field.name) == live.file.rows:
+        return True
+    return None not in column_bounds(stats, field.name, field.type)
 
 
 class _Output:
     """A rewritten file in the making."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, without: frozenset[str]) -> None:
         # A dead row of a file may be older than a NOT NULL.
         self._schema = pa.schema([field.with_nullable(True) for field in schema])
+        self._without = without
         self._sink = BytesIO()
         self._writer: pq.ParquetWriter | None = None
         self._pending: list[pa.Table] = []
@@ -168,11 +183,12 @@ class _Output:
                 rows.schema,
                 compression=COMPRESSION,
                 # Ids are all different, and nearly always ascend by one.
-                use_dictionary=cast("bool", _leaves(self._schema)),  # the stubs know no list
+                use_dictionary=cast("bool", leaf_columns(self._schema)),  # the stubs know no list
                 column_encoding=dict.fromkeys(VERSION_FIELDS, "DELTA_BINARY_PACKED"),
                 store_schema=False,
                 store_decimal_as_integer=True,
                 write_page_checksum=True,
+                write_statistics=footer_statistics(rows.schema, self._without),
             )
         self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
 

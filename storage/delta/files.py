@@ -1,14 +1,20 @@
 """Data files: encode Arrow rows as Parquet, and describe a Parquet file for the log.
 
 Files carry no Arrow schema of their own: the table's schema is in the log, and readers give it.
+
+INVARIANTS
+  F1  a footer has no bounds of a column that holds a NaN: writers leave it out of them, readers
+      skip by them, and the row would be lost.
 """
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Final
+from typing import Final, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from storage.batch import DataFile
@@ -55,8 +61,48 @@ def encode_parquet(rows: pa.Table) -> bytes:
         store_schema=False,
         store_decimal_as_integer=True,
         write_page_checksum=True,
+        write_statistics=footer_statistics(rows.schema, nan_columns(rows)),
     )
     return sink.getvalue()
+
+
+def nan_columns(rows: pa.Table) -> frozenset[str]:
+    """The columns of floats, and of arrays of them, that hold a NaN (F1)."""
+    return frozenset(
+        field.name
+        for field, column in zip(rows.schema, rows.columns, strict=True)
+        if holds_floats(field.type) and _holds_nan(column)
+    )
+
+
+def holds_floats(type_: pa.DataType) -> bool:
+    """Whether a column of this type may hold a NaN."""
+    return pa.types.is_floating(type_.value_type if isinstance(type_, pa.ListType) else type_)
+
+
+def _holds_nan(column: pa.ChunkedArray) -> bool:
+    values = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+    return bool(pc.any(pc.is_nan(values)).as_py())
+
+
+def footer_statistics(schema: pa.Schema, without: Collection[str]) -> bool:
+    """What a Parquet writer is told: the leaves that have statistics in the footer (F1)."""
+    left = pa.schema([field for field in schema if field.name not in without])
+    # The stubs know no list.
+    return True if len(left) == len(schema) else cast("bool", leaf_columns(left))
+
+
+def leaf_columns(schema: pa.Schema) -> list[str]:
+    """The columns of a Parquet file, as its writer names them."""
+    leaves: list[str] = []
+    for field in schema:
+        if isinstance(field.type, pa.ListType):
+            leaves.append(f"{field.name}.list.element")
+        elif isinstance(field.type, pa.StructType):
+            leaves += [f"{field.name}.{part.name}" for part in field.type]
+        else:
+            leaves.append(field.name)
+    return leaves
 
 
 def data_file_from_parquet(

@@ -12,6 +12,8 @@ INVARIANTS
       readers between the cuts still need its rows.
   G3  a rewritten file comes with the deletes of its sources up to the cut; those of the cut itself
       are noted by the sources' names, which readers between the cuts know.
+  G4  the version with a table's first deletion vector tells the log of them, and none before it.
+      A table that has told keeps it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -102,7 +104,7 @@ def plan_flush(
     data_change = not dead.keys().isdisjoint(left)
     actions: list[Action] = [
         _commit_info(previous, cut, ms, deletes),
-        *_table(state, previous, cut),
+        *_table(state, previous, cut, vectors=bool(vectors)),
         Txn(state.shard, cut, ms),
         *_row_count(state, previous, cut, ms),
         *(_remove(live, ms) for live in (*gone, *kept)),
@@ -118,6 +120,7 @@ def plan_flush(
         ),
     ]
     version = next_version(state.shard, previous, number, actions)
+    assert version.has_vectors or not vectors, "G4: the feature comes before its first use"
     return FlushPlan(objects, commit_path(state.shard, number), encode_commit(actions), version)
 
 
@@ -187,15 +190,20 @@ def _dead_on_arrival(previous: Version | None) -> list[LiveFile]:
     return [] if previous is None else [live for live in previous.files.live_files() if live.dead]
 
 
-def _table(state: ShardState, previous: Version | None, cut: Timestamp) -> tuple[Action, ...]:
-    """Protocol and metaData, if the log has not told them yet as they are at the cut."""
+def _table(
+    state: ShardState, previous: Version | None, cut: Timestamp, *, vectors: bool
+) -> tuple[Action, ...]:
+    """Protocol and metaData, if the log has not told them yet as they are at the cut (G4)."""
     schema = state.schema_at(cut)
-    if previous is not None and (
+    had_vectors = previous is not None and previous.has_vectors
+    schema_told = previous is not None and (
         not state.definitions or previous.schema_text == encode_schema(schema)
-    ):
+    )
+    if schema_told and had_vectors >= vectors:
         return ()
     created_ms = state.created // state.ticks_per_ms
-    return table_actions(state.shard, schema, created_ms, state.retention_us)
+    vectors = vectors or had_vectors
+    return table_actions(state.shard, schema, created_ms, state.retention_us, vectors=vectors)
 
 
 def _row_count(

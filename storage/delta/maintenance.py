@@ -2,6 +2,7 @@
 
 INVARIANTS
   K2  `_last_checkpoint` is a hint: while it is replaced it may be missing, never torn.
+  K4  a checkpoint has its version's time as its modification time, as log entries do.
   K3  a checkpoint is made from the log, so it can be made at any time, by anybody, again.
 """
 
@@ -38,9 +39,12 @@ async def write_checkpoint(
 ) -> None:
     """Write the checkpoint of a version, which must be durable. Raises Corrupt, Determinate."""
     state = await log_state(store, shard, number)
+    assert state.txn is not None, "K1: every version has a marker"
     content, size = await run_blocking(lambda: encode_checkpoint(state))
     try:
-        await store.create(checkpoint_path(shard, number), content)
+        await store.create(
+            checkpoint_path(shard, number), content, modified_ms=state.txn.updated_ms
+        )
     except AlreadyExists:
         return
     _, checkpoints = await list_log(store, shard)

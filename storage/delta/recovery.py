@@ -30,7 +30,7 @@ from storage.delta.layout import (
 from storage.delta.log import decode_commit
 from storage.delta.schema import encode_schema
 from storage.delta.snapshot import first_live, next_version
-from storage.delta.table import declared_schema
+from storage.delta.table import declared_schema, has_vectors
 from storage.delta.unnumbered_rows import with_row_ids
 from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
@@ -166,7 +166,8 @@ async def checkpoint_version(
     told = "" if state.metadata is None else state.metadata.schema_string
     next_id = None if state.row_count is None else state.row_count.version
     cut = Timestamp(state.txn.version)
-    return Version(number, cut, files, schema_text=told, next_id=next_id)
+    vectors = has_vectors(state.metadata)
+    return Version(number, cut, files, schema_text=told, next_id=next_id, has_vectors=vectors)
 
 
 async def read_vectors(

@@ -25,7 +25,7 @@ from storage.delta.history import (
     decode_runs,
 )
 from storage.delta.statistics import row_count, tightened
-from storage.delta.table import declared_schema
+from storage.delta.table import declared_schema, declared_vectors
 from storage.errors import Corrupt, ForeignWriter
 from storage.live_files import FileMap, LiveFile, Moved
 from storage.row_versions import RowIds, row_count_id
@@ -56,6 +56,9 @@ def next_version(
     told = declared_schema(actions)
     if told is None:
         told = "" if previous is None else previous.schema_text
+    has_vectors = declared_vectors(actions)
+    if has_vectors is None:
+        has_vectors = previous is not None and previous.has_vectors
     next_id = _row_count(shard, actions)
     if next_id is None and previous is not None:
         next_id = previous.next_id
@@ -68,6 +71,7 @@ def next_version(
         rewritten=rewritten,
         schema_text=told,
         next_id=next_id,
+        has_vectors=has_vectors,
     )
 
 

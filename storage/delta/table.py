@@ -35,8 +35,10 @@ _UNITS_MS: Final = {
 _INTERVAL: Final = re.compile(r"interval (\d+) (millisecond|second|minute|hour|day|week)s?")
 _DEFAULT_MS: Final = 30 * 86_400_000
 
+VECTORS_FEATURE: Final = "deletionVectors"
+VECTORS_PROPERTY: Final = "delta.enableDeletionVectors"
+
 PROPERTIES: Final = {
-    "delta.enableDeletionVectors": "true",
     "delta.enableInCommitTimestamps": "true",
     "delta.checkpointInterval": str(CHECKPOINT_VERSIONS),
 }
@@ -47,9 +49,13 @@ def table_actions(
     schema: pa.Schema,
     created_ms: int,
     retention_us: int,
+    *,
+    vectors: bool,
 ) -> tuple[Protocol, Metadata]:
     """Protocol and metaData; the same for the same shard and schema, so that a retry agrees.
 
+    `vectors`: whether a file has had deleted rows. Some readers refuse the feature by its name, so
+    a table that only grows does not have it.
     `retention_us`: how far foreign readers may travel back. It is written for files and log alike,
     because Delta wants the log to live as long as the files; vacuum keeps to what is written.
     """
@@ -57,7 +63,9 @@ def table_actions(
     retention = f"interval {-(-retention_us // 1_000)} milliseconds"
     if retention_us % 1_000_000 == 0:
         retention = f"interval {retention_us // 1_000_000} seconds"
-    readers = ["deletionVectors"] + (["timestampNtz"] if has_timestamp_ntz(schema) else [])
+    readers = [VECTORS_FEATURE] if vectors else []
+    if has_timestamp_ntz(schema):
+        readers.append("timestampNtz")
     mapping: dict[str, str] = {}
     if is_mapped(schema):
         readers.append("columnMapping")
@@ -73,6 +81,7 @@ def table_actions(
         id=str(uuid.UUID(bytes=digest, version=4)),
         schema_string=encode_schema(schema),
         configuration={
+            **({VECTORS_PROPERTY: "true"} if vectors else {}),
             **PROPERTIES,
             **mapping,
             FILE_RETENTION: retention,
@@ -87,6 +96,16 @@ def promised_ms(configuration: Mapping[str, str], retention: str) -> int:
     """How long the table promises to keep what was removed; a month if it does not say so."""
     match = _INTERVAL.fullmatch(configuration.get(retention, ""))
     return _DEFAULT_MS if match is None else int(match[1]) * _UNITS_MS[match[2]]
+
+
+def has_vectors(metadata: Metadata | None) -> bool:
+    """Whether a table may have deletion vectors."""
+    return metadata is not None and metadata.configuration.get(VECTORS_PROPERTY) == "true"
+
+
+def declared_vectors(actions: Sequence[Action]) -> bool | None:
+    """What a version tells of deletion vectors; None if it leaves what was told before."""
+    return next((has_vectors(a) for a in actions if isinstance(a, Metadata)), None)
 
 
 def declared_schema(actions: Sequence[Action]) -> str | None:

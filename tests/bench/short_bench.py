@@ -109,10 +109,10 @@ def _measure(
     ours: list[float] = []
     theirs: list[float] = []
     rates: list[float] = []
-    for dsn, cpu, _ in _servers(server, postgres):
+    for dsn, cpu, _ in measured_servers(server, postgres):
         _cost(dsn, cpu, name, protocol, clients, 1)  # warm
     for _ in range(options.rounds):
-        for dsn, cpu, found in _servers(server, postgres):
+        for dsn, cpu, found in measured_servers(server, postgres):
             cost, rate = _cost(dsn, cpu, name, protocol, clients, options.seconds)
             (ours if found else theirs).append(cost)
             if found:
@@ -125,7 +125,7 @@ def _measure(
     )
 
 
-def _servers(
+def measured_servers(
     server: Meridian, postgres: Postgres
 ) -> Sequence[tuple[str, Callable[[], float], bool]]:
     return (

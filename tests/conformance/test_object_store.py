@@ -1,4 +1,4 @@
-"""What every ObjectStore promises (W1-W3), on every implementation."""
+"""What every ObjectStore promises (W1-W4), on every implementation."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -103,6 +103,19 @@ def test_an_object_is_what_was_created(place: Place) -> None:
         assert await store.read("t1/_delta_log/0.json") == b"{}"
         assert await store.read("t1/empty") == b""
         assert await store.read("top") == bytes(3_000_000)
+
+    tell(place, story)
+
+
+def test_an_object_may_come_with_a_time_of_its_own(place: Place) -> None:
+    """W4: readers ask the file system; `test_local_store.py` looks at the times themselves."""
+
+    async def story(store: ObjectStore) -> None:
+        await store.create("t/0", b"x", modified_ms=1_700_000_000_001)
+        with pytest.raises(AlreadyExists):
+            await store.create("t/0", b"y", modified_ms=1)
+        await store.sync(["t/0"], modified_ms=1_700_000_000_002)
+        assert await place.reopen().read("t/0") == b"x"
 
     tell(place, story)
 

@@ -68,13 +68,13 @@ class MortalStore(MemoryObjectStore):
             vars(self).update(vars(copy.deepcopy(like)))
         self._life = life
 
-    async def create(self, name: str, content: bytes) -> None:
+    async def create(self, name: str, content: bytes, *, modified_ms: int | None = None) -> None:
         write = super().create
-        await self._life.write(lambda: write(name, content))
+        await self._life.write(lambda: write(name, content, modified_ms=modified_ms))
 
-    async def sync(self, names: Sequence[str]) -> None:
+    async def sync(self, names: Sequence[str], *, modified_ms: int | None = None) -> None:
         write = super().sync
-        await self._life.write(lambda: write(names))
+        await self._life.write(lambda: write(names, modified_ms=modified_ms))
 
     async def delete(self, name: str) -> None:
         write = super().delete

@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import Key, NameDependency, Table
 from storage.batch import RowEncoder, RowIdentity, ShardView
 
@@ -46,9 +47,11 @@ class RowFinder(Protocol):
     """Finds rows of one table in memory."""
 
     def find(
-        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...], *, is_newest: bool
     ) -> tuple[RowIdentity, RowValues] | None:
-        """The row that has a unique key. Raises CannotEvaluate if it is not in memory (E4)."""
+        """The row that has a unique key. Raises CannotEvaluate if it is not in memory (E4).
+        `is_newest`: the view shows everything that is committed, and nothing else.
+        """
         ...
 
 
@@ -86,6 +89,10 @@ class WriteByKey(Protocol):
     @property
     def nbytes(self) -> int:
         """About what its values take."""
+        ...
+
+    def reads(self) -> Iterable[ReadPredicate | None]:
+        """What it depends on, for a transaction whose commit validates it; None: all rows."""
         ...
 
     def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:

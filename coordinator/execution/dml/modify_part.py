@@ -45,10 +45,13 @@ NEW: Final = RelationId("new")
 
 @dataclass(frozen=True, slots=True)
 class ModifyResult:
-    """The result of a part. `returned`: the rows of RETURNING, if it has one."""
+    """The result of a part. `returned`: the rows of RETURNING, if it has one. `taken`: with ON
+    CONFLICT, the numbers of the proposed rows that were inserted, or have updated one.
+    """
 
     affected: int
     returned: pa.Table | None
+    taken: Sequence[int] | None = None
 
 
 def reads_of(modify: Modify) -> Sequence[PlanRead]:
@@ -65,8 +68,17 @@ def reads_of(modify: Modify) -> Sequence[PlanRead]:
 
 async def run_modify(execution: Execution, modify: Modify, work: StatementEffects) -> ModifyResult:
     """Run a part; its writes are then in `work`, and not yet in the transaction."""
+    return await take_rows(execution, modify, work, await _source(execution, modify, work))
+
+
+async def take_rows(
+    execution: Execution,
+    modify: Modify,
+    work: StatementEffects,
+    rows: AsyncIterator[pa.RecordBatch],
+) -> ModifyResult:
+    """The same for rows that its source plan has given."""
     part = _Part(execution, modify, work)
-    rows = await _source(execution, modify, work)
     async with closing_batches(evaluate_row_calls(execution, rows, modify.calls)) as called:
         async for batch in called:
             await part.take(batch)
@@ -102,6 +114,8 @@ class _Part:
         self._old = OldRowsCollector(execution.services.limits)
         self._changed = ChangedRows(execution, modify.table)
         self._affected = 0
+        self._proposed = 0
+        self._taken: list[int] | None = None if modify.conflict is None else []
         self._deleted = ClaimedRows()
         assigned: Collection[int] = range(len(modify.table.columns))
         if modify.kind is ModifyKind.UPDATE:
@@ -141,6 +155,9 @@ class _Part:
 
     async def _upsert(self, upserts: Upserter, batch: pa.RecordBatch) -> None:
         done = await upserts.take(batch, self._claims)
+        if self._taken is not None:
+            self._taken += [self._proposed + number for number in done.numbers]
+        self._proposed += batch.num_rows
         if not done.rows.num_rows:
             return
         rows = await self._sink.add(done.rows.columns)
@@ -245,7 +262,7 @@ class _Part:
             self._changed,
         )
         if modify.returning is None:
-            return ModifyResult(self._affected, None)
+            return ModifyResult(self._affected, None, self._taken)
         return ModifyResult(self._affected, await self._returned(modify.returning))
 
     async def _returned(self, plan: Plan) -> pa.Table:

@@ -55,9 +55,11 @@ ON_LOOP_MAX = 100
 @dataclass(frozen=True, slots=True)
 class UpsertResult:
     """The result of a batch. `old`: for each of `rows` its previous version, or NULLs; `replaced`:
-    the previous versions of those that existed, `places` their identities.
+    the previous versions of those that existed, `places` their identities. `numbers`: of the
+    proposed rows that were taken.
     """
 
+    numbers: Sequence[int]
     rows: pa.RecordBatch
     old: pa.RecordBatch
     replaced: pa.RecordBatch
@@ -300,6 +302,7 @@ def _result(batch: _Batch) -> UpsertResult:
     )
     places = {number: place for place, number in batch.old_row.items()}
     return UpsertResult(
+        [*batch.inserted, *batch.updated],
         rows,
         _joined([nothing, replaced], order),
         _joined([replaced], None),
@@ -315,7 +318,10 @@ def _inserted(batch: _Batch) -> UpsertResult:
     nothing = [_nulls(rows.num_rows, type_) for type_ in rows.schema.types]
     empty = [_nulls(0, type_) for type_ in rows.schema.types]
     return UpsertResult(
-        _joined([rows], None), transient_batch(nothing, rows.num_rows), transient_batch(empty, 0)
+        batch.inserted,
+        _joined([rows], None),
+        transient_batch(nothing, rows.num_rows),
+        transient_batch(empty, 0),
     )
 
 

@@ -21,6 +21,7 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from coordinator.execution.context import Execution, Spooler
+from coordinator.execution.dml.last_year import LastYear
 from coordinator.execution.dml.row_constraints import RowConstraints
 from coordinator.pgwire.kernels import Column
 from sql.binder.stored.unique_indexes import unique_index_columns
@@ -75,6 +76,7 @@ class RowSink:
         self._table = table
         self._rules = rules
         self._schema = stored_schema(table)
+        self._last_year = LastYear(table)
         self._spool = spool
         self._inline_bytes_max = inline_bytes_max
         self._pending: list[pa.RecordBatch] = []
@@ -119,6 +121,7 @@ class RowSink:
         """Take rows that have the table's schema already. Returns them."""
         batch = await self._rules.complete(batch)
         await self._rules.check(batch)
+        self._last_year.check(batch)
         self.rows += batch.num_rows
         if self._key_ordinals:
             self._keep_keys(batch)

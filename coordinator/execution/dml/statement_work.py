@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from compute.access.row_predicates import RowPredicate
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.messages import RowsToLock
 from coordinator.core.own_writes import merge_deletes
@@ -120,8 +121,15 @@ class StatementEffects:
                 tables, read_predicates(reading.plan, tables, execution.parameters), strict=True
             )
         ]
-        if not pairs:
-            return
+        if pairs:
+            await self._look_at(pairs)
+
+    async def look_at_rows(self, table: Table, predicate: RowPredicate) -> None:
+        """The same for rows of one table."""
+        await self._look_at([(table, predicate)])
+
+    async def _look_at(self, pairs: Sequence[tuple[Table, RowPredicate | None]]) -> None:
+        execution = self._execution
         tables = [table for table, _ in pairs]
         ts = await execution.transaction.timestamp(tables)
         coordination = execution.services.coordination

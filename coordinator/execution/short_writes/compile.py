@@ -85,7 +85,7 @@ def _is_plain(prepared: ParameterizedStatement, modify: Modify) -> bool:
 def _is_plain_table(table: Table) -> bool:
     if table.checks or table.foreign_keys or table.on_commit or table.unique_indexes:
         return False
-    if table.timeline != SYSTEM_TIMELINE.name or not table.keys:
+    if table.timeline != SYSTEM_TIMELINE.name:
         return False
     if any(column.generated or column.domain for column in table.columns):
         return False
@@ -186,7 +186,7 @@ def _row_of_key(modify: Modify, table: Table) -> RowOfKey | None:
         return None
     plan = _row_plan(modify.source)
     point = None if plan is None else unique_point(modify.source, table)
-    return None if plan is None or point is None else RowOfKey(*point, plan)
+    return None if plan is None or point is None else RowOfKey(*point, plan, modify.source)
 
 
 def _row_plan(plan: Plan) -> RowPlan | None:

@@ -1,12 +1,15 @@
-"""Run a short write as a transaction of its own; None if it must take the general path (I3)."""
+"""Run a short write as a transaction of its own, or as a statement of a block; None if it must take
+the general path (I3).
+"""
 
 from compute.identity_cache import IdentityCache
 from coordinator.core.messages import RefusedReason
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution.blind_insert import run_blind_insert
-from coordinator.execution.context import Done, Execution
+from coordinator.execution.context import Done, Execution, Services
 from coordinator.execution.name_dependencies import names_to_rest_on
 from coordinator.execution.short_writes.compile import Statement, compile_short_write
+from coordinator.execution.spill import spill_if_large
 from sql.statements.bound import ParameterizedStatement
 
 _known: IdentityCache[ParameterizedStatement, Statement | None] = IdentityCache()
@@ -21,9 +24,9 @@ async def run_short_write(execution: Execution, prepared: ParameterizedStatement
     if inserted is not None:
         return inserted
     services, transaction = execution.services, execution.transaction
-    if not services.limits.short_writes or transaction.is_open or transaction.read_only:
+    if transaction.is_open or transaction.read_only:
         return None
-    statement = _known.found(prepared, lambda: compile_short_write(prepared, services))
+    statement = known_short_write(prepared, services)
     if statement is None:
         return None
     names = names_to_rest_on(execution, prepared, writes=True)
@@ -37,3 +40,33 @@ async def run_short_write(execution: Execution, prepared: ParameterizedStatement
             return None
         raise
     return Done(f"{prepared.tag} {affected}")
+
+
+def known_short_write(prepared: ParameterizedStatement, services: Services) -> Statement | None:
+    """The statement compiled; None if it goes the general way."""
+    if not services.limits.short_writes:
+        return None
+    return _known.found(prepared, lambda: compile_short_write(prepared, services))
+
+
+async def run_short_write_in_block(
+    execution: Execution, prepared: ParameterizedStatement
+) -> Done | None:
+    """Run the statement in its block, whose snapshot it was bound under."""
+    services, transaction = execution.services, execution.transaction
+    if transaction.read_only or transaction.changed_catalog:
+        return None
+    statement = known_short_write(prepared, services)
+    if statement is None:
+        return None
+    names = names_to_rest_on(execution, prepared, writes=True)
+    change = statement(execution.parameters, names)
+    if change is None:
+        return None
+    done = services.coordination.change_in_block(transaction.id, change)
+    if done.affected is None:
+        return None
+    transaction.wrote = True
+    transaction.inline_bytes += done.nbytes
+    await spill_if_large(execution)
+    return Done(f"{prepared.tag} {done.affected}")

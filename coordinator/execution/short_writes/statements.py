@@ -18,10 +18,12 @@ from typing import Final, cast
 import pyarrow as pa
 
 from compute.access.key_index import KeyIndex
+from compute.access.key_predicates import KeyPredicate
 from compute.access.point_reads import ScannedCells, point_value
 from compute.access.rows_in_memory import NotInMemoryError, RowsInMemory
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
+from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
     ChangedRow,
@@ -32,10 +34,12 @@ from coordinator.core.short_writes.by_key import (
     row_bytes,
 )
 from coordinator.execution.blind_insert import TableRows
+from coordinator.execution.dml.last_year import LastYear
 from coordinator.execution.dml.row_sink import stored_schema
+from coordinator.execution.read_predicates import read_predicates
 from sql.catalog.catalog import Key, NameDependency, Table
 from sql.errors import SqlError
-from sql.plan.nodes import ColumnId, Const, Param, PlanColumn, RelationId, Scan
+from sql.plan.nodes import ColumnId, Const, Param, Plan, PlanColumn, RelationId, Scan
 from sql.types.sql_type import Value
 from storage.batch import RowIdentity, ShardView
 from storage.types import OWN
@@ -58,23 +62,26 @@ class TargetTable:
         self.encoder = TableRows(table)
         self.width = len(table.columns)
         self._not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
+        self._last_year = LastYear(table)
         self._is_stored_as_is = all(c.type.name in _STORED_AS_THEY_ARE for c in table.columns)
         columns = [PlanColumn(ColumnId(at), c.name, c.type) for at, c in enumerate(table.columns)]
         every = tuple(range(len(columns)))
         self._scan = Scan(RelationId(table.shard), table.name, tuple(columns), every)
 
     def find(
-        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...], *, is_newest: bool
     ) -> tuple[RowIdentity, RowValues] | None:
         """See RowFinder."""
         try:
-            return self._rows.find(view, key, values)
+            return self._rows.find(view, key, values, is_newest=is_newest)
         except NotInMemoryError as error:
             raise CannotEvaluate from error
 
     def stored(self, row: Row) -> Row:
         """The row as a scan will read it (S1). Raises CannotEvaluate."""
         if any(row[ordinal] is None for ordinal in self._not_null):
+            raise CannotEvaluate
+        if not self._last_year.holds([row]):
             raise CannotEvaluate
         if self._is_stored_as_is:
             return row
@@ -140,6 +147,10 @@ class KeyedInsert(ShortWrite):
 
     rows: Sequence[Row]
 
+    def reads(self) -> Iterable[ReadPredicate | None]:
+        """See WriteByKey."""
+        return key_predicates(self.table, self.table.keys, self.rows, decides=False)
+
     def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
         made: set[KeyPlace] = set()
@@ -159,6 +170,11 @@ class Upsert(ShortWrite):
     others: Sequence[Key]
     update: RowPlan | None
     parameters: Sequence[Value]
+
+    def reads(self) -> Iterable[ReadPredicate | None]:
+        """See WriteByKey."""
+        yield from key_predicates(self.table, self.arbiters, self.rows, decides=True)
+        yield from key_predicates(self.table, self.others, self.rows, decides=False)
 
     def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
@@ -195,6 +211,18 @@ class Upsert(ShortWrite):
         return None
 
 
+def key_predicates(
+    table: Table, keys: Iterable[Key], rows: Sequence[Row], *, decides: bool
+) -> Iterable[ReadPredicate]:
+    """The look-ups of the keys that these rows have (N2 of `unique_keys.py`, V1 of
+    `on_conflict.py`).
+    """
+    for key in keys:
+        found = frozenset(filter(None, [key_of(key, row) for row in rows]))
+        if found:
+            yield KeyPredicate(table, key, found, decides=decides)
+
+
 def take_keys(keys: Iterable[Key], row: Row, rows: CurrentRows, made: set[KeyPlace]) -> None:
     """The keys of a new row are free, and are taken now. Raises CannotEvaluate."""
     for key in keys:
@@ -220,6 +248,11 @@ class RowOfKey:
     key: Key
     wanted: Sequence[Const | Param]
     plan: RowPlan
+    source: Plan
+
+    def reads(self, table: Table, parameters: Sequence[Value]) -> Iterable[ReadPredicate | None]:
+        """The rows that its plan depends on."""
+        return read_predicates(self.source, [table], parameters)
 
     def find(self, rows: CurrentRows, parameters: Sequence[Value]) -> tuple[CurrentRow, Row] | None:
         """The row as it is now, and what the plan says; None: there is none. Raises
@@ -242,6 +275,10 @@ class KeyedUpdate(ShortWrite):
     of: RowOfKey
     parameters: Sequence[Value]
 
+    def reads(self) -> Iterable[ReadPredicate | None]:
+        """See WriteByKey."""
+        return self.of.reads(self.table, self.parameters)
+
     def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
         found = self.of.find(rows, self.parameters)
@@ -258,6 +295,10 @@ class KeyedDelete(ShortWrite):
 
     of: RowOfKey
     parameters: Sequence[Value]
+
+    def reads(self) -> Iterable[ReadPredicate | None]:
+        """See WriteByKey."""
+        return self.of.reads(self.table, self.parameters)
 
     def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""

@@ -143,6 +143,8 @@ def _is_kept(option: Node) -> bool:
     """Whether it is one of PostgreSQL's. Raises 22023 for an unknown name."""
     if is_stored_parameter(option):
         return True
+    if option.defname == "deletion_vectors":
+        raise not_supported('storage parameter "deletion_vectors"')
     if option.defname not in ("history", "cluster_by"):
         raise SqlError("22023", f'unrecognized parameter "{option.defname}"')
     return False

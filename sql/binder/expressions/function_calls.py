@@ -31,6 +31,7 @@ from sql.binder.expressions.ordered_sets import (
     within_group_keys,
     within_group_nodes,
 )
+from sql.binder.expressions.own_functions import own_function
 from sql.binder.expressions.pattern_folding import fold_pattern
 from sql.binder.expressions.record_functions import POPULATE_RECORD_FUNCTIONS, RECORD_FUNCTIONS
 from sql.binder.expressions.row_aggregates import aggregate_lookup_name, bind_aggregate_argument
@@ -112,6 +113,9 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     names = string_values(node.funcname)
     name = names[-1]
     check_argument_count(len(node.args or ()), offset_to_position(node.location))
+    own = own_function(binding, scope, node)
+    if own is not None:
+        return own
     _check_schema(binding, names, node)
     refuse_named_arguments(binding, scope, node)
     if node.over is not None:

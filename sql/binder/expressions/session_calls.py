@@ -40,8 +40,13 @@ from sql.statements.bound import BoundQuery, BoundStatement, Explain
 from sql.statements.runtime_parameters import RuntimeParameter
 from sql.types.sql_type import BOOL, FLOAT8, INT8, TEXT, SqlType
 
+ACCEPT_CLOCK: Final = "meridian.accept_clock"
+LAST_COMMIT_TIMESTAMP: Final = "meridian.last_commit_timestamp"
+"""With their schema, which keeps them apart from functions that are found by name alone."""
+
 SIDE_EFFECT_FUNCTIONS: Final = frozenset(
     {
+        ACCEPT_CLOCK,
         "pg_cancel_backend",
         "pg_reload_conf",
         "pg_sleep",
@@ -61,6 +66,7 @@ SESSION_VALUES: Final = {
     "pg_notification_queue_usage": FLOAT8,
     "pg_listening_channels": SqlType("_text"),
     "meridian_settings": SqlType("_text"),
+    LAST_COMMIT_TIMESTAMP: INT8,
 }
 """Functions without arguments that have one value for the whole statement; of a set, an array.
 `meridian_settings`: names of settings, each with its value behind it.

@@ -22,7 +22,7 @@ from tests.resilience.faults import nemesis
 from tests.resilience.faults.clients import Account, Client
 from tests.resilience.faults.nemesis import Strike, Target
 from tests.resilience.faults.preload import Faults
-from tests.resilience.faults.running import REFERENCE, Plan, load, report_on
+from tests.resilience.faults.running import HURRIED, REFERENCE, Plan, load, report_on
 from tests.resilience.history.events import Finding, Operation
 from tests.support.foreign_readers import (
     DeltaRs,
@@ -149,7 +149,7 @@ def _changed(directory: Path, strikes: Sequence[Strike], between: int) -> Path:
     """A data directory after the load."""
     faults = Faults(directory)
     plan = Plan(strikes, clients=4, between=between)
-    with meridian(faults.root, REFERENCE, faults.environment) as server:
+    with meridian(faults.root, (*REFERENCE, *HURRIED), faults.environment) as server:
         account = asyncio.run(load(server, faults, Changes(), plan))
         assert server.stop() == 0, server.log
     report_on(f"readers, {len(strikes)} cuts and crashes", account, Changes())

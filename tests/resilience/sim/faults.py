@@ -119,7 +119,7 @@ class TwoStepStore:
         self._between = between
         self._linked = linked
 
-    async def create(self, name: str, content: bytes) -> None:
+    async def create(self, name: str, content: bytes, *, modified_ms: int | None = None) -> None:
         try:
             await self._inner.read(name)
         except NotFound:
@@ -128,7 +128,7 @@ class TwoStepStore:
             raise AlreadyExists(name)
         self._linked.add(name)
         await self._between(name)
-        await self.sync([name])
+        await self.sync([name], modified_ms=modified_ms)
 
     async def read(self, name: str) -> bytes:
         return await self._inner.read(name)
@@ -140,8 +140,8 @@ class TwoStepStore:
         await self._inner.delete(name)
         self._linked.discard(name)
 
-    async def sync(self, names: Sequence[str]) -> None:
-        await self._inner.sync(names)
+    async def sync(self, names: Sequence[str], *, modified_ms: int | None = None) -> None:
+        await self._inner.sync(names, modified_ms=modified_ms)
         directories = {name.rpartition("/")[0] for name in names}
         kept = {name for name in self._linked if name.rpartition("/")[0] in directories}
         await self._inner.sync(sorted(kept))
@@ -158,8 +158,10 @@ class FaultyObjectStore:
         self._inner = inner
         self._fault = fault
 
-    async def create(self, name: str, content: bytes) -> None:
-        await self._call("store.create", lambda: self._inner.create(name, content))
+    async def create(self, name: str, content: bytes, *, modified_ms: int | None = None) -> None:
+        await self._call(
+            "store.create", lambda: self._inner.create(name, content, modified_ms=modified_ms)
+        )
 
     async def read(self, name: str) -> bytes:
         return await self._call("store.read", lambda: self._inner.read(name))
@@ -170,8 +172,8 @@ class FaultyObjectStore:
     async def delete(self, name: str) -> None:
         await self._call("store.delete", lambda: self._inner.delete(name))
 
-    async def sync(self, names: Sequence[str]) -> None:
-        await self._call("store.sync", lambda: self._inner.sync(names))
+    async def sync(self, names: Sequence[str], *, modified_ms: int | None = None) -> None:
+        await self._call("store.sync", lambda: self._inner.sync(names, modified_ms=modified_ms))
 
     def local_path(self, name: str) -> Path:
         return self._inner.local_path(name)

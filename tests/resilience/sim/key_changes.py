@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import SingleKey
 from coordinator.core.locking.modes import LockMode
+from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
     ChangedRow,
@@ -30,7 +31,7 @@ from storage.errors import NotFound
 from storage.memory import MemoryObjectStore
 from storage.row_versions import table_columns
 from storage.types import ShardId
-from tests.resilience.sim.rows import Content, ContentEncoder
+from tests.resilience.sim.rows import Content, ContentEncoder, KeyRead
 
 UNABLE = 0.03
 """Share of the evaluations that say that they cannot."""
@@ -62,14 +63,16 @@ class Finder:
 
     table: Table
     index: KeyIndex
+    looked_for: set[tuple[Hashable, ...]]
 
     def find(
-        self, view: ShardView, key: TableKey, values: tuple[Hashable, ...]
+        self, view: ShardView, key: TableKey, values: tuple[Hashable, ...], *, is_newest: bool
     ) -> tuple[RowIdentity, RowValues] | None:
         """See RowFinder."""
+        self.looked_for.add(values)
         wanted = SingleKey(self.table, key, values)
         try:
-            places = self.index.places(view, wanted, may_read=True, is_newest=True)
+            places = self.index.places(view, wanted, may_read=True, is_newest=is_newest)
             assert places is not None, "it may read"
             assert len(places) <= 1, f"{values} has {places}"
             return (places[0], self._row(view, places[0])) if places else None
@@ -105,11 +108,16 @@ class KeyChange:
         default_factory=list[tuple[RowIdentity, LockMode]]
     )
     """The rows that it has changed or deleted, for who watches the locks."""
+    looked_for: set[tuple[Hashable, ...]] = field(default_factory=set[tuple[Hashable, ...]])
+
+    def reads(self) -> Sequence[ReadPredicate]:
+        """See WriteByKey."""
+        return [KeyRead(frozenset(cast("int", key[0]) for key in self.looked_for))]
 
     @property
     def finder(self) -> Finder:
         """See WriteByKey."""
-        return Finder(self.table, self.index)
+        return Finder(self.table, self.index, self.looked_for)
 
     @property
     def encoder(self) -> ContentEncoder:

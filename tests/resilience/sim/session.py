@@ -136,6 +136,22 @@ class Session(Queries):
             self.expect(done.affected == count, "affected", f"{done.affected} and not {count}")
         return done.ts
 
+    async def change_inside(self, key: Key, make: Make) -> bool:
+        """A short write as a statement of the block; False: the general way has to be taken."""
+        table = self.table(table_of(key))
+        if not table.keys or table.columns != COLUMNS:
+            return False
+        self._driver.begin_statement(self._txn)
+        done = self._driver.change_in_block(self._txn, self._key_change(table, make))
+        if done.affected is None:
+            return False
+        self._written.add(table.name)
+        self._used.add(table.name)
+        self._steps += 1
+        self._insert = None
+        self.world.tally.changed_inside += 1
+        return True
+
     def _really(self, told: tuple[Operation, ...]) -> tuple[Operation, ...]:
         return self.if_nothing if self._affected == 0 and self.if_nothing else told
 

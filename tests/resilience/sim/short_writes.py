@@ -1,6 +1,7 @@
 """Short writes beside transactions: a chain of changes in a group loses none of them.
 
     counters   hot rows, counted up by short writes, single statements and blocks
+    inside     statements of blocks that count up by key, and see what they have made
     glances    blocks that read a counter and write another one: what a short write has changed
                since, they must be told
     rows       INSERT and DELETE by key, whose balance is the number of rows that are there
@@ -63,7 +64,7 @@ class ShortWrites(Counter):
         if chance < 0.5:
             return self._count_up(alone=rng.random() < 0.7)
         if chance < 0.6:
-            return self._glance()
+            return self._glance() if rng.random() < 0.5 else self._inside()
         if chance < 0.7:
             return self._increment(rng.choice(self.LEVELS), alone=rng.random() < 0.5)
         if chance < 0.9:
@@ -86,6 +87,33 @@ class ShortWrites(Counter):
             return (write,)
 
         return Plan((write,), body, STRICT, alone=alone)
+
+    def _inside(self) -> Plan:
+        """A block of short writes: they see each other, and nothing that is not theirs."""
+        rng = self._draw.random
+        keys = [rng.choice(self.KEYS) for _ in range(2)]
+        writes = tuple([Write(key, self._draw.values.next()) for key in keys])
+
+        async def body(session: Session) -> tuple[Operation, ...]:
+            for write in writes:
+                made: Make = rng.choice((count_up, insert_or_count_up))(
+                    number_of(write.key), write.value
+                )
+                if not await session.change_inside(write.key, made):
+                    (rows,) = await session.rows(write.key)
+                    await self._replace(session, write, rows)
+                if rng.random() < 0.3:
+                    await session.think()
+            last = {write.key: write for write in writes}
+            found = await session.rows(*last)
+            for write, rows in zip(last.values(), found, strict=True):
+                session.expect(
+                    [row.value for row in rows] == [write.value], "own", f"{write} is {rows}"
+                )
+                self._one(session, write.key, rows)
+            return writes
+
+        return Plan(writes, body)
 
     def _glance(self) -> Plan:
         rng = self._draw.random

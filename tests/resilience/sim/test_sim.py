@@ -59,6 +59,7 @@ def test_every_weather_leaves_outcomes_unknown(total: Sum, weather: str) -> None
         "inserted_alone",
         "changed_by_key",
         "not_by_key",
+        "changed_inside",
         "stale",
     ],
 )

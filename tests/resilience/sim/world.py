@@ -66,6 +66,7 @@ class Tally:
     inserted_alone: int = 0
     changed_by_key: int = 0
     not_by_key: int = 0
+    changed_inside: int = 0
     stale: int = 0
     heard: int = 0
     locked: int = 0

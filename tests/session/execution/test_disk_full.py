@@ -19,12 +19,12 @@ class FullStore(MemoryObjectStore):
         self.full: set[str] = set()
         self.refused = 0
 
-    async def create(self, name: str, content: bytes) -> None:
+    async def create(self, name: str, content: bytes, *, modified_ms: int | None = None) -> None:
         if name.partition("/")[0] in self.full:
             self.refused += 1
             full = OSError(errno.ENOSPC, "No space left on device")
             raise Determinate(f"{name}: {full.strerror}") from full
-        await super().create(name, content)
+        await super().create(name, content, modified_ms=modified_ms)
 
 
 async def tails(connection: Connection) -> dict[str, int]:

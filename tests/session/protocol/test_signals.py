@@ -105,7 +105,7 @@ def until(client: Client, pid: int, **wanted: object) -> dict[str, object]:
 
 def test_states(dsn: str) -> None:
     with clients(dsn, None, None) as (looker, seen):
-        assert until(looker, seen.pid, state="idle") == {
+        assert until(looker, seen.pid, state="idle", wait_event="ClientRead") == {
             "state": "idle",
             "wait_event_type": "Client",
             "wait_event": "ClientRead",

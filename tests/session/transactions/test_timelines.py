@@ -78,9 +78,9 @@ def test_a_manual_timeline_moves_by_writes_and_advance() -> None:
         assert sorted(ask("SELECT a FROM e AS OF 100")) == [(1,), (2,), (3,)]
         assert sorted(ask("SELECT a FROM e AS OF 101")) == [(2,), (3,), (11,)]
         refused(ask, "SELECT a FROM e AS OF 102", "22023", "too far")
-        refused(ask, "SELECT a FROM e AS OF (SELECT min(a) FROM e)", "0A000", "tables in AS OF")
+        refused(ask, "SELECT a FROM e AS OF (SELECT min(a) FROM e)", "0A000", "a subquery in AS OF")
         found = "(SELECT ts FROM meridian.read_holds LIMIT 1)"
-        refused(ask, f"SELECT a FROM e AS OF {found}", "0A000", "tables in AS OF")
+        refused(ask, f"SELECT a FROM e AS OF {found}", "0A000", "a subquery in AS OF")
 
     in_server(story)
 

@@ -33,7 +33,7 @@ class Trace:
         self.calls: list[str] = []
         self.fail: tuple[str, int] | None = None
         self._root = root.parent
-        for name in ("fsync", "mkdir", "link", "unlink"):
+        for name in ("fsync", "mkdir", "link", "unlink", "utime"):
             monkeypatch.setattr(os, name, self._traced(name, getattr(os, name)))
 
     def _traced(self, name: str, call: Callable[..., None]) -> Callable[..., None]:
@@ -88,6 +88,30 @@ def test_everything_is_durable_in_the_right_order(
             "link file",
             "unlink file",
         ]
+
+    tell(root, story)
+
+
+def test_a_modification_time_is_set_before_anybody_sees_the_object(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D6: in the sync of the content; an object that came with another time gets it with a sync."""
+
+    async def story(store: LocalObjectStore) -> None:
+        await store.create("t/0", b"x")
+        trace = Trace(monkeypatch, root)
+        await store.create("t/1", b"x", modified_ms=1_700_000_000_001)
+        assert [call for call in trace.calls if call != "unlink file"] == [
+            "utime file",
+            "fsync file",
+            "link file",
+            "fsync warehouse/t",
+        ]
+        trace.calls.clear()
+        await store.sync(["t/0", "t/1"], modified_ms=1_700_000_000_001)
+        assert [call for call in trace.calls if call.startswith("utime")] == ["utime warehouse/t/0"]
+        for name in ("t/0", "t/1"):
+            assert (root / name).stat().st_mtime_ns == 1_700_000_000_001_000_000
 
     tell(root, story)
 

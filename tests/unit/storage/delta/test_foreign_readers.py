@@ -13,6 +13,7 @@ from pyroaring import BitMap64
 
 from storage.clock import SystemClock
 from storage.delta.schema import decode_schema
+from tests.session.execution.test_foreign_moments import told_bank
 from tests.support.foreign_readers import ForeignReader, delta_spark_reader, duckdb_reader
 from tests.unit.storage.delta.foreign import (
     EPOCH,
@@ -210,6 +211,20 @@ def test_delta_spark_reads_at_every_cut(written: Written, spark: ForeignReader) 
                     {"t": expected},
                 )
                 assert answer == at_version, (version, ms)
+
+
+@pytest.mark.spark
+def test_delta_spark_has_our_answer_at_a_moment(spark: ForeignReader, tmp_path: Path) -> None:
+    """Two tables at one moment: opening one takes it seconds. More in `test_shared_cuts.py`."""
+    bank = told_bank(tmp_path)
+    # It refuses a time after a table's last version.
+    last = min(times[-1] for times in bank.versions.values())
+    ms = max(ms for ms in bank.answers if ms <= last)
+    at = f"TIMESTAMP AS OF '{(EPOCH + timedelta(milliseconds=ms)).isoformat(' ')}'"
+    two = dict([*bank.paths.items()][:2])
+    parts = [f"SELECT '{n}', id, balance FROM delta.`{path}` {at}" for n, path in two.items()]
+    found = spark.query(f"{' UNION ALL '.join(parts)} ORDER BY 1, 2", {})
+    assert found == [row for row in bank.answers[ms] if row[0] in two], ms
 
 
 @pytest.mark.spark

@@ -23,6 +23,7 @@ from storage.memory import MemoryStash
 from storage.shard import Version
 from storage.txns import TxnsShard
 from storage.types import Epoch, ShardId, Timestamp, inline_source
+from tests.unit.storage.delta.faulty_store import TORN
 from tests.unit.storage.delta.model import SCHEMA, SHARD, STEP
 from tests.unit.storage.delta.test_flush import STEPS, FlushedModel, delete
 
@@ -266,7 +267,7 @@ def test_a_checkpoint_that_cannot_be_read_is_no_reason_to_clean() -> None:
     for _ in range(3):
         model.commit(1, (), [], 0)
         model.flush(0)
-    asyncio.run(model.store.create(checkpoint_path(SHARD, 2), b"PAR1 torn"))
+    asyncio.run(model.store.create(checkpoint_path(SHARD, 2), TORN))
     model.since = model.now + STEP
     model.vacuum()
     assert asyncio.run(list_log(model.store, SHARD))[0] == [0, 1, 2]

@@ -1,0 +1,249 @@
+"""A short statement of a block: all that it does to its transaction, in one step.
+
+    ReadInBlock ───▶ its view, what it reads
+    ChangeInBlock ─▶ lock of the table ─▶ evaluated over the transaction's own view ─▶ row locks
+                          └────────── anything in doubt ──────────┴─▶ None: the general way
+                     ─▶ what it has read, what it writes ─▶ ChangedByKey
+
+The transaction reads at its timestamp and sees its own rows, as in the general way, and the same is
+validated at its commit: what the evaluator looked at (`reads`), the names that it rests on.
+
+INVARIANTS
+  I1  in doubt nothing has happened but that the transaction may hold locks that its statement needs
+      in any case: a lock is not free, a row has changed since, a file would have to be read.
+  I2  a step asks for no lock before it has found its rows, and takes them in their order.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from pyroaring import BitMap64
+
+from coordinator.core.effects import Effect, Reply
+from coordinator.core.fences import fenced_table_refusal
+from coordinator.core.locking.lock_table import LockRequest, LockVerdict
+from coordinator.core.locking.modes import LockMode, LockWait, TableTag
+from coordinator.core.locking.requests import hold_for_group, lock_rows
+from coordinator.core.messages import (
+    ChangedByKey,
+    ChangeInBlock,
+    Isolation,
+    LockAnswered,
+    LockRows,
+    ReadInBlock,
+    RowsToLock,
+    Views,
+    WriteRows,
+)
+from coordinator.core.short_writes.by_key import (
+    CannotEvaluate,
+    ChangedRow,
+    CurrentRow,
+    RowFinder,
+    RowValues,
+    row_bytes,
+)
+from coordinator.core.state import CoreState
+from coordinator.core.transactions import Transaction
+from sql.catalog.catalog import Key, Table
+from sql.catalog.temporary import is_temporary_schema
+from storage.batch import RowEncoder, ShardView, WriteBatch
+from storage.known_rows import KnownRows, OldRows
+from storage.shard import ShardState
+from storage.types import OWN, ShardId, Source, Timestamp
+
+
+def change_in_block(core: CoreState, message: ChangeInBlock) -> list[Effect]:
+    """Evaluate and buffer one statement, if nothing is in doubt (I1)."""
+    txn, write = core.transactions[message.txn], message.change
+    state = core.shards.get(ShardId(write.table.shard))
+    if state is None or txn.read_only or not _is_plain(core, txn, write.table, state):
+        return [_not_here(message)]
+    txn.begin_statement()
+    assert txn.snapshot is not None, "X1: who writes by key has a snapshot"
+    view = _view(core, txn, write.table, state, txn.snapshot.ts)
+    try:
+        changes = write.evaluate(_OwnView(view, write.finder))
+        batch = _batch(write.encoder, changes)
+    except (CannotEvaluate, ValueError, OverflowError, ArithmeticError):
+        return [_not_here(message)]
+    if not _take_locks(core, txn, message, state, changes):
+        return [_not_here(message)]
+    txn.looked_up(write.names)
+    for predicate in write.reads():
+        txn.read(write.table, predicate)
+    if changes:
+        keeps_keys = all(change.values is not None for change in changes)
+        old = _old_rows(write.encoder, changes)
+        txn.write(WriteRows(txn.id, write.table, batch, old, keeps_keys))
+    nbytes = sum(change.nbytes for change in changes)
+    return [Reply(message.request, ChangedByKey(len(changes), nbytes))]
+
+
+def read_in_block(core: CoreState, message: ReadInBlock) -> list[Effect]:
+    """Pin a view of a table at the transaction's timestamp; what is read enters the read set."""
+    txn, table = core.transactions[message.txn], message.table
+    state = core.shards.get(ShardId(table.shard))
+    if state is None or not _is_plain(core, txn, table, state):
+        return [Reply(message.request, Views(()))]
+    txn.begin_statement()
+    txn.looked_up(message.names)
+    txn.read(table, message.predicate)
+    assert txn.snapshot is not None, "X1: who reads has a snapshot"
+    view = _view(core, txn, table, state, txn.snapshot.ts)
+    return [Reply(message.request, Views((view,)))]
+
+
+def _not_here(message: ChangeInBlock) -> Effect:
+    return Reply(message.request, ChangedByKey(None))
+
+
+def _is_plain(core: CoreState, txn: Transaction, table: Table, state: ShardState) -> bool:
+    """Whether the transaction reads and writes as most do: at one timestamp, which it may still
+    read at, and definitions that are not its own.
+    """
+    if txn.snapshot is None or txn.changes or txn.skips_locked:
+        return False
+    if txn.isolation in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
+        return False
+    if is_temporary_schema(table.schema) or fenced_table_refusal(table, core.shards) is not None:
+        return False
+    return txn.snapshot.ts >= max(core.holds.since_of(state.shard), state.since)
+
+
+def _view(
+    core: CoreState, txn: Transaction, table: Table, state: ShardState, ts: Timestamp
+) -> ShardView:
+    schema = core.schema_of(table) if state.definitions else None
+    return state.view(ts, txn.own(state.shard), schema)
+
+
+class _OwnView:
+    """The rows of a transaction's view (CurrentRows)."""
+
+    def __init__(self, view: ShardView, finder: RowFinder) -> None:
+        self._view = view
+        self._finder = finder
+
+    def find(self, key: Key, values: tuple[Hashable, ...]) -> CurrentRow | None:
+        """See CurrentRows."""
+        found = self._finder.find(self._view, key, values, is_newest=False)
+        return None if found is None else CurrentRow(found[0], found[1])
+
+
+def _batch(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> WriteBatch:
+    """What the changes come to. Raises what the encoder does."""
+    came = [change.values for change in changes if change.values is not None]
+    deletes: dict[Source, BitMap64] = {}
+    for change in changes:
+        if change.row is not None:
+            assert change.row.base is not None, "a row of a view has an identity"
+            source, index = change.row.base
+            deletes.setdefault(source, BitMap64()).add(index)
+    return WriteBatch(encoder.table(came) if came else None, deletes=deletes)
+
+
+def _old_rows(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> OldRows | None:
+    """The rows that go, with their values, which Arrow is made of only if somebody asks."""
+    deletes: dict[Source, BitMap64] = {}
+    rows: list[RowValues] = []
+    for change in changes:
+        if change.row is not None and change.row.base is not None:
+            assert change.row.values is not None, "a row of a view has values"
+            rows.append(change.row.values)
+            deletes.setdefault(change.row.base[0], BitMap64()).add(change.row.base[1])
+    if not rows:
+        return None
+    nbytes = sum(map(row_bytes, rows))
+    return OldRows(deletes, KnownRows.made_later(len(rows), nbytes, lambda: encoder.table(rows)))
+
+
+# --- locks --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    rows: list[ChangedRow]
+    mode: LockMode
+
+
+def _take_locks(
+    core: CoreState,
+    txn: Transaction,
+    message: ChangeInBlock,
+    state: ShardState,
+    changes: Sequence[ChangedRow],
+) -> bool:
+    """Take the locks of the table and of the rows that go or change; False: not all are free, or a
+    row has changed since the transaction's timestamp.
+    """
+    table = message.change.table
+    if not core.settings.locks:
+        return True
+    tag = TableTag(table.oid)
+    if not core.locks.holds(txn.owner, tag) & LockMode.ROW_EXCLUSIVE and not _take_table(
+        core, txn, message, tag
+    ):
+        return False
+    made = {OWN, *(file.name for file in txn.staged_in(state.shard))}
+    others = [
+        change
+        for change in changes
+        if change.row is not None and change.row.base is not None and change.row.base[0] not in made
+    ]
+    if len(others) < sum(change.row is not None for change in changes):
+        return False  # rows of its own may have keys that others hold
+    updated = [change for change in others if change.values is not None]
+    deleted = [change for change in others if change.values is None]
+    return _take_rows(
+        core, txn, message, state, _Wanted(updated, LockMode.ROW_NO_KEY_UPDATE)
+    ) and _take_rows(core, txn, message, state, _Wanted(deleted, LockMode.ROW_UPDATE))
+
+
+def _take_table(core: CoreState, txn: Transaction, message: ChangeInBlock, tag: TableTag) -> bool:
+    mode = LockMode.ROW_EXCLUSIVE
+    if core.catalog.current is not txn.base:
+        return False  # the general way looks whether the table is another one
+    hold_for_group(core, tag, mode)
+    ticket = core.locks.graph.ticket()
+    savepoint = txn.innermost_savepoint
+    asked = LockRequest(message.request, txn.owner, txn.id, tag, mode, savepoint, ticket)
+    return core.locks.acquire(asked, LockWait.NO).verdict is LockVerdict.GRANTED
+
+
+def _take_rows(
+    core: CoreState, txn: Transaction, message: ChangeInBlock, state: ShardState, wanted: _Wanted
+) -> bool:
+    if not wanted.rows:
+        return True
+    table = message.change.table
+    primary = next((key for key in table.keys if key.primary), None)
+    sources: list[Source] = []
+    indexes: list[int] = []
+    keys: list[tuple[Hashable, ...]] = []
+    gone: dict[Source, BitMap64] = {}
+    for change in wanted.rows:
+        row = change.row
+        assert row is not None, "only rows that are there are locked"
+        assert row.base is not None, "only rows that are there are locked"
+        assert row.values is not None, "only rows that are there are locked"
+        sources.append(row.base[0])
+        indexes.append(row.base[1])
+        gone.setdefault(row.base[0], BitMap64()).add(row.base[1])
+        if primary is not None:
+            keys.append(tuple([_hashable(row.values[at]) for at in primary.columns]))
+    if core.groups.writes.any_gone(state, gone):
+        return False
+    rows = RowsToLock(table, sources, indexes, None if primary is None else keys)
+    asked = LockRows(message.request, txn.id, rows, wanted.mode, LockWait.NO, implicit=True)
+    effects = lock_rows(core, asked)
+    match effects:
+        case [Reply(value=LockAnswered(granted=True, again=False))]:
+            return True
+        case _:
+            return False
+
+
+def _hashable(value: object) -> Hashable:
+    assert isinstance(value, Hashable), "keys are compared as Python values"
+    return value

@@ -1,0 +1,315 @@
+"""Run a writing statement for many sets of values at once, as batches of drivers ask.
+
+    sets ─┬─ INSERT: rows of VALUES ──────────┐
+          └─ UPDATE, DELETE: rows by key, new ┴─▶ one batch ─▶ constraints, keys, locks, buffer
+                                                                        └▶ a tag for each set
+
+What is done for a statement is then done once: scans, key checks, messages to the coordinator.
+An INSERT of many rows may be given as runs, too, one for each row (`Runs.is_one`).
+
+INVARIANTS
+  B1  what comes of it is what one run after the other would come to. So runs share no row: a batch
+      ends before a key that comes again, and statements are left out whose constraints could tell
+      the order (keys that move, rows that refer to their own table, parents of other rows).
+  B2  if anything fails, nothing of the batch has happened: the caller runs one set after the other,
+      or the text of the rows, and what fails there says so.
+"""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from compute.access.point_reads import (
+    NotAnsweredReason,
+    PointRead,
+    plan_point_change,
+    point_value,
+    unique_point,
+)
+from compute.access.row_predicates import RowPredicate
+from compute.access.rows_in_memory import KEY_TYPES
+from compute.identity_cache import IdentityCache
+from compute.reference.arrow import BatchMaker
+from compute.reference.executor import PreparedPlan
+from compute.reference.expressions import Row
+from coordinator.core.short_writes.by_key import row_bytes
+from coordinator.driver.coordination import RequestRefused
+from coordinator.execution.context import Done, Execution, Runs, stream_table
+from coordinator.execution.dml.modify_part import take_rows
+from coordinator.execution.dml.row_sink import stored_schema
+from coordinator.execution.dml.statement_work import StatementEffects
+from coordinator.execution.sequence_calls import evaluate_runtime_parameters
+from coordinator.transaction.transaction import StatementRestart
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Key, Table
+from sql.catalog.foreign_keys import referencing_keys
+from sql.plan.nodes import ColumnId, ColumnRef, Const, InList, Param, RelationId, Values
+from sql.plan.read_conditions import ReadCondition
+from sql.plan.traverse import is_volatile_plan, plan_has_subquery
+from sql.statements.bound import Modify, ModifyKind, ParameterizedStatement
+from sql.types.sql_type import SqlType, Value
+
+SETS_MAX: Final = 200
+"""Runs of one batch. Larger: others wait longer for the loop. Smaller: more is done for each."""
+
+_ROWS_MAX: Final = 2_000
+_BYTES_MAX: Final = 256 << 10
+"""Of the rows of a batch that has more than one run."""
+
+_PIECE: Final = 500
+"""Rows of one statement that are computed in one turn of the loop."""
+
+_BOOL: Final = SqlType("bool")
+
+
+class NotRepeatable(Exception):
+    """The statement does not fit, or a set has to go alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Inserts:
+    """INSERT .. VALUES. `arbiters`: the columns of keys that decide about ON CONFLICT."""
+
+    modify: Modify
+    plan: PreparedPlan
+    maker: BatchMaker
+    arbiters: Sequence[tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """UPDATE or DELETE by a unique key."""
+
+    modify: Modify
+    reading: PointRead
+    key: Key
+    wanted: Sequence[Const | Param]
+
+
+_known: IdentityCache[ParameterizedStatement, _Inserts | _Changes | None] = IdentityCache()
+"""Statements compiled, once for all sessions; None: they run one after the other."""
+
+
+async def execute_repeatedly(
+    execution: Execution, prepared: ParameterizedStatement, runs: Runs
+) -> Done:
+    """Do the first of the runs, as many as fit at once; a tag for each. Raises NotRepeatable,
+    RequestRefused, StatementRestart.
+    """
+    found = [
+        _known.found(one, partial(_compiled, execution, one))
+        for one in runs.statements or [prepared]
+    ]
+    statements = [one for one in found if one is not None]
+    if len(statements) < len(found):
+        raise NotRepeatable
+    try:
+        counts = await _run(execution, prepared, runs, statements)
+    except (NotRepeatable, RequestRefused, StatementRestart):
+        raise
+    except Exception as error:
+        raise NotRepeatable from error  # B2
+    if runs.is_one:
+        return Done(f"{prepared.tag} {sum(counts)}")
+    first, *others = [f"{prepared.tag} {count}" for count in counts]
+    return Done(first, tuple(others))
+
+
+async def _run(
+    execution: Execution,
+    prepared: ParameterizedStatement,
+    runs: Runs,
+    statements: Sequence[_Inserts | _Changes],
+) -> Sequence[int]:
+    """How many rows each run has changed."""
+    modify = statements[0].modify
+    execution.transaction.check_writable(modify.kind.value.upper(), [modify.table])
+    work = StatementEffects(execution)
+    try:
+        match statements[0]:
+            case _Changes() as changes:
+                counts = await _change(execution, runs, changes, work)
+            case _Inserts():
+                inserts = [one for one in statements if isinstance(one, _Inserts)]
+                counts = await _insert(execution, prepared, runs, inserts, work)
+        if not execution.alone:
+            execution.transaction.mark_statement()
+        await work.write()
+    except BaseException:
+        await work.discard()
+        raise
+    return counts
+
+
+async def _insert(
+    execution: Execution,
+    prepared: ParameterizedStatement,
+    runs: Runs,
+    statements: Sequence[_Inserts],
+    work: StatementEffects,
+) -> Sequence[int]:
+    rows: list[Row] = []
+    ends: list[int] = []
+    seen: set[Hashable] = set()
+    nbytes = 0
+    first = statements[0]
+    for number, values in enumerate(runs.sets):
+        if number:  # those of the first are there already
+            execution.parameters = values
+            if prepared.supplied:
+                await evaluate_runtime_parameters(execution, prepared)
+        elif runs.of:
+            execution.parameters = values
+        statement = statements[runs.of[number]] if runs.of else first
+        made = statement.plan.rows(execution.parameters)
+        nbytes += sum(map(row_bytes, made))
+        keys = () if runs.is_one else _arbiter_values(statement, made)
+        is_full = nbytes > _BYTES_MAX or len(rows) + len(made) > _ROWS_MAX
+        if not seen.isdisjoint(keys) or (number and is_full and not runs.is_one):
+            if prepared.supplied:
+                raise NotRepeatable  # its sequences have moved
+            break
+        seen.update(keys)
+        rows += made
+        ends.append(len(rows))
+        if number % _PIECE == _PIECE - 1 and runs.is_one:
+            await asyncio.sleep(0)
+    table = pa.Table.from_batches([first.maker.batch(rows)])
+    done = await take_rows(execution, first.modify, work, stream_table(table))
+    if done.taken is None:
+        return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+    counts = [0] * len(ends)
+    for number in done.taken:
+        counts[bisect_right(ends, number)] += 1
+    return counts
+
+
+def _arbiter_values(statement: _Inserts, rows: Sequence[Row]) -> Sequence[Hashable]:
+    """What decides about ON CONFLICT, of rows that have it."""
+    return [
+        (columns, tuple([row[ordinal] for ordinal in columns]))
+        for columns in statement.arbiters
+        for row in rows
+        if all(row[ordinal] is not None for ordinal in columns)
+    ]
+
+
+async def _change(
+    execution: Execution, runs: Runs, statement: _Changes, work: StatementEffects
+) -> Sequence[int]:
+    modify, reading = statement.modify, statement.reading
+    sets: list[tuple[Value, ...]] = []
+    keys: dict[tuple[Value, ...], None] = {}
+    for values in runs.sets:
+        key = tuple([point_value(expr, values) for expr in statement.wanted])
+        if key in keys:
+            break
+        keys[key] = None
+        sets.append(values)
+    await work.look_at_rows(modify.table, _having(modify.table, statement.key, list(keys)))
+    view = work.views[RelationId(modify.table.shard)]
+    index = execution.services.key_index
+
+    def found(*, may_read: bool) -> list[list[Row] | NotAnsweredReason]:
+        return [reading.rows(index, view, values, may_read=may_read) for values in sets]
+
+    try:
+        groups = found(may_read=False)
+        if NotAnsweredReason.FILES in groups:
+            groups = await asyncio.to_thread(lambda: found(may_read=True))
+    except Exception:
+        await execution.services.coordination.examine([view])
+        raise
+    rows: list[Row] = []
+    counts: list[int] = []
+    for values, group in zip(sets, groups, strict=True):
+        if isinstance(group, NotAnsweredReason):
+            raise NotRepeatable
+        made = reading.rows_of_plan(group, values)
+        rows += made
+        counts.append(len(made))
+    if rows:
+        batch = pa.Table.from_batches([reading.batch(rows)])
+        await take_rows(execution, modify, work, stream_table(batch))
+    return counts
+
+
+def _having(table: Table, key: Key, values: Sequence[tuple[Value, ...]]) -> RowPredicate:
+    """The rows that have one of these values of a key. NULL is in no key."""
+    known = [row for row in values if None not in row]
+    columns = [(at, table.columns[at].type) for at in key.columns]
+
+    def among(place: int, items: Sequence[tuple[Value, ...]]) -> InList:
+        ordinal, type_ = columns[place]
+        constants = tuple([Const(row[place], type_) for row in items])
+        return InList(ColumnRef(ColumnId(ordinal), type_), constants, False, _BOOL)
+
+    if len(columns) == 1:
+        return RowPredicate(table, (ReadCondition((among(0, known),)),), ())
+    conditions = [
+        ReadCondition(tuple([among(place, [row]) for place in range(len(columns))]))
+        for row in known
+    ]
+    return RowPredicate(table, tuple(conditions), ())
+
+
+# --- which statements fit -----------------------------------------------------------------------
+
+
+def _compiled(execution: Execution, prepared: ParameterizedStatement) -> _Inserts | _Changes | None:
+    modify = prepared.bound
+    if not isinstance(modify, Modify) or prepared.tells_timestamp or prepared.fails is not None:
+        return None
+    if modify.returning is not None or modify.locking or modify.extras or modify.calls is not None:
+        return None
+    if modify.view_checks is not None or modify.table.timeline != SYSTEM_TIMELINE.name:
+        return None
+    if any(key.deferrable for key in (*modify.table.keys, *modify.table.foreign_keys)):
+        return None  # which violation is told at the end is a matter of order
+    if execution.services.in_process.refusal(modify.source) is not None:
+        return None
+    match modify.kind:
+        case ModifyKind.INSERT:
+            return _inserts(modify)
+        case ModifyKind.UPDATE | ModifyKind.DELETE if not prepared.supplied:
+            return _changes(modify, execution.catalog())
+        case _:
+            return None
+
+
+def _inserts(modify: Modify) -> _Inserts | None:
+    source, table, conflict = modify.source, modify.table, modify.conflict
+    if modify.tables or not isinstance(source, Values) or plan_has_subquery(source):
+        return None
+    if any(key.table == table.oid for key in table.foreign_keys):
+        return None
+    arbiters: list[tuple[int, ...]] = []
+    if conflict is not None:
+        keyed = {ordinal for key in table.keys for ordinal in key.columns}
+        if conflict.indexes or conflict.tables or not keyed.isdisjoint(conflict.assigned):
+            return None
+        # Without a target every key decides, as the binder says.
+        arbiters = [table.keys[place].columns for place in conflict.arbiters]
+    maker = BatchMaker([column.type for column in table.columns], stored_schema(table))
+    return _Inserts(modify, PreparedPlan(source), maker, arbiters)
+
+
+def _changes(modify: Modify, catalog: Catalog) -> _Changes | None:
+    table, source = modify.table, modify.source
+    if modify.tables != (table,) or table.unique_indexes or is_volatile_plan(source):
+        return None
+    if modify.kind is ModifyKind.DELETE and referencing_keys(catalog, table.oid):
+        return None
+    keyed = {ordinal for key in table.keys for ordinal in key.columns}
+    if modify.kind is ModifyKind.UPDATE and not keyed.isdisjoint(modify.old):
+        return None
+    point, reading = unique_point(source, table), plan_point_change(source, table)
+    if point is None or reading is None or not reading.is_unique or point[0].deferrable:
+        return None
+    if any(table.columns[ordinal].type.name not in KEY_TYPES for ordinal in point[0].columns):
+        return None
+    return _Changes(modify, reading, *point)

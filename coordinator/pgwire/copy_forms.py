@@ -1,0 +1,115 @@
+"""Read common forms of numbers, dates and times that Arrow does not know, a whole column at a time.
+
+    +5    2020-1-2    01/02/2020    2020-01-01 00:00Z    1/2/2020 9:05:07.5 +01
+
+A form is taken apart by one regular expression, and its parts are counted as PostgreSQL counts
+them, in the default styles. Whatever else it may be is left to the caller (Q1 of
+`copy_columns.py`).
+"""
+
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from coordinator.pgwire.kernels import (
+    Column,
+    Ints,
+    column_of,
+    fill_nulls,
+    numbers,
+    pad_right_with,
+    parts_of_text,
+    replace_regex,
+    with_nulls_of,
+)
+from sql.types.datetime.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
+
+_Parts: TypeAlias = dict[str, Ints]
+
+_YEAR_FIRST: Final = r"(?P<y>[0-9]{4})-(?P<m>[0-9]{1,2})-(?P<d>[0-9]{1,2})"
+_MONTH_FIRST: Final = r"(?P<m>[0-9]{1,2})/(?P<d>[0-9]{1,2})/(?P<y>[0-9]{4})"
+_TIME: Final = r"(?P<h>[0-9]{1,2}):(?P<n>[0-9]{2})(?::(?P<s>[0-9]{2})(?:\.(?P<f>[0-9]{1,6}))?)?"
+_ZONE: Final = r" ?(?:[Zz]|(?P<q>[+-])(?P<zh>[0-9]{2})(?::?(?P<zn>[0-9]{2}))?)"
+_FRACTION_DIGITS: Final = 6
+
+
+def signed_integers(texts: Column) -> Column:
+    """Numbers that may have a plus and blanks, as Arrow casts them; others stay what they are."""
+    return replace_regex(texts, r"^ *(?:\+([0-9]+)|(-?[0-9]+)) *$", r"\1\2")
+
+
+def dates(texts: Column) -> Column | None:
+    """Dates, year first or month first; None if one has another form or is no day."""
+    for form in (_YEAR_FIRST, _MONTH_FIRST):
+        parts = _parts(texts, f"^{form}$")
+        if parts is not None:
+            days = _days(parts)
+            if days is None:
+                return None
+            made = column_of(days.astype(np.int32), pa.int32()).view(pa.date32())
+            return with_nulls_of(made, texts)
+    return None
+
+
+def timestamps(texts: Column, *, zoned: bool) -> Column | None:
+    """Timestamps with a time, and with an offset or without; None as above."""
+    for form in (_YEAR_FIRST, _MONTH_FIRST):
+        parts = _parts(texts, f"^{form}[ T]{_TIME}{_ZONE if zoned else ''}$")
+        if parts is not None:
+            micros = _micros(parts)
+            if micros is None:
+                return None
+            type_ = pa.timestamp("us", tz="UTC") if zoned else pa.timestamp("us")
+            return with_nulls_of(column_of(micros, pa.int64()).view(type_), texts)
+    return None
+
+
+def _parts(texts: Column, form: str) -> _Parts | None:
+    """The numbers in the texts, by the names of the form's groups; None if one does not match."""
+    found = parts_of_text(texts, form)
+    if found is None:
+        return None
+    parts: _Parts = {}
+    for name, column in found.items():
+        words = fill_nulls(column, "")
+        if name == "q":
+            words = replace_regex(replace_regex(words, r"^-$", "-1"), r"^\+$", "1")
+        elif name == "f":
+            words = pad_right_with(words, _FRACTION_DIGITS, "0")
+        parts[name] = numbers(replace_regex(words, "^$", "0").cast(pa.int64()))
+    absent = texts.is_null()
+    if texts.null_count:
+        missing: npt.NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
+        for name in ("y", "m", "d"):
+            parts[name] = np.where(missing, 1, parts[name])
+    return parts
+
+
+def _days(parts: _Parts) -> Ints | None:
+    """Days since 1970; None if one of them is not in the calendar."""
+    year, month, day = parts["y"], parts["m"], parts["d"]
+    if ((year < 1) | (month < 1) | (month > 12) | (day < 1)).any():
+        return None
+    months = (year - 1970) * 12 + month - 1
+    first = months.astype("M8[M]").astype("M8[D]").astype(np.int64)
+    after = (months + 1).astype("M8[M]").astype("M8[D]").astype(np.int64)
+    days: Ints = first + day - 1
+    return None if (days >= after).any() else days
+
+
+def _micros(parts: _Parts) -> Ints | None:
+    """Microseconds since 1970, of UTC if there is an offset; None for what is no time of a day."""
+    days = _days(parts)
+    hour, minute, second = parts["h"], parts["n"], parts["s"]
+    if days is None or ((hour > 23) | (minute > 59) | (second > 59)).any():
+        return None
+    micros: Ints = days * MICROS_PER_DAY
+    micros = micros + (hour * 3600 + minute * 60 + second) * MICROS_PER_SECOND + parts["f"]
+    if "q" not in parts:
+        return micros
+    if ((parts["zh"] > 14) | (parts["zn"] > 59)).any():
+        return None
+    offset = parts["q"] * (parts["zh"] * 3600 + parts["zn"] * 60)
+    return micros - offset * MICROS_PER_SECOND

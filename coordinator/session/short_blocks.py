@@ -1,0 +1,204 @@
+"""Answer short statements of blocks as their bytes come: BEGIN, reads and writes by key.
+
+    flight ─▶ known statement? ─▶ snapshot ─▶ one step of the core ─▶ rows, tag, ReadyForQuery
+                    └── anything in doubt ─▶ message by message, in `commands.py`
+
+INVARIANTS
+  Z1  in doubt nothing has happened but what the general way does once more: the transaction has
+      begun, has its snapshot, holds a lock or has read what it will read.
+  Z2  the unnamed portal is that of the last flight, as if it had come message by message.
+  Z3  COMMIT and whatever else has to wait goes the general way.
+
+The other invariants are those of `short_answers.py`. What the core does: `core/short_writes/`.
+"""
+
+import re
+from typing import Final
+
+from coordinator.execution.context import Done, Rows, Services, stream_table, tag_with_count
+from coordinator.execution.name_dependencies import resting_names
+from coordinator.execution.short_read import ShortRead
+from coordinator.execution.short_writes.compile import Statement
+from coordinator.pgwire.codec import encode_backend
+from coordinator.pgwire.flights import BindFlight
+from coordinator.pgwire.messages import (
+    BindComplete,
+    CommandComplete,
+    NoData,
+    ReadyForQuery,
+    TransactionStatus,
+)
+from coordinator.session.bind_parameters import check_counts, decode_parameters
+from coordinator.session.known_statements import KnownStatements
+from coordinator.session.named_objects import PreparedStatements
+from coordinator.session.portal import Portal, PreparedStatement
+from coordinator.session.portals import Portals
+from coordinator.session.short_statement import ShortStatement
+from coordinator.session.statement_templates import StatementTemplates
+from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.variables import Variables
+from sql.catalog.catalog import Catalog
+from sql.statements.session import TransactionControl, TransactionVerb
+from sql.types.sql_type import Value
+
+_BEGIN: Final = re.compile(r"\s*(begin|start\s+transaction)\s*;?\s*", re.IGNORECASE)
+
+_BOUND: Final = bytes(encode_backend(BindComplete()))
+_NO_DATA: Final = bytes(encode_backend(NoData()))
+_READY: Final = bytes(encode_backend(ReadyForQuery(TransactionStatus.IN_TRANSACTION)))
+
+
+class ShortBlocks:
+    """See the module. Every method answers with the bytes, or None (Z1)."""
+
+    def __init__(
+        self,
+        services: Services,
+        transaction: SessionTransaction,
+        variables: Variables,
+        statements: PreparedStatements,
+        portals: Portals,
+        templates: StatementTemplates,
+        known: KnownStatements,
+    ) -> None:
+        self._services = services
+        self._transaction = transaction
+        self._variables = variables
+        self._statements = statements
+        self._portals = portals
+        self._templates = templates
+        self._known = known
+
+    def begin(self, text: str) -> bytes | None:
+        """BEGIN without modes, as a simple query outside of a block."""
+        if _BEGIN.fullmatch(text) is None or not self._portals.may_replace_unnamed():
+            return None
+        self._portals.replace_unnamed(None)
+        return self._begun(text) + _READY
+
+    def begin_prepared(self, flight: BindFlight, prepared: PreparedStatement) -> bytes | None:
+        """The same, prepared."""
+        text = prepared.statement.text
+        if _BEGIN.fullmatch(text) is None or not self._portals.may_replace_unnamed():
+            return None
+        check_counts(flight.bind(), 0)
+        begun = self._begun(text)
+        tag = "BEGIN" if text.lstrip()[:1] in "bB" else "START TRANSACTION"
+        self._keep_portal(prepared, (), Done(tag))
+        return b"".join((_BOUND, _NO_DATA if flight.described else b"", begun, _READY))
+
+    def _begun(self, text: str) -> bytes:
+        self._transaction.begin_block(TransactionControl(TransactionVerb.BEGIN))
+        tag = "BEGIN" if text.lstrip()[:1] in "bB" else "START TRANSACTION"
+        return bytes(encode_backend(CommandComplete(tag)))
+
+    def run(self, flight: BindFlight) -> bytes | None:
+        """One run of a prepared statement, in a block. Raises SqlError and others (Z1)."""
+        prepared = self._statements.get(flight.statement)
+        if prepared is None or not self._portals.may_replace_unnamed():
+            return None
+        catalog = self._catalog()
+        known = None if catalog is None else self._known.of_prepared(prepared, catalog)
+        if known is None or (known.read is None and known.write is None):
+            return None
+        bind = flight.bind()
+        check_counts(bind, len(known.types))
+        values = decode_parameters(bind, known.types, self._variables)
+        if known.write is not None:
+            tag = self._write(known, known.write, values)
+            if tag is None:
+                return None
+            self._keep_portal(prepared, values, Done(tag))
+            done = bytes(encode_backend(CommandComplete(tag)))
+            return b"".join((_BOUND, _NO_DATA if flight.described else b"", done, _READY))
+        assert known.read is not None, "it is one or the other"
+        shape = known.shape(bind.result_formats, self._variables)
+        found = self._read(known, known.read, values, bind.result_formats)
+        if found is None:
+            return None
+        empty = Rows(known.read.columns, stream_table(known.read.no_rows), _selected)
+        self._keep_portal(prepared, values, empty)
+        return b"".join((_BOUND, shape.description if flight.described else b"", found, _READY))
+
+    def query(self, text: str) -> bytes | None:
+        """A simple query that is a template filled in, in a block. Raises SqlError and others."""
+        if not self._portals.may_replace_unnamed():
+            return None
+        catalog = self._catalog()
+        if catalog is not self._services.coordination.newest_catalog:
+            return None  # T2 of `literal_templates.py`
+        filled = self._templates.known(text)
+        known = None if filled is None else self._known.of_template(filled.template)
+        if filled is None or known is None:
+            return None
+        answer: bytes | None = None
+        if known.write is not None:
+            tag = self._write(known, known.write, filled.values)
+            answer = None if tag is None else bytes(encode_backend(CommandComplete(tag)))
+        elif known.read is not None:
+            found = self._read(known, known.read, filled.values, ())
+            shape = known.shape((), self._variables)
+            answer = None if found is None else shape.description + found
+        if answer is None:
+            return None
+        self._portals.replace_unnamed(None)
+        return answer + _READY
+
+    def _catalog(self) -> Catalog | None:
+        """Of the block's snapshot, which is taken if it need not be waited for."""
+        transaction = self._transaction
+        if transaction.changed_catalog or transaction.past_is_open:
+            return None
+        transaction.begin_statement()
+        snapshot = transaction.snapshot_now()
+        return None if snapshot is None else snapshot.catalog
+
+    def _write(
+        self, known: ShortStatement, write: Statement, values: tuple[Value, ...]
+    ) -> str | None:
+        """Its tag."""
+        transaction, limits = self._transaction, self._services.limits
+        if transaction.read_only or not limits.short_writes:
+            return None
+        if transaction.inline_bytes > limits.transaction_inline_bytes_max // 2:
+            return None  # rows have to be moved to files
+        names = resting_names(transaction, self._variables, known.bound, writes=True)
+        change = write(values, names)
+        if change is None:
+            return None
+        done = self._services.coordination.change_in_block(transaction.id, change)
+        if done.affected is None:
+            return None
+        transaction.wrote = True
+        transaction.inline_bytes += done.nbytes
+        transaction.statements += 1
+        return f"{known.bound.tag} {done.affected}"
+
+    def _read(
+        self,
+        known: ShortStatement,
+        read: ShortRead,
+        values: tuple[Value, ...],
+        formats: tuple[int, ...],
+    ) -> bytes | None:
+        """Its rows and its tag."""
+        transaction = self._transaction
+        names = resting_names(transaction, self._variables, known.bound, writes=False)
+        rows = read.rows_in_block(transaction.id, values, names)
+        if rows is None:
+            return None
+        transaction.statements += 1
+        shape = known.shape(formats, self._variables)
+        tag = encode_backend(CommandComplete(f"{read.tag} {len(rows)}"))
+        return b"".join((shape.encoder.encode_values(rows), tag))
+
+    def _keep_portal(
+        self, prepared: PreparedStatement, values: tuple[Value, ...], outcome: Done | Rows
+    ) -> None:
+        """Z2."""
+        serial = self._transaction.serial
+        portal = Portal(prepared, values, serial=serial, outcome=outcome, finished=True)
+        self._portals.replace_unnamed(portal)
+
+
+_selected: Final = tag_with_count("SELECT")
