@@ -129,6 +129,14 @@ class Sessions(Protocol):
         """End a session; False: there is none."""
         ...
 
+    def role_of(self, pid: int) -> int | None:
+        """The oid of the role that a session has logged in as; None: there is no such session."""
+        ...
+
+    async def has_left(self, pid: int, seconds: float) -> bool:
+        """Wait until a session is over, for so long; False: it is not."""
+        ...
+
     def reload(self) -> bool:
         """Read again the files that say who may connect; False: one is broken, nothing changes."""
         ...
