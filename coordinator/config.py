@@ -129,12 +129,12 @@ class Settings:
     """Time for transactions in flight to end after SIGTERM."""
     shutdown_flush_s: float = 20.0
     """Time, after that, for what is committed to reach the tables; the next start does the rest."""
+    clock_jump_max_s: float = 60.0
+    """How far the wall clock may jump ahead and be believed. Larger: a wrong one costs more."""
     statements_max: int = 10_000
     """Prepared statements of one session; above it 53400."""
     portals_max: int = 1_000
     """Portals, cursors among them, of one session; above it 53400."""
-    clock_jump_max_s: float = 60.0
-    """How far the wall clock may jump ahead and be believed. Larger: a wrong one costs more."""
     message_bytes_max: int = 256 << 20
     """The longest message of a client: one statement, one row of COPY."""
     receive_bytes_max: int = 1 << 20

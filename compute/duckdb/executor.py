@@ -7,7 +7,8 @@ INVARIANTS
   P1  nothing blocks the event loop: DuckDB is called in threads of the engine.
   P2  a run has a connection of its own. For a slow consumer no more than one batch waits here, of
       about BATCH_BYTES, and no more than DuckDB's streaming buffer there.
-  P3  when a run's iterator is closed, its query is interrupted and its connection is closed.
+  P3  when a run's iterator is closed, its query is interrupted and its connection is closed. It
+      keeps no place meanwhile (`places.py`).
   P4  if an answer fetched as Python values has too many rows, or values that Python lacks, the run
       starts again as a stream: its consumer has seen nothing of it.
   P6  a run computes only while it has a place (`places.py`).
@@ -36,6 +37,7 @@ from compute.duckdb.errors import (
     may_invalidate_database,
     translate_duckdb_error,
 )
+from compute.duckdb.functions import RUN_ARGUMENT, with_run_argument
 from compute.duckdb.instance import LocalInstance, LocalInstances
 from compute.duckdb.places import PlaceKind, Places, place_kind
 from compute.duckdb.relations import StatementRelations
@@ -43,6 +45,7 @@ from compute.duckdb.rows import conform_duckdb_batch, small_batch
 from compute.duckdb.statements import FEW_ROWS, LocalStatements
 from compute.duckdb.waiting_results import SLOW_S, SLOW_STREAMS_MAX, WaitingResult
 from compute.executor import BATCH_BYTES, BATCH_ROWS_MAX, EngineUnavailable, Run
+from compute.interruption import Computation
 from compute.scan import RowColumns, RowReader, read_table_columns, read_version_columns
 from sql.emit.ctes import prepend_ctes
 from sql.errors import SqlError, statement_too_complex
@@ -165,8 +168,11 @@ class LocalExecutor:
         connection: duckdb.DuckDBPyConnection,
         run: Run,
         bound: StatementRelations,
+        number: int,
     ) -> PreparedStatementText:
-        """Prepare the statement of a run: its relations, functions and arguments."""
+        """Prepare the statement of a run: its relations, functions and arguments; `number`: of the
+        run in the instance's functions.
+        """
         identified = self.statements.identified(run.plan)
         versioned = self.statements.versioned(run.plan)
         names = {
@@ -180,10 +186,12 @@ class LocalExecutor:
         }
         query = self.statements.emitted(run.plan, names, run.parameters)
         instance.functions.register(query.calls)
-        text = query.text
+        text, arguments = query.text, query.arguments
+        if query.calls:
+            text, arguments = with_run_argument(text), {**arguments, RUN_ARGUMENT: number}
         if bound.relations:
             text = prepend_ctes(text, bound.relations)
-        return PreparedStatementText(text, {**query.arguments, **bound.arguments})
+        return PreparedStatementText(text, {**arguments, **bound.arguments})
 
     def few_rows(
         self,
@@ -249,6 +257,8 @@ class _Query:
         self._reader: pa.RecordBatchReader | None = None
         self._is_read = False
         self._job: Future[pa.RecordBatch | None] | None = None
+        self._computation = Computation()
+        self._number = 0
         self._cancelled = False
         self._ended = False
         self._given = 0
@@ -345,7 +355,10 @@ class _Query:
                 file.write(batch)
 
     def interrupt(self) -> None:
-        """Interrupt the statement that runs at this moment, if one does."""
+        """Interrupt the statement that runs at this moment, if one does, also inside of functions
+        in Python.
+        """
+        self._computation.stop()
         connection = self._connection
         if connection is not None:
             with contextlib.suppress(duckdb.Error):
@@ -387,6 +400,7 @@ class _Query:
         instance, self._instance = self._instance, None
         connection, self._connection = self._connection, None
         if instance is not None:
+            instance.functions.leave(self._number)
             instance.relations.release(self._bound)
             assert connection is not None, "who is in a database has a connection"
             self._engine.instances.leave(instance, connection)
@@ -440,7 +454,8 @@ class _Query:
         """Start the statement; return its whole answer if that is fetched at once."""
         engine, statements = self._engine, self._engine.statements
         self._instance, self._connection = engine.instances.enter()
-        prepared = engine.prepare(self._instance, self._connection, self._run, self._bound)
+        number = self._number = self._instance.functions.enter(self._computation)
+        prepared = engine.prepare(self._instance, self._connection, self._run, self._bound, number)
         if statements.gives_few(self._run.plan):
             whole = engine.few_rows(self._connection, self._run.plan, prepared, self._schema)
             if whole is not None:

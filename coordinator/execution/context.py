@@ -20,6 +20,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
+from coordinator.large_work import aside_if
 from coordinator.memory_account import MemoryAccount
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.pgcatalog.meridian_schema import relation_view
@@ -125,6 +127,14 @@ class Sessions(Protocol):
 
     def terminate_backend(self, pid: int) -> bool:
         """End a session; False: there is none."""
+        ...
+
+    def role_of(self, pid: int) -> int | None:
+        """The oid of the role that a session has logged in as; None: there is no such session."""
+        ...
+
+    async def has_left(self, pid: int, seconds: float) -> bool:
+        """Wait until a session is over, for so long; False: it is not."""
         ...
 
     def reload(self) -> bool:
@@ -239,6 +249,8 @@ class Execution:
     parameters: Sequence[Value] = ()
     alone: bool = False
     """The statement is its whole transaction."""
+    is_large: bool = False
+    """Whether what is done with its plan is done in a thread (`coordinator/large_work.py`)."""
     runs: "Runs | None" = None
     """Several runs of the statement, to be done at once."""
     bind_context: Callable[[], BindContext] | None = None
@@ -296,7 +308,8 @@ class Execution:
         ts = as_of if as_of is not None else await self.transaction.timestamp(tables)
         predicates: Sequence[RowPredicate | None] = ()
         if as_of is None and plan is not None:
-            predicates = read_predicates(plan, tables, self.parameters)
+            found = partial(read_predicates, plan, tables, self.parameters)
+            predicates = await aside_if(self.is_large, found)
         coordination = self.services.coordination
         views = await coordination.scan(
             self.transaction.id, ts, tables, predicates, skipped=skipped or {}

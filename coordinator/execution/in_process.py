@@ -4,9 +4,9 @@ INVARIANTS
   J1  work that may take long runs in a thread, and shares nothing with work on the event loop.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow as pa
 from compute.arrow import batch_schema
 from compute.executor import Run
 from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
+from compute.interruption import stoppable
 from compute.reference.arrow import BatchMaker
 from compute.reference.decoded_rows import DecodedRows
 from compute.reference.executor import PreparedPlan, execute_plan
@@ -30,6 +31,7 @@ from compute.reference.support import (
 from compute.simple_plans import only_scan
 from coordinator.execution.context import Inputs
 from coordinator.execution.plan_cost import has_large_parameters, may_run_long
+from coordinator.large_work import aside
 from sql.errors import not_supported
 from sql.plan.nodes import Plan, PlanColumn, Scan, Values, output_columns
 from sql.plan.traverse import has_more_nodes, plan_has_subquery
@@ -159,11 +161,12 @@ class ReferenceInProcess:
     async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
         """See InProcess."""
         known = self._known.get(run.plan)
-        long = known is not None and known.long
-        if not long and not has_large_parameters(run):
+        if known is None:
+            # Nothing is remembered of large plans.
+            return await aside(partial(_apart, run, schema))
+        if not known.long and not has_large_parameters(run):
             return self.evaluate(run, schema)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, _apart, run, schema)
+        return await stoppable(self._threads, partial(_apart, run, schema))
 
 
 def _apart(run: Run, schema: pa.Schema | None) -> pa.Table:

@@ -242,7 +242,9 @@ class Protocol:
         their messages as they are (P1).
         """
         found: list[BindFlight] = []
-        if self._state is not State.READY or self._head is not None or self._encoding() is not None:
+        if self._state is not State.READY or self._head is not None or self._large.passing:
+            return found
+        if self._encoding() is not None:
             return found
         start = self._used
         while len(found) < most and (run := next_run(self._input, start)) is not None:

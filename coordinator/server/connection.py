@@ -338,12 +338,13 @@ class Connection(asyncio.Protocol):
         if self._session is not None:
             self._session.end(admin_shutdown())
 
-    def observed(self) -> ObservedSession:
+    def observed(self, role: int) -> ObservedSession:
         """See Interruptible."""
         assert self._session is not None, "a session has begun when the server knows it"
         assert self._transport is not None, "a session has a connection"
         end = self._transport.get_extra_info("peername")
-        seen = self._session.activity.observed(end[0] if isinstance(end, tuple) else None)
+        address, reads = end[0] if isinstance(end, tuple) else None, self._writable is None
+        seen = self._session.activity.observed(address, role, reads=reads)
         return replace(seen, encryption=self._encryption)
 
     # --- the task -------------------------------------------------------------------------------

@@ -72,8 +72,8 @@ class Interruptible(Protocol):
         """End what runs, with 57P01, and the session."""
         ...
 
-    def observed(self) -> ObservedSession:
-        """The session as it is, for pg_stat_activity."""
+    def observed(self, role: int) -> ObservedSession:
+        """The session as it is, for pg_stat_activity; `role`: the oid of its role."""
         ...
 
 
@@ -94,6 +94,8 @@ class Server:
         self._sessions: dict[int, tuple[bytes, Interruptible]] = {}
         self._roles: dict[int, int] = {}
         """The oid of each session's role, by pid."""
+        self._leaving: dict[int, asyncio.Event] = {}
+        """Set when a session is over, for those who wait for that; by pid."""
         self.strangers = Strangers(settings.connections_unauthenticated_max)
         self._next_pid = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -234,10 +236,14 @@ class Server:
         """It is over; its key opens nothing any more."""
         self._sessions.pop(pid, None)
         self._roles.pop(pid, None)
+        left = self._leaving.pop(pid, None)
+        if left is not None:
+            left.set()
 
     def observe(self) -> Sequence[ObservedSession]:
         """See Sessions."""
-        return [session.observed() for _, session in self._sessions.values()]
+        entered = self._sessions.items()
+        return [session.observed(self._roles[pid]) for pid, (_, session) in entered]
 
     def reload(self) -> bool:
         """See Sessions."""
@@ -260,6 +266,22 @@ class Server:
         if session is not None:
             session.end()
         return session is not None
+
+    def role_of(self, pid: int) -> int | None:
+        """See Sessions."""
+        return self._roles.get(pid)
+
+    async def has_left(self, pid: int, seconds: float) -> bool:
+        """See Sessions."""
+        if pid not in self._sessions:
+            return True
+        left = self._leaving.setdefault(pid, asyncio.Event())
+        try:
+            async with asyncio.timeout(seconds):
+                await left.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def cancel(self, pid: int, secret: bytes) -> None:
         """A cancel request: silent, whether the key is right or not (D2)."""

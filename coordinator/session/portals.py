@@ -79,7 +79,9 @@ class Portals:
 
     def replace_unnamed(self, portal: Portal | None) -> None:
         """Close the portal without a name, and open another one."""
-        self._portals.pop("", None)
+        before = self._portals.pop("", None)
+        if before is not None and before.memory is not None:
+            before.memory.close()
         if portal is not None:
             # Its values are few, and nobody could be refused here.
             self._enter("", portal)

@@ -195,6 +195,7 @@ class Session:
                 if isinstance(message, Terminate):
                     return
                 await self._handle(message)
+                await self._commands.turns.give_way()
         except asyncio.CancelledError:
             if self._farewell is None or self._task is None:
                 raise
@@ -221,6 +222,7 @@ class Session:
             return await self._received(in_block=self._transaction.in_block)
         finally:
             self._waiting = False
+            self._commands.turns.begin()
 
     async def _received(self, *, in_block: bool) -> FrontendMessage:
         name = "idle_in_transaction_session_timeout" if in_block else "idle_session_timeout"

@@ -11,6 +11,7 @@ INVARIANTS
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ from coordinator.execution.engine_choice import is_answered_at_once
 from coordinator.execution.keyed_access import plan_keyed_access
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
+from coordinator.large_work import aside_if
 from coordinator.memory_account import MemoryOwner
 from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
@@ -93,7 +95,8 @@ async def _source(
     access = await plan_keyed_access(execution, modify.source, modify.tables, inputs)
     if access is not None:
         return stream_table(pa.Table.from_batches([await access.answer(execution, inputs)]))
-    if not inputs and is_answered_at_once(execution, modify.source):
+    at_once = partial(is_answered_at_once, execution, modify.source)
+    if not inputs and await aside_if(execution.is_large, at_once):
         in_process = execution.services.in_process
         is_new = modify.kind is ModifyKind.INSERT and modify.calls is None
         schema = stored_schema(modify.table) if is_new else None
