@@ -22,14 +22,13 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Set
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import duckdb
 import pyarrow as pa
 
 from compute.arrow import batch_schema
-from compute.duckdb.database import SMALL_BUFFER_STATEMENT, LocalSettings
+from compute.duckdb.database import LocalSettings
 from compute.duckdb.errors import (
     DUCKDB_EXCEPTIONS,
     Interrupted,
@@ -42,7 +41,7 @@ from compute.duckdb.instance import LocalInstance, LocalInstances
 from compute.duckdb.places import PlaceKind, Places, place_kind
 from compute.duckdb.relations import StatementRelations
 from compute.duckdb.rows import conform_duckdb_batch, small_batch
-from compute.duckdb.statements import FEW_ROWS, LocalStatements
+from compute.duckdb.statements import FEW_ROWS, LocalStatements, PreparedStatementText
 from compute.duckdb.waiting_results import SLOW_S, SLOW_STREAMS_MAX, WaitingResult
 from compute.executor import BATCH_BYTES, BATCH_ROWS_MAX, EngineUnavailable, Run
 from compute.interruption import Computation
@@ -59,9 +58,6 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-VECTOR_ROWS: Final = 2_048
-"""Rows that are asked for at once, as many as DuckDB computes at once: a few megabytes, also if
-they are wide."""
 LONG_PLACES_MIN: Final = 4
 """Long statements that compute at once, and short ones. Larger: each has less of the memory."""
 CHECK_PLACES: Final = 4
@@ -71,21 +67,6 @@ _INTERRUPTERS: Final = 4
 """Threads that interrupt; a query may take its time to notice."""
 _INTERRUPT_SECONDS: Final = 0.05
 """Between two interrupts of a query that has not noticed the first."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedStatementText:
-    """A statement and its arguments by name."""
-
-    text: str
-    arguments: dict[str, object]
-
-    def stream(self, connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
-        """Start the statement and stream its rows as they are computed."""
-        connection.execute(SMALL_BUFFER_STATEMENT)
-        # The public way, `sql(..)`, binds every statement twice.
-        result = connection._submit(self.text, self.arguments or None, "stream", VECTOR_ROWS)
-        return result.arrow_reader()
 
 
 class LocalExecutor:

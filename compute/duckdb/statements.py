@@ -18,7 +18,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import duckdb
+import pyarrow as pa
 
+from compute.duckdb.database import SMALL_BUFFER_STATEMENT
 from compute.plan_nodes import relations_with_identity
 from sql.emit.duckdb.dialect import emit, with_other_parameters, without_parameter_values
 from sql.emit.emitted_query import EmittedQuery
@@ -26,6 +28,9 @@ from sql.plan.nodes import Const, Filter, GroupBy, Limit, Plan, Project, Relatio
 from sql.plan.system_columns import relations_with_versions
 from sql.types.sql_type import Value
 
+VECTOR_ROWS: Final = 2_048
+"""Rows that are asked for at once, as many as DuckDB computes at once: a few megabytes, also if
+they are wide."""
 PLANS_MAX: Final = 500
 STATEMENTS_MAX: Final = 8
 """Statements of one plan, which differ in their relations and parameters."""
@@ -140,3 +145,18 @@ def _rows_at_most(plan: Plan) -> int | None:
             return count
         case _:
             return None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStatementText:
+    """A statement and its arguments by name."""
+
+    text: str
+    arguments: dict[str, object]
+
+    def stream(self, connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+        """Start the statement and stream its rows as they are computed."""
+        connection.execute(SMALL_BUFFER_STATEMENT)
+        # The public way, `sql(..)`, binds every statement twice.
+        result = connection._submit(self.text, self.arguments or None, "stream", VECTOR_ROWS)
+        return result.arrow_reader()

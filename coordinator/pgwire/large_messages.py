@@ -28,9 +28,9 @@ class LargeMessages:
         self._kind: int | None = None
 
     @property
-    def passing(self) -> int | None:
-        """The type of the message that goes by, or has gone by and was not reported yet."""
-        return self._kind
+    def passing(self) -> bool:
+        """Whether a message goes by, or has gone by and was not reported yet."""
+        return self._kind is not None
 
     def keeps(self, kind: int, length: int, arrived: int) -> bool:
         """Whether a message, of which only `arrived` bytes are there, is waited for; otherwise it
@@ -55,15 +55,16 @@ class LargeMessages:
         self._unread -= dropped
         return memoryview(data)[dropped:]
 
-    def gone(self) -> Malformed | None:
-        """What stands for the message that has gone by; None until all of it has."""
-        if self._unread or self._kind is None:
+    def gone(self) -> tuple[int, Malformed] | None:
+        """What stands for the message that has gone by, and its type; None until all of it has."""
+        kind = self._kind
+        if self._unread or kind is None:
             return None
-        is_simple, self._kind = self._kind in b"QFS", None
+        self._kind = None
         error = SqlError(
             "53200",
             "out of memory",
             detail="There is no room for a message of this size at the moment.",
             hint="The server's setting memory_max_mb bounds what all sessions hold together.",
         )
-        return Malformed(error, is_simple)
+        return kind, Malformed(error, is_simple=kind in b"QFS")

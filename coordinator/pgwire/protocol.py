@@ -114,7 +114,7 @@ _CONTROL_TYPES: Final = frozenset(b"DECSHcX")
 
 
 class Protocol:
-    """See the module."""
+    """See the module. `has_room`: asked for each large message, when its header has come."""
 
     def __init__(
         self,
@@ -123,7 +123,6 @@ class Protocol:
         offers_tls: bool = False,
         has_room: Callable[[int], bool] = lambda _nbytes: True,
     ) -> None:
-        """`has_room`: asked for each large message, when its header has come."""
         self._limits = limits or Limits()
         self._large = LargeMessages(has_room)
         self._offers_tls = offers_tls
@@ -225,7 +224,7 @@ class Protocol:
     def is_drained(self) -> bool:
         """Whether nothing is left of what was fed."""
         is_empty = self._head is None and self._used == len(self._input)
-        return is_empty and self._large.passing is None
+        return is_empty and not self._large.passing
 
     def flight(self) -> Flight | None:
         """The flight that comes next, if `take` would hand out its messages as they are (P1)."""
@@ -291,9 +290,8 @@ class Protocol:
         """The next message whatever the state, with its type byte; None if it is not complete."""
         if self._state is State.STARTUP:
             return self._next_startup()
-        if (passing := self._large.passing) is not None:
-            gone = self._large.gone()
-            return None if gone is None else (passing, gone)
+        if self._large.passing:
+            return self._large.gone()
         read_ahead = len(self._input) - self._used
         if not read_ahead:
             return None

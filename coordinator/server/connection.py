@@ -368,8 +368,7 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def _close(self) -> None:
-        transport = self._transport
-        if transport is None:
+        if (transport := self._transport) is None:
             return
         self._memory.close()
         if self._wire.has_refused:

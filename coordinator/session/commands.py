@@ -38,7 +38,6 @@ from coordinator.pgwire.messages import (
     ParseComplete,
     PortalSuspended,
     Severity,
-    Sync,
     Target,
     expand_formats,
     row_description,
@@ -65,7 +64,7 @@ from coordinator.session.prepared_statements import (
     parse_named_command,
 )
 from coordinator.session.repeated_runs import RepeatedRuns
-from coordinator.session.requests import Request, analysis_needs_snapshot
+from coordinator.session.requests import Request, analysis_needs_snapshot, is_alone
 from coordinator.session.result_columns import result_columns
 from coordinator.session.send_rows import send_rows
 from coordinator.session.statement_runner import StatementRunner
@@ -465,21 +464,11 @@ class Commands:
         if portal.outcome is None and not message.portal and await self._repeated.run(portal):
             return
         if portal.outcome is None:
-            alone = await self._is_alone(portal.prepared.statement)
+            alone = await is_alone(self._client, self._transaction, portal.prepared.statement)
             await self._start(portal, alone=alone)
         elif portal.finished and isinstance(portal.outcome, Done):
             raise wrong.finished_portal(message.portal)
         await self._continue(portal, message.max_rows)
-
-    async def _is_alone(self, statement: Statement) -> bool:
-        """Whether the statement is its whole transaction (A1 of `statement_runner.py`). Who waits
-        has sent Sync or Flush, but for a COPY: looking ahead waits for nobody.
-        """
-        if self._transaction.has_begun or isinstance(statement.node, ast.CopyStmt):
-            return False
-        while (message := self._client.peek()) is None:
-            await self._client.more()
-        return isinstance(message, Sync)
 
     async def _start(self, portal: Portal, *, alone: bool) -> None:
         portal.outcome = await self._outcome(portal.prepared, portal.parameters, alone=alone)

@@ -6,7 +6,10 @@ from typing import Final
 
 from pglast import ast
 
+from coordinator.pgwire.messages import Sync
+from coordinator.session.client import Client
 from coordinator.session_errors import forbidden_in_block
+from coordinator.transaction.transaction import SessionTransaction
 from sql.catalog.catalog import Catalog
 from sql.parser.parse import Statement
 from sql.statements.bound import BoundStatement, Explain, OutputColumn
@@ -102,3 +105,14 @@ def executed_statement(bound: BoundStatement) -> BoundStatement | None:
     EXPLAIN none.
     """
     return bound.runs if isinstance(bound, Explain) else bound
+
+
+async def is_alone(client: Client, transaction: SessionTransaction, statement: Statement) -> bool:
+    """Whether the statement is its whole transaction (A1 of `statement_runner.py`). Who waits has
+    sent Sync or Flush, but for a COPY: looking ahead waits for nobody.
+    """
+    if transaction.has_begun or isinstance(statement.node, ast.CopyStmt):
+        return False
+    while (message := client.peek()) is None:
+        await client.more()
+    return isinstance(message, Sync)
