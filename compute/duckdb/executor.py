@@ -167,9 +167,9 @@ class LocalExecutor:
         }
         query = self.statements.emitted(run.plan, names, run.parameters)
         instance.functions.register(query.calls)
-        text, arguments = query.text, query.arguments
+        text, arguments = query.text, dict[str, object](query.arguments)
         if query.calls:
-            text, arguments = with_run_argument(text), {**arguments, RUN_ARGUMENT: number}
+            text, arguments[RUN_ARGUMENT] = with_run_argument(text), number
         if bound.relations:
             text = prepend_ctes(text, bound.relations)
         return PreparedStatementText(text, {**arguments, **bound.arguments})

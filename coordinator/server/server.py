@@ -50,7 +50,7 @@ FINAL_SEND_TIMEOUT_S: Final = 2.0
 RESERVED_CONNECTIONS_ROLE: Final = 4550
 """The oid of pg_use_reserved_connections."""
 
-THREADS_MAX: Final = 32
+SERVER_THREADS_MAX: Final = 32
 """For what takes milliseconds beside the loop: encoding, files, key checks that commits wait for.
 Python's default, four more than there are cores, let few large results keep all others waiting."""
 
@@ -121,7 +121,7 @@ class Server:
         """
         loop = asyncio.get_running_loop()
         # Whatever `to_thread` is told, here and below, ends (T1 of `storage/threads.py`).
-        loop.set_default_executor(Threads(THREADS_MAX, thread_name_prefix="server"))
+        loop.set_default_executor(Threads(SERVER_THREADS_MAX, thread_name_prefix="server"))
         sockets = taken or await asyncio.to_thread(take_ports, self.settings)
         self._listeners = await accept_later(self._connect, sockets)
         self.port = sockets[0].getsockname()[1]
