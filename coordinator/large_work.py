@@ -91,15 +91,15 @@ _PARTS_MIN: Final = 512
 """Parts that a large value is taken apart into. More: it takes longer; fewer: each is larger."""
 
 
-def drop(values: list[object]) -> None:
+def free_values(values: list[object]) -> None:
     """Free large values in a thread, part by part; the list must be all that refers to them. At
     once it would take a tenth of a microsecond for each of their parts, with the GIL.
     """
     with contextlib.suppress(RuntimeError):
-        _threads.submit(_drop, values)
+        _threads.submit(_free, values)
 
 
-def _drop(values: list[object]) -> None:
+def _free(values: list[object]) -> None:
     levels = [values]
     while levels[-1] and len(levels[-1]) < _PARTS_MIN:
         levels.append([part for value in levels[-1] for part in _parts(value)])
