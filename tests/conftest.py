@@ -1,13 +1,14 @@
 """What all tests share: a time limit, and one JVM, started when the first one asks for it."""
 
 import faulthandler
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import hypothesis
 import pytest
 
 from compute.spark.executor import SparkExecutor
 from tests.engines.spark import shared_engine
+from tests.support.loop_watch import EVERY_LOOP, WATCH
 from tests.support.time_limit import SHARE, time_limit
 
 # Timing is never asserted: a busy machine makes no example wrong.
@@ -19,6 +20,24 @@ hypothesis.settings.load_profile("meridian")
 def spark() -> SparkExecutor:
     """The engine of the session; tests of several modules use the same JVM."""
     return shared_engine.executor()
+
+
+@pytest.fixture
+def bounded_callbacks() -> Iterator[None]:
+    """The test fails if a callback of the server's loop computes for too long."""
+    WATCH.clear()
+    yield
+    WATCH.check()
+
+
+@pytest.fixture(autouse=EVERY_LOOP)
+def _bounded_callbacks_everywhere(bounded_callbacks: None) -> None:
+    """For a run over the whole suite."""
+
+
+def pytest_configure() -> None:
+    """Watch the loops of all servers in this process."""
+    WATCH.install()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -128,6 +128,8 @@ _BEGINNINGS: Final[Sequence[tuple[re.Pattern[str], Callable[["re.Match[str]", st
         ),
         (r"Not implemented Error: ", _error("0A000", "not supported on the local engine")),
         (r"Out of Memory Error: ", _error("53200", "out of memory")),
+        # Texts of one batch of rows, for a function in Python, are too long together.
+        (r"Invalid Input Error: Arrow Appender: ", _error("53200", "out of memory")),
         (r"IO Error: .*No space left", _error("53100", "could not write temporary file")),
         (
             r"(?:Parser|Binder) Error: .*(?:[Mm]ax(?:imum)? expression depth|stack)",

@@ -1,10 +1,15 @@
 """Register functions of the reference evaluator in DuckDB, as Arrow UDFs that work row by row.
 
+Each call has an argument more, the number of the run that it belongs to: one that nobody waits for
+any more is stopped inside of a batch, which DuckDB's own interrupt does not see.
+
 INVARIANTS
   F1  a function is registered once, under a name that states its row and types
       (`sql/emit/state.py`, M3), before a statement that calls it runs.
 """
 
+import itertools
+import re
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +21,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
+from compute.interruption import Computation, ComputationStopped
 from compute.reference.aggregates import aggregate_fold
 from compute.reference.arrow import to_array, to_values
 from compute.reference.expressions import Frame, Source, compile_expression
@@ -30,7 +36,7 @@ from compute.reference.groups import compile_aggregate
 from compute.reference.registry import AggregateFold
 from compute.reference.tagged_errors import encode_error
 from sql.emit.duckdb.types import duckdb_type
-from sql.emit.state import EvaluatorCall
+from sql.emit.state import EVALUATOR_PREFIX, EvaluatorCall
 from sql.errors import SqlError, statement_too_complex
 from sql.plan.nodes import (
     Aggregate,
@@ -47,7 +53,14 @@ from sql.types.sql_type import SqlType, Value
 
 _Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 _Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
+RUN_ARGUMENT: Final = "run"
+"""The name of the run's number among a statement's arguments."""
+_CALL: Final = re.compile(rf"(\b{EVALUATOR_PREFIX}[0-9a-f]+\()")
+_STOPPED: Final = SqlError("57014", "canceling statement due to user request")
+
 _LONG: Final = 1 << 16
+_PART_BYTES: Final = 1 << 20
+"""Of columns whose values are made at once, in a millisecond. Larger: the event loop stands."""
 _ITEM_BYTES: Final = 100
 """Approximate bytes of an element of a long array in Python."""
 
@@ -63,6 +76,19 @@ class LocalFunctions:
         self._connection = connection
         self._lock = threading.Lock()
         self._names: set[str] = set()
+        self._numbers = itertools.count(1)
+        self._computations: dict[int, Computation] = {}
+        """What runs compute here, by the number of the run."""
+
+    def enter(self, computation: Computation) -> int:
+        """A run begins: its number, the value of RUN_ARGUMENT."""
+        number = next(self._numbers)
+        self._computations[number] = computation
+        return number
+
+    def leave(self, number: int) -> None:
+        """It is over."""
+        self._computations.pop(number, None)
 
     def register(self, calls: Mapping[str, EvaluatorCall]) -> None:
         """Register the functions that the database lacks (F1)."""
@@ -78,13 +104,32 @@ class LocalFunctions:
         function, types, result = _function(call)
         self._connection.create_function(
             name,
-            function,
-            [*types],
+            self._stoppable(function, len(types)),
+            ["bigint", *types],
             result,
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
             side_effects=call.function.volatility == "volatile",
         )
+
+    def _stoppable(self, function: Callable[..., _Array], arity: int) -> Callable[..., _Array]:
+        """The function with the run's number in front."""
+
+        def of_run(numbers: _Column, *arrays: _Column) -> _Array:
+            computation = self._computations.get(numbers[0].as_py()) if len(numbers) else None
+            if computation is None:
+                return function(*arrays)
+            try:
+                return computation.run(lambda: function(*arrays))
+            except ComputationStopped:
+                raise _Failed(encode_error(_STOPPED)) from None
+
+        return _described(of_run, arity + 1)
+
+
+def with_run_argument(text: str) -> str:
+    """The text of a statement, whose calls of registered functions say which run they are of."""
+    return _CALL.sub(rf"\1${RUN_ARGUMENT}, ", text)
 
 
 def _function(call: EvaluatorCall) -> tuple[Callable[..., Any], list[str], str]:
@@ -101,7 +146,7 @@ def _function(call: EvaluatorCall) -> tuple[Callable[..., Any], list[str], str]:
             places = (
                 ["bigint[]"] if begins_at_partition_start(call.frame) else ["bigint[]", "bigint[]"]
             )
-            return _over_frames(call, 1 + len(places)), [f"{taken[0]}[]", *places], f"{made}[]"
+            return _over_frames(call), [f"{taken[0]}[]", *places], f"{made}[]"
 
 
 def arrow_udf_of(call: Call) -> Callable[..., _Array]:
@@ -110,12 +155,26 @@ def arrow_udf_of(call: Call) -> Callable[..., _Array]:
     evaluate = compile_expression(call, Frame(columns, (), _no_subplan))
     types = [arg.type for arg in call.args]
 
-    def over_columns(*arrays: _Column) -> _Array:
-        values = [to_values(array, type_) for array, type_ in zip(arrays, types, strict=True)]
-        with _passing():
-            return to_array(_bounded(map(evaluate, zip(*values, strict=True))), call.type)
+    def results(arrays: Sequence[_Column]) -> Iterator[Value]:
+        for part in _parts(arrays):
+            values = [to_values(array, type_) for array, type_ in zip(part, types, strict=True)]
+            yield from map(evaluate, zip(*values, strict=True))
 
-    return _described(over_columns, len(types))
+    def over_columns(*arrays: _Column) -> _Array:
+        with _passing():
+            return to_array(_bounded(results(arrays)), call.type)
+
+    return over_columns
+
+
+def _parts(arrays: Sequence[_Column]) -> Iterator[Sequence[_Column]]:
+    """The rows of columns by stretches that Python's values of are made at once: nobody else, not
+    even the event loop, runs meanwhile.
+    """
+    rows, size = len(arrays[0]), sum(array.nbytes for array in arrays)
+    step = rows if size <= _PART_BYTES else max(1, rows * _PART_BYTES // size)
+    for first in range(0, rows, max(1, step)):
+        yield [array.slice(first, step) for array in arrays]
 
 
 def _bounded(values: Iterable[Value]) -> list[Value]:
@@ -157,7 +216,7 @@ def _over_lists(call: Aggregate) -> Callable[..., _Array]:
             ]
             return to_array(found, call.type)
 
-    return _described(over_lists, len(columns))
+    return over_lists
 
 
 def _distinct_fold(call: Aggregate, arity: int) -> AggregateFold:
@@ -165,7 +224,7 @@ def _distinct_fold(call: Aggregate, arity: int) -> AggregateFold:
     return compile_aggregate(call, Frame(columns, (), _no_subplan))
 
 
-def _over_frames(call: WindowCall, arity: int) -> Callable[..., _Array]:
+def _over_frames(call: WindowCall) -> Callable[..., _Array]:
     """A window call as a function over lists (`over_frames` of `sql/emit/state.py`)."""
     fold = float_fold(call)
     assert fold is not None, "there are frames for floats only"
@@ -179,7 +238,7 @@ def _over_frames(call: WindowCall, arity: int) -> Callable[..., _Array]:
             offsets = accumulate(map(len, found), initial=0)
             return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
-    return _described(over_frames, arity)
+    return over_frames
 
 
 def _over_float_lists(fold: FloatFold, type_: SqlType) -> Callable[..., _Array]:
@@ -192,7 +251,7 @@ def _over_float_lists(fold: FloatFold, type_: SqlType) -> Callable[..., _Array]:
             ]
             return to_array(found, type_)
 
-    return _described(over_lists, 1)
+    return over_lists
 
 
 def _as_lists(array: _Array) -> "pa.ListArray[pa.Scalar[pa.DataType]]":

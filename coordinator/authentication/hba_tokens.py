@@ -12,9 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from compute.reference.functions.regex_match import Matcher, SearchedText, compile_matcher
+from compute.reference.functions.regex_match import Matcher, compile_matcher
 from sql.errors import SqlError
 from sql.regex.parser import parse_regex
+from sql.regex.searched_text import SearchedText
 from sql.regex.syntax import Flags
 
 IsMember: TypeAlias = Callable[[str], bool]

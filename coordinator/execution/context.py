@@ -35,6 +35,7 @@ from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
 from coordinator.large_work import aside_if
+from coordinator.memory_account import MemoryAccount
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.pgcatalog.meridian_schema import relation_view
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
@@ -128,6 +129,14 @@ class Sessions(Protocol):
         """End a session; False: there is none."""
         ...
 
+    def role_of(self, pid: int) -> int | None:
+        """The oid of the role that a session has logged in as; None: there is no such session."""
+        ...
+
+    async def has_left(self, pid: int, seconds: float) -> bool:
+        """Wait until a session is over, for so long; False: it is not."""
+        ...
+
     def reload(self) -> bool:
         """Read again the files that say who may connect; False: one is broken, nothing changes."""
         ...
@@ -164,6 +173,10 @@ class ExecutionLimits:
     transaction_inline_bytes_max: int = 4 << 20
     """Rows of one transaction in memory; what is beyond goes into staged files. Larger: bigger
     commits. Smaller: more small files."""
+    statements_max: int = 10_000
+    """Prepared statements of one session. Larger: more memory for each."""
+    portals_max: int = 1_000
+    """Portals of one session. Larger: more work of engines is left open."""
     returning_bytes_max: int = 256 << 20
     """Rows that RETURNING may hold until the commit is acknowledged; above it 54000."""
     attempts_max: int = 10
@@ -205,6 +218,8 @@ class Services:
     """Whether `engine` would answer at once; False: it would have to start first."""
     system_cache: SystemCache = field(default_factory=SystemCache)
     templates: LiteralTemplates = field(default_factory=LiteralTemplates)
+    memory: MemoryAccount = field(default_factory=MemoryAccount)
+    """What sessions hold together."""
     sessions: Sessions | None = None
     """None before the server accepts connections."""
 
@@ -271,7 +286,8 @@ class Execution:
 
     def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
         """The plan with this statement's parameters."""
-        return Run(plan, inputs, self.parameters)
+        tell = self.transaction.waits_for_engine
+        return Run(plan, inputs, self.parameters, tell_waiting=tell)
 
     async def views(
         self,

@@ -4,7 +4,6 @@ INVARIANTS
   J1  work that may take long runs in a thread, and shares nothing with work on the event loop.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ import pyarrow as pa
 from compute.arrow import batch_schema
 from compute.executor import Run
 from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
+from compute.interruption import stoppable
 from compute.reference.arrow import BatchMaker
 from compute.reference.decoded_rows import DecodedRows
 from compute.reference.executor import PreparedPlan, execute_plan
@@ -166,8 +166,7 @@ class ReferenceInProcess:
             return await aside(partial(_apart, run, schema))
         if not known.long and not has_large_parameters(run):
             return self.evaluate(run, schema)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, _apart, run, schema)
+        return await stoppable(self._threads, partial(_apart, run, schema))
 
 
 def _apart(run: Run, schema: pa.Schema | None) -> pa.Table:

@@ -7,6 +7,7 @@ INVARIANTS
 
 import logging
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -30,19 +31,25 @@ _REFUSED: Final = "0A000"
 
 
 def run_plan(
-    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+    execution: Execution,
+    plan: Plan,
+    inputs: Mapping[RelationId, ShardView],
+    *,
+    is_check: bool = False,
 ) -> AsyncIterator[pa.RecordBatch]:
-    """Run on the chosen engine."""
+    """Run on the chosen engine. `is_check`: see Run."""
     if execution.is_large:
-        return _large(execution, plan, inputs)
-    return _run(execution, plan, inputs, choose_engine(execution, plan, inputs))
+        return _large(execution, plan, inputs, is_check=is_check)
+    choice = choose_engine(execution, plan, inputs)
+    return _run(execution, plan, inputs, choice, is_check=is_check)
 
 
 async def _large(
-    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView], *, is_check: bool
 ) -> Batches:
     choice = await aside(lambda: choose_engine(execution, plan, inputs))
-    async with closing_batches(_run(execution, plan, inputs, choice)) as batches:
+    rows = _run(execution, plan, inputs, choice, is_check=is_check)
+    async with closing_batches(rows) as batches:
         async for batch in batches:
             yield batch
 
@@ -52,11 +59,13 @@ def _run(
     plan: Plan,
     inputs: Mapping[RelationId, ShardView],
     choice: EngineChoice,
+    *,
+    is_check: bool,
 ) -> AsyncIterator[pa.RecordBatch]:
     if choice.engine is None:
         batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
     else:
-        run = execution.run(plan, inputs)
+        run = replace(execution.run(plan, inputs), is_check=is_check)
         if choice.otherwise is None:
             batches = choice.engine.run(run)
         else:

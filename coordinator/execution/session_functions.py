@@ -9,6 +9,7 @@ from typing import Final
 
 from coordinator.execution.context import Execution
 from coordinator.execution.settings import apply_setting
+from coordinator.execution.signals import cancel_backend, terminate_backend
 from coordinator.pgwire.arrow_types import to_values
 from coordinator.pgwire.messages import Severity
 from sql.binder.bind import bind_with_context
@@ -88,7 +89,7 @@ async def session_function(execution: Execution, name: str, values: Sequence[Val
             if setting is None or None in missing_ok:
                 return None
             return _setting(execution, str(setting), missing_ok=missing_ok == [True])
-        case _, (None,):
+        case _, (None,) | (None, _) | (_, None):
             return None
         case "pg_get_serial_sequence", (str() as table, str() as column):
             return bind_with_context(
@@ -96,18 +97,24 @@ async def session_function(execution: Execution, name: str, values: Sequence[Val
             )
         case "pg_get_serial_sequence", _:
             return None
-        case "pg_cancel_backend" | "pg_terminate_backend", (int() as pid,):
-            return await _signal(execution, name, pid)
+        case "pg_cancel_backend", (int() as pid,):
+            return await cancel_backend(execution, pid)
+        case "pg_terminate_backend", (int() as pid, *timeout):
+            (wait_ms,) = timeout or (0,)
+            assert isinstance(wait_ms, int), "its type is bigint"
+            return await terminate_backend(execution, pid, wait_ms)
         case _, () if name == ACCEPT_CLOCK:
             return _accept_clock(execution)
         case "pg_reload_conf", ():
             return _reload(execution)
         case "pg_sleep", (float() as seconds,):
-            return await _sleep(seconds)
+            return await _sleep(execution, seconds)
         case "pg_sleep_for", (Interval() as span,):
-            return await _sleep((span.months * 30 + span.days) * _DAY_S + span.micros / 1e6)
+            return await _sleep(
+                execution, (span.months * 30 + span.days) * _DAY_S + span.micros / 1e6
+            )
         case "pg_sleep_until", (int() as until,):
-            return await _sleep((until - execution.services.clock.now()) / 1e6)
+            return await _sleep(execution, (until - execution.services.clock.now()) / 1e6)
         case _:
             raise AssertionError(f"{name} has no such arguments")
 
@@ -120,20 +127,6 @@ def evaluate_arguments(execution: Execution, args: Sequence[Expr], name: str) ->
     in_process.require(plan, f"{name}() of a computed argument")
     (row,) = in_process.evaluate(execution.run(plan, {})).to_batches()
     return [to_values(row.column(n), arg.type)[0] for n, arg in enumerate(args)]
-
-
-async def _signal(execution: Execution, name: str, pid: int) -> bool:
-    """Interrupt a session, as its own client or the server's end does."""
-    sessions = execution.services.sessions
-    assert sessions is not None, "who calls is a session"
-    ends = name == "pg_terminate_backend"
-    found = sessions.terminate_backend(pid) if ends else sessions.cancel_backend(pid)
-    if not found:
-        told = SqlError("01000", f"PID {pid} is not a PostgreSQL backend process")
-        execution.notice(told, Severity.WARNING)
-    # One's own session is interrupted here, and not when it no longer runs the statement.
-    await asyncio.sleep(0)
-    return found
 
 
 def _accept_clock(execution: Execution) -> bool:
@@ -154,10 +147,11 @@ def _reload(execution: Execution) -> bool:
     return True
 
 
-async def _sleep(seconds: float) -> str:
+async def _sleep(execution: Execution, seconds: float) -> str:
     """What it shows is nothing: void."""
     if seconds > 0:
-        await asyncio.sleep(min(seconds, _SLEEP_MAX_S))
+        with execution.transaction.waiting("Timeout", "PgSleep"):
+            await asyncio.sleep(min(seconds, _SLEEP_MAX_S))
     return ""
 
 

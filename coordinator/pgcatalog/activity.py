@@ -4,6 +4,10 @@
 
 A row names the columns it has (W2 of `pgcatalog/relations.py`). Processes that PostgreSQL has
 beside its sessions (checkpointer, launchers ..) do not exist here, so they are not listed.
+
+INVARIANTS
+  T1  a role sees of a session of a role whose privileges it lacks that it exists, and no more, but
+      with pg_read_all_stats: as HAS_PGSTAT_PERMISSIONS of PostgreSQL's pgstatfuncs.c.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +19,9 @@ from coordinator.pgcatalog.named_row import NamedRow
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.catalog.oids import DATABASE_OIDS
+from sql.catalog.roles import ALL_STATS_ROLE, Roles
 
-_ACTIVE: Final = "active"
+_HIDDEN: Final = "<insufficient privilege>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,10 @@ class ObservedSession:
     changed_at: int
     state: str
     query: str
+    role: int
+    """The oid of the role that it logged in as, by whose privileges it is seen (T1)."""
+    wait: tuple[str, str] | None = None
+    """wait_event_type and wait_event."""
     encryption: ObservedEncryption | None = None
 
 
@@ -58,14 +67,20 @@ def _pg_stat_activity(
     roles = roles_of(context)
     for seen in sorted(sessions, key=lambda session: session.pid):
         role = roles.named(seen.user)
-        waits = seen.state != _ACTIVE
-        yield {
+        row: NamedRow = {
             "datid": DATABASE_OIDS[seen.database],
             "datname": seen.database,
             "pid": seen.pid,
             "usesysid": None if role is None else role.oid,
             "usename": seen.user,
             "application_name": seen.application,
+        }
+        if not _is_shown(roles, context, seen):
+            yield {**row, "query": _HIDDEN}
+            continue
+        kind, event = seen.wait or (None, None)
+        yield {
+            **row,
             "client_addr": seen.address,
             # As PostgreSQL says it of a Unix socket.
             "client_port": -1 if seen.address is None else seen.port,
@@ -73,16 +88,29 @@ def _pg_stat_activity(
             "xact_start": seen.transaction_at,
             "query_start": seen.query_at,
             "state_change": seen.changed_at,
-            "wait_event_type": "Client" if waits else None,
-            "wait_event": "ClientRead" if waits else None,
+            "wait_event_type": kind,
+            "wait_event": event,
             "state": seen.state,
             "query": seen.query,
             "backend_type": "client backend",
         }
 
 
-def _pg_stat_ssl(_: BindContext, sessions: Sequence[ObservedSession]) -> Iterator[NamedRow]:
-    for seen in sorted(sessions, key=lambda session: session.pid):
+def _is_shown(roles: Roles, context: BindContext, seen: ObservedSession) -> bool:
+    """Whether who asks sees what the session does (T1)."""
+    asking = context.user_oid
+    reads_all = ALL_STATS_ROLE in roles.above(asking) or roles.is_super(asking)
+    return reads_all or roles.has(asking, seen.role)
+
+
+def _shown(context: BindContext, sessions: Sequence[ObservedSession]) -> Iterator[ObservedSession]:
+    roles = roles_of(context)
+    by_pid = sorted(sessions, key=lambda session: session.pid)
+    return (seen for seen in by_pid if _is_shown(roles, context, seen))
+
+
+def _pg_stat_ssl(context: BindContext, sessions: Sequence[ObservedSession]) -> Iterator[NamedRow]:
+    for seen in _shown(context, sessions):
         tls = seen.encryption
         if tls is None:
             yield {"pid": seen.pid, "ssl": False}
@@ -99,10 +127,12 @@ def _pg_stat_ssl(_: BindContext, sessions: Sequence[ObservedSession]) -> Iterato
         }
 
 
-def _pg_stat_gssapi(_: BindContext, sessions: Sequence[ObservedSession]) -> Iterator[NamedRow]:
-    for pid in sorted(session.pid for session in sessions):
+def _pg_stat_gssapi(
+    context: BindContext, sessions: Sequence[ObservedSession]
+) -> Iterator[NamedRow]:
+    for seen in _shown(context, sessions):
         flags = ("gss_authenticated", "encrypted", "credentials_delegated")
-        yield {"pid": pid, **dict.fromkeys(flags, False)}
+        yield {"pid": seen.pid, **dict.fromkeys(flags, False)}
 
 
 ACTIVITY_ROWS: Final[

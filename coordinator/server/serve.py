@@ -12,9 +12,13 @@ INVARIANTS
       So does a deposed coordinator, at the latest when it next asks the stash (D4 of `driver.py`).
   U3  a signal ends the process also if stash or disk are unreachable: acknowledged commits are
       durable, and the next start brings them into the tables. The exit code is 1 then.
+  U4  it ends within `shutdown_grace_s`, `shutdown_flush_s` and STOP_S, whatever runs: a thread that
+      computes, an engine that does not answer, a loop that stands. The clock of this runs without
+      Python.
 """
 
 import asyncio
+import faulthandler
 import gc
 import logging
 import os
@@ -27,6 +31,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from types import FrameType
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -43,6 +48,7 @@ from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
 from coordinator.large_work import SWITCH_SECONDS, THREAD_STACK_BYTES
+from coordinator.memory_account import tune_allocator
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.engines import LateEngine, open_engines, read_columns
@@ -52,6 +58,7 @@ from coordinator.server.open_storage import Storage, open_storage
 from coordinator.server.ports import EVERY_ADDRESS
 from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
+from coordinator.server.watchdog import Watchdog
 from coordinator.session.temporary_tables import drop_leftover_temporaries
 from sql.catalog.catalog import Table
 from sql.plan.depth import RECURSION_MAX
@@ -62,6 +69,11 @@ from storage.stash import Stash
 log = logging.getLogger("meridian.serving")
 
 _Error = TypeVar("_Error", bound=BaseException)
+
+STOP_S: Final = 5.0
+"""From SIGTERM to the end of the process, beyond the grace period and the flush (U4)."""
+_CLEAN_END_S: Final = 0.5
+"""An end that is not clean comes so long before the last moment, to choose the exit code."""
 
 DEPOSED_EXIT_S: Final = 5.0
 """Time for a coordinator that was deposed to say so to its sessions, and to end cleanly."""
@@ -93,15 +105,29 @@ class _Signals:
     stopping: asyncio.Event
     starting: asyncio.Task[int] | None
     """What the first one cancels, until the server is ready."""
+    stop_s: float
+    """Time that the process has when it is asked to stop."""
     reload: Callable[[], object] | None = None
     """What SIGHUP asks for, once somebody may connect."""
+    seen: bool = False
+    """The first signal has come, whether the loop knows it or not."""
 
     def listen(self) -> None:
         """From now on."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.received)
+            # The loop hears of signals between two callbacks, this between two bytecodes of one.
+            signal.signal(number, self._seen)
         loop.add_signal_handler(signal.SIGHUP, self.reload_asked)
+
+    def _seen(self, _number: int, _frame: FrameType | None) -> None:
+        if self.seen:
+            # Whatever is not committed is not acknowledged; recovery does the rest.
+            os._exit(1)
+        self.seen = True
+        # A thread that needs no interpreter, which may be held by a call that does not return (U4).
+        faulthandler.dump_traceback_later(self.stop_s, exit=True)
 
     def reload_asked(self) -> None:
         """SIGHUP has come: files that settings name are read again."""
@@ -109,11 +135,7 @@ class _Signals:
             self.reload()
 
     def received(self) -> None:
-        """A signal has come."""
-        if self.stopping.is_set():
-            log.warning("stopping at once")
-            # Whatever is not committed is not acknowledged; recovery does the rest.
-            os._exit(1)
+        """A signal has come, and the loop goes on."""
         log.info("stopping")
         self.stopping.set()
         if self.starting is not None:
@@ -128,6 +150,7 @@ def serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
     os.umask(0o077)
     # Memory holds passwords while they are checked, and rows: a core file would keep them.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    tune_allocator()
     start_logging(settings.log_level)
     if settings.is_password_shown:
         log.warning(
@@ -156,7 +179,8 @@ def serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
 
 
 async def _serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
-    signals = _Signals(asyncio.Event(), asyncio.current_task())
+    stop_s = settings.shutdown_grace_s + settings.shutdown_flush_s + STOP_S
+    signals = _Signals(asyncio.Event(), asyncio.current_task(), stop_s)
     signals.listen()
     try:
         return await _start(settings, ports, signals)
@@ -196,6 +220,8 @@ def build_services(
     limits = ExecutionLimits(
         inline_bytes_max=settings.inline_bytes_max,
         transaction_inline_bytes_max=settings.transaction_inline_bytes_max,
+        statements_max=settings.statements_max,
+        portals_max=settings.portals_max,
         returning_bytes_max=settings.returning_bytes_max,
         attempts_max=settings.attempts_max,
         local_bytes_max=CLUSTER_BYTES_MIN if settings.has_spark_cluster else UNBOUNDED_BYTES,
@@ -238,6 +264,7 @@ async def _run(
     server: Server, services: Services, timelines: Timelines, stash: Stash, signals: _Signals
 ) -> bool:
     """Serve until a signal; whether everything was brought to its end (U3)."""
+    watchdog = Watchdog(asyncio.get_running_loop())
     try:
         async with asyncio.TaskGroup() as group:
             driving = group.create_task(timelines.run())
@@ -247,20 +274,27 @@ async def _run(
             signals.reload = server.access.reload
             await server.accept(group, services)
             signals.starting = None
+            watchdog.start()
             _say_ready(server.settings.addresses[0][0], server.port)
             group.create_task(_import_the_rest())
             if server.settings.starts_spark_early and isinstance(services.engine, LateEngine):
                 group.create_task(_warm(services.engine))
             await signals.stopping.wait()
+            latest = asyncio.get_running_loop().time() + signals.stop_s - _CLEAN_END_S
             await server.stop()
             stopped = group.create_task(timelines.stop())
             settled = await _settled([stopped, driving], server.settings.shutdown_flush_s)
-            return settled and _all_flushed(timelines)
+            settled = settled and _all_flushed(timelines)
+            # Engines are closed now, and threads joined; some of them may not come to an end.
+            left = latest - asyncio.get_running_loop().time()
+            _end_at_latest(max(_CLEAN_END_S, min(left, STOP_S)), 0 if settled else 1)
+            return settled
     except BaseExceptionGroup as group:
         if find_fenced(group) is not None:
             _end_at_latest(DEPOSED_EXIT_S)
         raise
     finally:
+        watchdog.stop()
         await services.engine.close()
         if services.local is not None:
             await services.local.close()
@@ -304,9 +338,9 @@ def _find_in(group: BaseExceptionGroup[BaseException], kind: type[_Error]) -> _E
     return None
 
 
-def _end_at_latest(seconds: float) -> None:
+def _end_at_latest(seconds: float, exit_code: int = 1) -> None:
     """Whatever a clean end waits for (an engine, a disk, a stash that is away) may stand still."""
-    timer = threading.Timer(seconds, os._exit, [1])
+    timer = threading.Timer(seconds, os._exit, [exit_code])
     timer.daemon = True
     timer.start()
 

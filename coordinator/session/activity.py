@@ -9,13 +9,17 @@ from typing import Final
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.session.hidden_passwords import without_passwords
 from coordinator.session.requests import Identity
-from coordinator.transaction.transaction import SessionTransaction
+from coordinator.transaction.transaction import SessionTransaction, WaitEvent
 from coordinator.variables.session_roles import SESSION_AUTHORIZATION
 from coordinator.variables.variables import Variables
 from storage.clock import Clock
 
 QUERY_BYTES_MAX: Final = 1023
 """Of a query's text, as `track_activity_query_size` says."""
+
+_WAITS_FOR_CLIENT: Final = ("Client", "ClientRead")
+_WAITS_FOR_READER: Final = ("Client", "ClientWrite")
+_COMMITS: Final = ("IO", "WalSync")
 
 _BETWEEN: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
 
@@ -42,22 +46,29 @@ class Activity:
     def running(self, query: str) -> None:
         """A statement begins."""
         self._query_at = self._changed_at = self._clock.now()
-        self._query = query
+        self._query = query[:QUERY_BYTES_MAX]
         self._runs = True
 
     def answered(self, query: str) -> None:
         """A statement came, and its answer goes."""
         self._query_at = self._changed_at = self._clock.now()
-        self._query = query
+        self._query = query[:QUERY_BYTES_MAX]
 
     def idle(self) -> None:
         """The client has its answers."""
         self._changed_at = self._clock.now()
         self._runs = False
 
-    def observed(self, address: str | None) -> ObservedSession:
-        """The session as it is; `address`: the client's (V1)."""
-        shown = self._query[:QUERY_BYTES_MAX].encode(errors="replace")[:QUERY_BYTES_MAX]
+    def _wait(self) -> WaitEvent | None:
+        if not self._runs:
+            return _WAITS_FOR_CLIENT
+        return _COMMITS if self._transaction.committing else self._transaction.wait_event
+
+    def observed(self, address: str | None, role: int, *, reads: bool) -> ObservedSession:
+        """The session as it is (V1). `address`: the client's; `role`: the oid of the role that it
+        logged in as; `reads`: whether the client takes what it is sent.
+        """
+        shown = self._query.encode(errors="replace")[:QUERY_BYTES_MAX]
         text = without_passwords(shown.decode(errors="ignore"))
         return ObservedSession(
             pid=self._identity.pid,
@@ -72,4 +83,6 @@ class Activity:
             changed_at=self._changed_at,
             state="active" if self._runs else _BETWEEN[self._transaction.status],
             query=text,
+            role=role,
+            wait=_WAITS_FOR_READER if self._runs and not reads else self._wait(),
         )

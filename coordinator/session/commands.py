@@ -67,7 +67,7 @@ from coordinator.session.prepared_statements import (
 from coordinator.session.repeated_runs import RepeatedRuns
 from coordinator.session.requests import Request, analysis_needs_snapshot
 from coordinator.session.result_columns import result_columns
-from coordinator.session.result_encoder import send_rows
+from coordinator.session.send_rows import send_rows
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.session.statement_templates import FilledRows, StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
@@ -103,8 +103,9 @@ class Commands:
         self._runner = runner
         self._restart_clock = restart_clock
         self._notice = notice
-        self.statements = PreparedStatements(services.clock)
-        self.portals = Portals(services.clock)
+        limits, memory = services.limits, services.memory
+        self.statements = PreparedStatements(services.clock, memory, limits.statements_max)
+        self.portals = Portals(services.clock, memory, limits.portals_max)
         self.turns = Turns()
         self._send = partial(send_rows, client, variables)
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
@@ -120,7 +121,7 @@ class Commands:
 
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
-        self.statements.pop("", None)
+        self.statements.drop("")
         rows = await self.templates.rows(text)
         if rows is not None and await self._insert_rows(rows):
             self._restart_clock()
@@ -192,6 +193,15 @@ class Commands:
             await portal.close()
         self._client.send(CommandComplete(command_tag(outcome, count)))
 
+<<<<<<< HEAD
+=======
+    def _sent(
+        self, portal: Portal, outcome: Rows, formats: tuple[int, ...], limit: int = 0
+    ) -> Awaitable[int]:
+        client, memory = self._client, self._services.memory
+        return send_rows(client, self._variables, memory, portal, outcome, formats, limit=limit)
+
+>>>>>>> main
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
         node = statement.node
@@ -347,7 +357,7 @@ class Commands:
     async def _parse(self, message: Parse) -> None:
         if not message.statement:
             # Also if what comes instead is wrong.
-            self.statements.pop("", None)
+            self.statements.drop("")
         statements = await self._parsed(message.text)
         if len(statements) > 1:
             raise wrong.multiple_statements_in_parse()
@@ -410,7 +420,7 @@ class Commands:
         self.portals.check_free(message.portal)
         # What fails now leaves the portal behind, as far as it has come.
         portal = Portal(_UNDEFINED, (), serial=self._transaction.serial)
-        self.portals.open(message.portal, portal)
+        self.portals.open(message.portal, portal, sum(map(len, filter(None, message.parameters))))
         # A label may have come since the statement was prepared.
         types = latest_types(self._services.coordination.newest_catalog, prepared.parameters)
         variables = self._variables
@@ -494,7 +504,7 @@ class Commands:
 
     async def _close(self, message: Close) -> None:
         if message.target is Target.STATEMENT:
-            self.statements.pop(message.name, None)
+            self.statements.drop(message.name)
         else:
             await self.portals.close(message.name)
         self._client.send(CloseComplete())

@@ -11,14 +11,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.execution.context import Rows
 from coordinator.execution.reg_names import OidNaming
 from coordinator.pgwire.client_encodings import rows_to_client
 from coordinator.pgwire.messages import TEXT_FORMAT, DataRows, expand_formats
 from coordinator.pgwire.rows import RowEncoder
-from coordinator.session.client import Client
-from coordinator.session.portal import Portal
-from coordinator.variables.variables import Variables
 from sql.statements.bound import OutputColumn
 from sql.types.encodings import Encoding
 from sql.types.sql_type import OID, REG_TYPES
@@ -29,6 +25,10 @@ INLINE_ROWS_MAX: Final = 256
 
 PIECE_ROWS: Final = 8_192
 """Rows encoded at once: some milliseconds of a thread, some hundred kilobytes for the socket."""
+
+ENCODED_PIECE_BYTES: Final = 1 << 20
+"""The same for wide rows, before they are encoded. Larger: a client that does not read holds more.
+"""
 
 
 class ResultEncoder:
@@ -61,11 +61,12 @@ class ResultEncoder:
         """The batch as messages, in order (Y1)."""
         if self._naming is not None:
             batch = self._naming(batch, self._texts)
-        if batch.num_rows <= INLINE_ROWS_MAX:
+        if batch.num_rows <= INLINE_ROWS_MAX and batch.nbytes <= ENCODED_PIECE_BYTES:
             yield self._message(batch)
             return
-        for start in range(0, batch.num_rows, PIECE_ROWS):
-            piece = batch.slice(start, PIECE_ROWS)
+        rows = max(1, min(PIECE_ROWS, ENCODED_PIECE_BYTES * batch.num_rows // max(batch.nbytes, 1)))
+        for start in range(0, batch.num_rows, rows):
+            piece = batch.slice(start, rows)
             yield await asyncio.to_thread(self._message, piece)
 
     def _message(self, batch: pa.RecordBatch) -> DataRows:
@@ -73,29 +74,3 @@ class ResultEncoder:
         if self._encoding is None:
             return rows
         return rows_to_client(rows, self._types, self._codes, self._encoding)
-
-
-async def send_rows(
-    client: Client,
-    variables: Variables,
-    portal: Portal,
-    outcome: Rows,
-    formats: tuple[int, ...],
-    limit: int,
-) -> int:
-    """Send the next rows of a portal, `limit` at most (0: all); how many it were."""
-    encoder = ResultEncoder(
-        outcome.columns,
-        formats,
-        timezone=variables.timezone,
-        styles=variables.styles,
-        naming=outcome.naming,
-        encoding=variables.encoding,
-    )
-    count = 0
-    async for batch in portal.rows(limit):
-        async for message in encoder.encode(batch):
-            client.send(message)
-            await client.relieve()
-        count += batch.num_rows
-    return count

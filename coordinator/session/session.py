@@ -24,6 +24,7 @@ from coordinator import session_errors as wrong
 from coordinator.core.messages import ConnectionId
 from coordinator.execution.context import Execution, Services
 from coordinator.failures import statement_failure
+from coordinator.memory_account import MemoryOwner
 from coordinator.pgwire.messages import (
     Bind,
     CancelRequest,
@@ -101,6 +102,7 @@ class Session:
         self._coordination = services.coordination
         self._owner = ConnectionId(identity.pid)
         self._transaction = transaction
+        transaction.inline.memory = services.memory.holding(MemoryOwner.ROWS)
         self._variables = variables
         execution = Execution(services, transaction, variables, self._notice)
         runner = StatementRunner(execution, identity, client)
@@ -210,6 +212,7 @@ class Session:
         if self._transaction_timer is not None:
             self._transaction_timer.cancel()
         await self._commands.portals.close_all()
+        self._commands.statements.forget_all()
         self._transaction.rollback()
         await self._runner.drop_temporary()
 

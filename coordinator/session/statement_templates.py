@@ -221,6 +221,8 @@ class StatementTemplates:
 
 def _only(statements: Sequence[Statement]) -> Statement | None:
     """The statement of a text that has one, which is of the present."""
-    if len(statements) != 1 or statements[0].node is None or statements[0].as_of is not None:
+    if len(statements) != 1 or statements[0].node is None:
+        return None
+    if statements[0].as_of is not None or statements[0].is_dated:
         return None
     return statements[0]

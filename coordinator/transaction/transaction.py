@@ -24,11 +24,19 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias, TypeVar
 
 from coordinator import session_errors as wrong
-from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockTag, LockWait
+from coordinator.core.locking.modes import (
+    AdvisoryTag,
+    LockMode,
+    LockTag,
+    LockWait,
+    RowTag,
+    TableTag,
+)
 from coordinator.core.messages import (
     ConnectionId,
     Insertion,
@@ -44,6 +52,7 @@ from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import read_only_transaction
 from coordinator.transaction.deferral import Deferral
+from coordinator.transaction.inline_rows import CountedInlineRows
 from coordinator.transaction.lock_calls import LockCalls
 from coordinator.transaction.new_tables import NewTables
 from coordinator.transaction.notifications import NOTHING_PENDING, PendingNotifications
@@ -59,7 +68,13 @@ from sql.types.sql_type import Value
 from storage.clock import Clock
 from storage.types import Timestamp
 
+ENGINE_WAIT = ("Extension", "LocalEnginePlace")
+"""wait_event_type and wait_event of a session that waits for a place in the local engine."""
+
 _Asked = TypeVar("_Asked")
+
+WaitEvent: TypeAlias = tuple[str, str]
+"""wait_event_type and wait_event of pg_stat_activity."""
 
 
 class StatementRestart(Exception):
@@ -69,6 +84,8 @@ class StatementRestart(Exception):
 class SessionTransaction:
     """See the module."""
 
+    wait_event: WaitEvent | None = None
+    """What the statement waits for at this moment, as pg_stat_activity shows it."""
     last_write: Timestamp | None = None
     """Of the session's last commit that wrote: meridian.last_commit_timestamp()."""
 
@@ -112,7 +129,7 @@ class SessionTransaction:
         self.analyzed = False
         """A statement was only prepared, or bound: for PostgreSQL, too, that was a query."""
         self.wrote = False
-        self.inline_bytes = 0
+        self.inline = CountedInlineRows()
         self.committing = False
         self.interrupted: SqlError | None = None
         """What would have ended the statement while it was committing (X4)."""
@@ -125,6 +142,10 @@ class SessionTransaction:
         """To where a statement goes back that has written and begins again (X9)."""
         self._notified = NOTHING_PENDING
         """What was pending before the statement, which may begin again."""
+
+    def waits_for_engine(self, waits: bool) -> None:
+        """A statement begins or ends to wait for a place in the local engine."""
+        self.wait_event = ENGINE_WAIT if waits else None
 
     # --- state ----------------------------------------------------------------------------------
 
@@ -617,7 +638,7 @@ class SessionTransaction:
 
     async def lease(self, tables: tuple[Table, ...]) -> None:
         """Wait until nobody else may commit writes to these tables. Raises 55P03."""
-        await self._in_lock_time(self._coordination.lease(self.id, tables))
+        await self._in_lock_time(self._coordination.lease(self.id, tables), TableTag.wait_event)
 
     async def lock(
         self,
@@ -642,7 +663,8 @@ class SessionTransaction:
                 # The statement goes on after it, and stands at the end of the next line.
                 ticket=0 if is_advisory else self._ticket,
                 timeline=timeline,
-            )
+            ),
+            tag.wait_event,
         )
         if is_advisory:
             self.waited = self.waited or answer.granted
@@ -670,7 +692,8 @@ class SessionTransaction:
                 ticket=self._ticket,
                 implicit=implicit,
                 limit=limit,
-            )
+            ),
+            RowTag.wait_event,
         )
         return self._locked(answer)
 
@@ -702,20 +725,31 @@ class SessionTransaction:
                 ticket=self._ticket,
                 single=True,
                 timeline=blocks.timeline,
-            )
+            ),
+            blocks.tag.wait_event,
         )
         self._ticket = answer.ticket
 
-    async def _in_lock_time(self, asked: Awaitable[_Asked]) -> _Asked:
-        """What is asked for, within `lock_timeout`. Raises 55P03."""
+    async def _in_lock_time(self, asked: Awaitable[_Asked], event: str) -> _Asked:
+        """What is asked for, within `lock_timeout`; `event`: what it is. Raises 55P03."""
         limit = self._variables.milliseconds("lock_timeout")
-        if limit == 0:
-            return await asked
-        try:
-            async with asyncio.timeout(limit / 1000):
+        with self.waiting("Lock", event):
+            if limit == 0:
                 return await asked
-        except TimeoutError:
-            raise wrong.lock_too_long() from None
+            try:
+                async with asyncio.timeout(limit / 1000):
+                    return await asked
+            except TimeoutError:
+                raise wrong.lock_too_long() from None
+
+    @contextmanager
+    def waiting(self, kind: str, event: str) -> Iterator[None]:
+        """Until the block ends, the statement waits for this."""
+        self.wait_event = (kind, event)
+        try:
+            yield
+        finally:
+            self.wait_event = None
 
     def _drop(self) -> None:
         txn, self._id = self._id, None
@@ -752,4 +786,4 @@ class SessionTransaction:
         self.notifications.forget()
         self.fresh.clear()
         self.wrote = False
-        self.inline_bytes = 0
+        self.inline.left(0)

@@ -78,6 +78,10 @@ _PREDEFINED: Final = {
     "pg_maintain": 6337, "pg_use_reserved_connections": 4550, "pg_create_subscription": 6304,
     "pg_signal_autovacuum_worker": 6392,
 }  # fmt: skip
+ALL_STATS_ROLE: Final = _PREDEFINED["pg_read_all_stats"]
+"""Its members see what all sessions do."""
+SIGNAL_ROLE: Final = _PREDEFINED["pg_signal_backend"]
+"""Its members end statements and sessions of others."""
 _MONITORED: Final = ("pg_read_all_settings", "pg_read_all_stats", "pg_stat_scan_tables")
 
 

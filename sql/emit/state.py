@@ -138,6 +138,9 @@ class GivenParameter:
     written: tuple[Value] | None
 
 
+EVALUATOR_PREFIX: Final = "ref_"
+"""Names of functions of the reference evaluator in an engine's SQL begin so (M3)."""
+
 EvaluatorCall: TypeAlias = Call | Aggregate | WindowCall
 
 
@@ -219,7 +222,7 @@ class Statement:
                 plain = as_list_function(call)
             case Call():
                 plain = replace(call, args=_columns(call))
-        name = f"ref_{blake2b(repr(plain).encode(), digest_size=10).hexdigest()}"
+        name = f"{EVALUATOR_PREFIX}{blake2b(repr(plain).encode(), digest_size=10).hexdigest()}"
         self.calls[name] = plain
         return name
 

@@ -11,6 +11,8 @@ time. The two analyses decide that; `sql/emit/patterns.py` acts on them.
   `like`                         LIKE and SIMILAR TO patterns, and their regular expressions
   `backtracking`, `unambiguous`  the cost of matching with backtracking; whether one match exists
 
+  `searched_text`                sets of positions of a text, carried through a syntax tree
+
 Matching itself is `compute/reference/functions/regex_match.py`. Imports `sql.errors` only; any
 package from `sql.types` upwards may import it.
 """

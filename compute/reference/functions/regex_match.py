@@ -1,26 +1,25 @@
 """Find matches of regular expressions as PostgreSQL does: leftmost, then longest or shortest.
 
-Groups match by the same preference, from the left. A set of positions is an integer with a bit for
-each position. `ahead` carries a set through a node from the left, `back` from the right. So a text
-is searched in one pass, and no pattern makes it exponential.
+Groups match by the same preference, from the left. Sets of positions are carried through the tree
+(`sql/regex/searched_text.py`). So a text is searched in one pass, and no pattern makes it
+exponential. Where a match ends is looked for in a window behind its start.
 
 INVARIANTS
-  J1  bit i of a set is the position before character i; bit n the end of a text of n characters.
   J2  a match is divided into parts as by regexec.c: a stretch of a branch that captures nothing and
       has one preference is one part (`_Part`), and the last of several repetitions is a part of its
       own.
+  J3  a window whose end was reached is made larger (W2 of `sql/regex/searched_text.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from sql.errors import not_supported
-from sql.regex.characters import Ranges, ascii_part, character_class, contains_character
+from sql.errors import SqlError, not_supported
+from sql.regex.searched_text import SearchedText, lowest_place, next_place, places_as_bytes
 from sql.regex.syntax import (
     Anchor,
-    AnchorKind,
     BackReference,
     CapturingGroup,
     Chain,
@@ -35,165 +34,10 @@ from sql.regex.syntax import (
 )
 
 _CACHED_MAX: Final = 1024
-_TABLES_MAX: Final = 4096
-_WORD: Final = character_class("word") or ()
-_ASCII_WORD: Final = ascii_part(_WORD)
-_LINE: Final[Ranges] = ((10, 10),)
-
-
-class _Table(dict[int, str]):
-    """For str.translate: 1 for the characters of a set, 0 for the others."""
-
-    def __init__(self, ranges: Ranges) -> None:
-        super().__init__()
-        self._ranges = ranges
-
-    def __missing__(self, code: int) -> str:
-        found = "1" if contains_character(self._ranges, code) else "0"
-        if len(self) < _TABLES_MAX:
-            self[code] = found
-        return found
-
-
-@lru_cache(maxsize=_CACHED_MAX)
-def _table(ranges: Ranges) -> _Table:
-    return _Table(ranges)
-
-
-class SearchedText:
-    """A text to search; `ascii_letters`: what is beyond ASCII belongs to no word."""
-
-    def __init__(self, text: str, *, ascii_letters: bool = False) -> None:
-        self.text = text
-        self._word = _ASCII_WORD if ascii_letters else _WORD
-        self.end = len(text)
-        self.everywhere = (1 << (len(text) + 1)) - 1
-        self._reversed = text[::-1]
-        self._masks: dict[Ranges, int] = {}
-        self._places: dict[RegexNode, int] = {}
-
-    def mask(self, ranges: Ranges) -> int:
-        """The positions before characters of a set."""
-        found = self._masks.get(ranges)
-        if found is None:
-            found = int(self._reversed.translate(_table(ranges)) or "0", 2)
-            self._masks[ranges] = found
-        return found
-
-    def places(self, node: Anchor | Lookaround) -> int:
-        """The positions where an anchor or a lookaround constraint holds."""
-        found = self._places.get(node)
-        if found is None:
-            found = self._anchored(node.kind) if isinstance(node, Anchor) else self._looked(node)
-            self._places[node] = found
-        return found
-
-    def _anchored(self, kind: AnchorKind) -> int:
-        match kind:
-            case AnchorKind.START:
-                return 1
-            case AnchorKind.END:
-                return 1 << self.end
-            case AnchorKind.LINE_START:
-                return (self.mask(_LINE) << 1) | 1
-            case AnchorKind.LINE_END:
-                return self.mask(_LINE) | (1 << self.end)
-            case _:
-                return self._word_edge(kind)
-
-    def _word_edge(self, kind: AnchorKind) -> int:
-        following = self.mask(self._word)
-        before = following << 1
-        starts, ends = following & ~before, before & ~following
-        match kind:
-            case AnchorKind.WORD_START:
-                return starts
-            case AnchorKind.WORD_END:
-                return ends
-            case AnchorKind.WORD_EDGE:
-                return starts | ends
-            case _:
-                return self.everywhere & ~(starts | ends)
-
-    def _looked(self, node: Lookaround) -> int:
-        carry = self.ahead if node.behind else self.back
-        found = carry(node.node, self.everywhere)
-        return self.everywhere & ~found if node.negative else found
-
-    # --- carrying sets through nodes ---
-
-    def ahead(self, node: RegexNode, places: int) -> int:
-        """The positions where the node ends if it begins at one of these."""
-        match node:
-            case Characters(ranges):
-                return (places & self.mask(ranges)) << 1
-            case Anchor() | Lookaround():
-                return places & self.places(node)
-            case Chain(items):
-                for item in items:
-                    places = self.ahead(item, places)
-                return places
-            case Either(items):
-                return self._either([self.ahead(item, places) for item in items])
-            case CapturingGroup(inner):
-                return self.ahead(inner, places)
-            case Repeat():
-                return self._repeated(node, places, forward=True)
-            case BackReference():
-                raise not_supported("back-references where it matters what is matched")
-
-    def back(self, node: RegexNode, places: int) -> int:
-        """The positions where the node begins if it ends at one of these."""
-        match node:
-            case Characters(ranges):
-                return (places >> 1) & self.mask(ranges)
-            case Anchor() | Lookaround():
-                return places & self.places(node)
-            case Chain(items):
-                for item in reversed(items):
-                    places = self.back(item, places)
-                return places
-            case Either(items):
-                return self._either([self.back(item, places) for item in items])
-            case CapturingGroup(inner):
-                return self.back(inner, places)
-            case Repeat():
-                return self._repeated(node, places, forward=False)
-            case BackReference():
-                raise not_supported("back-references where it matters what is matched")
-
-    def _either(self, sets: Sequence[int]) -> int:
-        found = 0
-        for places in sets:
-            found |= places
-        return found
-
-    def _repeated(self, node: Repeat, places: int, *, forward: bool) -> int:
-        carry = self.ahead if forward else self.back
-        for _ in range(node.least):
-            if not places:
-                return 0
-            places = carry(node.node, places)
-        if node.most is None and isinstance(node.node, Characters):
-            return self._run(node.node.ranges, places, forward=forward)
-        # More than one repetition for each character brings nothing new.
-        rest = self.end + 1 if node.most is None else min(node.most - node.least, self.end + 1)
-        fresh = places
-        for _ in range(rest):
-            fresh = carry(node.node, fresh) & ~places
-            if not fresh:
-                break
-            places |= fresh
-        return places
-
-    def _run(self, ranges: Ranges, places: int, *, forward: bool) -> int:
-        """Any number of characters of a set, by runs of 1, 2, 4 ..; they add up to any length."""
-        run, length = self.mask(ranges), 1
-        while run:
-            places |= (places & run) << length if forward else (places >> length) & run
-            run &= run >> length
-            length *= 2
-        return places
+WINDOW: Final = 1024
+"""Characters of a window. Larger: short matches cost more. Smaller: there are more windows."""
+_DIVISIONS_MAX: Final = 1 << 32
+"""Bits of sets that tell how a match is divided: half a gigabyte."""
 
 
 # --- parts -------------------------------------------------------------------------------------
@@ -321,10 +165,47 @@ class Matcher:
         """The set of positions where a match begins."""
         return subject.back(self._node, subject.everywhere)
 
+    def matches(
+        self, subject: SearchedText, first: int, *, every: bool = True
+    ) -> Iterator[list[Span | None]]:
+        """The matches from a position on, from left to right, without overlaps."""
+        starts, start = places_as_bytes(self.starts(subject)), first
+        window = subject.window(0, WINDOW)
+        while (found := next_place(starts, start)) is not None:
+            if window is not subject and found - window.base >= window.end // 2:
+                window = subject.window(found, WINDOW)
+            match = self._match_in(window, found - window.base)
+            size = WINDOW
+            while match is None:
+                size *= 2
+                # It is for this match alone: the next one may be short.
+                larger = subject.window(found, size)
+                match = self._match_in(larger, found - larger.base)
+            yield match
+            if not every:
+                return
+            span = match[0]
+            assert span is not None, "the whole is always matched"
+            start = span[1] + (span[0] == span[1])
+
+    def _match_in(self, window: SearchedText, start: int) -> list[Span | None] | None:
+        """The match that begins there in a window; None if it may go on behind it (J3)."""
+        window.has_reached_end = False
+        ends = window.ahead(self._node, 1 << start)
+        if window.has_reached_end:
+            return None
+        match, base = self._divided(window, ends, start), window.base
+        if not base:
+            return match
+        return [None if span is None else (span[0] + base, span[1] + base) for span in match]
+
     def match_at(self, subject: SearchedText, start: int) -> list[Span | None]:
         """The match that begins there: its span, then those of the groups."""
-        ends = subject.ahead(self._node, 1 << start)
-        end = _lowest(ends) if self._part.shorter else ends.bit_length() - 1
+        return self._divided(subject, subject.ahead(self._node, 1 << start), start)
+
+    def _divided(self, subject: SearchedText, ends: int, start: int) -> list[Span | None]:
+        """The match that begins there and may have one of these ends."""
+        end = lowest_place(ends) if self._part.shorter else ends.bit_length() - 1
         spans: list[Span | None] = [(start, end), *([None] * self.groups)]
         if self.groups:
             _tell(subject, self._part, start, end, spans)
@@ -339,12 +220,8 @@ def compile_matcher(regex: Regex) -> Matcher:
     return Matcher(regex)
 
 
-def _lowest(places: int) -> int:
-    return (places & -places).bit_length() - 1
-
-
 def _chosen(part: _Part, places: int) -> int:
-    return _lowest(places) if part.shorter else places.bit_length() - 1
+    return lowest_place(places) if part.shorter else places.bit_length() - 1
 
 
 def _tell(
@@ -377,10 +254,15 @@ def _tell(
 
 def _last_repetition(subject: SearchedText, part: _Part, inner: _Part, start: int, end: int) -> int:
     """Where the last of several repetitions begins, none of which is empty."""
+    width = _width(inner.node)
+    if width:
+        return end - width
     # reaching[r]: from where r repetitions or fewer come to the end.
     reaching = [1 << end]
     limit = end - start if part.most is None else min(part.most, end - start)
     while len(reaching) < limit:
+        if len(reaching) * end > _DIVISIONS_MAX:
+            raise SqlError("54000", "the match of the regular expression is too long")
         further = reaching[-1] | subject.back(inner.node, reaching[-1])
         if further == reaching[-1]:
             break
@@ -394,3 +276,25 @@ def _last_repetition(subject: SearchedText, part: _Part, inner: _Part, start: in
         if following == end:
             return position
         position = following
+
+
+def _width(node: RegexNode) -> int | None:
+    """How many characters it matches, if it is always the same number."""
+    match node:
+        case Characters():
+            return 1
+        case Anchor() | Lookaround():
+            return 0
+        case CapturingGroup(inner):
+            return _width(inner)
+        case Chain(items):
+            widths = [_width(item) for item in items]
+            return None if None in widths else sum(width or 0 for width in widths)
+        case Either(items):
+            each = {_width(item) for item in items}
+            return each.pop() if len(each) == 1 else None
+        case Repeat(inner, least, most):
+            width = _width(inner)
+            return None if width is None or least != most else least * width
+        case BackReference():
+            return None

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from compute.reference.functions.regex_match import Matcher, SearchedText, Span, compile_matcher
+from compute.reference.functions.regex_match import Matcher, Span, compile_matcher
 from compute.reference.functions.text import make_pattern, negate_match
 from compute.reference.registry import Function, implements, makes
 from sql.emit.patterns import python_regex
 from sql.errors import SqlError, not_supported
 from sql.regex.like import similar_regex, with_default_escape
 from sql.regex.parser import parse_regex
+from sql.regex.searched_text import SearchedText
 from sql.regex.syntax import Flags, has_back_references, with_option_letters
 from sql.types.array_text import format_array
 from sql.types.limits import check_text_length, join_within_limit
@@ -48,18 +49,7 @@ def find_matches(
     text: str, regex: Matcher, start: int = 0, *, every: bool = True
 ) -> Iterator[Match]:
     """The matches from a position on, from left to right, without overlaps (B1)."""
-    subject = SearchedText(text)
-    starts = regex.starts(subject) >> start << start
-    while starts:
-        first = (starts & -starts).bit_length() - 1
-        match = regex.match_at(subject, first)
-        yield match
-        if not every:
-            return
-        span = match[0]
-        assert span is not None, "the whole is always matched"
-        following = span[1] + (span[0] == span[1])
-        starts = starts >> following << following
+    return regex.matches(SearchedText(text), start, every=every)
 
 
 def _matcher(pattern: str, flags: Flags) -> Matcher:

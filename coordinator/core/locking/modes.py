@@ -13,7 +13,7 @@ Not here: who holds and who waits (`lock_table.py`).
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntFlag
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from sql.catalog.oids import DATABASE_OID
 
@@ -101,6 +101,7 @@ class LockWait(Enum):
 class TableTag:
     """A table, by oid."""
 
+    wait_event: ClassVar[str] = "relation"
     table: int
 
     def describe(self) -> str:
@@ -112,6 +113,7 @@ class TableTag:
 class RowTag:
     """A row of a table: the values of its primary key, or its identity (source, index)."""
 
+    wait_event: ClassVar[str] = "transactionid"
     table: int
     key: tuple[Hashable, ...]
     by_identity: bool = False
@@ -125,6 +127,7 @@ class RowTag:
 class AdvisoryTag:
     """The key of an advisory lock; `two_keys`: it was given as two integers, not as one bigint."""
 
+    wait_event: ClassVar[str] = "advisory"
     high: int
     low: int
     two_keys: bool

@@ -31,6 +31,7 @@ from sql.binder.queries.ctes import (
     recursive_column_type,
     with_shared_ctes,
 )
+from sql.binder.queries.dated_queries import dated_part
 from sql.binder.queries.from_clause import from_clause
 from sql.binder.queries.limits import bind_distinct_on, bind_limit, distinct_before_sets
 from sql.binder.queries.locked_rows import locking_part, with_locked_rows
@@ -54,6 +55,7 @@ from sql.binder.resolve.system_columns import with_system_columns
 from sql.binder.resolve.unified_types import convert_common, select_common_type, to_common_type
 from sql.binder.state import Binding, FromItem, Scope, SelectResult
 from sql.errors import SqlError, not_supported
+from sql.parser.dated_queries import dated_query
 from sql.parser.syntax import Node, is_a, node_position, offset_to_position, string_values
 from sql.plan.nodes import (
     CteId,
@@ -91,6 +93,9 @@ def bind_query(binding: Binding, node: Node, parent: Scope | None) -> SelectResu
     """Bind a query below `parent`; some of its columns may remain untyped."""
     if not is_a(node, ast.SelectStmt):
         raise not_supported("a data-modifying statement here", None)
+    dated = dated_query(node)
+    if dated is not None:
+        return dated_part(binding, dated, parent)
     scope = Scope(parent)
     if node.withClause is None:
         return _query(binding, scope, node)
@@ -395,7 +400,8 @@ def _is_nested(node: Node) -> bool:
 def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     if _is_nested(node):
         return _combined(binding, scope, node)
-    refuse_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
+    if dated_query(node) is None:
+        refuse_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
     return bind_query(binding, node, Scope(scope.parent, ctes=dict(scope.ctes)))
 
 

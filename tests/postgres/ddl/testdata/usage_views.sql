@@ -42,9 +42,10 @@ select pg_typeof(client_addr), pg_typeof(backend_xid) from pg_stat_activity wher
 select pg_cancel_backend(null), pg_terminate_backend(null)
 select pg_cancel_backend(0)
 select pg_terminate_backend(-1)
+select pg_terminate_backend(-1, 5), pg_terminate_backend(timeout => 1, pid => -1)
+select pg_terminate_backend(-1, -5)
 select pg_cancel_backend(pg_backend_pid())
 select 1
 # meridian
 select current_user is not null, count(*) from pg_stat_database_conflicts
 select 1 where pg_terminate_backend(-1)
-select pg_terminate_backend(-1, 5)

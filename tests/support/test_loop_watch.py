@@ -1,0 +1,79 @@
+"""A callback of a server's that computes for long fails its test; whatever else does, does not."""
+
+import asyncio
+import gc
+import time
+from typing import Any
+
+import pytest
+
+from coordinator.server.server import Server
+from tests.support import loop_watch
+from tests.support.loop_watch import CPU_MAX_S, WATCH, LoopWatch
+
+
+def computes() -> None:
+    end = time.thread_time() + CPU_MAX_S + 0.02
+    while time.thread_time() < end:
+        pass
+
+
+class OfServer(asyncio.Protocol):
+    """A protocol as the server's are."""
+
+    def data_received(self, data: bytes) -> None:
+        computes()
+
+
+async def of_a_task() -> None:
+    await asyncio.sleep(0)
+    computes()
+    await asyncio.sleep(0)
+
+
+def looked(watched: Any, *args: object) -> str:
+    """What the watch has to say of a callback."""
+    WATCH.clear()
+
+    async def story() -> None:
+        if asyncio.iscoroutine(watched):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(watched)
+        else:
+            asyncio.get_running_loop().call_soon(watched, *args)
+            await asyncio.sleep(0)
+
+    asyncio.run(story())
+    try:
+        WATCH.check()
+    except pytest.fail.Exception as told:
+        return str(told)
+    return ""
+
+
+def test_callbacks_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert looked(of_a_task()) == ""
+    monkeypatch.setattr(loop_watch, "_OURS", __name__)
+    assert "of_a_task" in looked(of_a_task())
+    assert "OfServer after data_received" in looked(OfServer().data_received, b"")
+
+
+def test_garbage_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_watch, "_OURS", __name__)
+
+    async def collects() -> None:
+        heap = [[number] for number in range(300_000)]
+        end = time.thread_time() + CPU_MAX_S
+        while time.thread_time() < end:
+            gc.collect()
+        del heap
+
+    assert looked(collects()) == ""
+
+
+def test_it_is_installed_once() -> None:
+    run = asyncio.Handle._run  # type: ignore[attr-defined]
+    WATCH.install()
+    assert asyncio.Handle._run is run  # type: ignore[attr-defined]
+    assert isinstance(WATCH, LoopWatch)
+    assert Server.__module__.startswith("coordinator.")
