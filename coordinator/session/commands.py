@@ -107,7 +107,7 @@ class Commands:
         self.statements = PreparedStatements(services.clock, memory, limits.statements_max)
         self.portals = Portals(services.clock, memory, limits.portals_max)
         self.turns = Turns()
-        self._send = partial(send_rows, client, variables)
+        self._send = partial(send_rows, client, variables, services.memory)
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
         self._repeated = RepeatedRuns(
             services, client, transaction, variables, runner, self.statements
@@ -188,20 +188,11 @@ class Commands:
         formats = (BINARY_FORMAT if outcome.is_binary else TEXT_FORMAT,) * len(outcome.columns)
         self._client.send(row_description(outcome.columns, formats))
         try:
-            count = await self._send(portal, outcome, formats, 0)
+            count = await self._send(portal, outcome, formats, limit=0)
         finally:
             await portal.close()
         self._client.send(CommandComplete(command_tag(outcome, count)))
 
-<<<<<<< HEAD
-=======
-    def _sent(
-        self, portal: Portal, outcome: Rows, formats: tuple[int, ...], limit: int = 0
-    ) -> Awaitable[int]:
-        client, memory = self._client, self._services.memory
-        return send_rows(client, self._variables, memory, portal, outcome, formats, limit=limit)
-
->>>>>>> main
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
         node = statement.node
@@ -496,7 +487,7 @@ class Commands:
             portal.finished = True
             self._client.send(CommandComplete(outcome.tag))
             return
-        count = await self._send(portal, outcome, portal.formats, limit)
+        count = await self._send(portal, outcome, portal.formats, limit=limit)
         if portal.finished:
             self._client.send(CommandComplete(command_tag(outcome, count)))
         else:
