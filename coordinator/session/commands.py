@@ -107,11 +107,10 @@ class Commands:
         self.statements = PreparedStatements(services.clock, memory, limits.statements_max)
         self.portals = Portals(services.clock, memory, limits.portals_max)
         self.turns = Turns()
-        self._send = partial(send_rows, client, variables, services.memory)
+        self._send = partial(send_rows, client, variables, memory)
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
-        self._repeated = RepeatedRuns(
-            services, client, transaction, variables, runner, self.statements
-        )
+        known = self.statements
+        self._repeated = RepeatedRuns(services, client, transaction, variables, runner, known)
         self._discard = partial(
             discard, services, transaction, variables, runner, self.statements, self.portals
         )
