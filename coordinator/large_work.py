@@ -13,8 +13,9 @@ as long as the parse did.
 INVARIANTS
   W1  work is a function of values: texts, trees, plans and a catalog, none of which ever changes.
       It starts no effects, and looks at neither session, transaction nor core.
-  W2  no collection of cycles runs while there is such work: the collector looks at all of a large
-      tree, with the GIL, for longer than anything else here takes.
+  W2  no collection of cycles runs while there is such work, and for a second after: the collector
+      looks at all of a large tree, with the GIL, for longer than anything else here takes. Work
+      without end pauses it for 30 seconds at a time.
 
 Not here: work that DuckDB or Arrow do in threads of their own.
 """
@@ -22,7 +23,6 @@ Not here: work that DuckDB or Arrow do in threads of their own.
 import asyncio
 import contextlib
 import gc
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
@@ -79,7 +79,12 @@ def are_large_values(values: Iterable[Value]) -> bool:
 
 async def aside(work: Callable[[], R]) -> R:
     """The result of the work, done in a thread (W1). Cancelled, it goes on to its end, unheard."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, _undisturbed, work)
+    loop = asyncio.get_running_loop()
+    _collector.pause(loop.time())
+    try:
+        return await loop.run_in_executor(_threads, work)
+    finally:
+        loop.call_later(_RESUMED_AFTER_SECONDS, _collector.resume)
 
 
 async def aside_if(large: bool, work: Callable[[], R]) -> R:
@@ -91,15 +96,15 @@ _PARTS_MIN: Final = 512
 """Parts that a large value is taken apart into. More: it takes longer; fewer: each is larger."""
 
 
-def drop(values: list[object]) -> None:
+def free_values(values: list[object]) -> None:
     """Free large values in a thread, part by part; the list must be all that refers to them. At
     once it would take a tenth of a microsecond for each of their parts, with the GIL.
     """
     with contextlib.suppress(RuntimeError):
-        _threads.submit(_drop, values)
+        _threads.submit(_free, values)
 
 
-def _drop(values: list[object]) -> None:
+def _free(values: list[object]) -> None:
     levels = [values]
     while levels[-1] and len(levels[-1]) < _PARTS_MIN:
         levels.append([part for value in levels[-1] for part in _parts(value)])
@@ -121,36 +126,33 @@ def _parts(value: object) -> Iterator[object]:
 
 
 class _Collector:
-    """Python's collector of cycles, paused while there is work (W2)."""
+    """Python's collector of cycles, paused while there is work and shortly after (W2). Of the loop
+    alone.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._paused = 0
-        self._was_enabled = False
+        self._since = 0.0
 
-    def pause(self) -> None:
-        with self._lock:
-            if self._paused == 0:
-                self._was_enabled = gc.isenabled()
-                gc.disable()
-            self._paused += 1
+    def pause(self, now: float) -> None:
+        if self._paused == 0 and gc.isenabled():
+            gc.disable()
+            self._since = now
+        elif now - self._since > _PAUSED_SECONDS_MAX:
+            gc.enable()
+        self._paused += 1
 
     def resume(self) -> None:
-        with self._lock:
-            self._paused -= 1
-            if self._paused == 0 and self._was_enabled:
-                gc.enable()
+        self._paused -= 1
+        if self._paused == 0:
+            gc.enable()
 
+
+_PAUSED_SECONDS_MAX: Final = 30
+_RESUMED_AFTER_SECONDS: Final = 1
+"""By then a tree has been freed, or is looked at once."""
 
 _collector: Final = _Collector()
-
-
-def _undisturbed(work: Callable[[], R]) -> R:
-    _collector.pause()
-    try:
-        return work()
-    finally:
-        _collector.resume()
 
 
 class Turns:

@@ -62,12 +62,14 @@ def split_rows(text: str) -> RowsOfText | None:
     if len(text) > TEXT_MAX or (head := _HEAD.match(text)) is None:
         return None
     splitter = _Splitter(text[: head.end()])
-    parts = LITERAL.split(text[head.end() :])
+    at = head.end()
     try:
-        for at in range(0, len(parts) - 1, 3):
-            splitter.piece(parts[at])
-            splitter.literal(parts[at + 1], parts[at + 2])
-        return splitter.end(parts[-1])
+        # One by one: to split a long text at once takes the GIL until it is done.
+        for found in LITERAL.finditer(text, at):
+            splitter.piece(text[at : found.start()])
+            splitter.literal(found[1], found[2])
+            at = found.end()
+        return splitter.end(text[at:])
     except _CannotSplit:
         return None
 

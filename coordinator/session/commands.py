@@ -20,7 +20,7 @@ from pglast import ast
 
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
-from coordinator.large_work import Turns, are_large_values, aside_if, drop, is_large_text
+from coordinator.large_work import Turns, are_large_values, aside_if, free_values, is_large_text
 from coordinator.pgwire.messages import (
     BINARY_FORMAT,
     TEXT_FORMAT,
@@ -106,10 +106,10 @@ class Commands:
         self.statements = PreparedStatements(services.clock, memory, limits.statements_max)
         self.portals = Portals(services.clock, memory, limits.portals_max)
         self.turns = Turns()
+        self._send = partial(send_rows, client, variables, memory)
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
-        self._repeated = RepeatedRuns(
-            services, client, transaction, variables, runner, self.statements
-        )
+        known = self.statements
+        self._repeated = RepeatedRuns(services, client, transaction, variables, runner, known)
         self._discard = partial(
             discard, services, transaction, variables, runner, self.statements, self.portals
         )
@@ -141,7 +141,7 @@ class Commands:
         if is_large_text(text):
             left: list[object] = [statements, self._runner.take_large()]
             real, statements = [], ()
-            drop(left)
+            free_values(left)
         await self.end_implicit()
 
     async def _insert_rows(self, rows: FilledRows) -> bool:
@@ -166,9 +166,8 @@ class Commands:
 
     async def _parsed(self, text: str) -> Sequence[Statement]:
         statements = await self._services.plans.parsed(text)
-        for notice in await aside_if(
-            is_large_text(text), lambda: list(truncated_name_notices(text))
-        ):
+        notices = await aside_if(is_large_text(text), lambda: [*truncated_name_notices(text)])
+        for notice in notices:
             self._notice(notice, Severity.NOTICE)
         return statements
 
@@ -187,16 +186,10 @@ class Commands:
         formats = (BINARY_FORMAT if outcome.is_binary else TEXT_FORMAT,) * len(outcome.columns)
         self._client.send(row_description(outcome.columns, formats))
         try:
-            count = await self._sent(portal, outcome, formats)
+            count = await self._send(portal, outcome, formats, limit=0)
         finally:
             await portal.close()
         self._client.send(CommandComplete(command_tag(outcome, count)))
-
-    def _sent(
-        self, portal: Portal, outcome: Rows, formats: tuple[int, ...], limit: int = 0
-    ) -> Awaitable[int]:
-        client, memory = self._client, self._services.memory
-        return send_rows(client, self._variables, memory, portal, outcome, formats, limit=limit)
 
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
@@ -482,7 +475,7 @@ class Commands:
             portal.finished = True
             self._client.send(CommandComplete(outcome.tag))
             return
-        count = await self._sent(portal, outcome, portal.formats, limit)
+        count = await self._send(portal, outcome, portal.formats, limit=limit)
         if portal.finished:
             self._client.send(CommandComplete(command_tag(outcome, count)))
         else:

@@ -173,8 +173,10 @@ def measure(dsn: str, statement: Statement, repeat: int) -> Waited:
     stop.set()
     waits = sorted(found.get())
     watcher.join()
-    at = [waits[min(len(waits) - 1, int(len(waits) * part))] * 1e3 for part in (1, 0.99, 0.5)]
-    return Waited(sorted(took)[len(took) // 2], *at, problem)
+    worst, p99, median = (
+        waits[min(len(waits) - 1, int(len(waits) * part))] * 1e3 for part in (1, 0.99, 0.5)
+    )
+    return Waited(sorted(took)[len(took) // 2], worst, p99, median, problem)
 
 
 def _prepare_tables(dsn: str) -> None:
@@ -182,7 +184,7 @@ def _prepare_tables(dsn: str) -> None:
         connection.execute("CREATE TABLE fair_bench (id int, v int)")
         connection.execute("INSERT INTO fair_bench SELECT i, i FROM generate_series(1, 10000) i")
         columns = ", ".join(f"c{i} int" for i in range(11))
-        connection.execute(f"CREATE TABLE fair_wide ({columns})")
+        connection.execute(f"CREATE TABLE fair_wide ({columns})".encode())
 
 
 def _measure_all(name: str, dsn: str, only: Sequence[str], repeat: int) -> None:

@@ -48,7 +48,7 @@ def long_operator_chain(binding: Binding, scope: Scope, node: Node) -> Expr | No
         right = binding.expression(scope, part.rexpr)
         pair = [part.lexpr, part.rexpr]
         made = _of_texts(binding, operator(binding, name, [left, right], pair, part.location), pair)
-        if terms and isinstance(left, Call) and _goes_on(left, made):
+        if terms and isinstance(left, Call) and isinstance(made, Call) and _goes_on(left, made):
             # What is to the left stands for all that there is so far: it has its type.
             terms.append(made.args[1])
             continue
@@ -92,10 +92,9 @@ def _may_go_on(call: Call) -> bool:
     return call.function.id in FOLDED | _ASSOCIATIVE and len(call.args) == 2
 
 
-def _goes_on(left: Call, made: Expr) -> bool:
+def _goes_on(left: Call, made: Call) -> bool:
     return (
-        isinstance(made, Call)
-        and made.function is left.function
+        made.function is left.function
         and made.type == left.type
         and len(made.args) == 2
         and made.args[0] is left
