@@ -14,7 +14,7 @@ died or has not started, never an engine's own exception. One suite tests all en
 `tests/conformance/test_executor.py`.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -25,6 +25,9 @@ from sql.types.sql_type import Value
 from storage.batch import ShardView
 
 BATCH_ROWS_MAX: Final = 65_536
+BATCH_BYTES: Final = 1 << 20
+"""What an engine that can puts into a batch. Larger: every client that does not read holds more.
+Smaller: more turns through threads for each result."""
 
 
 class EngineUnavailable(Exception):
@@ -38,6 +41,10 @@ class Run:
     plan: Plan
     inputs: Mapping[RelationId, ShardView]
     parameters: Sequence[Value] = ()
+    is_check: bool = False
+    """A statement that writes waits for it, maybe with locks: it comes before queries."""
+    tell_waiting: Callable[[bool], None] | None = None
+    """Is told when the run begins to wait for a place in the engine, and when that ends."""
 
 
 class Executor(Protocol):

@@ -29,6 +29,29 @@ Scalar: TypeAlias = str | int | float | bool
 PREFIX: Final = "MERIDIAN_"
 
 
+MEMORY_BESIDE_ENGINE_MB: Final = 512
+"""Least memory of the process beside the local engine's: half of it is the server's own."""
+
+_CONTAINER_LIMITS: Final = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
+
+
+_LOCAL_MEMORY_MB: Final = 1_024
+
+
+def default_memory_mb() -> int:
+    """Three quarters of what this machine, or its container, has; never too little to start."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for file in _CONTAINER_LIMITS:
+        try:
+            found.append(int(Path(file).read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            continue  # there is none, or it is `max`
+    return max(min(found) * 3 // 4 >> 20, _LOCAL_MEMORY_MB + MEMORY_BESIDE_ENGINE_MB)
+
+
 class SettingsError(Exception):
     """One line that says what is wrong with the configuration."""
 
@@ -52,11 +75,14 @@ class Settings:
     """When the JVM starts: `eager`, in the background after `ready`; `lazy`, when a statement needs
     it; `off`, never. Eager: an idle server has a JVM of half a GiB. Lazy: the first who needs it
     waits for it."""
+    memory_max_mb: int = default_memory_mb()
+    """Memory of the process, with `local_memory_mb`; who would pass it is refused (53200). Larger:
+    the system may end the process."""
     java_home: str = ""
     """Where a Java 17 or newer is; empty: JAVA_HOME, then the one that comes with Python."""
     spark_heap_mb: int = 2_048
     """Memory of the JVM. Larger: bigger joins without spilling."""
-    local_memory_mb: int = 1_024
+    local_memory_mb: int = _LOCAL_MEMORY_MB
     """Memory of the local engine; above it it spills. Larger: bigger joins without spilling."""
     local_threads: int = os.cpu_count() or 1
     """Threads that one query of the local engine may use. More: less for the others."""
@@ -90,8 +116,13 @@ class Settings:
     log_level: str = "info"
     connections_max: int = 200
     """Sessions at once; each costs some 100 kB, and what it runs."""
+    superuser_reserved_connections: int = 3
+    """Of these, the last ones are for superusers."""
+    reserved_connections: int = 0
+    """Those before them are for roles with pg_use_reserved_connections, too."""
     connections_unauthenticated_max: int = 200
-    """Connections that have not said who they are; more are turned away."""
+    """Connections that have not logged in, beside the sessions; for more, the oldest silent one
+    goes. Larger: more half-open connections are kept, with a file descriptor each."""
     startup_timeout_s: float = 30.0
     """Time for a connection to say who it is."""
     shutdown_grace_s: float = 10.0
@@ -100,6 +131,10 @@ class Settings:
     """Time, after that, for what is committed to reach the tables; the next start does the rest."""
     clock_jump_max_s: float = 60.0
     """How far the wall clock may jump ahead and be believed. Larger: a wrong one costs more."""
+    statements_max: int = 10_000
+    """Prepared statements of one session; above it 53400."""
+    portals_max: int = 1_000
+    """Portals, cursors among them, of one session; above it 53400."""
     message_bytes_max: int = 256 << 20
     """The longest message of a client: one statement, one row of COPY."""
     receive_bytes_max: int = 1 << 20
@@ -172,7 +207,9 @@ _NOT_OPTIONS: Final = ("variables", "first_password", "is_password_shown")
 _TYPES: Final[Mapping[str, type]] = {
     item.name: type(item.default) for item in fields(Settings) if item.name not in _NOT_OPTIONS
 }
-_MAY_BE_ZERO: Final = frozenset({"auth_delay_ms"})
+_MAY_BE_ZERO: Final = frozenset(
+    {"auth_delay_ms", "superuser_reserved_connections", "reserved_connections"}
+)
 _GONE: Final = {
     "trust_remote": 'the setting "trust_remote" is gone: write "host all all ADDRESS trust" into a'
     " file, and name it with hba_file"
@@ -319,8 +356,18 @@ def _check(settings: Settings) -> None:
             continue
         if wanted in (int, float) and not 0 < value < math.inf:
             raise SettingsError(f'setting "{name}" must be a number{least}')
-    if settings.connections_unauthenticated_max > settings.connections_max:
-        raise SettingsError("connections_unauthenticated_max must not exceed connections_max")
+    reserved = settings.superuser_reserved_connections + settings.reserved_connections
+    if reserved >= settings.connections_max:
+        raise SettingsError(
+            f"superuser_reserved_connections ({settings.superuser_reserved_connections}) plus"
+            f" reserved_connections ({settings.reserved_connections}) must be less than"
+            f" connections_max ({settings.connections_max})"
+        )
+    if settings.memory_max_mb < settings.local_memory_mb + MEMORY_BESIDE_ENGINE_MB:
+        raise SettingsError(
+            f"memory_max_mb ({settings.memory_max_mb}) must be at least local_memory_mb"
+            f" ({settings.local_memory_mb}) plus {MEMORY_BESIDE_ENGINE_MB}"
+        )
     if settings.inline_bytes_max > settings.message_bytes_max:
         raise SettingsError("inline_bytes_max must not exceed message_bytes_max")
     if not settings.data_dir:

@@ -128,6 +128,43 @@ def too_many_connections() -> SqlError:
     return SqlError("53300", "sorry, too many clients already")
 
 
+def reserved_for_superusers() -> SqlError:
+    """53300: the last sessions are for superusers."""
+    return SqlError(
+        "53300",
+        "remaining connection slots are reserved for roles with the SUPERUSER attribute",
+    )
+
+
+def reserved_for_members() -> SqlError:
+    """53300: those before them are for members of a role, too."""
+    return SqlError(
+        "53300",
+        "remaining connection slots are reserved for roles with privileges of the"
+        ' "pg_use_reserved_connections" role',
+    )
+
+
+def too_many_statements(most: int) -> SqlError:
+    """53400: of this session."""
+    return SqlError(
+        "53400",
+        "too many prepared statements",
+        detail=f"A session may have {most} prepared statements (statements_max).",
+        hint="DEALLOCATE those that are not needed any more.",
+    )
+
+
+def too_many_portals(most: int) -> SqlError:
+    """53400: of this session."""
+    return SqlError(
+        "53400",
+        "too many portals",
+        detail=f"A session may have {most} portals and cursors (portals_max).",
+        hint="CLOSE those that are not needed any more.",
+    )
+
+
 def parameter_count(statement: str, *, given: int, wanted: int) -> SqlError:
     """08P01."""
     return SqlError(

@@ -2,7 +2,7 @@
 
 INVARIANTS
   K1  settings are fixed before the first query and verified by their effect: files elsewhere cannot
-      be read, nothing can be set, no extension is installed or loaded.
+      be read, only the size of a stream's buffer can be set, no extension is installed or loaded.
   K2  the time zone is UTC, whatever the server's or a session's time zone is.
 """
 
@@ -35,6 +35,9 @@ OPTIMIZERS_DISABLED: Final = (
     "statistics_propagation",
 )
 LOCKDOWN_STATEMENTS: Final = ("set enable_external_access = false", "set lock_configuration = true")
+SMALL_BUFFER_STATEMENT: Final = "set streaming_buffer_size = '1MiB'"
+"""For each connection that streams: what DuckDB holds of a result whose consumer is slow. Larger:
+more memory for each client that does not read. Smaller: its threads stop and start more often."""
 _PATTERN: Final = re.compile(r"([*?[])")
 
 
@@ -68,6 +71,8 @@ def open_database(settings: LocalSettings) -> duckdb.DuckDBPyConnection:
         },
     )
     connection.execute("set global TimeZone = 'UTC'")
+    # Otherwise what queries have let go stays with the process until the next one needs it.
+    connection.execute("set global allocator_background_threads = true")
     disabled = ",".join(settings.optimizers_disabled)
     connection.execute("set global disabled_optimizers = $1", [disabled])
     warehouse = settings.warehouse.resolve()
@@ -78,6 +83,9 @@ def open_database(settings: LocalSettings) -> duckdb.DuckDBPyConnection:
         f"{settings.directory.resolve()}/",
     ]
     connection.execute("set allowed_directories = $1", [directories])
+    connection.execute(
+        "set allowed_configs = ['streaming_buffer_size', 'max_streaming_buffer_size']"
+    )
     for lock in LOCKDOWN_STATEMENTS:
         connection.execute(lock)
     _prove(connection)

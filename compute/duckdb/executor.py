@@ -5,18 +5,20 @@
 
 INVARIANTS
   P1  nothing blocks the event loop: DuckDB is called in threads of the engine.
-  P2  a run has a connection of its own; no more than two batches wait here, and no more than
-      DuckDB's streaming buffer there, for a slow consumer.
+  P2  a run has a connection of its own. For a slow consumer no more than one batch waits here, of
+      about BATCH_BYTES, and no more than DuckDB's streaming buffer there.
   P3  when a run's iterator is closed, its query is interrupted and its connection is closed. It
       keeps no place meanwhile (`places.py`).
   P4  if an answer fetched as Python values has too many rows, or values that Python lacks, the run
       starts again as a stream: its consumer has seen nothing of it.
+  P6  a run computes only while it has a place (`places.py`).
   P5  if another run's error invalidates the database, a run whose consumer has seen nothing starts
       again in the next database (`instance.py`), once.
 """
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Set
 from concurrent.futures import Future
@@ -27,7 +29,7 @@ import duckdb
 import pyarrow as pa
 
 from compute.arrow import batch_schema
-from compute.duckdb.database import LocalSettings
+from compute.duckdb.database import SMALL_BUFFER_STATEMENT, LocalSettings
 from compute.duckdb.errors import (
     DUCKDB_EXCEPTIONS,
     Interrupted,
@@ -37,23 +39,34 @@ from compute.duckdb.errors import (
 )
 from compute.duckdb.functions import RUN_ARGUMENT, with_run_argument
 from compute.duckdb.instance import LocalInstance, LocalInstances
-from compute.duckdb.places import Places
+from compute.duckdb.places import PlaceKind, Places, place_kind
 from compute.duckdb.relations import StatementRelations
-from compute.duckdb.rows import small_batch
+from compute.duckdb.rows import conform_duckdb_batch, small_batch
 from compute.duckdb.statements import FEW_ROWS, LocalStatements
-from compute.executor import BATCH_ROWS_MAX, EngineUnavailable, Run
+from compute.duckdb.waiting_results import SLOW_S, SLOW_STREAMS_MAX, WaitingResult
+from compute.executor import BATCH_BYTES, BATCH_ROWS_MAX, EngineUnavailable, Run
 from compute.interruption import Computation
 from compute.scan import RowColumns, RowReader, read_table_columns, read_version_columns
 from sql.emit.ctes import prepend_ctes
-from sql.errors import statement_too_complex
+from sql.errors import SqlError, statement_too_complex
 from sql.plan.depth import check_depth
 from sql.plan.nodes import Plan, output_columns
 from storage.batch import DataFile
 from storage.threads import Threads
 from storage.types import ShardId
 
+log = logging.getLogger(__name__)
+
 R = TypeVar("R")
 
+VECTOR_ROWS: Final = 2_048
+"""Rows that are asked for at once, as many as DuckDB computes at once: a few megabytes, also if
+they are wide."""
+LONG_PLACES_MIN: Final = 4
+"""Long statements that compute at once, and short ones. Larger: each has less of the memory."""
+CHECK_PLACES: Final = 4
+THREADS_MAX: Final = 128
+"""Threads of all kinds, among them those of cancelled statements that have not noticed yet."""
 _INTERRUPTERS: Final = 4
 """Threads that interrupt; a query may take its time to notice."""
 _INTERRUPT_SECONDS: Final = 0.05
@@ -69,8 +82,9 @@ class PreparedStatementText:
 
     def stream(self, connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
         """Start the statement and stream its rows as they are computed."""
+        connection.execute(SMALL_BUFFER_STATEMENT)
         # The public way, `sql(..)`, binds every statement twice.
-        result = connection._submit(self.text, self.arguments or None, "stream", BATCH_ROWS_MAX)
+        result = connection._submit(self.text, self.arguments or None, "stream", VECTOR_ROWS)
         return result.arrow_reader()
 
 
@@ -80,11 +94,17 @@ class LocalExecutor:
     def __init__(self, settings: LocalSettings) -> None:
         self._settings = settings
         self.instances = LocalInstances(settings, self._row_reader(), self._close_instance)
-        workers = max(4, 2 * settings.threads)
-        self._workers = Places(workers, 2 * workers, "local-query")
+        long = max(LONG_PLACES_MIN, 2 * settings.threads)
+        self.places = Places(
+            {PlaceKind.LONG: long, PlaceKind.SHORT: long, PlaceKind.CHECK: CHECK_PLACES}
+        )
+        # Admission is what bounds them; a thread that is left over costs nothing.
+        self._workers = Threads(THREADS_MAX, "local-query")
         self._interrupters = Threads(_INTERRUPTERS, "local-interrupt")
         self.statements = LocalStatements()
         self._queries: set[_Query] = set()
+        self.slow: set[_Query] = set()
+        """Runs with an open stream whose consumers are slow (`waiting_results.py`)."""
         self._closed = False
 
     @property
@@ -118,7 +138,7 @@ class LocalExecutor:
         self._closed = True
         ended = threading.Event()
         interrupting = self._interrupters.submit(_interrupt_all, self._queries, ended)
-        self._workers.shutdown()
+        self._workers.shutdown(wait=True, cancel_futures=True)
         ended.set()
         interrupting.result()
         self._interrupters.shutdown(wait=True)
@@ -189,6 +209,10 @@ class LocalExecutor:
             self.statements.has_given(plan, FEW_ROWS + 1)
         return batch
 
+    def waiting_result(self, schema: pa.Schema) -> WaitingResult:
+        """A file for the rest of a result."""
+        return WaitingResult(self._settings.directory / "waiting", schema)
+
     def release(self, query: "_Query") -> None:
         """Forget a run that has ended."""
         self._queries.discard(query)
@@ -201,8 +225,7 @@ class LocalExecutor:
             raise EngineUnavailable("the local engine is closed") from error
 
     def interrupt(self, query: "_Query", job: "Future[R]") -> None:
-        """Interrupt the job of a query, whose place is for others; does not wait."""
-        self._workers.give_back(job)
+        """Interrupt the job of a query; does not wait."""
         with contextlib.suppress(RuntimeError):
             self._interrupters.submit(_interrupt, query, job)
 
@@ -232,7 +255,7 @@ class _Query:
         self._instance: LocalInstance | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._reader: pa.RecordBatchReader | None = None
-        self._ahead: pa.RecordBatch | None = None
+        self._is_read = False
         self._job: Future[pa.RecordBatch | None] | None = None
         self._computation = Computation()
         self._number = 0
@@ -241,16 +264,95 @@ class _Query:
         self._given = 0
         self._seen = False
         self._again = False
+        self._has_begun = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._file: WaitingResult | None = None
+        self._failure: Exception | None = None
+        self._wanted = threading.Event()
+        self._kind = place_kind(run)
 
     async def next_batch(self) -> pa.RecordBatch | None:
         """The next rows, None at the end."""
         if self._ended:
             return None
-        self._job = self._engine.submit(self._next)
+        self._is_asked()
+        place = await self._engine.places.enter(self._kind, self._run.tell_waiting)
         try:
-            return await asyncio.wrap_future(self._job)
+            if self._job is not None and not self._job.done():
+                await asyncio.wrap_future(self._job)  # what it writes is wanted now
+            self._job = self._engine.submit(self._next)
+            batch = await asyncio.wrap_future(self._job)
+            if batch is not None and not self._ended:
+                self._watch()
+            return batch
         except RecursionError as error:
             raise statement_too_complex() from error
+        finally:
+            place.leave()
+
+    # --- a consumer that is slow ---------------------------------------------------------------
+
+    def _watch(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(SLOW_S, self._is_slow)
+
+    def _is_asked(self) -> None:
+        self._wanted.set()
+        self._engine.slow.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _is_slow(self) -> None:
+        """Put the rest into a file, if there are many such streams and a place to do it in."""
+        if self._cancelled or self._file is not None or self._reader is None:
+            return
+        if not len(self._schema):
+            return
+        self._engine.slow.add(self)
+        places = self._engine.places
+        many = len(self._engine.slow) > SLOW_STREAMS_MAX
+        place = places.enter_now(PlaceKind.LONG) if many else None
+        if place is None:
+            self._watch()
+            return
+        self._engine.slow.discard(self)
+        self._wanted.clear()
+        loop = asyncio.get_running_loop()
+        self._job = self._engine.submit(self._set_aside)
+
+        def leave(_job: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is over
+                loop.call_soon_threadsafe(place.leave)
+
+        self._job.add_done_callback(leave)
+
+    def _set_aside(self) -> pa.RecordBatch | None:
+        """Write what comes to a file until it is wanted; gives none. Failures are told in their
+        turn (W1 of `waiting_results.py`).
+        """
+        file: WaitingResult | None = None
+        try:
+            file = self._engine.waiting_result(self._schema)
+            self._fill(file)
+            file.finish()
+            self._file = file
+        except OSError as error:
+            log.warning("a result that waits could not be written: %s", error)
+            self._failure = SqlError("53100", "could not write a result that waits for its client")
+            if file is not None:
+                file.close()
+        if self._is_read or self._failure is not None:
+            self._leave()
+        return None
+
+    def _fill(self, file: WaitingResult) -> None:
+        while file.has_room and not (self._wanted.is_set() or self._is_read):
+            try:
+                batch = self._read_rows()
+            except DUCKDB_EXCEPTIONS as error:
+                self._failure = _failure(error)
+                return
+            if batch is not None:
+                file.write(batch)
 
     def interrupt(self) -> None:
         """Interrupt the statement that runs at this moment, if one does, also inside of functions
@@ -265,6 +367,7 @@ class _Query:
     def close(self) -> None:
         """Release everything when the current job has ended; does not wait."""
         self._cancelled = True
+        self._is_asked()
         job = self._job
         if job is not None and not job.done() and not job.cancel():
             self._engine.interrupt(self, job)
@@ -282,6 +385,9 @@ class _Query:
             self._let_go()
 
     def _let_go(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
         self._leave()
         self._engine.release(self)
 
@@ -310,9 +416,9 @@ class _Query:
         else:
             self._seen = True
             return batch
-        self._again = True
+        self._again, self._has_begun = True, False
         self._leave()
-        self._bound, self._ahead, self._given = StatementRelations(), None, 0
+        self._bound, self._is_read, self._given = StatementRelations(), False, 0
         return self._next()
 
     def _is_anothers(self, error: Exception) -> bool:
@@ -326,21 +432,23 @@ class _Query:
         return instance.given_up and isinstance(translate_duckdb_error(error), Interrupted)
 
     def _read(self) -> pa.RecordBatch | None:
-        if self._reader is None:
+        if not self._has_begun:
             whole = self._begin()
+            self._has_begun = True
             if whole is not None:
                 self._given = whole.num_rows
                 self._end()
                 return whole
         if self._cancelled:
             raise EngineUnavailable("the query was cancelled")
-        batch, self._ahead = self._ahead or self._read_rows(), None
-        if batch is not None and batch.num_rows < BATCH_ROWS_MAX:
-            # Most likely the last one: looking now saves another turn through the threads.
-            self._ahead = self._read_rows()
-        if self._ahead is None and (batch is None or batch.num_rows < BATCH_ROWS_MAX):
+        batch = self._set_aside_rows()
+        if batch is None and self._failure is not None:
+            raise self._failure
+        if batch is None and not self._is_read:
+            batch = self._read_rows()
+        if self._is_read and self._file is None:
             self._end()
-        return None if batch is None else conform_duckdb_batch(batch, self._schema)
+        return batch
 
     def _begin(self) -> pa.RecordBatch | None:
         """Start the statement; return its whole answer if that is fetched at once."""
@@ -361,29 +469,38 @@ class _Query:
         self._engine.statements.has_given(self._run.plan, self._given)
         self._let_go()
 
+    def _set_aside_rows(self) -> pa.RecordBatch | None:
+        """The next rows of the file, None if there are no more (W1)."""
+        if self._file is None:
+            return None
+        batch = self._file.read()
+        if batch is None:
+            self._file.close()
+            self._file = None
+        return batch
+
     def _read_rows(self) -> pa.RecordBatch | None:
+        """The next rows, many if they are narrow; None if there are none (P2)."""
         assert self._reader is not None, "the statement has begun"
-        while True:
+        parts: list[pa.RecordBatch] = []
+        rows = nbytes = 0
+        while rows < BATCH_ROWS_MAX and nbytes < BATCH_BYTES:
             try:
-                batch = self._reader.read_next_batch()
+                part = self._reader.read_next_batch()
             except StopIteration:
-                return None
-            if batch.num_rows:
-                self._given += batch.num_rows
-                return batch
+                self._is_read = True
+                break
+            if part.num_rows:
+                parts.append(part)
+                rows += part.num_rows
+                nbytes += part.nbytes
+        self._given += rows
+        if not parts:
+            return None
+        batch = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+        return conform_duckdb_batch(batch, self._schema)
 
 
 def _failure(error: Exception) -> Exception:
     found = translate_duckdb_error(error)
     return EngineUnavailable("the query was cancelled") if isinstance(found, Interrupted) else found
-
-
-def conform_duckdb_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """DuckDB's batch with the names and types of the plan's columns."""
-    if not len(schema):
-        return batch.select(list[str]())
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,91 +1,158 @@
-"""Places for jobs in threads: so many run at a time; a cancelled one gives its place to the next.
+"""Places to compute in: few for long statements, and others that only short ones and checks take.
 
-    submit ─▶ waits ─▶ has a place, runs ─▶ ended
-                            └─ give_back: cancelled, still running; the next one has its place
-
-DuckDB looks seldom whether it is interrupted, its optimizer not at all. Who waits for a place does
-not wait for that.
+    estimated long  ─▶ LONG ──┐
+    estimated short ─▶ SHORT ─┼─▶ a thread      overdue ─▶ counts as LONG, its place is free again
+    of a commit     ─▶ CHECK ─┘
 
 INVARIANTS
-  L1  no more jobs than `places` run that somebody waits for, and no more than `spare` beside them
-      that nobody does. When there are so many, a cancelled job keeps its place until it ends.
+  Q1  a statement that is estimated to be short never waits for one that is long: whoever is in its
+      place for OVERDUE_S turns out to be long, and gives the place back while it goes on.
+  Q2  those of one kind come in in the order in which they came.
+  Q3  whoever is cancelled has no place any more, whether its thread has noticed or not.
+
+All of it is on one event loop.
 """
 
-import threading
+import asyncio
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import Future
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Final
 
-from storage.threads import Threads, run_with_catchable_errors
+from compute.executor import Run
+from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
+from compute.read_size import read_size
+from compute.reference.cost import series_rows
+from sql.plan.nodes import Plan, Recursive, SetScan
+from sql.plan.traverse import has_more_nodes, walk
 
-R = TypeVar("R")
+OVERDUE_S: Final = 0.05
+"""A statement that computes for longer is no short one. Larger: short ones wait longer for those
+that were taken for short. Smaller: on a busy machine more threads compute at once."""
+
+SHORT_ROWS_MAX: Final = 250_000
+SHORT_BYTES_MAX: Final = 8 << 20
+"""Rows, and bytes of files, that a short statement reads: some 10 ms. Larger: more of those that
+turn out to be long begin at once. Smaller: more statements wait behind long ones."""
+
+
+class PlaceKind(Enum):
+    """What a place is for."""
+
+    LONG = auto()
+    SHORT = auto()
+    CHECK = auto()
+
+
+class Place:
+    """One that is taken."""
+
+    def __init__(self, places: "Places", kind: PlaceKind) -> None:
+        self._places = places
+        self._kind = kind
+        self._timer: asyncio.TimerHandle | None = None
+        if kind is not PlaceKind.LONG:
+            self._timer = asyncio.get_running_loop().call_later(OVERDUE_S, self._overdue)
+
+    def _overdue(self) -> None:
+        """It turns out to be long (Q1)."""
+        kind, self._kind = self._kind, PlaceKind.LONG
+        self._places.move(kind, PlaceKind.LONG)
+
+    def leave(self) -> None:
+        """It computes no more, or nobody waits for it any more (Q3)."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._places.free(self._kind)
 
 
 class Places:
-    """See the module. Thread-safe."""
+    """See the module. `limits`: how many compute at once of each kind."""
 
-    def __init__(self, places: int, spare: int, name: str) -> None:
-        self._places = places
-        self._spare = spare
-        self._threads = Threads(places + spare, name)
-        self._lock = threading.Lock()
-        self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
-        self._holders: set[Future[Any]] = set()
-        self._given_back: set[Future[Any]] = set()
-        self._closed = False
+    def __init__(self, limits: Mapping[PlaceKind, int]) -> None:
+        self._limits = limits
+        self._taken = dict.fromkeys(PlaceKind, 0)
+        self._waiting: dict[PlaceKind, deque[asyncio.Future[None]]] = {
+            kind: deque() for kind in PlaceKind
+        }
 
-    def submit(self, work: Callable[[], R]) -> "Future[R]":
-        """Run work in a thread, when it has a place. Raises RuntimeError after the end."""
-        job: Future[R] = Future()
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("there are no places any more")
-            self._waiting.append((job, work))
-        self._fill()
-        return job
+    def taken(self, kind: PlaceKind) -> int:
+        """How many compute; of LONG, it may be more than the limit (Q1)."""
+        return self._taken[kind]
 
-    def give_back(self, job: "Future[Any]") -> None:
-        """Nobody waits for a job any more, which may not end soon (L1)."""
-        with self._lock:
-            if job not in self._holders or len(self._given_back) >= self._spare:
-                return
-            self._holders.discard(job)
-            self._given_back.add(job)
-        self._fill()
+    def waiting(self, kind: PlaceKind) -> int:
+        """How many wait."""
+        return len(self._waiting[kind])
 
-    def shutdown(self) -> None:
-        """Begin nothing more, and wait for what runs."""
-        with self._lock:
-            self._closed = True
-            waiting = list(self._waiting)
-            self._waiting.clear()
-        for job, _ in waiting:
-            job.cancel()
-        self._threads.shutdown(wait=True)
-
-    def _fill(self) -> None:
-        """Give free places to those who wait."""
-        with self._lock:
-            while self._waiting and len(self._holders) < self._places:
-                job, work = self._waiting.popleft()
-                if job.set_running_or_notify_cancel():
-                    self._holders.add(job)
-                    self._threads.submit(partial(self._run, job, work))
-
-    def _run(self, job: "Future[R]", work: Callable[[], R]) -> None:
+    async def enter(self, kind: PlaceKind, tell: Callable[[bool], None] | None = None) -> Place:
+        """A place; waits until one is free. `tell`: is told when that begins, and when it ends."""
+        free = self.enter_now(kind)
+        if free is not None:
+            return free
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting[kind].append(turn)
+        if tell is not None:
+            tell(True)
         try:
-            result = run_with_catchable_errors(work)
-        except Exception as error:
-            self._leave(job)
-            job.set_exception(error)
-        else:
-            self._leave(job)
-            job.set_result(result)
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.free(kind)  # it had come in at this moment
+            elif turn in self._waiting[kind]:
+                self._waiting[kind].remove(turn)
+            raise
+        finally:
+            if tell is not None:
+                tell(False)
+        return Place(self, kind)
 
-    def _leave(self, job: "Future[Any]") -> None:
-        with self._lock:
-            self._holders.discard(job)
-            self._given_back.discard(job)
-        self._fill()
+    def enter_now(self, kind: PlaceKind) -> Place | None:
+        """A place, if one is free."""
+        if self._taken[kind] >= self._limits[kind] or self._waiting[kind]:
+            return None
+        self._taken[kind] += 1
+        return Place(self, kind)
+
+    def move(self, kind: PlaceKind, to: PlaceKind) -> None:
+        """One is of another kind now, whether there is room or not."""
+        self._taken[to] += 1
+        self.free(kind)
+
+    def free(self, kind: PlaceKind) -> None:
+        """One less; the next one comes in (Q2)."""
+        self._taken[kind] -= 1
+        assert self._taken[kind] >= 0, "Q3: a place is left once"
+        while self._waiting[kind] and self._taken[kind] < self._limits[kind]:
+            turn = self._waiting[kind].popleft()
+            if not turn.done():
+                self._taken[kind] += 1
+                turn.set_result(None)
+
+
+_endless: IdentityCache[Plan, bool] = IdentityCache()
+
+
+def place_kind(run: Run) -> PlaceKind:
+    """Where a run belongs, by what it reads and makes."""
+    if run.is_check:
+        return PlaceKind.CHECK
+    size = read_size(run.plan, run.inputs)
+    if size.rows > SHORT_ROWS_MAX or size.nbytes > SHORT_BYTES_MAX or _makes_many(run.plan):
+        return PlaceKind.LONG
+    return PlaceKind.SHORT
+
+
+def _makes_many(plan: Plan) -> bool:
+    """Whether the plan makes many rows of nothing, or nobody knows how many."""
+    known = _endless.get(plan)
+    if known is None:
+        known = any(map(_is_large_source, walk(plan)))
+        if not has_more_nodes(plan, REMEMBERED_NODES_MAX):
+            _endless.put(plan, known)
+    return known
+
+
+def _is_large_source(node: object) -> bool:
+    if isinstance(node, Recursive):
+        return True
+    return isinstance(node, SetScan) and series_rows(node) > SHORT_ROWS_MAX

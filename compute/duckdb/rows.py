@@ -47,3 +47,14 @@ def _is_plain(values: Sequence[Any], type_: pa.DataType) -> bool:
         value is None or (not isinstance(value, str) and MINYEAR < value.year < MAXYEAR)
         for value in values
     )
+
+
+def conform_duckdb_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """DuckDB's batch with the names and types of the plan's columns."""
+    if not len(schema):
+        return batch.select(list[str]())
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -86,19 +86,22 @@ class LocalStatements:
                 del known.queries[:-STATEMENTS_MAX]
         return query
 
-    def parsed(self, connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
-        """A generated statement, parsed; cached by its text (L2)."""
+    def parsed(self, connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement | str:
+        """A generated statement, parsed; cached by its text (L2). A long one is its text: to parse
+        it alone takes the GIL until it is done.
+        """
+        if len(text) > TEXT_MAX:
+            return text
         with self._lock:
             statement = self._parsed.get(text)
             if statement is not None:
                 self._parsed.move_to_end(text)
                 return statement
         (statement,) = connection.extract_statements(text)
-        if len(text) <= TEXT_MAX:
-            with self._lock:
-                self._parsed[text] = statement
-                while len(self._parsed) > PLANS_MAX:
-                    self._parsed.popitem(last=False)
+        with self._lock:
+            self._parsed[text] = statement
+            while len(self._parsed) > PLANS_MAX:
+                self._parsed.popitem(last=False)
         return statement
 
     def gives_few(self, plan: Plan) -> bool:

@@ -58,6 +58,12 @@ def _set_rows(call: SetCall) -> int:
     return max(int((stop - start) / step) + 1, 1) if step else 1
 
 
+def series_rows(scan: SetScan) -> int:
+    """The rows of generate_series, if it is called; of any other function 1."""
+    calls = [call for call in scan.calls if call.function.name == "generate_series"]
+    return max(map(_set_rows, calls), default=1)
+
+
 _NO_SIZES: Final[Sizes] = {}
 
 

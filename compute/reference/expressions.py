@@ -16,6 +16,7 @@ from compute.reference.functions.ordering import Key, ordering_key, row_key
 from compute.reference.registry import element_function
 from sql.errors import SqlError, not_supported, statement_too_complex
 from sql.plan.array_calls import compare_element, element_type
+from sql.plan.folded_calls import is_folded_call
 from sql.plan.nodes import (
     AnyAll,
     BoolOp,
@@ -146,11 +147,28 @@ def _call(expr: Call, frame: Frame, depth: int) -> Evaluator:
 
         return binary
 
+    if is_folded_call(expr):
+        return _folded(function, args)
+
     def strict(row: Row) -> Value:
         values = [arg(row) for arg in args]
         return None if None in values else function(*values)
 
     return strict
+
+
+def _folded(function: Callable[..., Value], args: Sequence[Evaluator]) -> Evaluator:
+    """A function of two, from left to right over all arguments."""
+
+    def run(row: Row) -> Value:
+        first, *others = args
+        result = first(row)
+        for other in others:
+            value = other(row)
+            result = None if result is None or value is None else function(result, value)
+        return result
+
+    return run
 
 
 def _logical(expr: Logical, frame: Frame, depth: int) -> Evaluator:

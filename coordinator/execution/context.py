@@ -20,6 +20,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -33,6 +34,8 @@ from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
+from coordinator.large_work import aside_if
+from coordinator.memory_account import MemoryAccount
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.pgcatalog.meridian_schema import relation_view
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
@@ -170,6 +173,10 @@ class ExecutionLimits:
     transaction_inline_bytes_max: int = 4 << 20
     """Rows of one transaction in memory; what is beyond goes into staged files. Larger: bigger
     commits. Smaller: more small files."""
+    statements_max: int = 10_000
+    """Prepared statements of one session. Larger: more memory for each."""
+    portals_max: int = 1_000
+    """Portals of one session. Larger: more work of engines is left open."""
     returning_bytes_max: int = 256 << 20
     """Rows that RETURNING may hold until the commit is acknowledged; above it 54000."""
     attempts_max: int = 10
@@ -211,6 +218,8 @@ class Services:
     """Whether `engine` would answer at once; False: it would have to start first."""
     system_cache: SystemCache = field(default_factory=SystemCache)
     templates: LiteralTemplates = field(default_factory=LiteralTemplates)
+    memory: MemoryAccount = field(default_factory=MemoryAccount)
+    """What sessions hold together."""
     sessions: Sessions | None = None
     """None before the server accepts connections."""
 
@@ -240,6 +249,8 @@ class Execution:
     parameters: Sequence[Value] = ()
     alone: bool = False
     """The statement is its whole transaction."""
+    is_large: bool = False
+    """Whether what is done with its plan is done in a thread (`coordinator/large_work.py`)."""
     runs: "Runs | None" = None
     """Several runs of the statement, to be done at once."""
     bind_context: Callable[[], BindContext] | None = None
@@ -275,7 +286,8 @@ class Execution:
 
     def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
         """The plan with this statement's parameters."""
-        return Run(plan, inputs, self.parameters)
+        tell = self.transaction.waits_for_engine
+        return Run(plan, inputs, self.parameters, tell_waiting=tell)
 
     async def views(
         self,
@@ -296,7 +308,8 @@ class Execution:
         ts = as_of if as_of is not None else await self.transaction.timestamp(tables)
         predicates: Sequence[RowPredicate | None] = ()
         if as_of is None and plan is not None:
-            predicates = read_predicates(plan, tables, self.parameters)
+            found = partial(read_predicates, plan, tables, self.parameters)
+            predicates = await aside_if(self.is_large, found)
         coordination = self.services.coordination
         views = await coordination.scan(
             self.transaction.id, ts, tables, predicates, skipped=skipped or {}

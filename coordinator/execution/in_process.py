@@ -31,6 +31,7 @@ from compute.reference.support import (
 from compute.simple_plans import only_scan
 from coordinator.execution.context import Inputs
 from coordinator.execution.plan_cost import has_large_parameters, may_run_long
+from coordinator.large_work import aside
 from sql.errors import not_supported
 from sql.plan.nodes import Plan, PlanColumn, Scan, Values, output_columns
 from sql.plan.traverse import has_more_nodes, plan_has_subquery
@@ -160,8 +161,10 @@ class ReferenceInProcess:
     async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
         """See InProcess."""
         known = self._known.get(run.plan)
-        long = known is not None and known.long
-        if not long and not has_large_parameters(run):
+        if known is None:
+            # Nothing is remembered of large plans.
+            return await aside(partial(_apart, run, schema))
+        if not known.long and not has_large_parameters(run):
             return self.evaluate(run, schema)
         return await stoppable(self._threads, partial(_apart, run, schema))
 

@@ -34,6 +34,7 @@ from coordinator.driver.damage_check import may_be_file_damage
 from coordinator.execution.context import Execution
 from coordinator.execution.keyed_query import read_rows_by_key
 from coordinator.execution.read_predicates import read_predicates
+from coordinator.large_work import aside_if
 from sql.catalog.catalog import Key, Table
 from sql.catalog.meridian_schema import is_server_state
 from sql.plan.nodes import Plan, RelationId, output_columns
@@ -132,13 +133,15 @@ async def plan_keyed_access(
     """How to answer the plan by keys; None if an engine has to (A1)."""
     if not tables or len(tables) != len(inputs) or any(map(is_server_state, tables)):
         return None
-    if execution.services.in_process.refusal(plan) is not None:
+    refusal = partial(execution.services.in_process.refusal, plan)
+    if await aside_if(execution.is_large, refusal) is not None:
         return None
     reading = plan_point_change(plan, tables[0]) if len(tables) == 1 else None
     if reading is not None:
         rows = await read_rows_by_key(execution, reading, inputs[RelationId(tables[0].shard)])
         return None if rows is None else KeyedRows(reading, rows)
-    return _point_access(execution, plan, tables, inputs)
+    access = partial(_point_access, execution, plan, tables, inputs)
+    return await aside_if(execution.is_large, access)
 
 
 def _point_access(

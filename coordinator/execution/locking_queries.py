@@ -1,4 +1,4 @@
-"""Run the parts of a statement that lock rows: SELECT FOR UPDATE and its kin.
+"""Run the parts of a statement that come first: SELECT FOR UPDATE and its kin, queries AS OF.
 
     part ─▶ views ─▶ rows ─▶ their locks ─┬─ held ─▶ an input of the rest of the statement
                       ▲                   ├─ one was not free, or has changed ─▶ begins again
@@ -10,6 +10,8 @@ INVARIANTS
       snapshot that showed them.
   R2  with SKIP LOCKED the scan leaves out rows that others hold, below LIMIT: an answer that is
       short of its LIMIT has left out nothing but locked rows.
+  R3  a part that reads the past locks nothing and is outside of validation. It is bound to the
+      definitions of the present, so those of its tables must have been the same then.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +25,15 @@ from coordinator.execution.dml.transient_relations import TRANSIENT_ROWS
 from coordinator.execution.keyed_access import plan_keyed_access
 from coordinator.execution.locked_rows import LockedParts
 from coordinator.execution.run_plan import run_plan
+from coordinator.execution.time_value import time_value
 from coordinator.pgwire.arrow_types import normalize_column, to_values
 from coordinator.session_errors import read_only_transaction
 from coordinator.streams import closing_batches
+from sql.catalog.catalog import SYSTEM_TIMELINE, Table
+from sql.catalog.meridian_schema import is_server_state
 from sql.catalog.temporary import is_temporary_schema
-from sql.errors import SqlError
-from sql.plan.nodes import Limit, Plan, output_columns
+from sql.errors import SqlError, not_supported, undefined_table
+from sql.plan.nodes import Expr, Limit, Plan, output_columns
 from sql.plan.traverse import plan_nodes
 from sql.statements.locking import CANDIDATES, LockedRows, LockingQuery, LockPolicy, RowLockStrength
 from sql.types.sql_type import Value
@@ -62,16 +67,52 @@ async def run_locking_parts(execution: Execution, parts: Sequence[LockingQuery])
     if not parts:
         return done
     transaction = execution.transaction
-    if transaction.read_only:
-        raise read_only_transaction(_WORDS[max(rows.strength for p in parts for rows in p.rows)])
-    if execution.alone:
+    strengths = [rows.strength for part in parts for rows in part.rows]
+    if strengths and transaction.read_only:
+        raise read_only_transaction(_WORDS[max(strengths)])
+    if strengths and execution.alone:
         # A statement that is its whole transaction takes locks, too, and may begin again.
         transaction.begin_reads()
     for part in parts:
+        made = done.inputs([part.plan], None)
+        if part.as_of is not None:
+            done.add(part, await _dated_rows(execution, part, part.as_of, made))
+            continue
         for rows in part.rows:
             await _lock_table(execution, rows)
-        done.add(part, await _locked_rows(execution, part, done.inputs([part.plan], None)))
+        done.add(part, await _locked_rows(execution, part, made))
     return done
+
+
+async def _dated_rows(
+    execution: Execution, part: LockingQuery, time: Expr, made: Inputs
+) -> Sequence[Row]:
+    """The rows of a part that reads the past, at a timestamp with a hold of its own (R3)."""
+    ts = time_value(execution, time, "AS OF")
+    tables = [table for table in part.tables if not is_server_state(table)]
+    lines = {table.timeline for table in tables}
+    if len(lines) > 1:
+        raise not_supported("AS OF of tables of several timelines")
+    timeline = next(iter(lines), SYSTEM_TIMELINE.name)
+    snapshot = await execution.services.coordination.snapshot(
+        execution.transaction.id, as_of=ts, at_least=part.as_of_at_least, timeline=timeline
+    )
+    if timeline == SYSTEM_TIMELINE.name:
+        then = {table.oid: table.version for table in snapshot.catalog.tables.values()}
+        for table in tables:
+            _check_same(table, then.get(table.oid))
+    views = await execution.views(part.tables, as_of=snapshot.ts, plan=part.plan)
+    return await _rows_of_inputs(execution, part, {**views, **made})
+
+
+def _check_same(table: Table, version: int | None) -> None:
+    if version is None:
+        raise undefined_table(table.name)
+    if version != table.version:
+        raise not_supported(
+            f'AS OF in a subquery, of a time when table "{table.name}" was defined otherwise,',
+            hint="A query of its own may have AS OF there.",
+        )
 
 
 async def _lock_table(execution: Execution, rows: LockedRows) -> None:
@@ -146,10 +187,16 @@ async def _rows(execution: Execution, part: LockingQuery, made: Inputs) -> Seque
     access = None if made else await plan_keyed_access(execution, part.plan, part.tables, views)
     if access is not None:
         return await access.rows_of_plan(execution, views)
-    inputs, in_process = {**views, **made}, execution.services.in_process
+    return await _rows_of_inputs(execution, part, {**views, **made})
+
+
+async def _rows_of_inputs(
+    execution: Execution, part: LockingQuery, inputs: Inputs
+) -> Sequence[Row]:
+    in_process = execution.services.in_process
     if in_process.refusal(part.plan, inputs, TRANSIENT_ROWS) is None:
         rows = in_process.rows(execution.run(part.plan, inputs))
-        _check_size(execution, sum([_bytes_of(value) for row in rows for value in row]))
+        _check_size(execution, part, sum([_bytes_of(value) for row in rows for value in row]))
         return rows
     return await _rows_of_engine(execution, part, inputs)
 
@@ -169,17 +216,24 @@ async def _rows_of_engine(
             ]
             rows += zip(*values, strict=True)
             size += batch.nbytes
-            _check_size(execution, size)
+            _check_size(execution, part, size)
     return rows
 
 
-def _check_size(execution: Execution, size: int) -> None:
-    if size > execution.services.limits.returning_bytes_max:
+def _check_size(execution: Execution, part: LockingQuery, size: int) -> None:
+    if size <= execution.services.limits.returning_bytes_max:
+        return
+    if part.as_of is not None:
         raise SqlError(
             "54000",
-            "the rows of a query that locks them are too large",
-            hint="Lock fewer rows at once, or LOCK TABLE.",
+            "the rows of a subquery with AS OF are too large",
+            hint="Read fewer rows of the past at once.",
         )
+    raise SqlError(
+        "54000",
+        "the rows of a query that locks them are too large",
+        hint="Lock fewer rows at once, or LOCK TABLE.",
+    )
 
 
 def _bytes_of(value: Value) -> int:

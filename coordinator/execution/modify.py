@@ -29,6 +29,7 @@ from coordinator.execution.locked_rows import LockedParts
 from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.reg_names import oid_naming
 from coordinator.execution.sequence_calls import evaluate_row_calls
+from coordinator.memory_account import MemoryOwner
 from coordinator.streams import closing_batches
 from sql.catalog.catalog import Table
 from sql.errors import SqlError
@@ -135,10 +136,12 @@ async def _rows(execution: Execution, query: BoundQuery, work: StatementEffects)
     batches: list[pa.RecordBatch] = []
     size = 0
     rows = run_over_transient(execution, query.plan, work.inputs(query.tables))
+    memory = execution.services.memory.holding(MemoryOwner.ROWS)
     async with closing_batches(evaluate_row_calls(execution, rows, query.calls)) as called:
         async for batch in called:
             batches.append(batch)
             size += batch.nbytes
+            memory.set(size)
             if size > execution.services.limits.returning_bytes_max:
                 raise SqlError(
                     "54000",

@@ -9,6 +9,7 @@ transaction's own writes.
 """
 
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.reg_names import oid_naming
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
+from coordinator.large_work import aside_if
 from sql.plan.nodes import RelationId
 from sql.statements.bound import BoundQuery
 from storage.batch import ShardView
@@ -42,7 +44,9 @@ async def start_query(
     execution: Execution, query: BoundQuery, *, as_of: Timestamp | None
 ) -> AsyncIterator[pa.RecordBatch]:
     """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
-    if not query.tables and not query.locking and is_answered_at_once(execution, query.plan):
+    alone = not query.tables and not query.locking
+    at_once = partial(is_answered_at_once, execution, query.plan)
+    if alone and await aside_if(execution.is_large, at_once):
         in_process = execution.services.in_process
         return stream_table(await in_process.answer(execution.run(query.plan, {})))
     inputs = await query_inputs(execution, query, as_of=as_of)
@@ -65,7 +69,8 @@ async def run_query(
     """Run by key, or on the chosen engine."""
     if query.locking:
         return run_over_transient(execution, query.plan, inputs)
-    reading = plan_point_read(execution, query.plan, query.tables)
+    point_read = partial(plan_point_read, execution, query.plan, query.tables)
+    reading = await aside_if(execution.is_large, point_read)
     if reading is not None:
         (view,) = inputs.values()
         rows = await read_rows_by_key(execution, reading, view)

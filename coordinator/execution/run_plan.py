@@ -7,6 +7,7 @@ INVARIANTS
 
 import logging
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -14,8 +15,9 @@ import pyarrow as pa
 from compute.executor import EngineUnavailable, Executor, Run
 from coordinator.driver.damage_check import examine_on_failure
 from coordinator.execution.context import Batches, Execution
-from coordinator.execution.engine_choice import choose_engine
+from coordinator.execution.engine_choice import EngineChoice, choose_engine
 from coordinator.execution.uncommitted_versions import refuse_uncommitted_versions
+from coordinator.large_work import aside
 from coordinator.streams import closing_batches
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
@@ -29,14 +31,41 @@ _REFUSED: Final = "0A000"
 
 
 def run_plan(
-    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+    execution: Execution,
+    plan: Plan,
+    inputs: Mapping[RelationId, ShardView],
+    *,
+    is_check: bool = False,
 ) -> AsyncIterator[pa.RecordBatch]:
-    """Run on the chosen engine."""
+    """Run on the chosen engine. `is_check`: see Run."""
+    if execution.is_large:
+        return _large(execution, plan, inputs, is_check=is_check)
     choice = choose_engine(execution, plan, inputs)
+    return _run(execution, plan, inputs, choice, is_check=is_check)
+
+
+async def _large(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView], *, is_check: bool
+) -> Batches:
+    choice = await aside(lambda: choose_engine(execution, plan, inputs))
+    rows = _run(execution, plan, inputs, choice, is_check=is_check)
+    async with closing_batches(rows) as batches:
+        async for batch in batches:
+            yield batch
+
+
+def _run(
+    execution: Execution,
+    plan: Plan,
+    inputs: Mapping[RelationId, ShardView],
+    choice: EngineChoice,
+    *,
+    is_check: bool,
+) -> AsyncIterator[pa.RecordBatch]:
     if choice.engine is None:
         batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
     else:
-        run = execution.run(plan, inputs)
+        run = replace(execution.run(plan, inputs), is_check=is_check)
         if choice.otherwise is None:
             batches = choice.engine.run(run)
         else:
@@ -81,6 +110,7 @@ async def run_on_either(
 async def _in_process(
     execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
 ) -> Batches:
-    table = execution.services.in_process.evaluate(execution.run(plan, inputs))
+    run, in_process = execution.run(plan, inputs), execution.services.in_process
+    table = await in_process.answer(run) if execution.is_large else in_process.evaluate(run)
     for batch in table.to_batches():
         yield batch

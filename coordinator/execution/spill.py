@@ -41,16 +41,16 @@ def buffer_rows(
     `keeps_keys`: rows that it deletes come again with the same keys.
     """
     transaction = execution.transaction
+    nbytes = 0 if batch.inserts is None else bytes_of(batch.inserts)
+    transaction.inline.add(nbytes)
     transaction.wrote = True
     execution.services.coordination.write(transaction.id, table, batch, old, keeps_keys=keeps_keys)
-    if batch.inserts is not None:
-        transaction.inline_bytes += bytes_of(batch.inserts)
 
 
 async def spill_if_large(execution: Execution) -> None:
     """Move rows out of memory if there are too many (B1)."""
     limit = execution.services.limits.transaction_inline_bytes_max
-    if execution.transaction.inline_bytes > limit:
+    if execution.transaction.inline.nbytes > limit:
         await _spill(execution)
 
 
@@ -73,7 +73,7 @@ async def _spill(execution: Execution) -> None:
             await spooler.discard()
         raise
     coordination.spilled(transaction.id, files)
-    transaction.inline_bytes = held - sum(table.nbytes for table in chosen.values())
+    transaction.inline.left(held - sum(table.nbytes for table in chosen.values()))
 
 
 def _largest(rows: Mapping[ShardId, pa.Table], excess: int) -> dict[ShardId, pa.Table]:

@@ -13,6 +13,7 @@ INVARIANTS
       that has not failed before it, and with it the connection.
   P4  nothing a client sends raises: it is a message, or `Malformed`, or we say why and close.
   P5  memory is one frame and what `feed` was given; a frame is bounded before it is awaited (K1).
+      A large one that there is no room for goes by (`large_messages.py`).
 
 The protocol answers GSSENCRequest, unsupported versions, version negotiation and violations by
 itself; an SSLRequest is answered and, if it was by `S`, handed out, too. A shell uses it like this:
@@ -51,6 +52,7 @@ from coordinator.pgwire.codec import (
     encode_backend,
 )
 from coordinator.pgwire.flights import BindFlight, Flight, next_flight, next_run
+from coordinator.pgwire.large_messages import LARGE_BYTES, LargeMessages
 from coordinator.pgwire.message_order import MESSAGE_FATES, MessageFate, State
 from coordinator.pgwire.messages import (
     AuthenticationOk,
@@ -114,8 +116,16 @@ _CONTROL_TYPES: Final = frozenset(b"DECSHcX")
 class Protocol:
     """See the module."""
 
-    def __init__(self, limits: Limits | None = None, *, offers_tls: bool = False) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        offers_tls: bool = False,
+        has_room: Callable[[int], bool] = lambda _nbytes: True,
+    ) -> None:
+        """`has_room`: asked for each large message, when its header has come."""
         self._limits = limits or Limits()
+        self._large = LargeMessages(has_room)
         self._offers_tls = offers_tls
         self._state = State.STARTUP
         self._minor = 0
@@ -166,6 +176,7 @@ class Protocol:
         """Add what the socket has read."""
         if self.is_closed:
             return
+        data = self._large.rest(data)
         if self._used > _COMPACT_BYTES or self._used == len(self._input):
             del self._input[: self._used]
             self._used = 0
@@ -213,7 +224,8 @@ class Protocol:
     @property
     def is_drained(self) -> bool:
         """Whether nothing is left of what was fed."""
-        return self._head is None and self._used == len(self._input)
+        is_empty = self._head is None and self._used == len(self._input)
+        return is_empty and self._large.passing is None
 
     def flight(self) -> Flight | None:
         """The flight that comes next, if `take` would hand out its messages as they are (P1)."""
@@ -230,7 +242,9 @@ class Protocol:
         their messages as they are (P1).
         """
         found: list[BindFlight] = []
-        if self._state is not State.READY or self._head is not None or self._encoding() is not None:
+        if self._state is not State.READY or self._head is not None or self._large.passing:
+            return found
+        if self._encoding() is not None:
             return found
         start = self._used
         while len(found) < most and (run := next_run(self._input, start)) is not None:
@@ -277,6 +291,9 @@ class Protocol:
         """The next message whatever the state, with its type byte; None if it is not complete."""
         if self._state is State.STARTUP:
             return self._next_startup()
+        if (passing := self._large.passing) is not None:
+            gone = self._large.gone()
+            return None if gone is None else (passing, gone)
         read_ahead = len(self._input) - self._used
         if not read_ahead:
             return None
@@ -291,7 +308,11 @@ class Protocol:
             return None
         payload = self._payload(1, length)
         if payload is None:
+            if not self._large.keeps(kind, length, read_ahead):
+                self._input.clear()
+                self._used = 0
             return None
+        self._large.arrived()
         if self._state is State.SKIPPING and kind not in b"SX":
             # P2: it is dropped in any case, and need not be well-formed.
             return kind, Flush()
@@ -320,6 +341,9 @@ class Protocol:
         with memoryview(self._input) as view:
             payload = bytes(view[self._used + skip + 4 : end])
         self._used = end
+        if length > LARGE_BYTES:
+            del self._input[:end]
+            self._used = 0
         return payload
 
     def _decoded(self, kind: int, payload: bytes) -> FrontendMessage:

@@ -12,6 +12,7 @@ INVARIANTS
 
 from collections.abc import Callable, Sequence
 
+from coordinator.large_work import aside, aside_if, is_large_statement, is_large_text
 from coordinator.planning.lru_cache import LruMapping
 from coordinator.planning.planner import plan_prepared
 from coordinator.planning.stored_plans import StoredPlans
@@ -40,7 +41,18 @@ class PlanCache:
         known = self._statements.get(text)
         if known is not None:
             return known
-        statements = tuple(parse(text))
+        return self._remembered(text, tuple(parse(text)))
+
+    async def parsed(self, text: str) -> Sequence[Statement]:
+        """The same, off the loop if the text is large."""
+        known = self._statements.get(text)
+        if known is not None:
+            return known
+        return self._remembered(
+            text, await aside_if(is_large_text(text), lambda: tuple(parse(text)))
+        )
+
+    def _remembered(self, text: str, statements: tuple[Statement, ...]) -> Sequence[Statement]:
         if len(text) <= CACHED_TEXT_MAX:
             self._statements.put(text, statements)
         return statements
@@ -69,13 +81,40 @@ class PlanCache:
         `setting`: the variables' binding key, the catalog's version and whether parameters are
         fixed; `shared`: see L1.
         """
-        if not shared or len(statement.text) > CACHED_TEXT_MAX:
-            return plan_prepared(bind(statement, context(), types))
-        key = (statement.text, statement.offset, types, setting)
-        known = self._plans.get(key)
+        shared = shared and len(statement.text) <= CACHED_TEXT_MAX
+        known = self.known(statement, types, setting=setting) if shared else None
         if known is not None:
             return known
         prepared = plan_prepared(bind(statement, context(), types))
+        return self._kept(prepared, statement, types, setting) if shared else prepared
+
+    async def bound(
+        self,
+        statement: Statement,
+        context: Callable[[], BindContext],
+        types: tuple[SqlType | None, ...],
+        *,
+        setting: tuple[object, ...],
+        shared: bool,
+    ) -> ParameterizedStatement:
+        """The same, off the loop if the statement is large."""
+        if not is_large_statement(statement):
+            return self.bind(statement, context, types, setting=setting, shared=shared)
+        shared = shared and len(statement.text) <= CACHED_TEXT_MAX
+        known = self.known(statement, types, setting=setting) if shared else None
+        if known is not None:
+            return known
+        made = context()
+        prepared = await aside(lambda: plan_prepared(bind(statement, made, types)))
+        return self._kept(prepared, statement, types, setting) if shared else prepared
+
+    def _kept(
+        self,
+        prepared: ParameterizedStatement,
+        statement: Statement,
+        types: tuple[SqlType | None, ...],
+        setting: tuple[object, ...],
+    ) -> ParameterizedStatement:
         if not (prepared.uses_now or prepared.rebind):
-            self._plans.put(key, prepared)
+            self._plans.put((statement.text, statement.offset, types, setting), prepared)
         return prepared

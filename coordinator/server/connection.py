@@ -6,7 +6,7 @@
 
 INVARIANTS
   N1  memory is bounded: read-ahead by `receive_bytes_max` and one message, the send queue by
-      `send_bytes_max` and one batch.
+      `send_bytes_max` and one batch. Both are accounted for, large messages before they come.
   N2  when a client disconnects its statement is interrupted; a commit in flight is finished first.
       One that has only shut its side is answered: a status that it knows tells the two apart.
   N3  every failure ends here: this connection is closed, the others do not notice.
@@ -44,12 +44,14 @@ from coordinator.pgwire.messages import (
 )
 from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.server.access import Peer
-from coordinator.server.audit import write_login
 from coordinator.server.certificates import observed_encryption
+from coordinator.server.connection_memory import ConnectionMemory
 from coordinator.server.listeners import peer_of
-from coordinator.server.login import Login, log_in
+from coordinator.server.login import Login
+from coordinator.server.login_attempt import audit_login, log_in_audited
 from coordinator.server.server import Server
 from coordinator.server.session_start import starting_variables
+from coordinator.server.strangers import Stranger
 from coordinator.server.tls import TlsFailed, TlsLayer
 from coordinator.session.requests import Identity
 from coordinator.session.session import SHORT_STATEMENTS_MAX, Session
@@ -80,7 +82,8 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._limits = Limits(message_bytes_max=server.settings.message_bytes_max)
         self._tls_offer = server.access.tls
-        self._wire = Protocol(self._limits, offers_tls=self._tls_offer is not None)
+        self._memory = ConnectionMemory(server.memory)
+        self._wire = self._protocol(offers_tls=self._tls_offer is not None)
         self._tls: TlsLayer | None = None
         self._encryption: ObservedEncryption | None = None
         self._peer = Peer(None, None, None)
@@ -88,11 +91,15 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
         self._writable: asyncio.Future[None] | None = None
+        self._stranger: Stranger | None = None
         self._session: Session | None = None
         self._read_ahead = 0
         self._paused = False
         self._gone = False
         self._at_end = False
+
+    def _protocol(self, *, offers_tls: bool) -> Protocol:
+        return Protocol(self._limits, offers_tls=offers_tls, has_room=self._memory.has_room)
 
     # --- called by the loop ---------------------------------------------------------------------
 
@@ -105,7 +112,7 @@ class Connection(asyncio.Protocol):
         if peer is not None and peer.family == socket.AF_UNIX:
             # Nobody listens in between, so that PostgreSQL refuses TLS here, too.
             self._tls_offer = None
-            self._wire = Protocol(self._limits)
+            self._wire = self._protocol(offers_tls=False)
         elif peer is not None:
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -232,8 +239,9 @@ class Connection(asyncio.Protocol):
             await self._until_writable(self._writable)
 
     async def relieve(self) -> None:
-        """See Client."""
+        """See Client. Raises 53200 if too much waits for all clients that read slowly."""
         if self._wire.pending_bytes > FLUSH_THRESHOLD_BYTES:
+            self._memory.waits(self._transport)
             await self.flush()
 
     def _write(self) -> None:
@@ -267,12 +275,13 @@ class Connection(asyncio.Protocol):
             assert self._transport is not None, "somebody was written to"
             self._transport.abort()  # its end would wait for the client, too
             raise ConnectionResetError("the client does not read") from None
+        self._memory.sent()
         if self._gone:
             raise ConnectionResetError("the client is gone")
 
     def take(self) -> FrontendMessage | None:
         """See Client."""
-        return self._wire.take()
+        return self._memory.taken(self._wire)
 
     def flight(self) -> Flight | None:
         """See Client."""
@@ -362,6 +371,7 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport is None:
             return
+        self._memory.close()
         if self._wire.has_refused:
             self._write()  # of a pipeline without Sync, nothing
         if self._tls is not None:
@@ -372,10 +382,12 @@ class Connection(asyncio.Protocol):
         """Who the client has proved to be, and its minor protocol version; None if it came for
         something else, or is not let in.
         """
-        server, address = self._server, self._peer.address
-        if server.stopping or not server.strangers.admit(address):
+        server = self._server
+        stranger = None if server.stopping else server.strangers.admit(self._peer.address)
+        if stranger is None:
             self._refuse(wrong.too_many_connections())
             return None
+        self._stranger = stranger
         try:
             async with asyncio.timeout(server.settings.startup_timeout_s):
                 startup = await self._greeted()
@@ -383,8 +395,14 @@ class Connection(asyncio.Protocol):
         except SqlError as error:
             self._refuse(error)
             return None
+        except asyncio.CancelledError:
+            if not stranger.caught():
+                raise
+            self._refuse(wrong.too_many_connections())
+            return None
         finally:
-            server.strangers.forget(address)
+            self._stranger = None
+            server.strangers.forget(stranger)
 
     async def _greeted(self) -> StartupMessage | None:
         """Who the client says it is; None if it came for something else."""
@@ -402,9 +420,11 @@ class Connection(asyncio.Protocol):
 
     async def _received(self) -> FrontendMessage:
         """The next message before the session, once what is queued has been sent."""
+        assert self._stranger is not None, "sessions have a loop of their own"
         while (message := self._wire.take()) is None:
             self._write()
-            await self.more()
+            with self._stranger.silence():
+                await self.more()
         return message
 
     async def password(self) -> bytes:
@@ -417,32 +437,13 @@ class Connection(asyncio.Protocol):
 
     async def _logged_in(self, startup: StartupMessage) -> Login:
         """Let the client prove who it is. Raises SqlError, after a while if it could not."""
-        user = startup.parameters.get("user", "")
-        database = startup.parameters.get("database") or user
-        try:
-            peer, access = self._how_connected(), self._server.access
-            return await log_in(startup.parameters, peer, access, self, self._server.services)
-        except SqlError as error:
-            self._audit(user, database, error)
-            log.info("log-in refused: %s %s", error.sqlstate, error.message)
-            await asyncio.sleep(self._server.settings.auth_delay_ms / 1000)
-            raise
-        except (EOFError, ConnectionError):
-            self._audit(user, database, SqlError("08006", "the client left before it was let in"))
-            raise
-        except asyncio.CancelledError:
-            self._audit(user, database, SqlError("57014", "the time to log in was over"))
-            raise
+        assert self._stranger is not None, "who logs in has no session yet"
+        peer, parameters = self._how_connected(), startup.parameters
+        return await log_in_audited(self._server, parameters, peer, self, self._stranger)
 
-    def _audit(self, user: str, database: str, outcome: SqlError | int) -> None:
-        """A log-in has failed, or has become the session with that pid."""
-        if not self._server.settings.audit:
-            return
-        peer, now = self._how_connected(), self._server.services.clock.now()
-        if isinstance(outcome, SqlError):
-            write_login(peer, user, database, now=now, pid=None, sqlstate=outcome.sqlstate)
-        else:
-            write_login(peer, user, database, now=now, pid=outcome)
+    def _audit(self, login: Login, outcome: SqlError | int) -> None:
+        """What has become of who was let in: a session with that pid, or nothing."""
+        audit_login(self._server, self._how_connected(), login.user, login.database, outcome)
 
     def _how_connected(self) -> Peer:
         """How the client is connected, as it was at the beginning."""
@@ -463,13 +464,13 @@ class Connection(asyncio.Protocol):
             self._server.check_limits(login)
             variables = starting_variables(self._server, login, self._ports()[1])
         except SqlError as error:
-            self._audit(login.user, login.database, error)
+            self._audit(login, error)
             self._refuse(error)
             return
         self._encryption = observed_encryption(None if self._tls is None else self._tls.facts())
         self._wire.use_encoding(lambda: variables.encoding)
         pid = self._server.new_pid()
-        self._audit(login.user, login.database, pid)
+        self._audit(login, pid)
         # Protocol 3.0 knows only keys of four bytes; 3.2 has room for one that cannot be guessed.
         secret = secrets.token_bytes(32 if minor >= 2 else 4)
         self.send(AuthenticationOk())

@@ -47,6 +47,8 @@ from coordinator.driver.timelines import Timelines
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
+from coordinator.large_work import SWITCH_SECONDS, THREAD_STACK_BYTES
+from coordinator.memory_account import tune_allocator
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.engines import LateEngine, open_engines, read_columns
@@ -59,6 +61,7 @@ from coordinator.server.server import Server
 from coordinator.server.watchdog import Watchdog
 from coordinator.session.temporary_tables import drop_leftover_temporaries
 from sql.catalog.catalog import Table
+from sql.plan.depth import RECURSION_MAX
 from storage.clock import BootClock, Clock, DoubtingClock, SystemClock
 from storage.errors import Fenced, StorageError
 from storage.stash import Stash
@@ -147,6 +150,7 @@ def serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
     os.umask(0o077)
     # Memory holds passwords while they are checked, and rows: a core file would keep them.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    tune_allocator()
     start_logging(settings.log_level)
     if settings.is_password_shown:
         log.warning(
@@ -192,7 +196,7 @@ async def _start(settings: Settings, ports: Sequence[socket.socket], signals: _S
     server = Server(settings, Connection)
     await server.bind(ports)
     storage = await open_storage(settings)
-    # What recovery makes stays: nobody need look for garbage in it until `_tune_collector`.
+    # What recovery makes stays: nobody need look for garbage in it until `_tune_interpreter`.
     gc.disable()
     try:
         await server.bind_socket()
@@ -216,6 +220,8 @@ def build_services(
     limits = ExecutionLimits(
         inline_bytes_max=settings.inline_bytes_max,
         transaction_inline_bytes_max=settings.transaction_inline_bytes_max,
+        statements_max=settings.statements_max,
+        portals_max=settings.portals_max,
         returning_bytes_max=settings.returning_bytes_max,
         attempts_max=settings.attempts_max,
         local_bytes_max=CLUSTER_BYTES_MIN if settings.has_spark_cluster else UNBOUNDED_BYTES,
@@ -242,11 +248,16 @@ def build_services(
     )
 
 
-def _tune_collector() -> None:
-    """What is there now stays: the collector of cycles need not look at it again."""
+def _tune_interpreter() -> None:
+    """What is there now stays: the collector of cycles need not look at it again. Threads with
+    large work let the loop run (`coordinator/large_work.py`).
+    """
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD_OBJECTS)
     gc.enable()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setrecursionlimit(RECURSION_MAX)
+    threading.stack_size(THREAD_STACK_BYTES)
 
 
 async def _run(
@@ -257,7 +268,7 @@ async def _run(
     try:
         async with asyncio.TaskGroup() as group:
             driving = group.create_task(timelines.run())
-            _tune_collector()
+            _tune_interpreter()
             await drop_leftover_temporaries(timelines)
             server.access.begin(await take_first_password(server.settings, stash, timelines))
             signals.reload = server.access.reload

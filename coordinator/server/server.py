@@ -4,7 +4,8 @@
        stop: no new connections ─▶ idle ones 57P01 ─▶ busy ones may finish (grace) ─▶ 57P01 ─▶ end
 
 INVARIANTS
-  D1  at most `connections_max` sessions at once; `strangers.py` counts connections without one.
+  D1  at most `connections_max` sessions at once, the last of which are for few roles.
+      `strangers.py` counts connections without a session, apart from them.
   D2  a cancel key is compared in constant time, also when there is no such session.
   D3  no failure of one connection reaches another, or the server.
 """
@@ -22,6 +23,7 @@ from typing import Final, Protocol
 from coordinator import session_errors as wrong
 from coordinator.config import Settings
 from coordinator.execution.context import Services
+from coordinator.memory_account import MIB, OWN_BYTES, MemoryAccount
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.server.access import Access
 from coordinator.server.listeners import (
@@ -44,6 +46,13 @@ log = logging.getLogger("meridian.server")
 FINAL_SEND_TIMEOUT_S: Final = 2.0
 """Time for sessions that were ended to send why. Larger: a later exit."""
 
+
+RESERVED_CONNECTIONS_ROLE: Final = 4550
+"""The oid of pg_use_reserved_connections."""
+
+THREADS_MAX: Final = 32
+"""For what takes milliseconds beside the loop: encoding, files, key checks that commits wait for.
+Python's default, four more than there are cores, let few large results keep all others waiting."""
 
 _NO_SECRET: Final = secrets.token_bytes(32)
 
@@ -77,6 +86,10 @@ class Server:
         self.settings = settings
         self.access = Access(settings)
         self._connection = connection
+        self.memory = MemoryAccount(
+            (settings.memory_max_mb - settings.local_memory_mb) * MIB - OWN_BYTES,
+            settings.memory_max_mb * MIB,
+        )
         self._services: Services | None = None
         self._sessions: dict[int, tuple[bytes, Interruptible]] = {}
         self._roles: dict[int, int] = {}
@@ -108,7 +121,7 @@ class Server:
         """
         loop = asyncio.get_running_loop()
         # Whatever `to_thread` is told, here and below, ends (T1 of `storage/threads.py`).
-        loop.set_default_executor(Threads(thread_name_prefix="server"))
+        loop.set_default_executor(Threads(THREADS_MAX, thread_name_prefix="server"))
         sockets = taken or await asyncio.to_thread(take_ports, self.settings)
         self._listeners = await accept_later(self._connect, sockets)
         self.port = sockets[0].getsockname()[1]
@@ -134,7 +147,7 @@ class Server:
         """Accept connections; their tasks run in `group`."""
         assert self._listeners, "bind comes before accept"
         self._group = group
-        self._services = replace(services, sessions=self)
+        self._services = replace(services, sessions=self, memory=self.memory)
         self.started_at = services.clock.now()
         for listener in self._listeners:
             await listener.start_serving()
@@ -191,13 +204,20 @@ class Server:
         """Raise 53300 if no session may begin, or none of the role (D1); 57P03 at the end."""
         if self.stopping:
             raise SqlError("57P03", "the database system is shutting down")
-        if len(self._sessions) >= self.settings.connections_max:
+        settings = self.settings
+        left = settings.connections_max - len(self._sessions) - 1
+        if left < 0:
             raise wrong.too_many_connections()
         roles = session_roles(self.services.coordination.newest_catalog, "")
         role = roles.by_oid(login.oid)
-        if role is None or role.superuser or role.limit < 0:
+        if role is None or role.superuser:
             return
-        if sum(oid == login.oid for oid in self._roles.values()) >= role.limit:
+        if left < settings.superuser_reserved_connections:
+            raise wrong.reserved_for_superusers()
+        reserved = settings.superuser_reserved_connections + settings.reserved_connections
+        if left < reserved and not roles.has(role.oid, RESERVED_CONNECTIONS_ROLE):
+            raise wrong.reserved_for_members()
+        if 0 <= role.limit <= sum(oid == login.oid for oid in self._roles.values()):
             raise SqlError("53300", f'too many connections for role "{role.name}"')
 
     def new_pid(self) -> int:

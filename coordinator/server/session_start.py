@@ -52,5 +52,7 @@ def _facts(server: Server, port: int | None) -> Mapping[str, str]:
         **server.access.shown(),
         "unix_socket_directories": server.socket_directory,
         "max_connections": str(settings.connections_max),
+        "reserved_connections": str(settings.reserved_connections),
+        "superuser_reserved_connections": str(settings.superuser_reserved_connections),
         "port": str(server.port if port is None else port),
     }

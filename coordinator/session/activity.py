@@ -46,13 +46,13 @@ class Activity:
     def running(self, query: str) -> None:
         """A statement begins."""
         self._query_at = self._changed_at = self._clock.now()
-        self._query = query
+        self._query = query[:QUERY_BYTES_MAX]
         self._runs = True
 
     def answered(self, query: str) -> None:
         """A statement came, and its answer goes."""
         self._query_at = self._changed_at = self._clock.now()
-        self._query = query
+        self._query = query[:QUERY_BYTES_MAX]
 
     def idle(self) -> None:
         """The client has its answers."""
@@ -68,7 +68,7 @@ class Activity:
         """The session as it is (V1). `address`: the client's; `role`: the oid of the role that it
         logged in as; `reads`: whether the client takes what it is sent.
         """
-        shown = self._query[:QUERY_BYTES_MAX].encode(errors="replace")[:QUERY_BYTES_MAX]
+        shown = self._query.encode(errors="replace")[:QUERY_BYTES_MAX]
         text = without_passwords(shown.decode(errors="ignore"))
         return ObservedSession(
             pid=self._identity.pid,

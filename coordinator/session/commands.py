@@ -20,6 +20,7 @@ from pglast import ast
 
 from coordinator import session_errors as wrong
 from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
+from coordinator.large_work import Turns, are_large_values, aside_if, drop, is_large_text
 from coordinator.pgwire.messages import (
     BINARY_FORMAT,
     TEXT_FORMAT,
@@ -66,7 +67,7 @@ from coordinator.session.prepared_statements import (
 from coordinator.session.repeated_runs import RepeatedRuns
 from coordinator.session.requests import Request, analysis_needs_snapshot
 from coordinator.session.result_columns import result_columns
-from coordinator.session.result_encoder import ResultEncoder
+from coordinator.session.send_rows import send_rows
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.session.statement_templates import FilledRows, StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
@@ -102,8 +103,10 @@ class Commands:
         self._runner = runner
         self._restart_clock = restart_clock
         self._notice = notice
-        self.statements = PreparedStatements(services.clock)
-        self.portals = Portals(services.clock)
+        limits, memory = services.limits, services.memory
+        self.statements = PreparedStatements(services.clock, memory, limits.statements_max)
+        self.portals = Portals(services.clock, memory, limits.portals_max)
+        self.turns = Turns()
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
         self._repeated = RepeatedRuns(
             services, client, transaction, variables, runner, self.statements
@@ -117,28 +120,29 @@ class Commands:
 
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
-        self.statements.pop("", None)
-        rows = self.templates.rows(text)
+        self.statements.drop("")
+        rows = await self.templates.rows(text)
         if rows is not None and await self._insert_rows(rows):
             self._restart_clock()
             await self.end_implicit()
             return
-        filled = self.templates.find(text)
+        filled = await self.templates.find(text)
         if filled is not None:
             self._transaction.grouped = False
             await self._simple(filled.prepared(text), filled.values, alone=True)
             self._restart_clock()
             await self.end_implicit()
             return
-        statements = self._parsed(text)
+        statements = await self._parsed(text)
         real = [statement for statement in statements if statement.node is not None]
         if not real:
             self._client.send(EmptyQueryResponse())
         self._transaction.grouped = len(real) > 1
-        for statement in real:
-            prepared = PreparedStatement(statement, (), (), None)
-            await self._simple(prepared, (), alone=len(real) == 1)
-            self._restart_clock()
+        await self._in_order(real)
+        if is_large_text(text):
+            left: list[object] = [statements, self._runner.take_large()]
+            real, statements = [], ()
+            drop(left)
         await self.end_implicit()
 
     async def _insert_rows(self, rows: FilledRows) -> bool:
@@ -154,9 +158,18 @@ class Commands:
             self._client.send(CommandComplete(tag))
         return tag is not None
 
-    def _parsed(self, text: str) -> Sequence[Statement]:
-        statements = self._services.plans.parse(text)
-        for notice in truncated_name_notices(text):
+    async def _in_order(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            prepared = PreparedStatement(statement, (), (), None)
+            await self._simple(prepared, (), alone=len(statements) == 1)
+            await self.turns.give_way()
+            self._restart_clock()
+
+    async def _parsed(self, text: str) -> Sequence[Statement]:
+        statements = await self._services.plans.parsed(text)
+        for notice in await aside_if(
+            is_large_text(text), lambda: list(truncated_name_notices(text))
+        ):
             self._notice(notice, Severity.NOTICE)
         return statements
 
@@ -175,30 +188,16 @@ class Commands:
         formats = (BINARY_FORMAT if outcome.is_binary else TEXT_FORMAT,) * len(outcome.columns)
         self._client.send(row_description(outcome.columns, formats))
         try:
-            count = await self._send_rows(portal, outcome, formats, limit=0)
+            count = await self._sent(portal, outcome, formats)
         finally:
             await portal.close()
         self._client.send(CommandComplete(command_tag(outcome, count)))
 
-    async def _send_rows(
-        self, portal: Portal, outcome: Rows, formats: tuple[int, ...], *, limit: int
-    ) -> int:
-        variables = self._variables
-        encoder = ResultEncoder(
-            outcome.columns,
-            formats,
-            timezone=variables.timezone,
-            styles=variables.styles,
-            naming=outcome.naming,
-            encoding=variables.encoding,
-        )
-        count = 0
-        async for batch in portal.rows(limit):
-            async for message in encoder.encode(batch):
-                self._client.send(message)
-                await self._client.relieve()
-            count += batch.num_rows
-        return count
+    def _sent(
+        self, portal: Portal, outcome: Rows, formats: tuple[int, ...], limit: int = 0
+    ) -> Awaitable[int]:
+        client, memory = self._client, self._services.memory
+        return send_rows(client, self._variables, memory, portal, outcome, formats, limit=limit)
 
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
@@ -276,7 +275,7 @@ class Commands:
         alone: bool,
     ) -> Outcome:
         target = self._statement(invocation.name)
-        values = self._runner.arguments(statement, invocation, target.parameters)
+        values = await self._runner.arguments(statement, invocation, target.parameters)
         read = target.under(self._variables.binding_key)
         request = Request(read, target.declared, target.columns)
         if filling is not None:
@@ -355,8 +354,8 @@ class Commands:
     async def _parse(self, message: Parse) -> None:
         if not message.statement:
             # Also if what comes instead is wrong.
-            self.statements.pop("", None)
-        statements = self._parsed(message.text)
+            self.statements.drop("")
+        statements = await self._parsed(message.text)
         if len(statements) > 1:
             raise wrong.multiple_statements_in_parse()
         statement = statements[0] if statements else Statement(message.text, None, 0)
@@ -418,11 +417,14 @@ class Commands:
         self.portals.check_free(message.portal)
         # What fails now leaves the portal behind, as far as it has come.
         portal = Portal(_UNDEFINED, (), serial=self._transaction.serial)
-        self.portals.open(message.portal, portal)
+        self.portals.open(message.portal, portal, sum(map(len, filter(None, message.parameters))))
         # A label may have come since the statement was prepared.
         types = latest_types(self._services.coordination.newest_catalog, prepared.parameters)
         variables = self._variables
-        portal.parameters = decode_parameters(message, types, variables)
+        values = [value for value in message.parameters if value is not None]
+        portal.parameters = await aside_if(
+            are_large_values(values), lambda: decode_parameters(message, types, variables)
+        )
         named = parse_named_command(prepared.statement)
         if isinstance(named, ExecuteCommand | FetchCommand):
             # What it names may have come, or have changed, since it was prepared.
@@ -491,7 +493,7 @@ class Commands:
             portal.finished = True
             self._client.send(CommandComplete(outcome.tag))
             return
-        count = await self._send_rows(portal, outcome, portal.formats, limit=limit)
+        count = await self._sent(portal, outcome, portal.formats, limit)
         if portal.finished:
             self._client.send(CommandComplete(command_tag(outcome, count)))
         else:
@@ -499,7 +501,7 @@ class Commands:
 
     async def _close(self, message: Close) -> None:
         if message.target is Target.STATEMENT:
-            self.statements.pop(message.name, None)
+            self.statements.drop(message.name)
         else:
             await self.portals.close(message.name)
         self._client.send(CloseComplete())

@@ -126,6 +126,8 @@ class Cursor:
                 self._kept.append(batch)
                 self._kept_rows += batch.num_rows
                 self._kept_bytes += batch.nbytes
+                if self._portal.memory is not None:
+                    self._portal.memory.add(batch.nbytes)
                 if self._kept_bytes > self._kept_bytes_max:
                     raise SqlError(
                         "54000",

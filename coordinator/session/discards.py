@@ -41,7 +41,7 @@ async def discard(
         case "deallocate all":
             statements.clear_named()
         case "deallocate":
-            if statements.pop(what.name or "", None) is None:
+            if not statements.drop(what.name or ""):
                 raise wrong.undefined_statement(what.name or "")
         case "close all":
             await portals.close_all()

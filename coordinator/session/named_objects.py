@@ -4,7 +4,10 @@ Not here: what they are (`portal.py`), and when a portal closes (`portals.py`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
+from coordinator import session_errors as wrong
+from coordinator.memory_account import MemoryAccount, MemoryOwner
 from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.session.portal import PreparedStatement
 from coordinator.session.portals import Portals
@@ -13,17 +16,45 @@ from sql.statements.bound import OutputColumn
 from sql.types.sql_type import Value
 from storage.clock import Clock
 
+STATEMENT_BYTES: Final = 8_000
+TEXT_FACTOR: Final = 20
+"""Bytes of a prepared statement, and of each character of its text: trees of Python objects."""
+
 
 class PreparedStatements(dict[str, PreparedStatement]):
     """See the module; each notes when it came."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, memory: MemoryAccount, most: int) -> None:
         super().__init__()
         self._clock = clock
+        self._most = most
+        self._memory = memory.holding(MemoryOwner.STATEMENTS)
+        self._nbytes: dict[str, int] = {}
 
     def __setitem__(self, name: str, prepared: PreparedStatement) -> None:
+        """Raises 53400 and 53200."""
+        if name not in self and len(self) >= self._most:
+            raise wrong.too_many_statements(self._most)
+        nbytes = STATEMENT_BYTES + TEXT_FACTOR * len(prepared.statement.text)
+        self._memory.add(nbytes - self._nbytes.get(name, 0))
+        self._nbytes[name] = nbytes
         prepared.prepared_at = self._clock.now()
         super().__setitem__(name, prepared)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        self._memory.add(-self._nbytes.pop(name))
+
+    def drop(self, name: str) -> bool:
+        """One goes; whether it was there."""
+        is_there = name in self
+        if is_there:
+            del self[name]
+        return is_there
+
+    def forget_all(self) -> None:
+        """The session is over."""
+        self._memory.close()
 
     def clear_named(self) -> None:
         """Those that have names go; only Parse and Query replace the one without."""

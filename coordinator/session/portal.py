@@ -17,6 +17,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from coordinator.execution.context import Done, Outcome, Rows
+from coordinator.memory_account import Holding
 from coordinator.session.prepared_statements import FetchCommand
 from coordinator.session.requests import TemplateOrigin
 from coordinator.session.short_statement import ShortStatement
@@ -86,6 +87,8 @@ class Portal:
     binary: bool = False
     """Of DECLARE BINARY: what FETCH by a simple query sends is in binary."""
     opened_at: int = 0
+    memory: Holding | None = None
+    """For its values, and for rows that its cursor keeps; None while it has no name."""
     outcome: Outcome | None = None
     finished: bool = False
     _rest: pa.RecordBatch | None = field(default=None, repr=False)
@@ -114,6 +117,8 @@ class Portal:
         """Release the rows and end the engine's work (O1)."""
         self.finished = True
         self._rest = None
+        if self.memory is not None:
+            self.memory.close()
         if isinstance(self.outcome, Rows):
             await close_batches(self.outcome.batches)
 

@@ -8,18 +8,25 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from coordinator import session_errors as wrong
+from coordinator.memory_account import MemoryAccount, MemoryOwner
 from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.session.portal import Portal
 from storage.clock import Clock
+
+PORTAL_BYTES: Final = 2_000
+"""Of a portal without its values; what an engine has for it is the engine's."""
 
 
 class Portals:
     """See the module."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, memory: MemoryAccount, most: int) -> None:
         self._clock = clock
+        self._memory = memory
+        self._most = most
         self._portals: dict[str, Portal] = {}
 
     def rows(self) -> Iterator[NamedRow]:
@@ -47,13 +54,21 @@ class Portals:
         return self._portals.get(name)
 
     def check_free(self, name: str) -> None:
-        """Raises 42P03 if the name is taken."""
+        """Raises 42P03 if the name is taken, 53400 if there are too many."""
         if name in self._portals:
             raise wrong.duplicate_portal(name)
+        if len(self._portals) >= self._most:
+            raise wrong.too_many_portals(self._most)
 
-    def open(self, name: str, portal: Portal) -> None:
-        """A new portal; its name is free."""
+    def open(self, name: str, portal: Portal, nbytes: int = 0) -> None:
+        """A new portal, whose name is free. `nbytes`: of its values. Raises 53200."""
         assert name not in self._portals, "names are checked before"
+        memory = self._memory.holding(MemoryOwner.PORTALS)
+        memory.set(PORTAL_BYTES + nbytes)
+        self._enter(name, portal)
+        portal.memory = memory
+
+    def _enter(self, name: str, portal: Portal) -> None:
         portal.opened_at = self._clock.now()
         self._portals[name] = portal
 
@@ -64,9 +79,12 @@ class Portals:
 
     def replace_unnamed(self, portal: Portal | None) -> None:
         """Close the portal without a name, and open another one."""
-        self._portals.pop("", None)
+        before = self._portals.pop("", None)
+        if before is not None and before.memory is not None:
+            before.memory.close()
         if portal is not None:
-            self.open("", portal)
+            # Its values are few, and nobody could be refused here.
+            self._enter("", portal)
 
     async def close(self, name: str) -> bool:
         """Close one, if it exists."""

@@ -26,6 +26,10 @@ INLINE_ROWS_MAX: Final = 256
 PIECE_ROWS: Final = 8_192
 """Rows encoded at once: some milliseconds of a thread, some hundred kilobytes for the socket."""
 
+ENCODED_PIECE_BYTES: Final = 1 << 20
+"""The same for wide rows, before they are encoded. Larger: a client that does not read holds more.
+"""
+
 
 class ResultEncoder:
     """Encodes one result. `formats` as in Bind: none, one for all, or one each. `naming`: of values
@@ -57,11 +61,12 @@ class ResultEncoder:
         """The batch as messages, in order (Y1)."""
         if self._naming is not None:
             batch = self._naming(batch, self._texts)
-        if batch.num_rows <= INLINE_ROWS_MAX:
+        if batch.num_rows <= INLINE_ROWS_MAX and batch.nbytes <= ENCODED_PIECE_BYTES:
             yield self._message(batch)
             return
-        for start in range(0, batch.num_rows, PIECE_ROWS):
-            piece = batch.slice(start, PIECE_ROWS)
+        rows = max(1, min(PIECE_ROWS, ENCODED_PIECE_BYTES * batch.num_rows // max(batch.nbytes, 1)))
+        for start in range(0, batch.num_rows, rows):
+            piece = batch.slice(start, rows)
             yield await asyncio.to_thread(self._message, piece)
 
     def _message(self, batch: pa.RecordBatch) -> DataRows:

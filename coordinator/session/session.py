@@ -24,6 +24,7 @@ from coordinator import session_errors as wrong
 from coordinator.core.messages import ConnectionId
 from coordinator.execution.context import Execution, Services
 from coordinator.failures import statement_failure
+from coordinator.memory_account import MemoryOwner
 from coordinator.pgwire.messages import (
     Bind,
     CancelRequest,
@@ -101,6 +102,7 @@ class Session:
         self._coordination = services.coordination
         self._owner = ConnectionId(identity.pid)
         self._transaction = transaction
+        transaction.inline.memory = services.memory.holding(MemoryOwner.ROWS)
         self._variables = variables
         execution = Execution(services, transaction, variables, self._notice)
         runner = StatementRunner(execution, identity, client)
@@ -193,6 +195,7 @@ class Session:
                 if isinstance(message, Terminate):
                     return
                 await self._handle(message)
+                await self._commands.turns.give_way()
         except asyncio.CancelledError:
             if self._farewell is None or self._task is None:
                 raise
@@ -209,6 +212,7 @@ class Session:
         if self._transaction_timer is not None:
             self._transaction_timer.cancel()
         await self._commands.portals.close_all()
+        self._commands.statements.forget_all()
         self._transaction.rollback()
         await self._runner.drop_temporary()
 
@@ -218,6 +222,7 @@ class Session:
             return await self._received(in_block=self._transaction.in_block)
         finally:
             self._waiting = False
+            self._commands.turns.begin()
 
     async def _received(self, *, in_block: bool) -> FrontendMessage:
         name = "idle_in_transaction_session_timeout" if in_block else "idle_session_timeout"

@@ -109,7 +109,7 @@ class ShortAnswers:
         self._client.send_encoded(answer.data)
         self._activity.answered(answer.text)
         if isinstance(flight, QueryFlight):
-            self._statements.pop("", None)
+            self._statements.drop("")
         return True
 
     def _may_answer(self) -> bool:

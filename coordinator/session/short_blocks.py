@@ -15,6 +15,8 @@ The other invariants are those of `short_answers.py`. What the core does: `core/
 import re
 from typing import Final
 
+from pglast import ast
+
 from coordinator.execution.context import Done, Rows, Services, stream_table, tag_with_count
 from coordinator.execution.name_dependencies import resting_names
 from coordinator.execution.short_read import ShortRead
@@ -42,6 +44,8 @@ from sql.statements.session import TransactionControl, TransactionVerb
 from sql.types.sql_type import Value
 
 _BEGIN: Final = re.compile(r"\s*(begin|start\s+transaction)\s*;?\s*", re.IGNORECASE)
+
+_MAY_BE_SHORT: Final = (ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
 
 _BOUND: Final = bytes(encode_backend(BindComplete()))
 _NO_DATA: Final = bytes(encode_backend(NoData()))
@@ -97,6 +101,8 @@ class ShortBlocks:
         prepared = self._statements.get(flight.statement)
         if prepared is None or not self._portals.may_replace_unnamed():
             return None
+        if not isinstance(prepared.statement.node, _MAY_BE_SHORT):
+            return None  # SET TRANSACTION, say, comes before the snapshot
         catalog = self._catalog()
         known = None if catalog is None else self._known.of_prepared(prepared, catalog)
         if known is None or (known.read is None and known.write is None):
@@ -124,13 +130,12 @@ class ShortBlocks:
         """A simple query that is a template filled in, in a block. Raises SqlError and others."""
         if not self._portals.may_replace_unnamed():
             return None
-        catalog = self._catalog()
-        if catalog is not self._services.coordination.newest_catalog:
-            return None  # T2 of `literal_templates.py`
         filled = self._templates.known(text)
         known = None if filled is None else self._known.of_template(filled.template)
         if filled is None or known is None:
-            return None
+            return None  # SET TRANSACTION, say, comes before the snapshot
+        if self._catalog() is not self._services.coordination.newest_catalog:
+            return None  # T2 of `literal_templates.py`
         answer: bytes | None = None
         if known.write is not None:
             tag = self._write(known, known.write, filled.values)
@@ -160,7 +165,7 @@ class ShortBlocks:
         transaction, limits = self._transaction, self._services.limits
         if transaction.read_only or not limits.short_writes:
             return None
-        if transaction.inline_bytes > limits.transaction_inline_bytes_max // 2:
+        if transaction.inline.nbytes > limits.transaction_inline_bytes_max // 2:
             return None  # rows have to be moved to files
         names = resting_names(transaction, self._variables, known.bound, writes=True)
         change = write(values, names)
@@ -170,7 +175,7 @@ class ShortBlocks:
         if done.affected is None:
             return None
         transaction.wrote = True
-        transaction.inline_bytes += done.nbytes
+        transaction.inline.added(done.nbytes)
         transaction.statements += 1
         return f"{known.bound.tag} {done.affected}"
 

@@ -13,9 +13,11 @@ Not here: snapshots, and running bound statements (`statement_runner.py`).
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from coordinator.execution.context import Execution
+from coordinator.large_work import aside_if, is_large_statement
 from coordinator.session.prepared_statements import (
     ExecuteCommand,
     argument_count_error,
@@ -62,15 +64,7 @@ class StatementBinder:
         ts: int = 0,
     ) -> ParameterizedStatement:
         """Bind a statement. `fixed`: its parameters have the types that were declared."""
-        # The transaction has begun now, whether or not anybody asks when.
-        self._transaction.now()
-        shared = not self._transaction.changed_catalog
-        if mentions_temporary_schema(statement.text):
-            own = self._identity.temporary
-            statement, shared = (
-                replace(statement, node=localize_temporary_names(statement.node, own)),
-                False,
-            )
+        statement, shared = self._localized(statement)
         return self._services.plans.bind(
             statement,
             lambda: self.context(catalog, fixed=fixed, ts=ts),
@@ -78,6 +72,35 @@ class StatementBinder:
             setting=self.setting(catalog, fixed=fixed),
             shared=shared,
         )
+
+    async def bound(
+        self,
+        statement: Statement,
+        catalog: Catalog,
+        declared: tuple[SqlType | None, ...],
+        *,
+        fixed: bool = True,
+        ts: int = 0,
+    ) -> ParameterizedStatement:
+        """The same, off the loop if the statement is large."""
+        is_large = is_large_statement(statement)
+        statement, shared = await aside_if(is_large, partial(self._localized, statement))
+        return await self._services.plans.bound(
+            statement,
+            lambda: self.context(catalog, fixed=fixed, ts=ts),
+            declared,
+            setting=self.setting(catalog, fixed=fixed),
+            shared=shared,
+        )
+
+    def _localized(self, statement: Statement) -> tuple[Statement, bool]:
+        """The statement with names of its own (B2), and whether its plan is shared."""
+        # The transaction has begun now, whether or not anybody asks when.
+        self._transaction.now()
+        if not mentions_temporary_schema(statement.text):
+            return statement, not self._transaction.changed_catalog
+        own = self._identity.temporary
+        return replace(statement, node=localize_temporary_names(statement.node, own)), False
 
     def under(
         self, request: Request, catalog: Catalog, execution: Execution | None = None
@@ -148,7 +171,7 @@ class StatementBinder:
                 break
         return roles.name(role.oid)
 
-    def arguments(
+    async def arguments(
         self, statement: Statement, invocation: ExecuteCommand, types: Sequence[SqlType]
     ) -> tuple[Value, ...]:
         """The values of EXECUTE's arguments, in the types of the statement's parameters."""
@@ -156,17 +179,26 @@ class StatementBinder:
         if problem is not None:
             raise SqlError("42601", problem[0], detail=problem[1])
         return tuple(
-            self._argument(argument_query(statement, argument, parameter_type(type_), place))
-            for place, (argument, type_) in enumerate(
-                zip(invocation.arguments, types, strict=True), 1
-            )
+            [
+                await self._argument(
+                    argument_query(statement, argument, parameter_type(type_), place)
+                )
+                for place, (argument, type_) in enumerate(
+                    zip(invocation.arguments, types, strict=True), 1
+                )
+            ]
         )
 
-    def _argument(self, query: Statement) -> Value:
-        prepared = self.bind(query, self._services.coordination.newest_catalog, ())
+    async def _argument(self, query: Statement) -> Value:
+        prepared = await self.bound(query, self._services.coordination.newest_catalog, ())
         bound = prepared.bound
         assert isinstance(bound, BoundQuery), "a SELECT is bound to a query"
         if bound.tables or prepared.supplied or bound.calls is not None:
             raise not_supported(_ARGUMENT)
-        self._services.in_process.require(bound.plan, _ARGUMENT)
-        return with_padding(self._services.in_process.value(bound.plan), bound.columns[0].type)
+        plan, type_, in_process = bound.plan, bound.columns[0].type, self._services.in_process
+
+        def work() -> Value:
+            in_process.require(plan, _ARGUMENT)
+            return with_padding(in_process.value(plan), type_)
+
+        return await aside_if(is_large_statement(query), work)

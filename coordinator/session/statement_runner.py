@@ -40,6 +40,7 @@ from coordinator.execution.settings import (
     execute_show,
 )
 from coordinator.execution.short_writes.run import run_short_write, run_short_write_in_block
+from coordinator.large_work import are_large_values, is_large_statement
 from coordinator.session.as_of import as_of_timestamp, tables_of_other_timelines
 from coordinator.session.requests import (
     Identity,
@@ -118,6 +119,7 @@ class StatementRunner:
         self._past = StatementPast(execution, self.binder)
         self._notices = StatementNotices(execution.notice)
         self._transaction.settle = self._settle
+        self._large: ParameterizedStatement | None = None
 
     # --- binding --------------------------------------------------------------------------------
 
@@ -128,7 +130,7 @@ class StatementRunner:
         if not needs_catalog(statement):
             empty = statement.node is None  # but may have been declared types of the client's own
             catalog = self._services.coordination.newest_catalog if empty else _NO_CATALOG
-            prepared = self.binder.bind(statement, catalog, declared, fixed=False)
+            prepared = await self.binder.bound(statement, catalog, declared, fixed=False)
             if self._transaction.failed and not empty and not can_end_failed_block(prepared.bound):
                 raise failed_transaction()
             return prepared
@@ -140,7 +142,7 @@ class StatementRunner:
             snapshot = await self._past.snapshot_if_known(
                 statement, declared, self.execution(()), snapshot
             )
-        return self.binder.bind(statement, snapshot.catalog, declared, fixed=False)
+        return await self.binder.bound(statement, snapshot.catalog, declared, fixed=False)
 
     def check_allowed(self, statement: Statement, *, parameters: int = 0) -> None:
         """Raises 25P02 in a failed block, except for statements that may end it."""
@@ -156,6 +158,11 @@ class StatementRunner:
         bound = self.binder.bind(statement, _NO_CATALOG, ()).bound
         assert isinstance(bound, Discard), "asked for statements that discard only"
         return bound
+
+    def take_large(self) -> ParameterizedStatement | None:
+        """The last large statement that has run: it is freed elsewhere."""
+        found, self._large = self._large, None
+        return found
 
     # --- running --------------------------------------------------------------------------------
 
@@ -237,7 +244,7 @@ class StatementRunner:
     async def _session_statement(
         self, request: Request, execution: Execution, *, alone: bool
     ) -> Outcome:
-        prepared = self.binder.bind(request.statement, _NO_CATALOG, request.declared)
+        prepared = await self.binder.bound(request.statement, _NO_CATALOG, request.declared)
         if self._transaction.failed and not can_end_failed_block(prepared.bound):
             raise failed_transaction()
         if request.statement.as_of is not None:
@@ -322,7 +329,8 @@ class StatementRunner:
         """The tables of the statement as it is bound now (A2)."""
         snapshot = await self._transaction.present()
         request = self.binder.under(request, snapshot.catalog)
-        bound = self.binder.bind(request.statement, snapshot.catalog, request.declared).bound
+        prepared = await self.binder.bound(request.statement, snapshot.catalog, request.declared)
+        bound = prepared.bound
         return contended_tables(executed_statement(bound), snapshot.catalog)
 
     async def _attempt(
@@ -342,19 +350,23 @@ class StatementRunner:
         if request.statement.as_of is not None:
             snapshot = await self._past.snapshot(request, execution, snapshot)
             as_of = snapshot.ts
-        prepared = self.binder.bind(
+        prepared = await self.binder.bound(
             request.statement, snapshot.catalog, request.declared, ts=snapshot.ts
         )
+        execution.is_large = is_large_statement(request.statement) or are_large_values(
+            execution.parameters
+        )
+        self._large = prepared if execution.is_large else None
         if execution.runs is not None and request.shapes is not None:
             execution.runs.statements = [
-                self.binder.bind(statement, snapshot.catalog, types, ts=snapshot.ts)
+                await self.binder.bound(statement, snapshot.catalog, types, ts=snapshot.ts)
                 for statement, types in request.shapes.statements
             ]
         elsewhere = tables_of_other_timelines(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.
             ts = await self._transaction.timestamp(elsewhere)
-            prepared = self.binder.bind(
+            prepared = await self.binder.bound(
                 request.statement, snapshot.catalog, request.declared, ts=ts
             )
         check_promised_columns(request.expected, prepared.bound, self._variables)
@@ -396,7 +408,7 @@ class StatementRunner:
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
             as_of = self._past.timestamp(request, execution, snapshot)
-        prepared = self.binder.bind(request.statement, snapshot.catalog, request.declared)
+        prepared = await self.binder.bound(request.statement, snapshot.catalog, request.declared)
         assert isinstance(prepared.bound, ExplainTimestamp), "the grammar tells it apart"
         rows = execute_explain_timestamp(execution, prepared.bound, as_of=as_of)
         self._transaction.pin_snapshot()

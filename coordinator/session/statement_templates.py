@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from coordinator.execution.context import Runs, Services
 from coordinator.execution.short_read import compile_short_read
+from coordinator.large_work import aside_if, is_large_text
 from coordinator.planning.literal_templates import (
     Literals,
     Shape,
@@ -96,7 +97,7 @@ class StatementTemplates:
         shape = self._services.templates.known_shape(split[0], catalog)
         return None if shape is None else self._known(shape, catalog, split[1])
 
-    def find(self, text: str) -> FilledTemplate | None:
+    async def find(self, text: str) -> FilledTemplate | None:
         """The text as a template, made now if its shape was seen before."""
         split = split_literals(text)
         if split is None or not self._services.limits.short_reads:
@@ -110,39 +111,47 @@ class StatementTemplates:
             return None
         setting = self._binder.setting(catalog, fixed=True)
         if not shape.is_known(setting):
-            shape.keep(setting, self._made(text, key, literals, catalog))
+            shape.keep(setting, await self._made(text, key, literals, catalog))
         try:
             return self._known(shape, catalog, literals)
         except SqlError:
             return None  # T3, T4: its own text says what is wrong
 
-    def rows(self, text: str) -> FilledRows | None:
+    async def rows(self, text: str) -> FilledRows | None:
         """The text as rows of an INSERT, each a template filled in; None if not all of them are."""
         if not self._services.limits.short_reads or self._transaction.failed:
             return None
-        split = None if self._transaction.changed_catalog else split_rows(text)
+        if self._transaction.changed_catalog:
+            return None
+        is_large = is_large_text(text)
+        split = await aside_if(is_large, lambda: split_rows(text))
         if split is None:
             return None
         catalog = self._services.coordination.newest_catalog
         templates: list[Template] = []
         for row in split.shapes:
-            template = self._row_template(row, catalog)
+            template = await self._row_template(row, catalog)
             if template is None:
                 return None
             templates.append(template)
         timezone, styles = self._variables.timezone, self._variables.styles
-        sets: list[tuple[Value, ...]] = []
-        try:
-            for place, literals in zip(split.of, split.literals, strict=True):
-                values = templates[place].values(literals, timezone, styles)
-                if values is None:
-                    return None
-                sets.append(values)
-        except SqlError:
-            return None  # T3, T4
-        return FilledRows(catalog, templates, split.of, sets)
 
-    def _row_template(self, row: TextRow, catalog: Catalog) -> Template | None:
+        def filled() -> list[tuple[Value, ...]] | None:
+            sets: list[tuple[Value, ...]] = []
+            try:
+                for place, literals in zip(split.of, split.literals, strict=True):
+                    values = templates[place].values(literals, timezone, styles)
+                    if values is None:
+                        return None
+                    sets.append(values)
+            except SqlError:
+                return None  # T3, T4
+            return sets
+
+        sets = await aside_if(is_large, filled)
+        return None if sets is None else FilledRows(catalog, templates, split.of, sets)
+
+    async def _row_template(self, row: TextRow, catalog: Catalog) -> Template | None:
         """The template of a row that is the only one of its statement."""
         known = self._services.templates
         # It is made at the first sight: there are other rows like it.
@@ -151,7 +160,8 @@ class StatementTemplates:
             return None
         setting = self._binder.setting(catalog, fixed=True)
         if not shape.is_known(setting):
-            shape.keep(setting, self._made(row.text, row.key, row.literals, catalog))
+            made = await self._made(row.text, row.key, row.literals, catalog)
+            shape.keep(setting, made)
         return shape.template(setting)
 
     def _known(self, shape: Shape, catalog: Catalog, literals: Literals) -> FilledTemplate | None:
@@ -164,24 +174,29 @@ class StatementTemplates:
         values = template.values(literals, self._variables.timezone, self._variables.styles)
         return None if values is None else FilledTemplate(template, catalog, values)
 
-    def _made(self, text: str, key: str, literals: Literals, catalog: Catalog) -> Template | None:
+    async def _made(
+        self, text: str, key: str, literals: Literals, catalog: Catalog
+    ) -> Template | None:
         """A template for the shape of this text; None if it does not surely mean the same."""
         try:
-            return self._proved(text, key, literals, catalog)
+            return await self._proved(text, key, literals, catalog)
         except SqlError:
             return None
 
-    def _proved(self, text: str, key: str, literals: Literals, catalog: Catalog) -> Template | None:
+    async def _proved(
+        self, text: str, key: str, literals: Literals, catalog: Catalog
+    ) -> Template | None:
         """The same. Raises SqlError, for a text that has no meaning, too."""
         if mentions_temporary_schema(text) or any(truncated_name_notices(text)):
             return None
         written, declared = text_with_parameters(key)
-        statement = _only(self._services.plans.parse(written))
-        plain = _only(self._services.plans.parse(text))
+        statement = _only(await self._services.plans.parsed(written))
+        plain = _only(await self._services.plans.parsed(text))
         if statement is None or plain is None:
             return None
-        types = self._binder.bind(statement, catalog, declared, fixed=False).parameters
-        bound = self._binder.bind(statement, catalog, types)
+        found = await self._binder.bound(statement, catalog, declared, fixed=False)
+        types = found.parameters
+        bound = await self._binder.bound(statement, catalog, types)
         if not may_have_template(bound):
             return None
         if isinstance(bound.bound, BoundQuery) and not self._is_short(bound):
@@ -195,7 +210,7 @@ class StatementTemplates:
             computed_constants(bound.bound),
         )
         filled = self._filled(template, catalog, literals)
-        literal = self._binder.bind(plain, catalog, ())
+        literal = await self._binder.bound(plain, catalog, ())
         if filled is None or not means_the_same(bound, filled.values, literal):
             return None
         return template
@@ -206,6 +221,8 @@ class StatementTemplates:
 
 def _only(statements: Sequence[Statement]) -> Statement | None:
     """The statement of a text that has one, which is of the present."""
-    if len(statements) != 1 or statements[0].node is None or statements[0].as_of is not None:
+    if len(statements) != 1 or statements[0].node is None:
+        return None
+    if statements[0].as_of is not None or statements[0].is_dated:
         return None
     return statements[0]

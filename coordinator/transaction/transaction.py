@@ -52,6 +52,7 @@ from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import read_only_transaction
 from coordinator.transaction.deferral import Deferral
+from coordinator.transaction.inline_rows import CountedInlineRows
 from coordinator.transaction.lock_calls import LockCalls
 from coordinator.transaction.new_tables import NewTables
 from coordinator.transaction.notifications import NOTHING_PENDING, PendingNotifications
@@ -66,6 +67,9 @@ from sql.statements.session import TransactionControl
 from sql.types.sql_type import Value
 from storage.clock import Clock
 from storage.types import Timestamp
+
+ENGINE_WAIT = ("Extension", "LocalEnginePlace")
+"""wait_event_type and wait_event of a session that waits for a place in the local engine."""
 
 _Asked = TypeVar("_Asked")
 
@@ -125,7 +129,7 @@ class SessionTransaction:
         self.analyzed = False
         """A statement was only prepared, or bound: for PostgreSQL, too, that was a query."""
         self.wrote = False
-        self.inline_bytes = 0
+        self.inline = CountedInlineRows()
         self.committing = False
         self.interrupted: SqlError | None = None
         """What would have ended the statement while it was committing (X4)."""
@@ -138,6 +142,10 @@ class SessionTransaction:
         """To where a statement goes back that has written and begins again (X9)."""
         self._notified = NOTHING_PENDING
         """What was pending before the statement, which may begin again."""
+
+    def waits_for_engine(self, waits: bool) -> None:
+        """A statement begins or ends to wait for a place in the local engine."""
+        self.wait_event = ENGINE_WAIT if waits else None
 
     # --- state ----------------------------------------------------------------------------------
 
@@ -778,4 +786,4 @@ class SessionTransaction:
         self.notifications.forget()
         self.fresh.clear()
         self.wrote = False
-        self.inline_bytes = 0
+        self.inline.left(0)

@@ -185,6 +185,9 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> BoundStatement
         return _explain(binding, node)
     if statement.as_of is not None:
         timed = _timed(binding, node, statement)
+        if any(part.as_of is not None for part in binding.locking):
+            place = node_position(statement.as_of)
+            raise not_supported("AS OF of a query with another AS OF in it", place)
         if binding.locking:
             raise not_supported("FOR UPDATE of rows of the past", None)
         return timed
@@ -221,6 +224,8 @@ def _timed(binding: Binding, node: Node, statement: Statement) -> BoundStatement
         return replace(copied, query=query)
     if not is_a(node, ast.SelectStmt):
         raise not_supported("AS OF behind anything but a query", node_position(statement.as_of))
+    if node.intoClause is not None:
+        raise not_supported("SELECT INTO with AS OF", node_position(statement.as_of))
     return _query(binding, node, statement)
 
 

@@ -32,7 +32,7 @@ from sql.emit.rename_outer_columns import (
 )
 from sql.emit.select import as_derived_table, is_preserved_by_groups, render_select, scope_over
 from sql.emit.set_operations import set_operation
-from sql.emit.state import DEPTH_MAX, ColumnTexts, Dialect, Scope, Select, Statement
+from sql.emit.state import ColumnTexts, Dialect, Scope, Select, Statement
 from sql.emit.windows import with_column_keys
 from sql.errors import statement_too_complex
 from sql.plan.depth import check_depth
@@ -132,7 +132,7 @@ def _subplan(plan: Plan, scope: Scope) -> str:
 def _select(plan: Plan, scope: Scope) -> Select:
     statement = scope.statement
     statement.depth += 1
-    if statement.depth > DEPTH_MAX:
+    if statement.depth > statement.dialect.plan_depth_max:
         raise statement_too_complex()
     select = _node(plan, scope)
     statement.depth -= 1
@@ -211,6 +211,13 @@ def _values(plan: Values, scope: Scope) -> Select:
             for column in plan.columns
         )
         return Select(f"(select {nulls or '0 as z'} where false) {alias}", names)
+    lists = scope.statement.dialect.constant_rows(plan.rows, scope)
+    if lists is not None:
+        items = [
+            f"unnest({text}) as c{column.id}"
+            for text, column in zip(lists, plan.columns, strict=True)
+        ]
+        return Select(f"(select {', '.join(items)}) {alias}", names)
     # Rows stand in SELECTs of their own, which an engine without `deep_correlation` looks into for
     # no subquery that refers to what is round them.
     row_scope = replace(scope, nearest=frozenset())
@@ -368,6 +375,7 @@ def _join(plan: Join, scope: Scope) -> Select:
     _check_join(plan, scope)
     inside = scope_over(joined, scope)
     guarded = scope.statement.dialect.on(plan, plan.condition)
+    inside = replace(inside, joining=True)
     conditions = " and ".join(map(inside.emit, guarded))
     return replace(joined, source=f"{joined.source} on {conditions}")
 

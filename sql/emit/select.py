@@ -16,6 +16,7 @@ def scope_over(select: Select, outer: Scope, *, filtering: bool = False) -> Scop
         outer,
         columns={**outer.columns, **select.names},
         filtering=filtering,
+        joining=False,
         nearest=frozenset(select.names),
     )
 

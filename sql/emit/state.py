@@ -43,8 +43,8 @@ from sql.plan.nodes import (
 from sql.types.sql_type import SqlType, Value, format_type
 
 DEPTH_MAX: Final = 150
-"""Levels of nesting of expressions and plans. More would need a deeper stack in the engine's
-JVM.
+"""Levels of nesting of expressions, and with plans on Spark. More would need a deeper stack in its
+JVM, and DuckDB takes the cube of it.
 """
 
 
@@ -66,6 +66,10 @@ class EmitLateralSets(Protocol):
         ...
 
 
+def _no_lists(_rows: Sequence[Sequence[Expr]], _scope: "Scope") -> Sequence[str] | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How one engine writes the parts of a statement that the shared modules leave to it.
@@ -82,7 +86,9 @@ class Dialect:
     (`emit/recursion_rounds.py` if not). `deep_correlation`: whether a subquery may refer to more
     than the query next to it. `hint`: the hint beside an error about an unsupported feature.
     `mixes_unions`: whether the rows of UNION ALL may come in any order. `changed_by_groups`: types
-    of which a group does not show a value as it was.
+    of which a group does not show a value as it was. `plan_depth_max`:
+    levels of plans. `constant_rows`: the columns of many rows of constants as lists to be unnested;
+    None for other rows.
     """
 
     engine: str
@@ -109,6 +115,8 @@ class Dialect:
     hint: str | None = None
     mixes_unions: bool = False
     changed_by_groups: frozenset[str] = frozenset()
+    plan_depth_max: int = DEPTH_MAX
+    constant_rows: "Callable[[Sequence[Sequence[Expr]], Scope], Sequence[str] | None]" = _no_lists
 
     def unsupported(self, what: str) -> SqlError:
         """0A000: a feature that this engine cannot provide as PostgreSQL does."""
@@ -190,6 +198,9 @@ class Statement:
     """Whether it has one: subqueries are kept apart from it (`rename_outer_columns.py`)."""
     names: int = 0
     depth: int = 0
+    """Levels of plans that are being written."""
+    nesting: int = 0
+    """Levels of expressions."""
 
     def alias(self) -> str:
         """A new relation name (M1)."""
@@ -282,6 +293,8 @@ class Scope:
     """The columns of the query that the expression stands in."""
     in_lambda: bool = False
     """Whether it stands in a function of an array's elements."""
+    joining: bool = False
+    """Whether it stands in the condition of a join."""
 
     def variable(self) -> str:
         """A new name for a lambda's argument (M1)."""

@@ -20,7 +20,7 @@ from sql.parser.syntax import Node, is_a
 
 _PREFIX: Final = "SELECT "
 
-_BEHIND: Final = frozenset({"ORDER", "LIMIT", "OFFSET", "FETCH"})
+_BEHIND: Final = frozenset({"ORDER", "LIMIT", "OFFSET", "FETCH", "ON", "RETURNING"})
 """Words that begin what may follow the time. An expression has them in parentheses only."""
 
 
@@ -49,8 +49,8 @@ def split_as_of(text: str, start: int, end: int) -> AsOfQuery | None:
 
 def split_copy_as_of(text: str, start: int, end: int) -> AsOfQuery | None:
     """The query of `COPY (<query> AS OF ..) TO ..`, or None for any other statement."""
-    for inner in _inner_candidates(text, start, end):
-        head = _without(" " * start + text[start:end], inner)
+    for inner in inner_times(text, start, end):
+        head = inner.without(" " * start + text[start:end])
         try:
             trees = parser_trees(head)
         except parser.ParseError:
@@ -65,9 +65,9 @@ def nested_as_of_offset(text: str, start: int, end: int) -> int | None:
     """The offset of the first AS OF in parentheses, if the statement is valid without it."""
     rest = " " * start + text[start:end]
     place: int | None = None
-    for inner in _inner_candidates(text, start, end):
+    for inner in inner_times(text, start, end):
         if _expression(text, inner) is not None:
-            rest, place = _without(rest, inner), inner.place
+            rest, place = inner.without(rest), inner.place
     if place is None:
         return None
     try:
@@ -78,21 +78,31 @@ def nested_as_of_offset(text: str, start: int, end: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Inner:
-    """An AS OF inside of parentheses, whose time ends at `close`; `depth` 1: in no others."""
+class InnerTime:
+    """An AS OF inside of parentheses, from `opened` to `closed`. The time ends at `close`;
+    `depth` 1: in no other parentheses; `first_word`: what stands behind the opening one.
+    """
 
     place: int
     expression: int
     close: int
     depth: int
     at_least: bool
+    opened: int
+    closed: int
+    first_word: str
+
+    def without(self, text: str) -> str:
+        """The text with blanks in its place."""
+        return text[: self.place] + " " * (self.close - self.place) + text[self.close :]
+
+    def value(self, text: str) -> Node:
+        """The tree of the time, or None if it is none."""
+        found = _expression(text, self)
+        return None if found is None else found[0]
 
 
-def _without(text: str, inner: _Inner) -> str:
-    return text[: inner.place] + " " * (inner.close - inner.place) + text[inner.close :]
-
-
-def _expression(text: str, inner: _Inner) -> tuple[Node, str] | None:
+def _expression(text: str, inner: InnerTime) -> tuple[Node, str] | None:
     """The tree of the time, and the text that the parser read for it."""
     if inner.expression < len(_PREFIX):
         return None
@@ -105,23 +115,28 @@ def _expression(text: str, inner: _Inner) -> tuple[Node, str] | None:
     return None if value is None else (value, tail)
 
 
-def _inner_candidates(text: str, start: int, end: int) -> Sequence[_Inner]:
+def inner_times(text: str, start: int, end: int) -> Sequence[InnerTime]:
     """Every AS OF inside of parentheses, the last one first."""
     try:
         tokens = [token for token in parser.scan(text[:end]) if token.start >= start]
     except parser.ParseError:
         return ()
     significant = [token for token in tokens if token.name not in ("SQL_COMMENT", "C_COMMENT")]
-    found: list[_Inner] = []
+    found: list[InnerTime] = []
     opened: list[list[_Time]] = []
+    begun: list[int] = []
     for index, token in enumerate(significant):
         if token.name == "ASCII_40":
             opened.append([])
+            begun.append(index)
         elif token.name == "ASCII_41" and opened:
-            depth = len(opened)
+            depth, first = len(opened), begun.pop()
+            words = significant[first].start, token.start, significant[first + 1].name
             for time in opened.pop():
                 close = time.ending(token.start)
-                found.append(_Inner(time.place, time.expression, close, depth, time.at_least))
+                found.append(
+                    InnerTime(time.place, time.expression, close, depth, time.at_least, *words)
+                )
         elif opened and token.name in _BEHIND:
             opened[-1] = [replace(time, end=time.ending(token.start)) for time in opened[-1]]
         elif opened and token.name == "AS" and len(significant) > index + 2:

@@ -18,6 +18,7 @@ from sql.parser.as_of import (
     split_copy_as_of,
     statement_bounds,
 )
+from sql.parser.dated_queries import split_dated, split_dated_source
 from sql.parser.meridian_grammar import parse_meridian_statement
 from sql.parser.meridian_nodes import MeridianNode
 from sql.parser.nesting_limit import is_too_deep
@@ -48,6 +49,7 @@ _FOREIGN_STATES: Final = (
     ("invalid unicode surrogate", "42601"),
 )
 
+_NOT_SPACE: Final = re.compile(r"\S")
 _JUNK: Final = re.compile(r"\$\d+[A-Za-z_\x80-\U0010ffff][\w$]*")
 _IN_ESCAPE_STRING: Final = re.compile(r"(?i)(?<!\w)e'(?:[^'\\]|\\.|'')*$")
 """Of U&'' the same words are a syntax error."""
@@ -75,6 +77,10 @@ class Statement:
     """What the parser read for `node` and `as_of` where that is not `text` itself; places are the
     same.
     """
+    is_dated: bool = False
+    """A query in it has a time of its own (`dated_queries.py`)."""
+    length: int | None = None
+    """The characters of the statement itself, if it is one of many; None: all of `text`."""
 
 
 def parse(text: str) -> Sequence[Statement]:
@@ -99,7 +105,16 @@ def parse(text: str) -> Sequence[Statement]:
     if not trees:
         return (Statement(text, None, 0),)
     _check_parameters(text)
-    return [Statement(text, tree.stmt, _offset(text, tree.stmt_location)) for tree in trees]
+    many = len(trees) > 1
+    return [
+        Statement(
+            text,
+            tree.stmt,
+            _offset(text, tree.stmt_location),
+            length=(tree.stmt_len or None) if many else None,
+        )
+        for tree in trees
+    ]
 
 
 def _check_parameters(text: str) -> None:
@@ -115,7 +130,8 @@ def _check_parameters(text: str) -> None:
 
 def _offset(text: str, place: int | None) -> int:
     start = place or 0
-    return start + len(text[start:]) - len(text[start:].lstrip())
+    first = _NOT_SPACE.search(text, start)
+    return len(text) if first is None else first.start()
 
 
 def _converted(error: parser.ParseError, text: str) -> SqlError:
@@ -161,6 +177,9 @@ def _own_grammar(text: str) -> Sequence[Statement] | None:
 
 def _own_statement(text: str, start: int, end: int) -> Statement:
     offset = _offset(text, start)
+    dated = split_dated_source(text, start, end)
+    if dated is not None:
+        return Statement(text, dated.node, offset, sources=dated.sources, is_dated=True)
     timed = split_as_of(text, start, end)
     if timed is not None:
         return Statement(text, timed.node, offset, timed.as_of, timed.at_least, timed.sources)
@@ -170,6 +189,9 @@ def _own_statement(text: str, start: int, end: int) -> Statement:
     own = parse_meridian_statement(text, start, end)
     if own is not None:
         return Statement(text, own.node, offset, own.as_of, own.at_least, own.sources)
+    parts = split_dated(text, start, end)
+    if parts is not None:
+        return Statement(text, parts[0], offset, sources=(parts[1],), is_dated=True)
     inner = nested_as_of_offset(text, start, end)
     if inner is not None:
         raise not_supported("AS OF in a subquery", inner + 1)

@@ -16,9 +16,16 @@ _LONG_WORD: Final = re.compile(rf"[\w$]{{{NAME_BYTES_MAX // 4},}}|\"")
 """Without any of these a text has no long name; a character has up to four bytes."""
 
 
+_SLICE: Final = 1 << 14
+"""Characters that are looked at in one call, which keeps the GIL; each has some of the next."""
+
+
 def truncated_name_notices(text: str) -> Iterator[SqlError]:
     """A notice for each name of a text, which parses, that is too long."""
-    if len(text.encode()) <= NAME_BYTES_MAX or _LONG_WORD.search(text) is None:
+    if len(text) <= NAME_BYTES_MAX // 4 or not any(
+        _LONG_WORD.search(text, at, at + _SLICE + NAME_BYTES_MAX)
+        for at in range(0, len(text), _SLICE)
+    ):
         return
     for token in parser.scan(text):
         if token.name != "IDENT":

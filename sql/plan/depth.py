@@ -6,8 +6,14 @@ from sql.errors import statement_too_complex
 from sql.plan.nodes import Plan
 from sql.plan.traverse import inputs
 
-PLAN_DEPTH_MAX: Final = 150
-"""Levels of plan nodes. Each costs a few frames of Python's stack, and more of the engine's."""
+PLAN_DEPTH_MAX: Final = 450
+"""Levels of plan nodes. Each costs a few frames of Python's stack, and more of the engine's. A view
+or a WITH query that computes and filters takes two or three.
+"""
+
+RECURSION_MAX: Final = 4_000
+"""Frames of Python in a server: some 5 for a level of plans, and 6 for one of expressions. Each
+takes at most 1 KiB of the stack of a thread, which has 8 MiB, if C calls it."""
 
 
 def check_depth(plan: Plan) -> None:

@@ -57,6 +57,7 @@ from sql.plan.nodes import (
 from sql.plan.system_columns import is_system_column
 from sql.plan.traverse import (
     column_ids,
+    has_more_parts,
     has_subquery,
     is_volatile_expression,
     plan_expressions,
@@ -67,6 +68,11 @@ from sql.plan.traverse import (
 PUSHED_CONDITIONS_MAX: Final = 64
 """Conditions carried at once; further ones are left out. Larger: slower for machine-made queries of
 a thousand conditions, which gain nothing by it."""
+
+
+PUSHED_PARTS_MAX: Final = 20
+"""Parts of a condition on what a node computes. Larger: in a chain of views that compute, each
+level makes all conditions from above longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +199,14 @@ def _is_pure(expr: Expr) -> bool:
 
 
 def _through(carried: Sequence[Expr], made: Mapping[ColumnId, Expr]) -> list[Expr]:
-    """Conditions on what a node makes, as conditions on what it makes it of."""
-    return [substitute_columns(expr, made) for expr in _over(carried, made.keys())]
+    """Conditions on what a node makes, as conditions on what it makes it of; without long ones."""
+    found: list[Expr] = []
+    for expr in _over(carried, made.keys()):
+        below = substitute_columns(expr, made)
+        grows = not all(isinstance(made[id_], ColumnRef) for id_ in column_ids(expr))
+        if not grows or not has_more_parts(below, PUSHED_PARTS_MAX):
+            found.append(below)
+    return found
 
 
 def _closed(exprs: Sequence[Expr]) -> list[Expr]:

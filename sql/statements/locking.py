@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import Final
 
 from sql.catalog.catalog import Table
-from sql.plan.nodes import Plan, RelationId
+from sql.plan.nodes import Expr, Plan, RelationId
 
 CANDIDATES: Final = 16
 """Rows beyond LIMIT that SKIP LOCKED may choose from. Larger: more rows are computed. Smaller: more
@@ -55,6 +55,9 @@ class LockingQuery:
     rows: tuple[LockedRows, ...]
     tables: tuple[Table, ...] = ()
     limit: int | None = None
+    as_of: Expr | None = None
+    """It locks nothing, has no `rows`, and reads at this time."""
+    as_of_at_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def holds_floats(type_: pa.DataType) -> bool:
     return pa.types.is_floating(type_.value_type if isinstance(type_, pa.ListType) else type_)
 
 
-def _holds_nan(column: pa.ChunkedArray) -> bool:
+def _holds_nan(column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]") -> bool:
     values = pc.list_flatten(column) if pa.types.is_list(column.type) else column
     return bool(pc.any(pc.is_nan(values)).as_py())
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import psycopg
 
+from tests.bench.crowded import crowded
 from tests.bench.keyed import bulk, keyed
 from tests.bench.pgbench import percentile, run_script
 from tests.bench.sizes import Figures, Size
@@ -164,6 +165,7 @@ WORKLOADS: Mapping[str, Callable[[str, Size], Figures]] = {
     "waiting": waiting,
     "keyed": keyed,
     "bulk": bulk,
+    "crowded": crowded,
 }
 
 

@@ -82,7 +82,7 @@ async def check_unique_rows(execution: Execution, table: Table, index: IndexDefi
     inputs = await execution.views([table])
     pieces: list[pa.Table] = []
     nbytes = 0
-    async with closing_batches(run_plan(execution, scanned, inputs)) as batches:
+    async with closing_batches(run_plan(execution, scanned, inputs, is_check=True)) as batches:
         async for batch in batches:
             for start in range(0, batch.num_rows, PIECE_ROWS):
                 piece = pa.Table.from_batches([batch.slice(start, PIECE_ROWS)])

@@ -42,7 +42,7 @@ class LastYear:
         for at, last in self._last.items():
             values = batch.column(at)
             if pa.types.is_list(values.type):
-                values = values.flatten()
+                values = pc.list_flatten(values)
             whole = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
             greatest = pc.max(values.cast(whole)).as_py()
             if greatest is not None and greatest > last:

@@ -11,12 +11,13 @@ INVARIANTS
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
 from compute.arrow import batch_schema
-from coordinator.execution.context import Execution, stream_table
+from coordinator.execution.context import Execution, Services, stream_table
 from coordinator.execution.dml.changed_rows import ChangedRows
 from coordinator.execution.dml.check_option import ViewCheckOptions
 from coordinator.execution.dml.claimed_rows import ClaimedRows
@@ -34,6 +35,8 @@ from coordinator.execution.engine_choice import is_answered_at_once
 from coordinator.execution.keyed_access import plan_keyed_access
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
+from coordinator.large_work import aside_if
+from coordinator.memory_account import MemoryOwner
 from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
 from sql.errors import SqlError
@@ -92,7 +95,8 @@ async def _source(
     access = await plan_keyed_access(execution, modify.source, modify.tables, inputs)
     if access is not None:
         return stream_table(pa.Table.from_batches([await access.answer(execution, inputs)]))
-    if not inputs and is_answered_at_once(execution, modify.source):
+    at_once = partial(is_answered_at_once, execution, modify.source)
+    if not inputs and await aside_if(execution.is_large, at_once):
         in_process = execution.services.in_process
         is_new = modify.kind is ModifyKind.INSERT and modify.calls is None
         schema = stored_schema(modify.table) if is_new else None
@@ -110,7 +114,7 @@ class _Part:
         self._work = work
         self._sink = work.sink(modify.table)
         self._claims = work.claims(modify.table)
-        self._shown = _Shown(modify, execution.services.limits.returning_bytes_max)
+        self._shown = _Shown(modify, execution.services)
         self._old = OldRowsCollector(execution.services.limits)
         self._changed = ChangedRows(execution, modify.table)
         self._affected = 0
@@ -283,9 +287,10 @@ def _extras(batch: pa.RecordBatch, modify: Modify) -> Sequence[Column]:
 class _Shown:
     """The rows that RETURNING looks at (W2)."""
 
-    def __init__(self, modify: Modify, bytes_max: int) -> None:
+    def __init__(self, modify: Modify, services: Services) -> None:
         self._wanted = modify.returning is not None
-        self._bytes_max = bytes_max
+        self._bytes_max = services.limits.returning_bytes_max
+        self._memory = services.memory.holding(MemoryOwner.ROWS)
         self.batches: list[pa.RecordBatch] = []
         self._bytes = 0
 
@@ -296,6 +301,7 @@ class _Shown:
         batch = transient_batch(columns, rows)
         self.batches.append(batch)
         self._bytes += batch.nbytes
+        self._memory.set(self._bytes)
         if self._bytes > self._bytes_max:
             raise SqlError(
                 "54000",

@@ -11,6 +11,7 @@ INVARIANTS
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -226,7 +227,7 @@ class RowConstraints:
     async def _run(self, plan: Plan, piece: pa.RecordBatch) -> pa.Table:
         in_process = self._execution.services.in_process
         inputs = await self._execution.with_catalog(plan, _input(self._table, piece))
-        run = self._execution.run(plan, inputs)
+        run = replace(self._execution.run(plan, inputs), is_check=True)
         if in_process.refusal(plan) is None:
             return in_process.evaluate(run)
         return await _collected(self._execution.services.engine, run)

@@ -14,6 +14,7 @@ INVARIANTS
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 from pyroaring import BitMap64
@@ -31,6 +32,7 @@ from coordinator.execution.dml.unique_keys import ReplacedRows, check_keys_free
 from coordinator.execution.dml.updated_keys import UpdatedKeys
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.spill import buffer_rows, spill_if_large
+from coordinator.large_work import aside_if
 from sql.catalog.catalog import Key, Table
 from sql.catalog.foreign_keys import referencing_keys
 from sql.catalog.meridian_schema import is_server_state
@@ -112,15 +114,13 @@ class StatementEffects:
         ]
         if system:
             self.views.update(await execution.views(list(dict.fromkeys(system))))
-        pairs = [
-            (table, predicate)
-            for reading in readings
-            for tables in [[table for table in reading.tables if not is_server_state(table)]]
-            if tables
-            for table, predicate in zip(
-                tables, read_predicates(reading.plan, tables, execution.parameters), strict=True
-            )
-        ]
+        pairs: list[tuple[Table, RowPredicate | None]] = []
+        for reading in readings:
+            tables = [table for table in reading.tables if not is_server_state(table)]
+            if tables:
+                found = partial(read_predicates, reading.plan, tables, execution.parameters)
+                predicates = await aside_if(execution.is_large, found)
+                pairs.extend(zip(tables, predicates, strict=True))
         if pairs:
             await self._look_at(pairs)
 

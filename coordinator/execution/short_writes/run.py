@@ -67,6 +67,6 @@ async def run_short_write_in_block(
     if done.affected is None:
         return None
     transaction.wrote = True
-    transaction.inline_bytes += done.nbytes
+    transaction.inline.added(done.nbytes)
     await spill_if_large(execution)
     return Done(f"{prepared.tag} {done.affected}")

@@ -8,6 +8,7 @@ from pglast.enums import A_Expr_Kind
 
 from sql.binder.expressions.arrays import any_all_of_array
 from sql.binder.expressions.calls import operator, operator_name
+from sql.binder.expressions.operator_chains import long_operator_chain
 from sql.binder.expressions.rows import whole_row_equality, whole_row_presence
 from sql.binder.expressions.whole_rows import expanded_row_fields
 from sql.binder.resolve.coercion import coerce_implicitly, float_literal
@@ -49,6 +50,9 @@ def _name(binding: Binding, node: Node) -> str:
 
 
 def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
+    chain = long_operator_chain(binding, scope, node)
+    if chain is not None:
+        return chain
     name = _name(binding, node)
     left, right = node.lexpr, node.rexpr
     if name in ("=", "<>"):

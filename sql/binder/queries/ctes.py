@@ -7,6 +7,7 @@ INVARIANTS
       the FROM of the step. Other forms are refused before binding.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -53,8 +54,10 @@ def record_shared_cte(binding: Binding, query: SharedCte) -> None:
 
 def with_shared_ctes(binding: Binding, plan: Plan, shared: Sequence[SharedCte]) -> Plan:
     """Put the WITH queries around the plan, or inline them at their uses (C1)."""
+    uses_of = Counter(scan.cte for scan in cte_scans(plan))
+    inlined: dict[CteId, SharedCte] = {}
     for query in reversed(shared):
-        uses = sum(scan.cte == query.cte for scan in cte_scans(plan))
+        uses = uses_of[query.cte]
         if not uses:
             continue
         bound = query.cte in binding.outer_bound
@@ -64,24 +67,29 @@ def with_shared_ctes(binding: Binding, plan: Plan, shared: Sequence[SharedCte]) 
             raise not_supported(what, None)
         if volatile or (uses > 1 and not bound):
             plan = With(query.cte, query.name, query.definition, plan)
+            uses = 1
         else:
-            plan = _inlined(binding, plan, query)
-    return plan
+            inlined[query.cte] = query
+        for scan in cte_scans(query.definition):
+            uses_of[scan.cte] += uses
+    return _inlined(binding, plan, inlined) if inlined else plan
 
 
-def _inlined(binding: Binding, plan: Plan, query: SharedCte) -> Plan:
-    used = False
+def _inlined(binding: Binding, plan: Plan, queries: Mapping[CteId, SharedCte]) -> Plan:
+    """The plan with these queries where they are scanned, and in each other."""
+    used: set[CteId] = set()
 
     def expanded(scan: CteScan) -> Plan:
-        nonlocal used
-        if scan.cte != query.cte:
+        query = queries.get(scan.cte)
+        if query is None:
             return scan
         definition = query.definition
-        if used:
+        if scan.cte in used:
             definition, _ = with_fresh_ids(definition, binding.new_id)
-        used = True
+        used.add(scan.cte)
         refs = [ColumnRef(column.id, column.type) for column in output_columns(definition)]
-        return Project(definition, scan.columns, tuple(refs[: len(scan.columns)]))
+        made = replace_cte_scans(definition, expanded)
+        return Project(made, scan.columns, tuple(refs[: len(scan.columns)]))
 
     return replace_cte_scans(plan, expanded)
 

@@ -257,7 +257,7 @@ def locking_part(
         raise not_supported("FOR UPDATE in a subquery that refers to an outer query")
     if acts_in(plan):
         raise not_supported("a function that acts for each row of a query FOR UPDATE")
-    _check_self_contained(plan)
+    check_self_contained(plan, "FOR UPDATE")
     relation = RelationId(f"locking {len(binding.locking) + 1}")
     place = shown
     rows: list[LockedRows] = []
@@ -305,11 +305,11 @@ def _with_hidden(binding: Binding, plan: Plan, count: int) -> Plan:
     return Project(plan.input, (*plan.columns, *made), (*plan.exprs, *refs))
 
 
-def _check_self_contained(plan: Plan) -> None:
+def check_self_contained(plan: Plan, what: str) -> None:
     """0A000 if it reads a WITH query that is computed for several of its uses (R1)."""
     known = {node.cte for node in plan_nodes(plan) if isinstance(node, With)}
     if any(isinstance(node, CteScan) and node.cte not in known for node in plan_nodes(plan)):
-        raise not_supported("FOR UPDATE beside a WITH query that is used several times")
+        raise not_supported(f"{what} beside a WITH query that is used several times")
 
 
 def with_locking_parts(binding: Binding, bound: BoundStatement) -> BoundStatement:

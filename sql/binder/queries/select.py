@@ -31,6 +31,7 @@ from sql.binder.queries.ctes import (
     recursive_column_type,
     with_shared_ctes,
 )
+from sql.binder.queries.dated_queries import dated_part
 from sql.binder.queries.from_clause import from_clause
 from sql.binder.queries.limits import bind_distinct_on, bind_limit, distinct_before_sets
 from sql.binder.queries.locked_rows import locking_part, with_locked_rows
@@ -44,6 +45,7 @@ from sql.binder.queries.target_list import (
     sort_target,
     target_list,
 )
+from sql.binder.queries.union_chains import with_shallow_unions
 from sql.binder.queries.unreachable_sets import drop_unreachable_sets
 from sql.binder.resolve.coercion import coerce_to_storage
 from sql.binder.resolve.collations import set_computed_collation, set_set_operation_collation
@@ -53,6 +55,7 @@ from sql.binder.resolve.system_columns import with_system_columns
 from sql.binder.resolve.unified_types import convert_common, select_common_type, to_common_type
 from sql.binder.state import Binding, FromItem, Scope, SelectResult
 from sql.errors import SqlError, not_supported
+from sql.parser.dated_queries import dated_query
 from sql.parser.syntax import Node, is_a, node_position, offset_to_position, string_values
 from sql.plan.nodes import (
     CteId,
@@ -90,6 +93,9 @@ def bind_query(binding: Binding, node: Node, parent: Scope | None) -> SelectResu
     """Bind a query below `parent`; some of its columns may remain untyped."""
     if not is_a(node, ast.SelectStmt):
         raise not_supported("a data-modifying statement here", None)
+    dated = dated_query(node)
+    if dated is not None:
+        return dated_part(binding, dated, parent)
     scope = Scope(parent)
     if node.withClause is None:
         return _query(binding, scope, node)
@@ -375,11 +381,13 @@ def _set_operation(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         message = "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT"
         raise SqlError("42601", message, offset_to_position(node.rarg.intoClause.rel.location))
     result = _combined(binding, scope, node)
+    result.plan = with_shallow_unions(binding, result.plan)
     return _ordered(binding, scope, node, result, computed=False)
 
 
-def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
-    nested = (
+def _is_nested(node: Node) -> bool:
+    """Whether a side is nothing but a set operation itself."""
+    return (
         node.op != SetOperation.SETOP_NONE
         and node.withClause is None
         and not node.sortClause
@@ -387,16 +395,29 @@ def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         and node.limitOffset is None
         and not node.lockingClause
     )
-    if nested:
+
+
+def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
+    if _is_nested(node):
         return _combined(binding, scope, node)
-    refuse_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
+    if dated_query(node) is None:
+        refuse_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
     return bind_query(binding, node, Scope(scope.parent, ctes=dict(scope.ctes)))
 
 
 def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
+    """A set operation; a chain of them from left to right, without recursion."""
+    chain = [node]
+    while _is_nested(chain[-1].larg):
+        chain.append(chain[-1].larg)
+    left = _side(binding, scope, chain[-1].larg)
+    for operation in reversed(chain):
+        left = _united(binding, operation, left, _side(binding, scope, operation.rarg))
+    return left
+
+
+def _united(binding: Binding, node: Node, left: SelectResult, right: SelectResult) -> SelectResult:
     kind, word = _SET_KINDS[node.op]
-    left = _side(binding, scope, node.larg)
-    right = _side(binding, scope, node.rarg)
     if len(left.columns) != len(right.columns):
         message = f"each {word} query must have the same number of columns"
         raise SqlError("42601", message, node_position(right.nodes[0]) if right.nodes else None)

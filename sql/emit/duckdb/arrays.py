@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from sql.emit.duckdb.constant_lists import constant_list, constants_of, in_constant_list
 from sql.emit.duckdb.evaluator_calls import evaluator_call, evaluator_call_over, function_table_call
 from sql.emit.duckdb.types import array, bind_field_variables, duckdb_type, error, interval_key
 from sql.emit.enums import enum_range_of_constants
@@ -102,6 +103,11 @@ def _compare(call: Call, scope: Scope) -> str:
 
 
 def _items(call: Call, scope: Scope) -> str:
+    constants, element = constants_of(call.args), element_type(call.type)
+    if constants is not None and all(arg.type.name == element.name for arg in call.args):
+        found = constant_list(constants, element, scope)
+        if found is not None:
+            return f"cast({found} as {duckdb_type(call.type)})"
     return array([scope.emit(arg) for arg in call.args], call.type)
 
 
@@ -134,6 +140,14 @@ def any_all(expr: AnyAll, scope: Scope) -> str:
     )
 
 
+_ALIKE: Final = (frozenset({"int2", "int4", "int8"}), frozenset({"text", "varchar"}))
+
+
+def _compares_alike(one: str, other: str) -> bool:
+    """Whether values of both types compare as DuckDB compares them side by side."""
+    return one == other or any(one in group and other in group for group in _ALIKE)
+
+
 def _over_known(expr: AnyAll, items: Value, scope: Scope) -> str:
     if items is None:
         return "cast(null as boolean)"
@@ -144,9 +158,12 @@ def _over_known(expr: AnyAll, items: Value, scope: Scope) -> str:
     wanted = "<>" if expr.all else "="
     if (
         expr.function.name == wanted
-        and element.name == expr.args[0].type.name
+        and _compares_alike(element.name, expr.args[0].type.name)
         and compares_natively(element)
     ):
+        joined = in_constant_list(expr.args[0], items, element, scope, negated=expr.all)
+        if joined is not None:
+            return joined
         word = "not in" if expr.all else "in"
         texts = ", ".join(scope.statement.constant(item, element) for item in items)
         return f"({scope.emit(expr.args[0])} {word} ({texts}))"

@@ -14,6 +14,7 @@ from typing import Final
 
 from sql.emit.duckdb.aggregates import aggregate, order_by
 from sql.emit.duckdb.arrays import key
+from sql.emit.duckdb.constant_lists import constant_rows
 from sql.emit.duckdb.expressions import expression
 from sql.emit.duckdb.passes import DUCKDB_PASSES
 from sql.emit.duckdb.sets import set_scan, sets_beside
@@ -22,6 +23,7 @@ from sql.emit.duckdb.windows import windows
 from sql.emit.emitted_query import EmittedQuery
 from sql.emit.plans import emit_plan
 from sql.emit.state import Dialect, GivenParameter
+from sql.plan.depth import PLAN_DEPTH_MAX
 from sql.plan.nodes import Plan, RelationId
 from sql.rewrite.guards.guard_join_conditions import guarded_by_join_keys, guarded_join_conditions
 from sql.rewrite.guards.guard_where_conditions import guarded_where_conditions
@@ -109,4 +111,6 @@ _DUCKDB: Final = Dialect(
     any_recursion=True,
     deep_correlation=True,
     mixes_unions=True,
+    plan_depth_max=PLAN_DEPTH_MAX,
+    constant_rows=constant_rows,
 )

@@ -18,6 +18,13 @@ from sql.emit.duckdb import floats as duckdb_floats
 from sql.emit.duckdb import numbers as duckdb_numbers
 from sql.emit.duckdb import text as duckdb_text
 from sql.emit.duckdb import times as duckdb_times
+from sql.emit.duckdb.constant_lists import (
+    array_parameter,
+    constant_array,
+    constants_of,
+    in_constant_list,
+    in_known_list,
+)
 from sql.emit.duckdb.evaluator_calls import evaluator_call
 from sql.emit.duckdb.types import bind_field_variables, duckdb_type, error, unsupported
 from sql.emit.in_subqueries import in_by_count
@@ -25,6 +32,7 @@ from sql.emit.repeated_arguments import write_call
 from sql.emit.state import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.templates import fill_template, function_description
 from sql.errors import statement_too_complex
+from sql.plan.folded_calls import is_folded_call
 from sql.plan.nodes import (
     AnyAll,
     BoolOp,
@@ -44,7 +52,7 @@ from sql.plan.nodes import (
     SubqueryKind,
 )
 from sql.plan.renumbering import free_columns
-from sql.rewrite.guard_expressions import guarded_coalesce, guarded_logical
+from sql.rewrite.guard_expressions import guarded_coalesce, guarded_logical, may_fail
 from sql.types.enums import is_enum, storage_type_name
 from sql.types.sql_type import SqlType
 
@@ -72,13 +80,13 @@ _CLOSED: Final = frozenset(
 def expression(expr: Expr, scope: Scope) -> str:
     """The text of an expression (X1)."""
     statement = scope.statement
-    statement.depth += 1
-    if statement.depth > DEPTH_MAX:
+    statement.nesting += 1
+    if statement.nesting > DEPTH_MAX:
         raise statement_too_complex()
     if scope.filtering and not isinstance(expr, Logical):
         scope = replace(scope, filtering=False)
     text = _expression(expr, scope)
-    statement.depth -= 1
+    statement.nesting -= 1
     if len(text) > TEXT_MAX:
         raise statement_too_complex()
     return text
@@ -87,9 +95,11 @@ def expression(expr: Expr, scope: Scope) -> str:
 def _expression(expr: Expr, scope: Scope) -> str:
     match expr:
         case Const():
-            return scope.statement.constant(expr.value, expr.type)
+            found = constant_array(expr.value, expr.type, scope)
+            return found or scope.statement.constant(expr.value, expr.type)
         case Param():
-            return scope.statement.parameter(expr)
+            found = array_parameter(expr, scope)
+            return found or scope.statement.parameter(expr)
         case ColumnRef():
             return scope.columns[expr.id]
         case Call():
@@ -114,6 +124,9 @@ def _expression(expr: Expr, scope: Scope) -> str:
         case Extreme():
             return _extreme(expr, scope)
         case InList():
+            constants = _in_constants(expr, scope)
+            if constants is not None:
+                return constants
             negation = "not " if expr.negated else ""
             items = ", ".join(scope.key(item, "comparing") for item in expr.items)
             return f"({scope.key(expr.arg, 'comparing')} {negation}in ({items}))"
@@ -121,6 +134,19 @@ def _expression(expr: Expr, scope: Scope) -> str:
             return duckdb_arrays.any_all(expr, scope)
         case Subquery():
             return _subquery(expr, scope)
+
+
+def _in_constants(expr: InList, scope: Scope) -> str | None:
+    """IN many constants, which DuckDB compares by themselves."""
+    type_, values = expr.arg.type, constants_of(expr.items)
+    if values is None or not duckdb_arrays.compares_natively(type_):
+        return None
+    same = all(duckdb_type(item.type) == duckdb_type(type_) for item in expr.items)
+    if not same:
+        return None
+    if may_fail(expr.arg, by_overflow=False):
+        return in_known_list(expr, values, scope)
+    return in_constant_list(expr.arg, values, type_, scope, negated=expr.negated)
 
 
 def _extreme(expr: Extreme, scope: Scope) -> str:
@@ -158,9 +184,27 @@ def _typed(text: str, type_: SqlType) -> str:
 def _logical(expr: Logical, scope: Scope) -> str:
     if expr.op is BoolOp.NOT:
         return f"(not {replace(scope, filtering=False).emit(expr.args[0])})"
+    if len(expr.args) > _OPERANDS_MAX:
+        return _long_logical(expr, scope)
     if scope.filtering:
         return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"
     return guarded_logical(expr.op, expr.args, scope.emit)
+
+
+_OPERANDS_MAX: Final = 32
+"""DuckDB's optimizer compares each operand of AND or OR with all others, several times."""
+
+
+def _long_logical(expr: Logical, scope: Scope) -> str:
+    """A long AND or OR as groups, which DuckDB does not join again: it looks into no COALESCE."""
+    if any(map(may_fail, expr.args)):
+        # From left to right; a COALESCE may be computed for all rows.
+        return guarded_logical(expr.op, expr.args, scope.emit)
+    word, texts = f" {expr.op.value} ", [scope.emit(arg) for arg in expr.args]
+    while len(texts) > _OPERANDS_MAX:
+        parts = [texts[at : at + _OPERANDS_MAX] for at in range(0, len(texts), _OPERANDS_MAX)]
+        texts = [f"coalesce(({word.join(part)}), null)" for part in parts]
+    return f"({word.join(texts)})"
 
 
 def _call(call: Call, scope: Scope) -> str:
@@ -173,7 +217,13 @@ def _by_template(call: Call, scope: Scope) -> str:
         raise unsupported(function_description(call.function))
     if template.startswith("@"):
         return _typed(SPECIALS[template[1:]](call, scope), call.type)
-    return _typed(fill_template(template, [scope.emit(arg) for arg in call.args], error), call.type)
+    texts = [scope.emit(arg) for arg in call.args]
+    if is_folded_call(call):
+        # Nested, it would take DuckDB the cube of its length.
+        x, y = scope.variable(), scope.variable()
+        body = _typed(fill_template(template, [x, y], error), call.type)
+        return f"list_reduce([{', '.join(texts)}], lambda {x}, {y}: {body})"
+    return _typed(fill_template(template, texts, error), call.type)
 
 
 # --- subqueries --------------------------------------------------------------------------------

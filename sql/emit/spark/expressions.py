@@ -28,6 +28,7 @@ from sql.emit.spark.worker_functions import native_or_in_worker
 from sql.emit.state import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.templates import fill_template, function_description
 from sql.errors import statement_too_complex
+from sql.plan.folded_calls import is_folded_call
 from sql.plan.nodes import (
     AnyAll,
     BoolOp,
@@ -191,6 +192,8 @@ def _by_template(call: Call, scope: Scope) -> str:
         raise unsupported(function_description(call.function))
     if template.startswith("@"):
         return _typed(SPECIALS[template[1:]](call, scope), call.type)
+    if is_folded_call(call):
+        raise statement_too_complex("Write sums of fewer terms for the engine spark.")
     return _typed(fill_template(template, [scope.emit(arg) for arg in call.args], error), call.type)
 
 

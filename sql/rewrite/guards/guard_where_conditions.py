@@ -11,6 +11,8 @@ INVARIANTS
       to it; a condition over several tables stays as it is here (`guard_join_conditions.py`).
   H2  conditions come in PostgreSQL's order (`order_quals.py`).
   H3  a subquery is written twice only before a division or a cast from text.
+  H4  conditions after the first few stand within each other, so the text grows with their number:
+      `case when a then case when b then c end end`.
 
 Not here: conditions in ON (`guard_join_conditions.py`).
 """
@@ -29,9 +31,12 @@ from sql.plan.traverse import (
     is_volatile_anywhere,
     subqueries,
 )
-from sql.rewrite.guard_expressions import guarded_value, may_fail
+from sql.rewrite.guard_expressions import guarded_value, may_fail, null_unless
 
 _DIVISIONS: Final = frozenset({"/", "%"})
+_GUARDS_MAX: Final = 6
+_NESTED_MAX: Final = 32
+"""Conditions within each other. More: deeper nesting; fewer: more text."""
 
 
 def guarded_where_conditions(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
@@ -40,6 +45,7 @@ def guarded_where_conditions(below: Plan, parts: Sequence[Expr]) -> Sequence[Exp
         return parts
     tables = list(columns_by_relation(below))
     before: dict[int, list[Expr]] = {}
+    nested: dict[int, list[Expr]] = {}
     found: list[Expr] = []
     for part in parts:
         at = _table_of(part, tables)
@@ -47,10 +53,29 @@ def guarded_where_conditions(below: Plan, parts: Sequence[Expr]) -> Sequence[Exp
             found.append(part)
             continue
         asked = before.setdefault(at, [])
+        if len(asked) >= _GUARDS_MAX and not any(map(has_subquery, (*asked, part))):
+            nested.setdefault(at, []).append(part)
+            if not may_fail(part):
+                found.append(part)
+            continue
         guards = [guard for guard in asked if not has_subquery(guard) or _fails_often(part)]
         found.append(guarded_value(part, conjunction(guards)) if guards else part)
         asked.append(part)
+    for at, rest in nested.items():
+        found.extend(_nested(before[at], rest))
     return found
+
+
+def _nested(guards: Sequence[Expr], parts: Sequence[Expr]) -> Iterator[Expr]:
+    """Conditions within each other, behind guards: each is written once (H4)."""
+    for at in range(0, len(parts), _NESTED_MAX):
+        *before, made = parts[at : at + _NESTED_MAX]
+        for part in reversed(before):
+            made = null_unless(part, made)
+        made = null_unless(conjunction(guards), made)
+        yield made
+        # Where it is true, so are all before it.
+        guards = [made]
 
 
 def _fails_often(expr: Expr) -> bool:

@@ -65,7 +65,7 @@ from sql.plan.renumbering import free_columns
 from sql.plan.traverse import (
     child_expressions,
     column_ids,
-    expression_nodes,
+    has_more_parts,
     has_subquery,
     inputs,
     is_volatile_anywhere,
@@ -91,6 +91,10 @@ _ELEMENTS: Final = 10
 _NODES_MAX: Final = 200
 """Of a condition over what a subquery computes. More: text that grows with every level of queries;
 fewer: conditions of a subquery asked before cheaper ones around it."""
+_LEVELS_MAX: Final = 6
+"""Queries within each other that a condition goes through. More: each condition of a chain of views
+grows with the chain, and meets all others at its end.
+"""
 _HASHED_MIN: Final = 9
 """Items of IN from which on PostgreSQL looks them up (MIN_ARRAY_SIZE_FOR_HASHED_SAOP)."""
 
@@ -138,11 +142,11 @@ def _ordered(plan: Plan) -> Plan:
             return below
 
 
-def _filter(plan: Filter) -> Plan:
-    merged = _merged(plan)
+def _filter(plan: Filter, levels: int = 0) -> Plan:
+    merged = _merged(plan, levels)
     if isinstance(merged, Project):
         assert isinstance(merged.input, Filter), "conditions went below it"
-        return replace(merged, input=_filter(merged.input))
+        return replace(merged, input=_filter(merged.input, levels + 1))
     parts = _by_cost(flatten_conjuncts(merged.predicate))
     if isinstance(merged.input, Join):
         return _over_join(merged.input, parts)
@@ -151,15 +155,17 @@ def _filter(plan: Filter) -> Plan:
     return Filter(_behind(merged.input, [*filter(_goes_down, parts)]), conjunction(parts))
 
 
-def _merged(plan: Filter) -> Filter | Project:
-    """With the conditions of a subquery in FROM, which PostgreSQL makes part of the query (O6)."""
+def _merged(plan: Filter, levels: int) -> Filter | Project:
+    """With the conditions of a subquery in FROM, which PostgreSQL makes part of the query (O6).
+    `levels`: the queries that these conditions have come through.
+    """
     below = plan.input
     if isinstance(below, Filter):
         return Filter(
             below.input,
             conjunction([*flatten_conjuncts(below.predicate), *flatten_conjuncts(plan.predicate)]),
         )
-    if not isinstance(below, Project) or isinstance(below.input, Window):
+    if not isinstance(below, Project) or isinstance(below.input, Window) or levels == _LEVELS_MAX:
         return plan
     parts = _of(flatten_conjuncts(plan.predicate), below.columns, below.exprs)
     fails = any(map(may_fail, (*parts, *_made(below))))
@@ -245,7 +251,7 @@ def _at_side(plan: Plan, parts: Sequence[Expr]) -> Plan:
 
 
 def _is_long(expr: Expr) -> bool:
-    return sum(1 for _ in expression_nodes(expr)) > _NODES_MAX
+    return has_more_parts(expr, _NODES_MAX)
 
 
 def _by_cost(parts: Sequence[Expr]) -> Sequence[Expr]:

@@ -280,7 +280,7 @@ def test_the_state_of_a_session_in_a_block() -> None:
 
 def test_too_many_connections_are_turned_away() -> None:
     async def story() -> None:
-        settings = Settings(connections_max=2, connections_unauthenticated_max=2)
+        settings = Settings(connections_max=2, superuser_reserved_connections=0)
         async with running(settings) as stack:
             first, second = await Client.connect(stack), await Client.connect(stack)
             third = await Client.connect(stack)

@@ -47,9 +47,10 @@ def test_session_variables_become_defaults(tmp_path: Path) -> None:
         ([], {"MERIDIAN_DATA_DIR": ""}, "data_dir must not be empty"),
         (["listen=nowhere"], {}, 'listen must be HOST:PORT, not "nowhere"'),
         (
-            ["connections_max=1"],
+            ["connections_max=4", "reserved_connections=1"],
             {},
-            "connections_unauthenticated_max must not exceed connections_max",
+            "superuser_reserved_connections (3) plus reserved_connections (1) must be less than"
+            " connections_max (4)",
         ),
         (["auth_delay_ms=-1"], {}, 'setting "auth_delay_ms" must be a number, 0 or more'),
         (["ssl_cert_file=a"], {}, "ssl_cert_file and ssl_key_file belong together"),

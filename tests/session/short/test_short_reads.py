@@ -38,7 +38,7 @@ def test_it_knows_whatever_a_query_or_a_statement_has() -> None:
         "supplied", "filled", "fails", "read",
     }  # fmt: skip
     assert {field.name for field in fields(Statement)} == {
-        "text", "node", "offset", "as_of", "as_of_at_least", "sources",
+        "text", "node", "offset", "as_of", "as_of_at_least", "sources", "is_dated", "length",
     }  # fmt: skip
 
 
