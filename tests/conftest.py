@@ -25,19 +25,14 @@ def spark() -> SparkExecutor:
 @pytest.fixture
 def bounded_callbacks() -> Iterator[None]:
     """The test fails if a callback of the server's loop computes for too long."""
-    WATCH.clear()
-    yield
+    with WATCH.watching():
+        yield
     WATCH.check()
 
 
 @pytest.fixture(autouse=EVERY_LOOP)
 def _bounded_callbacks_everywhere(bounded_callbacks: None) -> None:
     """For a run over the whole suite."""
-
-
-def pytest_configure() -> None:
-    """Watch the loops of all servers in this process."""
-    WATCH.install()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,21 +3,22 @@
     Handle._run ─▶ thread_time before and after ─▶ more than CPU_MAX_S: noted ─▶ the test fails
 
 A callback that computes lets nobody else be answered. CPU time is measured, so a busy machine fails
-no test. What is not the callback's own work does not count: collections of garbage, and imports,
-which a server has behind it when it has started.
+no test. What is not the callback's own work does not count: imports, which a server has behind it
+when it has started, and collections of garbage, which wait for the callback's end.
 
 `LOOP_CPU=1 pytest ..` looks at every test; otherwise those with the fixture `bounded_callbacks`.
 Servers that are processes of their own have `coordinator/server/watchdog.py`.
 """
 
 import asyncio
+import contextlib
 import gc
 import importlib._bootstrap as bootstrap  # type: ignore[import-not-found]
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
@@ -35,7 +36,6 @@ class _OfThread(threading.local):
     """CPU time that does not count, of the thread's callback."""
 
     uncounted_s = 0.0
-    collecting_since = 0.0
     imports = 0
 
 
@@ -45,25 +45,39 @@ class LoopWatch:
     def __init__(self) -> None:
         self._of_thread = _OfThread()
         self._slow: list[str] = []
-        self._installed = False
 
-    def install(self) -> None:
-        """Measure from now on, in all threads of the process."""
-        if self._installed:
-            return
-        self._installed = True
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Measure until the block ends, in all threads of the process."""
         run: _Run = asyncio.Handle._run  # type: ignore[attr-defined]
         load = bootstrap._find_and_load
+        asyncio.Handle._run = self._measured(run)  # type: ignore[attr-defined]
+        bootstrap._find_and_load = self._loaded(load)
+        self._slow.clear()
+        try:
+            yield
+        finally:
+            asyncio.Handle._run = run  # type: ignore[attr-defined]
+            bootstrap._find_and_load = load
 
+    def _measured(self, run: _Run) -> _Run:
         def measured(handle: asyncio.Handle) -> None:
-            of_thread = self._of_thread
+            of_thread, collects = self._of_thread, gc.isenabled()
             of_thread.uncounted_s = 0.0
+            gc.disable()
             began = time.thread_time()
-            run(handle)
-            spent = time.thread_time() - began - of_thread.uncounted_s
+            try:
+                run(handle)
+            finally:
+                spent = time.thread_time() - began - of_thread.uncounted_s
+                if collects:
+                    gc.enable()
             if spent > CPU_MAX_S:
                 self._note(handle, spent)
 
+        return measured
+
+    def _loaded(self, load: Callable[..., Any]) -> Callable[..., Any]:
         def loaded(*args: Any) -> Any:
             of_thread = self._of_thread
             began = time.thread_time()
@@ -75,29 +89,13 @@ class LoopWatch:
                 if not of_thread.imports:
                     of_thread.uncounted_s += time.thread_time() - began
 
-        asyncio.Handle._run = measured  # type: ignore[attr-defined]
-        bootstrap._find_and_load = loaded
-        gc.callbacks.append(self._collecting)
-
-    def clear(self) -> None:
-        """Forget what was noted."""
-        self._slow.clear()
+        return loaded
 
     def check(self) -> None:
-        """Fail if a callback has computed for too long since `clear`."""
+        """Fail if a callback has computed for too long."""
         slow, self._slow = self._slow, []
         if slow:
             pytest.fail("\n".join(slow), pytrace=False)
-
-    def _collecting(self, phase: str, _info: object) -> None:
-        of_thread = self._of_thread
-        if of_thread.imports:
-            return  # counted with the import
-        now = time.thread_time()
-        if phase == "start":
-            of_thread.collecting_since = now
-        else:
-            of_thread.uncounted_s += now - of_thread.collecting_since
 
     def _note(self, handle: asyncio.Handle, spent: float) -> None:
         told = _whose(handle)

@@ -130,16 +130,19 @@ def test_what_is_ended_stops(server: Meridian, name: str) -> None:
             pass
 
 
-@pytest.mark.parametrize("name", ["regexp_replace", "one_value_a_row", "join"])
-def test_sigterm_ends_the_server(tmp_path: Path, name: str) -> None:
+def test_sigterm_ends_the_server_whatever_runs(tmp_path: Path) -> None:
     options = ("--set", "shutdown_grace_s=0.1", "--set", "shutdown_flush_s=60")
     with (
-        ThreadPoolExecutor(1) as thread,
+        ThreadPoolExecutor(len(RUNAWAYS)) as threads,
         served(tmp_path, *options) as server,
-        psycopg.connect(server.dsn, autocommit=True) as one,
+        contextlib.ExitStack() as sessions,
     ):
         before = cpu_s(server)
-        job = thread.submit(run, one, RUNAWAYS[name])
-        until_busy(server, before, job)
+        jobs = []
+        for text in RUNAWAYS.values():
+            one = sessions.enter_context(psycopg.connect(server.dsn, autocommit=True))
+            jobs.append(threads.submit(run, one, text))
+        until_busy(server, before + 4 * _BUSY_S, jobs[0])
         assert server.stop() == 0
-        assert job.result() == "57P01"
+        # Who does not hear in time why is left without an answer.
+        assert {job.result() for job in jobs} <= {"57P01", "lost"}
