@@ -96,7 +96,7 @@ from coordinator.core.observation import (
 )
 from coordinator.core.refresh import refresh_snapshot
 from coordinator.core.settings import CoreSettings
-from coordinator.core.short_writes.in_block import change_in_block, read_in_block
+from coordinator.core.short_writes.in_block import answer_in_block
 from coordinator.core.state import CoreState, RecoveredState
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
@@ -227,9 +227,9 @@ class Core:
         """Whose core this is (R5)."""
         return self._state.timeline
 
+    # A case costs as much as a few attributes: what every transaction does comes first.
     def step(self, message: Message, now: Timestamp) -> list[Effect]:
         """Handle one message; the caller runs the returned effects in order (R1, R2)."""
-        # A case costs as much as a few attributes: what every transaction does comes first.
         match message:
             case InsertRows() | ChangeByKey():
                 return commits.write_alone(self._state, message, now)
@@ -247,10 +247,8 @@ class Core:
                 return commits.commit(self._state, message, now)
             case Scan():
                 return reading.scan(self._state, message)
-            case ChangeInBlock():
-                return change_in_block(self._state, message)
-            case ReadInBlock():
-                return read_in_block(self._state, message)
+            case ChangeInBlock() | ReadInBlock():
+                return answer_in_block(self._state, message)
             case BeginStatement():
                 self._state.transactions[message.txn].begin_statement()
                 return []

@@ -225,7 +225,7 @@ class Services:
 
 
 @dataclass(slots=True)
-class Runs:
+class StatementRuns:
     """Runs of a writing statement that are done at once (`dml/repeated_writes.py`).
 
     `sets`: their parameters. `of`: for each its statement among `statements`; empty: all are of the
@@ -251,7 +251,7 @@ class Execution:
     """The statement is its whole transaction."""
     is_large: bool = False
     """Whether what is done with its plan is done in a thread (`coordinator/large_work.py`)."""
-    runs: "Runs | None" = None
+    runs: "StatementRuns | None" = None
     """Several runs of the statement, to be done at once."""
     bind_context: Callable[[], BindContext] | None = None
     """The context that the statement was bound in, for expressions that its tables store."""

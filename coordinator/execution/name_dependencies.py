@@ -27,10 +27,10 @@ def names_to_rest_on(
     execution: Execution, prepared: ParameterizedStatement, *, writes: bool
 ) -> Collection[NameDependency]:
     """The names of this statement that must mean the same at the commit (N1, N2)."""
-    return resting_names(execution.transaction, execution.variables, prepared, writes=writes)
+    return dependent_names(execution.transaction, execution.variables, prepared, writes=writes)
 
 
-def resting_names(
+def dependent_names(
     transaction: SessionTransaction,
     variables: Variables,
     prepared: ParameterizedStatement,

@@ -11,7 +11,7 @@ first row of its shape.
 INVARIANTS
   W1  head and tail have no literals and no comments; parentheses of a row are its own alone. What
       has others (calls, arrays, sub-queries) is left to the statement's own text.
-  W2  memory is bounded by TEXT_MAX and SHAPES_MAX.
+  W2  memory is bounded by TEXT_MAX and ROW_SHAPES_MAX.
 """
 
 import re
@@ -21,11 +21,11 @@ from typing import Final
 
 from coordinator.planning.literal_templates import LITERAL, Literals, literal_of
 
-ROWS_MIN: Final = 10
+SPLIT_ROWS_MIN: Final = 10
 """Fewer rows share a template of their whole text."""
 TEXT_MAX: Final = 4 << 20
 """Characters. Larger: longer stalls of the loop."""
-SHAPES_MAX: Final = 16
+ROW_SHAPES_MAX: Final = 16
 """Of the rows of one text."""
 
 _HEAD: Final = re.compile(
@@ -119,7 +119,7 @@ class _Splitter:
         place = self._places.get(shape)
         if place is None:
             place = self._places[shape] = len(self._firsts)
-            if place == SHAPES_MAX:
+            if place == ROW_SHAPES_MAX:
                 raise _CannotSplit
             self._firsts.append((self._pieces, self._words, self._kinds, self._literals))
         self._of.append(place)
@@ -135,7 +135,7 @@ class _Splitter:
             raise _CannotSplit
         self._add(segments)
         self._row()
-        if len(self._rows) < ROWS_MIN:
+        if len(self._rows) < SPLIT_ROWS_MIN:
             return None
         return RowsOfText(
             [self._alone(first, tail) for first in self._firsts], self._of, self._rows

@@ -15,8 +15,8 @@ from typing import Final
 
 from pglast import ast
 
-from coordinator.execution.context import Done, Runs, Services
-from coordinator.execution.dml.repeated_writes import SETS_MAX
+from coordinator.execution.context import Done, Services, StatementRuns
+from coordinator.execution.dml.repeated_writes import RUNS_MAX
 from coordinator.pgwire.flights import BindFlight
 from coordinator.pgwire.messages import BindComplete, CommandComplete, NoData
 from coordinator.session.bind_parameters import check_counts, decode_parameters
@@ -71,7 +71,7 @@ class RepeatedRuns:
         if not runs:
             return False
         execution = self._runner.execution(portal.parameters)
-        execution.runs = Runs([portal.parameters, *sets])
+        execution.runs = StatementRuns([portal.parameters, *sets])
         read = prepared.under(self._variables.binding_key)
         request = Request(read, prepared.declared, prepared.columns)
         tags = await self._runner.run_repeatedly(request, execution)
@@ -92,7 +92,7 @@ class RepeatedRuns:
         types = latest_types(catalog, prepared.parameters)
         runs: list[BindFlight] = []
         sets: list[tuple[Value, ...]] = []
-        for run in self._client.runs(SETS_MAX - 1):
+        for run in self._client.runs(RUNS_MAX - 1):
             if self._statements.get(run.statement) is not prepared:
                 break
             try:

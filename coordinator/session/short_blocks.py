@@ -18,7 +18,7 @@ from typing import Final
 from pglast import ast
 
 from coordinator.execution.context import Done, Rows, Services, stream_table, tag_with_count
-from coordinator.execution.name_dependencies import resting_names
+from coordinator.execution.name_dependencies import dependent_names
 from coordinator.execution.short_read import ShortRead
 from coordinator.execution.short_writes.compile import Statement
 from coordinator.pgwire.codec import encode_backend
@@ -167,7 +167,7 @@ class ShortBlocks:
             return None
         if transaction.inline.nbytes > limits.transaction_inline_bytes_max // 2:
             return None  # rows have to be moved to files
-        names = resting_names(transaction, self._variables, known.bound, writes=True)
+        names = dependent_names(transaction, self._variables, known.bound, writes=True)
         change = write(values, names)
         if change is None:
             return None
@@ -188,7 +188,7 @@ class ShortBlocks:
     ) -> bytes | None:
         """Its rows and its tag."""
         transaction = self._transaction
-        names = resting_names(transaction, self._variables, known.bound, writes=False)
+        names = dependent_names(transaction, self._variables, known.bound, writes=False)
         rows = read.rows_in_block(transaction.id, values, names)
         if rows is None:
             return None

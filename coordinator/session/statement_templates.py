@@ -7,7 +7,7 @@ depends on the session's settings and on the catalog.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.execution.context import Runs, Services
+from coordinator.execution.context import Services, StatementRuns
 from coordinator.execution.short_read import compile_short_read
 from coordinator.large_work import aside_if, is_large_text
 from coordinator.planning.literal_templates import (
@@ -68,9 +68,9 @@ class FilledRows:
         statements = tuple([(one.statement, one.types) for one in self.templates])
         return Request(*statements[0], shapes=RowShapes(self.catalog, statements))
 
-    def runs(self) -> Runs:
+    def runs(self) -> StatementRuns:
         """All rows at once."""
-        return Runs(self.sets, of=self.of, is_one=True)
+        return StatementRuns(self.sets, of=self.of, is_one=True)
 
 
 class StatementTemplates:

@@ -53,7 +53,14 @@ from storage.shard import ShardState
 from storage.types import OWN, ShardId, Source, Timestamp
 
 
-def change_in_block(core: CoreState, message: ChangeInBlock) -> list[Effect]:
+def answer_in_block(core: CoreState, message: ChangeInBlock | ReadInBlock) -> list[Effect]:
+    """Handle one statement of a block."""
+    if isinstance(message, ReadInBlock):
+        return _read(core, message)
+    return _change(core, message)
+
+
+def _change(core: CoreState, message: ChangeInBlock) -> list[Effect]:
     """Evaluate and buffer one statement, if nothing is in doubt (I1)."""
     txn, write = core.transactions[message.txn], message.change
     state = core.shards.get(ShardId(write.table.shard))
@@ -80,7 +87,7 @@ def change_in_block(core: CoreState, message: ChangeInBlock) -> list[Effect]:
     return [Reply(message.request, ChangedByKey(len(changes), nbytes))]
 
 
-def read_in_block(core: CoreState, message: ReadInBlock) -> list[Effect]:
+def _read(core: CoreState, message: ReadInBlock) -> list[Effect]:
     """Pin a view of a table at the transaction's timestamp; what is read enters the read set."""
     txn, table = core.transactions[message.txn], message.table
     state = core.shards.get(ShardId(table.shard))

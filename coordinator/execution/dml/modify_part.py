@@ -71,10 +71,10 @@ def reads_of(modify: Modify) -> Sequence[PlanRead]:
 
 async def run_modify(execution: Execution, modify: Modify, work: StatementEffects) -> ModifyResult:
     """Run a part; its writes are then in `work`, and not yet in the transaction."""
-    return await take_rows(execution, modify, work, await _source(execution, modify, work))
+    return await take_source_rows(execution, modify, work, await _source(execution, modify, work))
 
 
-async def take_rows(
+async def take_source_rows(
     execution: Execution,
     modify: Modify,
     work: StatementEffects,

@@ -5,7 +5,7 @@
                                                                         └▶ a tag for each set
 
 What is done for a statement is then done once: scans, key checks, messages to the coordinator.
-An INSERT of many rows may be given as runs, too, one for each row (`Runs.is_one`).
+An INSERT of many rows may be given as runs, too, one for each row (`StatementRuns.is_one`).
 
 INVARIANTS
   B1  what comes of it is what one run after the other would come to. So runs share no row: a batch
@@ -39,8 +39,8 @@ from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
 from coordinator.core.short_writes.by_key import row_bytes
 from coordinator.driver.coordination import RequestRefused
-from coordinator.execution.context import Done, Execution, Runs, stream_table
-from coordinator.execution.dml.modify_part import take_rows
+from coordinator.execution.context import Done, Execution, StatementRuns, stream_table
+from coordinator.execution.dml.modify_part import take_source_rows
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.dml.statement_work import StatementEffects
 from coordinator.execution.sequence_calls import evaluate_runtime_parameters
@@ -53,7 +53,7 @@ from sql.plan.traverse import is_volatile_plan, plan_has_subquery
 from sql.statements.bound import Modify, ModifyKind, ParameterizedStatement
 from sql.types.sql_type import SqlType, Value
 
-SETS_MAX: Final = 200
+RUNS_MAX: Final = 200
 """Runs of one batch. Larger: others wait longer for the loop. Smaller: more is done for each."""
 
 _ROWS_MAX: Final = 2_000
@@ -95,7 +95,7 @@ _known: IdentityCache[ParameterizedStatement, _Inserts | _Changes | None] = Iden
 
 
 async def execute_repeatedly(
-    execution: Execution, prepared: ParameterizedStatement, runs: Runs
+    execution: Execution, prepared: ParameterizedStatement, runs: StatementRuns
 ) -> Done:
     """Do the first of the runs, as many as fit at once; a tag for each. Raises NotRepeatable,
     RequestRefused, StatementRestart.
@@ -122,7 +122,7 @@ async def execute_repeatedly(
 async def _run(
     execution: Execution,
     prepared: ParameterizedStatement,
-    runs: Runs,
+    runs: StatementRuns,
     statements: Sequence[_Inserts | _Changes],
 ) -> Sequence[int]:
     """How many rows each run has changed."""
@@ -148,7 +148,7 @@ async def _run(
 async def _insert(
     execution: Execution,
     prepared: ParameterizedStatement,
-    runs: Runs,
+    runs: StatementRuns,
     statements: Sequence[_Inserts],
     work: StatementEffects,
 ) -> Sequence[int]:
@@ -179,7 +179,7 @@ async def _insert(
         if number % _PIECE == _PIECE - 1 and runs.is_one:
             await asyncio.sleep(0)
     table = pa.Table.from_batches([first.maker.batch(rows)])
-    done = await take_rows(execution, first.modify, work, stream_table(table))
+    done = await take_source_rows(execution, first.modify, work, stream_table(table))
     if done.taken is None:
         return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
     counts = [0] * len(ends)
@@ -199,7 +199,7 @@ def _arbiter_values(statement: _Inserts, rows: Sequence[Row]) -> Sequence[Hashab
 
 
 async def _change(
-    execution: Execution, runs: Runs, statement: _Changes, work: StatementEffects
+    execution: Execution, runs: StatementRuns, statement: _Changes, work: StatementEffects
 ) -> Sequence[int]:
     modify, reading = statement.modify, statement.reading
     sets: list[tuple[Value, ...]] = []
@@ -234,7 +234,7 @@ async def _change(
         counts.append(len(made))
     if rows:
         batch = pa.Table.from_batches([reading.batch(rows)])
-        await take_rows(execution, modify, work, stream_table(batch))
+        await take_source_rows(execution, modify, work, stream_table(batch))
     return counts
 
 
