@@ -166,6 +166,7 @@ def _timestamps(texts: Column, _: SqlType) -> Column | None:
 
 
 def _zoned_timestamps(texts: Column, _: SqlType) -> Column | None:
+    parsed: Column | None
     if _all_match(texts, _ISO_ZONED):
         parsed = texts.cast(pa.timestamp("us", tz="UTC"))
     else:

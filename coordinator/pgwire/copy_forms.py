@@ -111,5 +111,6 @@ def _micros(parts: _Parts) -> Ints | None:
         return micros
     if ((parts["zh"] > 14) | (parts["zn"] > 59)).any():
         return None
-    offset = parts["q"] * (parts["zh"] * 3600 + parts["zn"] * 60)
-    return micros - offset * MICROS_PER_SECOND
+    offset: Ints = parts["q"] * (parts["zh"] * 3600 + parts["zn"] * 60)
+    shifted: Ints = micros - offset * MICROS_PER_SECOND
+    return shifted

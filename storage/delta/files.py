@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -80,9 +80,10 @@ def holds_floats(type_: pa.DataType) -> bool:
     return pa.types.is_floating(type_.value_type if isinstance(type_, pa.ListType) else type_)
 
 
-def _holds_nan(column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]") -> bool:
-    values = pc.list_flatten(column) if pa.types.is_list(column.type) else column
-    return bool(pc.any(pc.is_nan(values)).as_py())
+def _holds_nan(column: Any) -> bool:
+    values: Any = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+    found: Any = pc.is_nan(values)
+    return bool(pc.any(found).as_py())
 
 
 def footer_statistics(schema: pa.Schema, without: Collection[str]) -> bool:

@@ -268,7 +268,8 @@ def _compiled(execution: Execution, prepared: ParameterizedStatement) -> _Insert
         return None
     if modify.view_checks is not None or modify.table.timeline != SYSTEM_TIMELINE.name:
         return None
-    if any(key.deferrable for key in (*modify.table.keys, *modify.table.foreign_keys)):
+    keys, references = modify.table.keys, modify.table.foreign_keys
+    if any(key.deferrable for key in keys) or any(key.deferrable for key in references):
         return None  # which violation is told at the end is a matter of order
     if execution.services.in_process.refusal(modify.source) is not None:
         return None

@@ -19,7 +19,7 @@ from typing import Final
 from sql.emit.duckdb.types import bind_variable, duckdb_type
 from sql.emit.state import Scope
 from sql.plan.nodes import Const, Expr, InList, Param
-from sql.rewrite.failure_analysis import may_fail
+from sql.rewrite.guard_expressions import may_fail
 from sql.types.enums import storage_type_name
 from sql.types.sql_type import SqlType, Value
 
