@@ -111,6 +111,12 @@ class Settings:
     """How long a failed log-in waits for its answer. Larger: passwords are tried more slowly."""
     audit: str = ""
     """`login`: one JSON line in the log for each log-in."""
+    http_listen: str = ""
+    """HOST:PORT, or several of them behind commas, for health and metrics; empty: none."""
+    http_token_file: str = ""
+    """The file with the token that `/metrics` wants; without one it is for loopback only."""
+    http_hosts: str = ""
+    """Names, with commas between, that browsers may call the HTTP listener, beside its own."""
     stash_password_file: str = ""
     """The file with the password of a stash in PostgreSQL."""
     log_level: str = "info"
@@ -162,8 +168,12 @@ class Settings:
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """Where to listen: hosts and ports; port 0: any free one."""
-        named = [_split_listen(one.strip()) for one in self.listen.split(",")]
-        return tuple(dict.fromkeys(named))
+        return _split_addresses("listen", self.listen)
+
+    @property
+    def http_addresses(self) -> tuple[tuple[str, int], ...]:
+        """Where to listen for HTTP; empty: nowhere."""
+        return _split_addresses("http_listen", self.http_listen) if self.http_listen else ()
 
     @property
     def port(self) -> int:
@@ -196,10 +206,15 @@ class Settings:
         return Path(self.data_dir)
 
 
-def _split_listen(listen: str) -> tuple[str, int]:
+def _split_addresses(name: str, addresses: str) -> tuple[tuple[str, int], ...]:
+    """The hosts and ports of a setting. Raises SettingsError."""
+    return tuple(dict.fromkeys(_split_address(name, one.strip()) for one in addresses.split(",")))
+
+
+def _split_address(name: str, listen: str) -> tuple[str, int]:
     host, _, port = listen.rpartition(":")
     if not host.strip("[]") or not port.isdigit() or int(port) > 65_535:
-        raise SettingsError(f'listen must be HOST:PORT, not "{listen}"')
+        raise SettingsError(f'{name} must be HOST:PORT, not "{listen}"')
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -347,7 +362,7 @@ def _boolean(value: object) -> bool:
 
 
 def _check(settings: Settings) -> None:
-    _ = settings.addresses
+    _ = settings.addresses, settings.http_addresses
     _check_access(settings)
     for name, wanted in _TYPES.items():
         value = getattr(settings, name)
@@ -402,6 +417,8 @@ def _check_access(settings: Settings) -> None:
         raise SettingsError("ident_file needs hba_file: the built-in rules name no map")
     if settings.auth_delay_ms >= 1000 * settings.startup_timeout_s:
         raise SettingsError("auth_delay_ms must be shorter than startup_timeout_s")
+    if not settings.http_listen and (settings.http_token_file or settings.http_hosts):
+        raise SettingsError("http_token_file and http_hosts need http_listen")
     if settings.audit not in ("", "login"):
         raise SettingsError("audit must be login, or empty")
     permissions = settings.unix_socket_permissions

@@ -5,8 +5,9 @@ INVARIANTS
       is left in the middle of `async for` ends only when it is garbage-collected.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from time import perf_counter
 
 import pyarrow as pa
 
@@ -27,3 +28,19 @@ async def closing_batches(
         yield batches
     finally:
         await close_batches(batches)
+
+
+async def timed_batches(
+    batches: AsyncIterator[pa.RecordBatch], note: Callable[[float], None]
+) -> AsyncGenerator[pa.RecordBatch, None]:
+    """The stream; at its end `note` hears for how many seconds its consumer has waited for it."""
+    spent, began = 0.0, perf_counter()
+    try:
+        async with closing_batches(batches) as source:
+            async for batch in source:
+                spent += perf_counter() - began
+                yield batch
+                began = perf_counter()
+            spent += perf_counter() - began
+    finally:
+        note(spent)

@@ -142,6 +142,11 @@ class SparkExecutor:
         return self._supervisor.pid
 
     @property
+    def starts(self) -> int:
+        """How often a JVM was started."""
+        return self._supervisor.starts
+
+    @property
     def is_ready(self) -> bool:
         """Whether a query would be answered without waiting for a JVM."""
         return self._supervisor.state is JvmState.READY

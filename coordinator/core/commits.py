@@ -194,6 +194,8 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
     """The group is durable: apply it, then tell its members (G3)."""
     group = core.groups.landed(token)
     ts = group.commit.ts
+    core.groups.counts.groups += 1
+    core.groups.counts.committed += len(group.members)
     core.oracle.apply_write(ts)
     core.registered.update(group.commit.registers)
     _create_shards(core, group.changes, ts, now)

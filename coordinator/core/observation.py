@@ -80,6 +80,8 @@ class ObservedTimeline:
     transactions: tuple[ObservedTransaction, ...]
     conflicts: ValidationCounts
     locks: tuple[ObservedLock, ...] = ()
+    lock_waits: int = 0
+    """Requests for locks that had to wait, since the start."""
     clock: ClockState = field(default_factory=ClockState)
     """The driver's, which it feeds the core's time from."""
 
@@ -126,6 +128,7 @@ def observed_timeline(
         tuple(_transaction(transactions[txn]) for txn in sorted(transactions)),
         replace(counts),
         tuple(_locks(locks)),
+        locks.waits,
     )
 
 

@@ -66,7 +66,7 @@ _CONFLICT = "could not serialize access due to concurrent update"
 
 @dataclass(slots=True)
 class ValidationCounts:
-    """How conflicts were decided, since the start; for metrics and benchmarks."""
+    """How commits and conflicts were decided, since the start; for metrics and benchmarks."""
 
     validated: int = 0
     """Transactions that had read something, were asked to commit, and were looked at."""
@@ -80,6 +80,10 @@ class ValidationCounts:
     """Conflicts: a row to delete or replace was gone."""
     avoided: int = 0
     """Transactions that validation by table would have refused, and that committed."""
+    committed: int = 0
+    """Members of groups that were committed, those that have written nothing too."""
+    groups: int = 0
+    """These groups."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ Part of the driver (`driver.py`), which runs these as tasks.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Final
 
 from coordinator.core.completions import (
@@ -31,6 +32,7 @@ from coordinator.core.effects import FlushCut, Tidy
 from coordinator.core.messages import Message
 from coordinator.driver.maintenance_effects import RunBlocking
 from coordinator.failures import storage_failure
+from coordinator.server_counters import Durations
 from sql.catalog.catalog import SYSTEM_TIMELINE
 from storage.commit import Commit
 from storage.cuts import flush
@@ -78,6 +80,8 @@ class CommitEffects:
     epoch: Epoch
     run_blocking: RunBlocking
     leading: Callable[[], Awaitable[None]]
+    seconds: Durations = field(default_factory=Durations)
+    """Of groups in the stash."""
 
     async def persist_ceiling(self, ceiling: Timestamp) -> Message:
         """Ends in CeilingPersisted or CeilingFailed."""
@@ -100,6 +104,7 @@ class CommitEffects:
 
     async def commit_group(self, commit: Commit) -> Message:
         """Ends in GroupCommitted, GroupPassed or GroupFailed."""
+        began = perf_counter()
         try:
             await self.txns.commit_at(commit)
         except Fatal:
@@ -113,6 +118,8 @@ class CommitEffects:
             return await self._resolve(commit, error)
         else:
             return GroupCommitted(commit.token)
+        finally:
+            self.seconds.add(perf_counter() - began)
 
     async def confirm_group(self, token: Token) -> Message:
         """Ends in GroupCommitted or GroupFailed. Raises Fenced."""

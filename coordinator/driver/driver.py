@@ -113,6 +113,7 @@ from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocki
 from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState, SequenceValues
 from coordinator.failures import admin_shutdown, storage_failure
+from coordinator.server_counters import ServerCounters
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
 from sql.errors import SqlError
@@ -151,6 +152,7 @@ class Driver:
         *,
         run_blocking: RunBlocking = in_thread,
         notifications: SessionNotifications | None = None,
+        counters: ServerCounters | None = None,
     ) -> None:
         self._core = core
         self.notifications = notifications or SessionNotifications(core.notifications)
@@ -167,8 +169,9 @@ class Driver:
         self.epoch = epoch
         self._leadership = Leadership(stash, epoch, self._spawn)
         self._committing = CommitEffects(
-            core.timeline.name, stash, txns, store, epoch, run_blocking, self._leadership.confirm
-        )
+            core.timeline.name, stash, txns, store, epoch, run_blocking, self._leadership.confirm,
+            (counters or ServerCounters()).stash,
+        )  # fmt: skip
         confirm = self._leadership.confirm
 
         def damaged(shard: ShardId) -> None:

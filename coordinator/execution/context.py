@@ -43,6 +43,7 @@ from coordinator.pgcatalog.syscache import SystemCache
 from coordinator.pgwire.messages import Severity
 from coordinator.planning.literal_templates import LiteralTemplates
 from coordinator.planning.plan_cache import PlanCache
+from coordinator.server_counters import ServerCounters
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext, Binding
@@ -220,6 +221,7 @@ class Services:
     templates: LiteralTemplates = field(default_factory=LiteralTemplates)
     memory: MemoryAccount = field(default_factory=MemoryAccount)
     """What sessions hold together."""
+    counters: ServerCounters = field(default_factory=ServerCounters)
     sessions: Sessions | None = None
     """None before the server accepts connections."""
 

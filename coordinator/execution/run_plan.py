@@ -8,6 +8,7 @@ INVARIANTS
 import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
+from time import perf_counter
 from typing import Final
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from coordinator.execution.context import Batches, Execution
 from coordinator.execution.engine_choice import EngineChoice, choose_engine
 from coordinator.execution.uncommitted_versions import refuse_uncommitted_versions
 from coordinator.large_work import aside
-from coordinator.streams import closing_batches
+from coordinator.streams import closing_batches, timed_batches
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
 from storage.batch import ShardView
@@ -70,6 +71,7 @@ def _run(
             batches = choice.engine.run(run)
         else:
             batches = run_on_either(choice.engine, choice.otherwise, run)
+        batches = timed_batches(batches, execution.services.counters.engine(choice.engine.name).add)
         batches = refuse_uncommitted_versions(plan, inputs, batches)
     views = [view for view in inputs.values() if view.files]
     if not views:
@@ -111,6 +113,8 @@ async def _in_process(
     execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
 ) -> Batches:
     run, in_process = execution.run(plan, inputs), execution.services.in_process
+    began = perf_counter()
     table = await in_process.answer(run) if execution.is_large else in_process.evaluate(run)
+    execution.services.counters.engines["in_process"].add(perf_counter() - began)
     for batch in table.to_batches():
         yield batch

@@ -131,6 +131,7 @@ class Connection(asyncio.Protocol):
         plain = data if self._tls is None else self._decrypted(self._tls, data)
         self._wire.feed(plain)
         self._read_ahead += len(plain)
+        self._server.counters.bytes_received += len(plain)
         if self._read_ahead > self._server.settings.receive_bytes_max and not self._paused:
             self._pause(paused=True)
         self._answer_or_wake()
@@ -192,7 +193,11 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
         """The socket is closed."""
-        self._lost()
+        if not self._gone:
+            self._gone = True
+            self.wake()
+            if self._session is not None:
+                self._session.interrupt(SqlError("08006", "connection to client lost"))
         self.resume_writing()
 
     def pause_writing(self) -> None:
@@ -204,13 +209,6 @@ class Connection(asyncio.Protocol):
         writable, self._writable = self._writable, None
         if writable is not None and not writable.done():
             writable.set_result(None)
-
-    def _lost(self) -> None:
-        if not self._gone:
-            self._gone = True
-            self.wake()
-            if self._session is not None:
-                self._session.interrupt(SqlError("08006", "connection to client lost"))
 
     def _pause(self, *, paused: bool) -> None:
         self._paused = paused
@@ -247,6 +245,7 @@ class Connection(asyncio.Protocol):
     def _write(self) -> None:
         transport = self._transport
         if self._wire.pending_bytes and transport is not None and not transport.is_closing():
+            self._server.counters.bytes_sent += self._wire.pending_bytes
             self._write_all(self._wire.data_to_send())
 
     def _write_all(self, data: list[bytes | memoryview]) -> None:

@@ -25,6 +25,7 @@ import pyarrow as pa
 from compute.executor import Executor, Run
 from compute.reference.executor import ReferenceExecutor
 from coordinator.config import Settings
+from coordinator.monitoring.observation import ObservedJvm
 from coordinator.server.open_storage import Storage
 from storage.batch import DataFile
 from storage.object_store import ObjectStore
@@ -59,10 +60,16 @@ class LateEngine:
     @property
     def is_warm(self) -> bool:
         """Whether a query would be answered at once, without waiting for a start."""
+        made = self.made
+        return made is not None and self._is_warm(made)
+
+    @property
+    def made(self) -> Executor | None:
+        """The engine, if it was made."""
         made = self._made
         if made is None or not made.done() or made.cancelled() or made.exception() is not None:
-            return False
-        return self._is_warm(made.result())
+            return None
+        return made.result()
 
     async def warm(self) -> Executor:
         """The engine, made by the first who asks; everybody waits for the same one."""
@@ -120,6 +127,16 @@ def open_engines(settings: Settings, storage: Storage) -> Engines:
 
 def _is_spark_ready(engine: Executor) -> bool:
     return cast("SparkExecutor", engine).is_ready
+
+
+def observed_jvm(settings: Settings, engine: Executor) -> ObservedJvm:
+    """The JVM of the server's engine as it is; one that was never started has 0 starts."""
+    made = engine.made if settings.has_spark and isinstance(engine, LateEngine) else None
+    heap_bytes = settings.spark_heap_mb << 20
+    if made is None:
+        return ObservedJvm(heap_bytes=heap_bytes)
+    spark = cast("SparkExecutor", made)
+    return ObservedJvm(spark.is_ready, spark.starts, spark.pid, heap_bytes)
 
 
 def _local(settings: Settings, storage: Storage) -> Executor:

@@ -38,10 +38,28 @@ def take_ports(settings: Settings) -> tuple[socket.socket, ...]:
             one.listen(BACKLOG)
     except OSError as error:
         _close(taken)
-        is_unknown = isinstance(error, socket.gaierror) or not error.errno
-        reason = str(error.args[-1]) if is_unknown else os.strerror(error.errno or 0)
-        raise SettingsError(f"cannot listen on {settings.listen}: {reason.lower()}") from error
+        raise _refused(settings.listen, error) from error
     return tuple(taken)
+
+
+def take_http_ports(settings: Settings) -> tuple[socket.socket, ...]:
+    """The same for `http_listen`. They answer from the start, also those of a standby."""
+    taken: list[socket.socket] = []
+    try:
+        for host, port in settings.http_addresses:
+            taken += _bind_host(host, port)
+        for one in taken:
+            one.listen(BACKLOG)
+    except OSError as error:
+        _close(taken)
+        raise _refused(settings.http_listen, error) from error
+    return tuple(taken)
+
+
+def _refused(listen: str, error: OSError) -> SettingsError:
+    is_unknown = isinstance(error, socket.gaierror) or not error.errno
+    reason = str(error.args[-1]) if is_unknown else os.strerror(error.errno or 0)
+    return SettingsError(f"cannot listen on {listen}: {reason.lower()}")
 
 
 def _bind_host(host: str, port: int) -> list[socket.socket]:

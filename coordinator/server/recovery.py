@@ -43,6 +43,7 @@ from coordinator.driver.maintenance_effects import (
 from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.timelines import Timelines
 from coordinator.server.load_shards import ShardLoader, ShardToLoad
+from coordinator.server_counters import ServerCounters
 from sql.catalog.acl import FIRST_OID
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
@@ -134,6 +135,7 @@ class TimelineComponents:
     epoch: Epoch
     notifications: SessionNotifications
     run_blocking: RunBlocking = in_thread
+    counters: ServerCounters = field(default_factory=ServerCounters)
     waits: WaitGraph = field(default_factory=WaitGraph)
     """Who waits for whose locks, over all timelines."""
 
@@ -146,6 +148,7 @@ async def recover_timelines(
     schema_of: SchemaOf,
     *,
     run_blocking: RunBlocking = in_thread,
+    counters: ServerCounters | None = None,
 ) -> Timelines:
     """Take over and build the drivers of all timelines. Raises Corrupt (U5)."""
     await _check_belongs_together(stash, store)
@@ -153,8 +156,9 @@ async def recover_timelines(
     # Whoever listened to the process before is gone with it.
     notifications = SessionNotifications(NotificationQueue(settings.notification_bytes_max))
     ground = TimelineComponents(
-        stash, store, clock, settings, schema_of, epoch, notifications, run_blocking
-    )
+        stash, store, clock, settings, schema_of, epoch, notifications, run_blocking,
+        counters or ServerCounters(),
+    )  # fmt: skip
     async with _leading(stash, epoch):
         history = decode_changes(await stash.scan(COLLECTION))
         system = await _recover_timeline(ground, SYSTEM_TIMELINE, history)
@@ -264,6 +268,7 @@ def _driver(
         ground.epoch,
         run_blocking=ground.run_blocking,
         notifications=ground.notifications,
+        counters=ground.counters,
     )
 
 

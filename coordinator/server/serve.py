@@ -49,10 +49,13 @@ from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
 from coordinator.large_work import SWITCH_SECONDS, THREAD_STACK_BYTES
 from coordinator.memory_account import tune_allocator
+from coordinator.monitoring.health import HealthState
+from coordinator.monitoring.observation import ServedParts, ServerObserver
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
-from coordinator.server.engines import LateEngine, open_engines, read_columns
+from coordinator.server.engines import LateEngine, observed_jvm, open_engines, read_columns
 from coordinator.server.first_password import take_first_password
+from coordinator.server.http_listening import http_listening
 from coordinator.server.log import start_logging
 from coordinator.server.open_storage import Storage, open_storage
 from coordinator.server.ports import EVERY_ADDRESS
@@ -64,7 +67,6 @@ from sql.catalog.catalog import Table
 from sql.plan.depth import RECURSION_MAX
 from storage.clock import BootClock, Clock, DoubtingClock, SystemClock
 from storage.errors import Fenced, StorageError
-from storage.stash import Stash
 
 log = logging.getLogger("meridian.serving")
 
@@ -195,22 +197,33 @@ async def _serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
 async def _start(settings: Settings, ports: Sequence[socket.socket], signals: _Signals) -> int:
     server = Server(settings, Connection)
     await server.bind(ports)
-    storage = await open_storage(settings)
+    async with http_listening(settings) as observer:
+        storage = await open_storage(settings)
+        observer.health.state = HealthState.RECOVERING
+        settled = await _recover_and_run(server, storage, observer, signals)
+    return 0 if settled else 1
+
+
+async def _recover_and_run(
+    server: Server, storage: Storage, observer: ServerObserver, signals: _Signals
+) -> bool:
+    settings = server.settings
     # What recovery makes stays: nobody need look for garbage in it until `_tune_interpreter`.
     gc.disable()
     try:
         await server.bind_socket()
         clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
         timelines = await recover_timelines(
-            storage.stash, storage.store, clock, CoreSettings(), schema_of
-        )
+            storage.stash, storage.store, clock, CoreSettings(), schema_of,
+            counters=server.counters,
+        )  # fmt: skip
         await storage.taken_over()
         services = build_services(settings, storage, timelines, clock)
-        settled = await _run(server, services, timelines, storage.stash, signals)
+        return await _run(server, services, timelines, storage, observer, signals)
     finally:
+        observer.health.state = HealthState.STOPPING
         server.close_listeners()
         await storage.close()
-    return 0 if settled else 1
 
 
 def build_services(
@@ -261,7 +274,12 @@ def _tune_interpreter() -> None:
 
 
 async def _run(
-    server: Server, services: Services, timelines: Timelines, stash: Stash, signals: _Signals
+    server: Server,
+    services: Services,
+    timelines: Timelines,
+    storage: Storage,
+    observer: ServerObserver,
+    signals: _Signals,
 ) -> bool:
     """Serve until a signal; whether everything was brought to its end (U3)."""
     watchdog = Watchdog(asyncio.get_running_loop())
@@ -270,16 +288,23 @@ async def _run(
             driving = group.create_task(timelines.run())
             _tune_interpreter()
             await drop_leftover_temporaries(timelines)
-            server.access.begin(await take_first_password(server.settings, stash, timelines))
+            server.access.begin(
+                await take_first_password(server.settings, storage.stash, timelines)
+            )
             signals.reload = server.access.reload
             await server.accept(group, services)
             signals.starting = None
             watchdog.start()
+            jvm = partial(observed_jvm, server.settings, services.engine)
+            scratch = storage.directory.scratch
+            observer.served = ServedParts(server.services, watchdog, jvm, scratch)
+            observer.health.state = HealthState.READY
             _say_ready(server.settings.addresses[0][0], server.port)
             group.create_task(_import_the_rest())
             if server.settings.starts_spark_early and isinstance(services.engine, LateEngine):
                 group.create_task(_warm(services.engine))
             await signals.stopping.wait()
+            observer.health.state = HealthState.STOPPING
             latest = asyncio.get_running_loop().time() + signals.stop_s - _CLEAN_END_S
             await server.stop()
             stopped = group.create_task(timelines.stop())
@@ -294,6 +319,7 @@ async def _run(
             _end_at_latest(DEPOSED_EXIT_S)
         raise
     finally:
+        observer.health.state = HealthState.STOPPING
         watchdog.stop()
         await services.engine.close()
         if services.local is not None:

@@ -36,6 +36,7 @@ from coordinator.server.listeners import (
 from coordinator.server.login import Login
 from coordinator.server.ports import take_ports
 from coordinator.server.strangers import Strangers
+from coordinator.server_counters import ServerCounters
 from sql.binder.resolve.role_names import session_roles
 from sql.errors import SqlError
 from sql.types.sql_type import Value
@@ -90,6 +91,7 @@ class Server:
             (settings.memory_max_mb - settings.local_memory_mb) * MIB - OWN_BYTES,
             settings.memory_max_mb * MIB,
         )
+        self.counters = ServerCounters()
         self._services: Services | None = None
         self._sessions: dict[int, tuple[bytes, Interruptible]] = {}
         self._roles: dict[int, int] = {}
@@ -147,7 +149,9 @@ class Server:
         """Accept connections; their tasks run in `group`."""
         assert self._listeners, "bind comes before accept"
         self._group = group
-        self._services = replace(services, sessions=self, memory=self.memory)
+        self._services = replace(
+            services, sessions=self, memory=self.memory, counters=self.counters
+        )
         self.started_at = services.clock.now()
         for listener in self._listeners:
             await listener.start_serving()
@@ -230,6 +234,7 @@ class Server:
     def enter(self, pid: int, secret: bytes, session: Interruptible, role: int) -> None:
         """A session of the role with this oid begins."""
         self._sessions[pid] = (secret, session)
+        self.counters.sessions += 1
         self._roles[pid] = role
 
     def leave(self, pid: int) -> None:

@@ -49,6 +49,8 @@ class Watchdog:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="loop-watchdog", daemon=True)
         self.stalls = LoopStalls()
+        self.lag_s = 0.0
+        """How long the loop took for its last turn that was looked at."""
 
     def start(self) -> None:
         """Watch from now on."""
@@ -67,6 +69,7 @@ class Watchdog:
             except RuntimeError:
                 return  # the loop is closed
             if turned.wait(STALL_S):
+                self.lag_s = time.monotonic() - began
                 continue
             self.stalls = replace(self.stalls, count=self.stalls.count + 1)
             log.warning("the event loop stands; it is at %s", self._stack())
@@ -76,7 +79,7 @@ class Watchdog:
             self._stood(time.monotonic() - began, self._cpu_s() - cpu)
 
     def _stood(self, seconds: float, cpu_s: float) -> None:
-        seen = self.stalls
+        seen, self.lag_s = self.stalls, seconds
         self.stalls = LoopStalls(seen.count, max(seen.longest_s, seconds), max(seen.cpu_s, cpu_s))
         log.warning(
             "the event loop stood for %.0f ms, %.0f ms of them computing; %d times so far",

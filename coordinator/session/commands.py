@@ -154,7 +154,7 @@ class Commands:
             rows.request(), execution, alone=not self._transaction.has_begun
         )
         if tag is not None:
-            self._client.send(CommandComplete(tag))
+            self._complete(tag)
         return tag is not None
 
     async def _in_order(self, statements: Sequence[Statement]) -> None:
@@ -180,7 +180,7 @@ class Commands:
         alone = alone and not self._transaction.has_begun
         outcome = await self._outcome(prepared, values, alone=alone)
         if isinstance(outcome, Done):
-            self._client.send(CommandComplete(outcome.tag))
+            self._complete(outcome.tag)
             return
         portal = Portal(prepared, (), outcome=outcome)
         formats = (BINARY_FORMAT if outcome.is_binary else TEXT_FORMAT,) * len(outcome.columns)
@@ -189,7 +189,12 @@ class Commands:
             count = await self._send(portal, outcome, formats, limit=0)
         finally:
             await portal.close()
-        self._client.send(CommandComplete(command_tag(outcome, count)))
+        self._complete(command_tag(outcome, count))
+
+    def _complete(self, tag: str) -> None:
+        """A statement has ended."""
+        self._services.counters.completed(tag)
+        self._client.send(CommandComplete(tag))
 
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
@@ -473,12 +478,13 @@ class Commands:
         assert outcome is not None, "a portal runs after it was started"
         if isinstance(outcome, Done):
             portal.finished = True
-            self._client.send(CommandComplete(outcome.tag))
+            self._complete(outcome.tag)
             return
         count = await self._send(portal, outcome, portal.formats, limit=limit)
         if portal.finished:
-            self._client.send(CommandComplete(command_tag(outcome, count)))
+            self._complete(command_tag(outcome, count))
         else:
+            self._services.counters.suspended(count)
             self._client.send(PortalSuspended())
 
     async def _close(self, message: Close) -> None:

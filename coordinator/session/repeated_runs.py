@@ -80,6 +80,7 @@ class RepeatedRuns:
             return False
         self._transaction.grouped = True
         portal.outcome, portal.finished = Done(tags[0]), True
+        self._services.counters.completed(tags[0])
         self._client.send(CommandComplete(tags[0]))
         await self._answer(portal, list(zip(runs, sets, tags[1:], strict=False)))
         return True
@@ -113,6 +114,7 @@ class RepeatedRuns:
             self._client.send(BindComplete())
             if run.described:
                 self._client.send(NoData())
+            self._services.counters.completed(tag)
             self._client.send(CommandComplete(tag))
             portal.parameters, portal.outcome = values, Done(tag)
         await self._client.relieve()

@@ -100,6 +100,7 @@ class Session:
     ) -> None:
         self._client = client
         self._coordination = services.coordination
+        self._counters = services.counters
         self._owner = ConnectionId(identity.pid)
         self._transaction = transaction
         transaction.inline.memory = services.memory.holding(MemoryOwner.ROWS)
@@ -381,6 +382,7 @@ class Session:
     async def _failed(self, error: Exception) -> None:
         self._interruptible = False
         failure = statement_failure(error)
+        self._counters.failed(failure.sqlstate)
         self._skipping, self._in_pipeline = True, False
         self._transaction.fail()
         ended = self._transaction.portals_since

@@ -84,6 +84,7 @@ class ShortAnswers:
         self._templates = templates
         self._activity = activity
         self._is_on = services.limits.short_reads
+        self._counters = services.counters
         self._known = KnownStatements(services, variables, binder)
         self._blocks = ShortBlocks(
             services, transaction, variables, statements, portals, templates, self._known
@@ -144,7 +145,9 @@ class ShortAnswers:
             return None
         shape = known.shape(bind.result_formats, self._variables)
         described = shape.description if flight.described else b""
-        return _Answer(prepared.statement.text, _BOUND + described + _rows(known.read, shape, rows))
+        return _Answer(
+            prepared.statement.text, _BOUND + described + self._rows(known.read, shape, rows)
+        )
 
     def _query(self, text: str) -> _Answer | None:
         """A simple query that is a template filled in. Raises SqlError and others (Y1)."""
@@ -160,14 +163,16 @@ class ShortAnswers:
         if rows is None:
             return None
         shape = known.shape((), self._variables)
-        return _Answer(text, shape.description + _rows(known.read, shape, rows))
+        return _Answer(text, shape.description + self._rows(known.read, shape, rows))
+
+    def _rows(self, read: ShortRead, shape: ResultShape, rows: Sequence[Row]) -> bytes:
+        """The rows, their tag, and that the session is ready."""
+        tag = f"{read.tag} {len(rows)}"
+        done = encode_backend(CommandComplete(tag))
+        data = b"".join((shape.encoder.encode_values(rows), done, _READY))
+        self._counters.completed(tag)
+        return data
 
 
 def _answer(text: str, data: bytes | None) -> _Answer | None:
     return None if data is None else _Answer(text, data)
-
-
-def _rows(read: ShortRead, shape: ResultShape, rows: Sequence[Row]) -> bytes:
-    """The rows, their tag, and that the session is ready."""
-    tag = encode_backend(CommandComplete(f"{read.tag} {len(rows)}"))
-    return b"".join((shape.encoder.encode_values(rows), tag, _READY))

@@ -94,6 +94,7 @@ class ShortBlocks:
     def _begun(self, text: str) -> bytes:
         self._transaction.begin_block(TransactionControl(TransactionVerb.BEGIN))
         tag = "BEGIN" if text.lstrip()[:1] in "bB" else "START TRANSACTION"
+        self._services.counters.completed(tag)
         return bytes(encode_backend(CommandComplete(tag)))
 
     def run(self, flight: BindFlight) -> bytes | None:
@@ -177,7 +178,9 @@ class ShortBlocks:
         transaction.wrote = True
         transaction.inline.added(done.nbytes)
         transaction.statements += 1
-        return f"{known.bound.tag} {done.affected}"
+        tag = f"{known.bound.tag} {done.affected}"
+        self._services.counters.completed(tag)
+        return tag
 
     def _read(
         self,
@@ -194,8 +197,10 @@ class ShortBlocks:
             return None
         transaction.statements += 1
         shape = known.shape(formats, self._variables)
-        tag = encode_backend(CommandComplete(f"{read.tag} {len(rows)}"))
-        return b"".join((shape.encoder.encode_values(rows), tag))
+        tag = f"{read.tag} {len(rows)}"
+        data = shape.encoder.encode_values(rows) + encode_backend(CommandComplete(tag))
+        self._services.counters.completed(tag)
+        return data
 
     def _keep_portal(
         self, prepared: PreparedStatement, values: tuple[Value, ...], outcome: Done | Rows

@@ -321,6 +321,7 @@ class StatementRunner:
                     raise
                 self._transaction.heed_interrupt()
                 attempts += 1
+                self._services.counters.retries += 1
                 self._notices.begin_again()
                 leased = await self._contended(request)
                 self._transaction.restart()

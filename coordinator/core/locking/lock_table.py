@@ -204,6 +204,8 @@ class LockTable:
     def __init__(self, graph: WaitGraph) -> None:
         self.graph = graph
         self.rows = HeldRows()
+        self.waits = 0
+        """Requests that had to wait, since the start; for metrics."""
         self._queues: dict[LockTag, LockQueue] = {}
         self._by_session: dict[ConnectionId, dict[LockTag, None]] = {}
 
@@ -246,6 +248,7 @@ class LockTable:
         if wait is LockWait.NO:
             return Answer(LockVerdict.NOT_AVAILABLE)
         queue.waiting.insert(place, wanted)
+        self.waits += 1
         self.graph.begin(wanted.session, Wait(queue, wanted.mode, wanted.single))
         return self._without_circles(queue, wanted)
 

@@ -1,0 +1,179 @@
+"""What a scrape reads of a server on the loop, as one value that a thread may take its time with.
+
+    counters, sessions, timelines, memory, loop ── observe_server ──▶ ObservedServer ─▶ `metrics.py`
+
+INVARIANTS
+  S1  on the loop references and small numbers are copied, and nothing is summed: a table's state is
+      a value (V3 of `storage/shard.py`), whose files and rows the thread counts.
+  S2  a server that does not serve yet has nothing but its health.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from coordinator.core.observation import ObservedTimeline
+from coordinator.core.validation import ValidationCounts
+from coordinator.execution.context import Services
+from coordinator.monitoring.health import Health, HealthState
+from coordinator.pgcatalog.activity import ObservedSession
+from coordinator.server_counters import Durations
+
+
+class Stalls(Protocol):
+    """How often and for how long the loop stood."""
+
+    @property
+    def count(self) -> int:
+        """How often."""
+        ...
+
+    @property
+    def longest_s(self) -> float:
+        """The longest one."""
+        ...
+
+
+class LoopObserver(Protocol):
+    """Who watches the loop."""
+
+    @property
+    def stalls(self) -> Stalls:
+        """Since the start."""
+        ...
+
+    @property
+    def lag_s(self) -> float:
+        """Of the last turn that was looked at."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedJvm:
+    """The JVM of Spark as it is."""
+
+    alive: bool = False
+    starts: int = 0
+    pid: int | None = None
+    heap_bytes: int = 0
+    """The most that its heap may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCounts:
+    """Copies of `ServerCounters`."""
+
+    statements: Mapping[str, int]
+    rows: Mapping[str, int]
+    errors: Mapping[str, int]
+    sessions: int
+    bytes_received: int
+    bytes_sent: int
+    retries: int
+    stash: Durations
+    engines: Mapping[str, Durations]
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedServing:
+    """A server that serves, at one moment; `now` in microseconds."""
+
+    now: int
+    counts: ObservedCounts
+    sessions: Sequence[ObservedSession]
+    timelines: Sequence[ObservedTimeline]
+    commits: ValidationCounts
+    """Of all timelines that there have been."""
+    lock_waits: int
+    """The same."""
+    memory: Mapping[str, int]
+    stalls: int
+    longest_stall_s: float
+    lag_s: float
+    jvm: ObservedJvm
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedServer:
+    """What a scrape is made of. `serving`: None: it does not (S2)."""
+
+    state: HealthState
+    scratch: Path | None = None
+    """The folder with the engines' files."""
+    serving: ObservedServing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServedParts:
+    """The parts of a server that serves."""
+
+    services: Services
+    loop: LoopObserver
+    jvm: Callable[[], ObservedJvm]
+    scratch: Path
+
+
+@dataclass(slots=True)
+class ServerObserver:
+    """Observes a server; `served` comes when it serves."""
+
+    health: Health
+    served: ServedParts | None = None
+    _last: dict[str, tuple[ValidationCounts, int]] = field(
+        default_factory=dict[str, tuple[ValidationCounts, int]]
+    )
+    """By timeline, also of those that were dropped since: counters never go back."""
+
+    def observe(self) -> ObservedServer:
+        """The server at this moment; on the loop (S1)."""
+        served = self.served
+        if served is None:
+            return ObservedServer(self.health.state)
+        services = served.services
+        timelines = services.coordination.observe()
+        self._last.update({t.timeline.place: (t.conflicts, t.lock_waits) for t in timelines})
+        sessions = services.sessions
+        serving = ObservedServing(
+            now=services.clock.now(),
+            counts=_counts(services),
+            sessions=() if sessions is None else sessions.observe(),
+            timelines=timelines,
+            commits=_sum([counts for counts, _ in self._last.values()]),
+            lock_waits=sum(waits for _, waits in self._last.values()),
+            memory={owner.value: held for owner, held in services.memory.held.items()},
+            stalls=served.loop.stalls.count,
+            longest_stall_s=served.loop.stalls.longest_s,
+            lag_s=served.loop.lag_s,
+            jvm=served.jvm(),
+        )
+        return ObservedServer(self.health.state, served.scratch, serving)
+
+
+def _sum(counts: Sequence[ValidationCounts]) -> ValidationCounts:
+    total = ValidationCounts()
+    for one in counts:
+        total.validated += one.validated
+        total.by_predicate += one.by_predicate
+        total.by_table += one.by_table
+        total.by_key += one.by_key
+        total.by_row += one.by_row
+        total.avoided += one.avoided
+        total.committed += one.committed
+        total.groups += one.groups
+    return total
+
+
+def _counts(services: Services) -> ObservedCounts:
+    counters = services.counters
+    return ObservedCounts(
+        statements=counters.statements,
+        rows=counters.rows,
+        errors=dict(counters.errors),
+        sessions=counters.sessions,
+        bytes_received=counters.bytes_received,
+        bytes_sent=counters.bytes_sent,
+        retries=counters.retries,
+        stash=counters.stash.copy(),
+        engines={name: each.copy() for name, each in counters.engines.items()},
+    )
