@@ -7,7 +7,7 @@ INVARIANTS
   N2  all of it is changed on the loop's thread, but for what a `Durations` is given.
   N3  what is kept is bounded, whatever clients send: command tags are folded into kinds.
 
-Not here: gauges, which are read when somebody asks (`monitoring/snapshot.py`).
+Not here: gauges, which are read when somebody asks (`monitoring/observation.py`).
 """
 
 from bisect import bisect_left

@@ -37,7 +37,7 @@ CONNECTION_S: Final = 10.0
 HEADER_BYTES_MAX: Final = 4096
 """Of one line of a request, the first one too."""
 HEADERS_MAX: Final = 32
-STOP_S: Final = 1.0
+_STOP_S: Final = 1.0
 """Time for answers at the end. Larger: a later exit."""
 
 _HEADERS: Final = {
@@ -114,8 +114,8 @@ class HttpListener:
             server.close()
         if self._connections is not None:
             with suppress(TimeoutError):
-                async with asyncio.timeout(2 * STOP_S):
-                    await self._connections.shutdown(STOP_S)
+                async with asyncio.timeout(2 * _STOP_S):
+                    await self._connections.shutdown(_STOP_S)
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:

@@ -49,7 +49,7 @@ SCRATCH_FILES_MAX: Final = 10_000
 
 _US: Final = 1_000_000
 
-Value: TypeAlias = float | Mapping[str, float] | Durations | Mapping[str, Durations]
+_Value: TypeAlias = float | Mapping[str, float] | Durations | Mapping[str, Durations]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class MetricDefinition:
     type: str
     unit: str
     text: str
-    read: Callable[[ObservedServing], Value]
+    read: Callable[[ObservedServing], _Value]
     label: str = ""
     values: Sequence[str] = ()
 
@@ -350,7 +350,7 @@ class _Observed(Collector):
             yield scratch
 
 
-def _family(metric: MetricDefinition, value: Value) -> Metric:
+def _family(metric: MetricDefinition, value: _Value) -> Metric:
     labels = [metric.label] if metric.label else []
     by_label = value if isinstance(value, Mapping) else {"": value}
     family: CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily

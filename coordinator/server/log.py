@@ -1,6 +1,6 @@
 """Log to stderr, one line a record: time in UTC, level, logger, text.
 
-There are no metrics yet.
+Metrics: `coordinator/monitoring/`.
 
 INVARIANTS
   G1  a record is one line: newlines in the logged text are escaped.

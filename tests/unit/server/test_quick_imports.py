@@ -111,6 +111,7 @@ print(*sorted(sys.modules))
 
 UNNEEDED = {
     *("pandas", "pyspark", "py4j", "duckdb", "asyncpg", "cryptography", "regex", "tomllib"),
+    *("aiohttp", "prometheus_client", "coordinator.monitoring.listener"),
     *("pyarrow._s3fs", "pyarrow._gcsfs", "pyarrow._azurefs", "pyarrow._hdfs"),
     *("importlib.metadata", "compute.spark", "compute.duckdb.executor", "compute.engine_sql"),
     *("coordinator.execution.copy", "coordinator.execution.ddl", "coordinator.execution.explain"),
