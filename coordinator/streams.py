@@ -34,13 +34,12 @@ async def timed_batches(
     batches: AsyncIterator[pa.RecordBatch], note: Callable[[float], None]
 ) -> AsyncGenerator[pa.RecordBatch, None]:
     """The stream; at its end `note` hears for how many seconds its consumer has waited for it."""
-    spent, began = 0.0, perf_counter()
+    spent, began, waits = 0.0, perf_counter(), True
     try:
         async with closing_batches(batches) as source:
             async for batch in source:
-                spent += perf_counter() - began
+                spent, waits = spent + perf_counter() - began, False
                 yield batch
-                began = perf_counter()
-            spent += perf_counter() - began
+                began, waits = perf_counter(), True
     finally:
-        note(spent)
+        note(spent + perf_counter() - began if waits else spent)

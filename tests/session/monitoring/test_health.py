@@ -2,14 +2,20 @@
 
 import asyncio
 import signal
+import socket
 import time
 from pathlib import Path
+from typing import cast
 
 import psycopg
+import pytest
 import uvloop
 
-from coordinator.config import Settings
+from compute.executor import Executor
+from coordinator.config import Settings, SettingsError
 from coordinator.monitoring.health import HealthState
+from coordinator.monitoring.observation import ObservedJvm
+from coordinator.server.engines import LateEngine, observed_jvm
 from coordinator.server.http_listening import http_listening
 from tests.session.monitoring.http_client import PATIENCE_S, get
 from tests.support.servers import Meridian, free_port
@@ -53,6 +59,40 @@ def test_a_server_that_recovers_says_so() -> None:
             assert await asyncio.to_thread(_told, port) == (200, "ready")
 
     uvloop.run(run())
+
+
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [(None, "cannot read "), ("\n", "has no token"), ("t", "cannot listen on 127.0.0.1:")],
+)
+def test_what_cannot_listen_does_not_start(tmp_path: Path, token: str | None, said: str) -> None:
+    file = tmp_path / "token"
+    if token is not None:
+        file.write_text(token)
+
+    async def run() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            where = f"127.0.0.1:{taken.getsockname()[1]}"
+            async with http_listening(Settings(http_listen=where, http_token_file=str(file))):
+                raise AssertionError("it listens")
+
+    with pytest.raises(SettingsError, match=said):
+        uvloop.run(run())
+
+
+class _Spark:
+    """The JVM's part of an engine."""
+
+    is_ready, starts, pid = True, 3, 42
+
+
+def test_the_jvm_is_observed_once_it_was_started() -> None:
+    settings = Settings(spark_heap_mb=7)
+    engine = LateEngine("spark", lambda: cast(Executor, _Spark()))
+    assert observed_jvm(settings, engine) == ObservedJvm(False, 0, None, 7 << 20)
+    asyncio.run(engine.warm())
+    assert observed_jvm(settings, engine) == ObservedJvm(True, 3, 42, 7 << 20)
+    assert observed_jvm(Settings(spark_start="off"), engine).starts == 0
 
 
 def test_leader_standby_and_stop(tmp_path: Path) -> None:
