@@ -86,9 +86,12 @@ class ServerCounters:
 
     def completed(self, tag: str) -> None:
         """A statement has ended with this command tag."""
-        self._tags[tag] = self._tags.get(tag, 0) + 1
-        if len(self._tags) > TAGS_MAX:
-            self._fold()
+        try:
+            self._tags[tag] += 1
+        except KeyError:
+            self._tags[tag] = 1
+            if len(self._tags) > TAGS_MAX:
+                self._fold()
 
     def suspended(self, rows: int) -> None:
         """A portal has given so many rows, and will give more."""
