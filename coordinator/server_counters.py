@@ -72,8 +72,8 @@ class ServerCounters:
 
     def __init__(self) -> None:
         self._tags: dict[str, int] = {}
-        self._statements = dict.fromkeys(STATEMENT_KINDS, 0)
-        self._rows = dict.fromkeys(STATEMENT_KINDS, 0)
+        self._statements: dict[str, int] = dict.fromkeys(STATEMENT_KINDS, 0)
+        self._rows: dict[str, int] = dict.fromkeys(STATEMENT_KINDS, 0)
         self.errors: dict[str, int] = {}
         """By class of SQLSTATE."""
         self.sessions = 0
@@ -82,7 +82,7 @@ class ServerCounters:
         self.retries = 0
         """Statements that began again by themselves, after a conflict."""
         self.stash = Durations()
-        self.engines = {name: Durations() for name in ENGINE_NAMES}
+        self.engines: dict[str, Durations] = {name: Durations() for name in ENGINE_NAMES}
 
     def completed(self, tag: str) -> None:
         """A statement has ended with this command tag."""
