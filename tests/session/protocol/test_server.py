@@ -27,6 +27,7 @@ def test_who_connects_while_the_server_ends_is_turned_away(
 class _Services:
     clock: SystemClock = field(default_factory=SystemClock)
     sessions: object = None
+    memory: object = None
 
 
 async def _connect_after_the_group_has_failed(place: Path) -> bytes:
