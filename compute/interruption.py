@@ -86,7 +86,7 @@ class Computation:
             self._stopped = True
             if not self._threads:
                 return
-            frames = sys._current_frames()
+            frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
             for thread in self._threads:
                 if not _is_shielded(frames.get(thread)):
                     _raise_in(thread, _Stop)

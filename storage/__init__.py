@@ -11,6 +11,7 @@
   `object_store`, `local_store`, `layout`                    named blobs; the data directory
   `batch`, `codec`, `known_rows`, `row_schema`                   a transaction's writes to a shard
   `live_files`, `shard`, `shard_view`                        versions of a shard, and its views
+  `changes`                                                  what each commit changed
   `commit`, `outstanding`, `txns`                            making a commit durable; tidying
   `cuts`, `check`                                            flushing to Delta; `meridian check`
 

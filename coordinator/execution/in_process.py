@@ -30,9 +30,9 @@ from compute.reference.support import (
 )
 from compute.simple_plans import only_scan
 from coordinator.execution.context import Inputs
-from coordinator.execution.plan_cost import has_large_parameters, may_run_long
+from coordinator.execution.plan_cost import has_large_parameters, is_large, may_run_long
 from sql.errors import not_supported
-from sql.plan.nodes import Plan, PlanColumn, Scan, Values, output_columns
+from sql.plan.nodes import Const, Plan, PlanColumn, Scan, Values, output_columns
 from sql.plan.traverse import has_more_nodes, plan_has_subquery
 from sql.types.sql_type import SqlType, Value
 from storage.threads import Threads
@@ -123,17 +123,25 @@ class ReferenceInProcess:
         known = self._known.get(plan)
         if known is not None:
             return known
-        refused = refusal(plan)
         columns = output_columns(plan)
         schema = batch_schema(columns)
         maker = BatchMaker(_types(columns), schema)
+        if (rows := _constant_rows(plan)) is not None:
+            # There may be many of them, and each look costs as much as they are.
+            long = any(is_large(value) for row in rows for value in row)
+            known = _Known(plan, None, None, columns, schema, maker, 0, long, True, None)
+            return self._remembered(known)
+        refused = refusal(plan)
         long = refused is None and may_run_long(plan)
         missing = None if refused is None else refusal_of_functions(plan)
         work = 0 if refused is not None else work_beyond_text(plan)
         linear, scan = is_linear(plan), only_scan(plan)
         known = _Known(plan, refused, missing, columns, schema, maker, work, long, linear, scan)
-        if not has_more_nodes(plan, REMEMBERED_NODES_MAX):
-            self._known.put(plan, known)
+        return self._remembered(known)
+
+    def _remembered(self, known: _Known) -> _Known:
+        if not has_more_nodes(known.plan, REMEMBERED_NODES_MAX):
+            self._known.put(known.plan, known)
         return known
 
     def value(self, plan: Plan) -> Value:
@@ -166,8 +174,23 @@ class ReferenceInProcess:
         return await stoppable(self._threads, partial(_apart, run, schema))
 
 
+def _constant_rows(plan: Plan) -> Sequence[Row] | None:
+    """The rows of VALUES of constants alone; None for any other plan."""
+    if not isinstance(plan, Values):
+        return None
+    rows: list[Row] = []
+    for row in plan.rows:
+        values = [expr.value for expr in row if isinstance(expr, Const)]
+        if len(values) < len(row):
+            return None
+        rows.append(tuple(values))
+    return rows
+
+
 def _apart(run: Run, schema: pa.Schema | None) -> pa.Table:
-    rows = list(execute_plan(run.plan, run.inputs, run.parameters))
+    rows = _constant_rows(run.plan)
+    if rows is None:
+        rows = list(execute_plan(run.plan, run.inputs, run.parameters))
     columns = output_columns(run.plan)
     return _table(BatchMaker(_types(columns), schema or batch_schema(columns)), rows)
 

@@ -145,8 +145,12 @@ class Template:
     constants: PreparedPlan | None
     """One row of what is computed of literals alone, if there is anything that may fail."""
 
-    def values(self, literals: Literals, timezone: str, styles: Styles) -> tuple[Value, ...] | None:
-        """The values of the parameters; None for a literal of T4. Raises SqlError (T3, T4)."""
+    def values(
+        self, literals: Literals, timezone: str, styles: Styles, *, computes: bool = True
+    ) -> tuple[Value, ...] | None:
+        """The values of the parameters; None for a literal of T4. Raises SqlError (T3, T4).
+        `computes` False: whoever runs it computes all constants, and a thread may ask.
+        """
         values: list[Value] = [*literals]
         for place, type_ in self.read:
             word = literals[place]
@@ -155,7 +159,7 @@ class Template:
             if is_time and _PLAIN_TIME.fullmatch(word) is None:
                 return None
             values[place] = decode_value(word.encode(), type_, 0, timezone=timezone, styles=styles)
-        if self.constants is not None:
+        if computes and self.constants is not None:
             self.constants.rows(values)
         return tuple(values)
 

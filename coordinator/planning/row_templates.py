@@ -59,7 +59,10 @@ class RowsOfText:
 
 def split_rows(text: str) -> RowsOfText | None:
     """The rows of a text; None if it has none that are split (W1)."""
-    if len(text) > TEXT_MAX or (head := _HEAD.match(text)) is None:
+    if len(text) > TEXT_MAX or text.count("(") < SPLIT_ROWS_MIN:
+        return None
+    head = _HEAD.match(text)
+    if head is None:
         return None
     splitter = _Splitter(text[: head.end()])
     at = head.end()

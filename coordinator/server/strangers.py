@@ -13,7 +13,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 
@@ -37,7 +37,7 @@ class Stranger:
         return self._silent
 
     @contextmanager
-    def silence(self) -> Iterator[None]:
+    def silence(self) -> Generator[None]:
         """The server waits for it in this block (N6)."""
         self._silent = True
         try:

@@ -92,7 +92,8 @@ class Watchdog:
 
     def _stack(self) -> str:
         """Where the loop's thread stands, the innermost call first."""
-        return stack_of(sys._current_frames().get(self._thread_of_loop))
+        frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
+        return stack_of(frames.get(self._thread_of_loop))
 
 
 def stack_of(frame: FrameType | None) -> str:

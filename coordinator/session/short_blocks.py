@@ -21,6 +21,7 @@ from coordinator.execution.context import Done, Rows, Services, stream_table, ta
 from coordinator.execution.name_dependencies import dependent_names
 from coordinator.execution.short_read import ShortRead
 from coordinator.execution.short_writes.compile import Statement
+from coordinator.execution.short_writes.run import write_in_block
 from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.flights import BindFlight
 from coordinator.pgwire.messages import (
@@ -78,7 +79,7 @@ class ShortBlocks:
         if _BEGIN.fullmatch(text) is None or not self._portals.may_replace_unnamed():
             return None
         self._portals.replace_unnamed(None)
-        return self._begun(text) + _READY
+        return bytes(encode_backend(CommandComplete(self._begun(text)))) + _READY
 
     def begin_prepared(self, flight: BindFlight, prepared: PreparedStatement) -> bytes | None:
         """The same, prepared."""
@@ -86,16 +87,16 @@ class ShortBlocks:
         if _BEGIN.fullmatch(text) is None or not self._portals.may_replace_unnamed():
             return None
         check_counts(flight.bind(), 0)
-        begun = self._begun(text)
-        tag = "BEGIN" if text.lstrip()[:1] in "bB" else "START TRANSACTION"
+        tag = self._begun(text)
         self._keep_portal(prepared, (), Done(tag))
-        return b"".join((_BOUND, _NO_DATA if flight.described else b"", begun, _READY))
+        return _done(flight, tag)
 
-    def _begun(self, text: str) -> bytes:
+    def _begun(self, text: str) -> str:
+        """Its tag."""
         self._transaction.begin_block(TransactionControl(TransactionVerb.BEGIN))
         tag = "BEGIN" if text.lstrip()[:1] in "bB" else "START TRANSACTION"
         self._services.counters.completed(tag)
-        return bytes(encode_backend(CommandComplete(tag)))
+        return tag
 
     def run(self, flight: BindFlight) -> bytes | None:
         """One run of a prepared statement, in a block. Raises SqlError and others (Z1)."""
@@ -116,8 +117,7 @@ class ShortBlocks:
             if tag is None:
                 return None
             self._keep_portal(prepared, values, Done(tag))
-            done = bytes(encode_backend(CommandComplete(tag)))
-            return b"".join((_BOUND, _NO_DATA if flight.described else b"", done, _READY))
+            return _done(flight, tag)
         assert known.read is not None, "it is one or the other"
         shape = known.shape(bind.result_formats, self._variables)
         found = self._read(known, known.read, values, bind.result_formats)
@@ -155,31 +155,26 @@ class ShortBlocks:
         transaction = self._transaction
         if transaction.changed_catalog or transaction.past_is_open:
             return None
-        transaction.begin_statement()
+        # Asked for before the statement begins, which would forget that a lock was waited for.
         snapshot = transaction.snapshot_now()
-        return None if snapshot is None else snapshot.catalog
+        if snapshot is None:
+            return None
+        transaction.begin_statement()
+        return snapshot.catalog
 
     def _write(
         self, known: ShortStatement, write: Statement, values: tuple[Value, ...]
     ) -> str | None:
         """Its tag."""
         transaction, limits = self._transaction, self._services.limits
-        if transaction.read_only or not limits.short_writes:
-            return None
         if transaction.inline.nbytes > limits.transaction_inline_bytes_max // 2:
             return None  # rows have to be moved to files
-        names = dependent_names(transaction, self._variables, known.bound, writes=True)
-        change = write(values, names)
-        if change is None:
-            return None
-        done = self._services.coordination.change_in_block(transaction.id, change)
-        if done.affected is None:
-            return None
-        transaction.wrote = True
-        transaction.inline.added(done.nbytes)
-        transaction.statements += 1
-        tag = f"{known.bound.tag} {done.affected}"
-        self._services.counters.completed(tag)
+        tag = write_in_block(
+            self._services, transaction, self._variables, known.bound, write, values
+        )
+        if tag is not None:
+            transaction.statements += 1
+            self._services.counters.completed(tag)
         return tag
 
     def _read(
@@ -209,6 +204,12 @@ class ShortBlocks:
         serial = self._transaction.serial
         portal = Portal(prepared, values, serial=serial, outcome=outcome, finished=True)
         self._portals.replace_unnamed(portal)
+
+
+def _done(flight: BindFlight, tag: str) -> bytes:
+    """The answer to a run without rows."""
+    described = _NO_DATA if flight.described else b""
+    return b"".join((_BOUND, described, encode_backend(CommandComplete(tag)), _READY))
 
 
 _selected: Final = tag_with_count("SELECT")

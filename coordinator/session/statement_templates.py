@@ -140,7 +140,7 @@ class StatementTemplates:
             sets: list[tuple[Value, ...]] = []
             try:
                 for place, literals in zip(split.of, split.literals, strict=True):
-                    values = templates[place].values(literals, timezone, styles)
+                    values = templates[place].values(literals, timezone, styles, computes=False)
                     if values is None:
                         return None
                     sets.append(values)

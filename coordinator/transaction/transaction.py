@@ -24,7 +24,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
@@ -743,7 +743,7 @@ class SessionTransaction:
                 raise wrong.lock_too_long() from None
 
     @contextmanager
-    def waiting(self, kind: str, event: str) -> Iterator[None]:
+    def waiting(self, kind: str, event: str) -> Generator[None]:
         """Until the block ends, the statement waits for this."""
         self.wait_event = (kind, event)
         try:

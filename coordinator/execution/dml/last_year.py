@@ -5,7 +5,7 @@ beyond it, as PostgreSQL does, and rows that were stored before stay readable.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,7 +44,8 @@ class LastYear:
             if pa.types.is_list(values.type):
                 values = pc.list_flatten(values)
             whole = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
-            greatest = pc.max(values.cast(whole)).as_py()
+            found: Any = pc.max(values.cast(whole))
+            greatest: int | None = found.as_py()
             if greatest is not None and greatest > last:
                 raise _too_late(self._types[at])
 

@@ -7,10 +7,13 @@ from coordinator.core.messages import RefusedReason
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution.blind_insert import run_blind_insert
 from coordinator.execution.context import Done, Execution, Services
-from coordinator.execution.name_dependencies import names_to_rest_on
+from coordinator.execution.name_dependencies import dependent_names, names_to_rest_on
 from coordinator.execution.short_writes.compile import Statement, compile_short_write
 from coordinator.execution.spill import spill_if_large
+from coordinator.transaction.transaction import SessionTransaction
+from coordinator.variables.variables import Variables
 from sql.statements.bound import ParameterizedStatement
+from sql.types.sql_type import Value
 
 _known: IdentityCache[ParameterizedStatement, Statement | None] = IdentityCache()
 """Statements compiled, once for all sessions; None: it goes the general way."""
@@ -54,13 +57,29 @@ async def run_short_write_in_block(
 ) -> Done | None:
     """Run the statement in its block, whose snapshot it was bound under."""
     services, transaction = execution.services, execution.transaction
-    if transaction.read_only or transaction.changed_catalog:
-        return None
     statement = known_short_write(prepared, services)
-    if statement is None:
+    if statement is None or transaction.changed_catalog:
         return None
-    names = names_to_rest_on(execution, prepared, writes=True)
-    change = statement(execution.parameters, names)
+    values = tuple(execution.parameters)
+    tag = write_in_block(services, transaction, execution.variables, prepared, statement, values)
+    if tag is None:
+        return None
+    await spill_if_large(execution)
+    return Done(tag)
+
+
+def write_in_block(
+    services: Services,
+    transaction: SessionTransaction,
+    variables: Variables,
+    prepared: ParameterizedStatement,
+    statement: Statement,
+    values: tuple[Value, ...],
+) -> str | None:
+    """The same without a wait: its tag. `statement`: what `known_short_write` has said of it."""
+    if transaction.read_only:
+        return None
+    change = statement(values, dependent_names(transaction, variables, prepared, writes=True))
     if change is None:
         return None
     done = services.coordination.change_in_block(transaction.id, change)
@@ -68,5 +87,4 @@ async def run_short_write_in_block(
         return None
     transaction.wrote = True
     transaction.inline.added(done.nbytes)
-    await spill_if_large(execution)
-    return Done(f"{prepared.tag} {done.affected}")
+    return f"{prepared.tag} {done.affected}"

@@ -139,8 +139,8 @@ class Session(Queries):
     async def change_inside(self, key: Key, make: Make) -> bool:
         """A short write as a statement of the block; False: the general way has to be taken."""
         table = self.table(table_of(key))
-        if not table.keys or table.columns != COLUMNS:
-            return False
+        if not table.keys or table.columns != COLUMNS or not self.world.is_keyed:
+            return False  # the core locks by primary key, as the sessions of a run do or do not
         self._driver.begin_statement(self._txn)
         done = self._driver.change_in_block(self._txn, self._key_change(table, make))
         if done.affected is None:

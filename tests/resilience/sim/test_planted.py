@@ -158,8 +158,11 @@ def ceiling_lost(patch: pytest.MonkeyPatch) -> None:
 
 
 def tidied_before_synced(patch: pytest.MonkeyPatch) -> None:
-    async def unsynced(self: TwoStepStore, name: str, content: bytes) -> None:
+    async def unsynced(
+        self: TwoStepStore, name: str, content: bytes, *, modified_ms: int | None = None
+    ) -> None:
         """What the flush takes for durable is not."""
+        del modified_ms
         self._inner.write_unsynced(name, content)
 
     patch.setattr(TwoStepStore, "create", unsynced)

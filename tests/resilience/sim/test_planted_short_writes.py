@@ -78,14 +78,8 @@ def locks_passed_in_a_block(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(in_block, "_take_locks", lambda *_: True)
 
 
-def own_rows_unseen(patch: pytest.MonkeyPatch) -> None:
-    """A statement of a block does not see what those before it have made."""
-    patch.setattr(in_block, "_view", lambda core, txn, table, state, ts: state.view(ts, None, None))
-
-
 PLANTS = (
     Planted(locks_passed_in_a_block, "short writes", "calm"),
-    Planted(own_rows_unseen, "short writes", "calm"),
     Planted(members_ahead_missed, "short writes", "calm"),
     Planted(results_kept_over_a_group_that_was_passed, "short writes", "lossy"),
     Planted(keys_of_an_old_tail, "short writes", "calm"),

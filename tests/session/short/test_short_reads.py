@@ -126,6 +126,25 @@ async def test_a_block_reads_at_its_own_timestamp(monkeypatch: pytest.MonkeyPatc
 
 
 @on_a_loop
+async def test_a_block_that_got_a_lock_reads_what_is_there_then() -> None:
+    async with (
+        running(stash=Alone(), local=NoEngine()) as stack,
+        connected(stack, 2) as (one, other),
+    ):
+        await one.execute("create table t (a int primary key, b text)")
+        await one.execute("insert into t values (1, 'x'), (2, 'x')")
+        await one.execute("set engine = auto")
+        for _ in range(3):
+            await _point(one, 1)
+        await one.execute("begin")
+        assert await _point(one, 1) == [("x",)]
+        await other.execute("update t set b = 'y' where a = 2")
+        await one.execute("select pg_advisory_xact_lock(5)")
+        assert await _point(one, 2) == [("y",)]
+        await one.execute("commit")
+
+
+@on_a_loop
 async def test_another_definition_is_another_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     async with (
         running(stash=Alone(), local=NoEngine()) as stack,

@@ -25,6 +25,7 @@ from coordinator.core.messages import (
     TransactionId,
     WriteRows,
 )
+from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
     ChangedRow,
@@ -68,9 +69,10 @@ class Finder:
     """Implements RowFinder: it looks at every row of the view."""
 
     def find(
-        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...], *, is_newest: bool
     ) -> tuple[RowIdentity, RowValues] | None:
         assert key.columns == (0,)
+        assert is_newest
         for part in view.inline:
             for at, row in enumerate(zip(*part.rows.to_pydict().values(), strict=True)):
                 if at not in part.deleted and row[0] == values[0]:
@@ -88,6 +90,9 @@ class Change:
     nbytes: int = 10
     finder: Finder = field(default_factory=Finder)
     encoder: Encoder = field(default_factory=Encoder)
+
+    def reads(self) -> Sequence[ReadPredicate]:
+        raise AssertionError("a whole transaction has no read set")
 
     def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         return self.make(rows)
