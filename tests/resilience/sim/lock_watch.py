@@ -12,7 +12,8 @@ INVARIANTS (of `coordinator/core/locking/__init__.py`, as they are looked at her
   G1  a session waits for one lock, and the wait graph knows where.
   T1  what is held or asked for belongs to a transaction that is open, and to no savepoint that was
       rolled back.
-  R1  who is told that he holds rows holds all of them, and they are there.
+  R1  who is told that he holds rows holds all of them, and they are there; so does a block whose
+      statement has changed rows by key.
   F1  above read committed a transaction is validated from its own timestamp on (`core/refresh.py`).
   L2  who waits for a lock holds no lease, and nobody waits for a lease without a reason
       (`core/leases.py`).
@@ -47,6 +48,8 @@ from coordinator.core.locking.modes import (
 from coordinator.core.messages import (
     Begin,
     BeginStatement,
+    ChangedByKey,
+    ChangeInBlock,
     ConnectionId,
     DropLocks,
     Isolation,
@@ -120,6 +123,8 @@ class LockWatch:
         for effect in effects:
             if isinstance(effect, Reply) and effect.request in self._asked:
                 self._check_answer(self._asked.pop(effect.request), effect)
+            elif isinstance(effect, Reply) and isinstance(message, ChangeInBlock):
+                self._check_block(message, effect)
             elif isinstance(effect, CommitGroup):
                 self._check_commit()
         if isinstance(message, RollbackTo):
@@ -249,6 +254,22 @@ class LockWatch:
             self._expect(bool(asked.mode & mode), "R1", f"p{txn.owner} was told it holds {tag}")
             if not tag.by_identity:
                 self._rows[txn.owner, tag] = shard, identity
+
+    def _check_block(self, message: ChangeInBlock, reply: Reply) -> None:
+        """R1."""
+        txn, change = self._core.transactions[message.txn], message.change
+        assert isinstance(change, KeyChange), "the simulation's own"
+        assert isinstance(reply.value, ChangedByKey), "nothing else is answered"
+        if not reply.value.affected or not self._core.settings.locks or txn.id in self._losers:
+            return
+        shard = ShardId(change.table.shard)
+        rows = self._core.locks.rows
+        mine = [tag for tag, held in self._held() if held.session == txn.owner]
+        held_rows = {rows.place(tag) for tag in mine if isinstance(tag, RowTag)}
+        for base, _ in change.touched:
+            name = _name_now(self._core.shards[shard], base)
+            has = base[0] == OWN or (name is not None and (shard, name) in held_rows)
+            self._expect(has, "R1", f"p{txn.owner} has changed {base} without its lock")
 
     def _is_beyond(self, asked: LockRows) -> bool:
         """Whether implicit locks are not announced any more."""
