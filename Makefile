@@ -12,7 +12,7 @@ DATA   ?= ./data
 # Tests start servers hundreds of times: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz locks clients security bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz locks clients security visible bench demo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -80,6 +80,9 @@ sqlfuzz: setup ## random queries beside a PostgreSQL: SECONDS=60 ENGINES=local,s
 
 security: setup ## log-ins and TLS by hostile clients; what is wrong with a log-in cannot be told by time
 	$(BIN)/pytest -m "(slow or not slow) and not spark" tests/security/doors tests/unit/authentication tests/postgres/authentication
+
+visible: setup ## a real Prometheus scrapes a server under load, and is asked for every alert
+	$(BIN)/pytest -m "slow or not slow" tests/session/monitoring tests/session/deployment
 
 clients: setup ## run suites of clients on PostgreSQL and Meridian: SUITES="python node" ARGS=--write
 	$(BIN)/python -m tests.clients.suites $(SUITES) $(ARGS)
