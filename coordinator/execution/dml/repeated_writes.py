@@ -45,6 +45,7 @@ from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.dml.statement_work import StatementEffects
 from coordinator.execution.sequence_calls import evaluate_runtime_parameters
 from coordinator.transaction.transaction import StatementRestart
+from sql.binder.expressions.session_calls import CLOCK_FUNCTIONS
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Key, Table
 from sql.catalog.foreign_keys import referencing_keys
 from sql.plan.nodes import ColumnId, ColumnRef, Const, InList, Param, RelationId, Values
@@ -132,7 +133,8 @@ async def _run(
     try:
         match statements[0]:
             case _Changes() as changes:
-                counts = await _change(execution, runs, changes, work)
+                given = execution.parameters[len(prepared.parameters) :]
+                counts = await _change(execution, runs, changes, work, given)
             case _Inserts():
                 inserts = [one for one in statements if isinstance(one, _Inserts)]
                 counts = await _insert(execution, prepared, runs, inserts, work)
@@ -157,10 +159,12 @@ async def _insert(
     seen: set[Hashable] = set()
     nbytes = 0
     first = statements[0]
+    given = execution.parameters[len(prepared.parameters) :]
+    moves = not _is_given_once(prepared)
     for number, values in enumerate(runs.sets):
         if number:  # those of the first are there already
-            execution.parameters = values
-            if prepared.supplied:
+            execution.parameters = values if moves else (*values, *given)
+            if moves:
                 await evaluate_runtime_parameters(execution, prepared)
         elif runs.of:
             execution.parameters = values
@@ -170,7 +174,7 @@ async def _insert(
         keys = () if runs.is_one else _arbiter_values(statement, made)
         is_full = nbytes > _BYTES_MAX or len(rows) + len(made) > _ROWS_MAX
         if not seen.isdisjoint(keys) or (number and is_full and not runs.is_one):
-            if prepared.supplied:
+            if moves:
                 raise NotRepeatable  # its sequences have moved
             break
         seen.update(keys)
@@ -199,8 +203,13 @@ def _arbiter_values(statement: _Inserts, rows: Sequence[Row]) -> Sequence[Hashab
 
 
 async def _change(
-    execution: Execution, runs: StatementRuns, statement: _Changes, work: StatementEffects
+    execution: Execution,
+    runs: StatementRuns,
+    statement: _Changes,
+    work: StatementEffects,
+    given: Sequence[Value],
 ) -> Sequence[int]:
+    """`given`: the runtime parameters, which all runs share."""
     modify, reading = statement.modify, statement.reading
     sets: list[tuple[Value, ...]] = []
     keys: dict[tuple[Value, ...], None] = {}
@@ -209,7 +218,7 @@ async def _change(
         if key in keys:
             break
         keys[key] = None
-        sets.append(values)
+        sets.append((*values, *given))
     await work.look_at_rows(modify.table, _having(modify.table, statement.key, list(keys)))
     view = work.views[RelationId(modify.table.shard)]
     index = execution.services.key_index
@@ -276,10 +285,15 @@ def _compiled(execution: Execution, prepared: ParameterizedStatement) -> _Insert
     match modify.kind:
         case ModifyKind.INSERT:
             return _inserts(modify)
-        case ModifyKind.UPDATE | ModifyKind.DELETE if not prepared.supplied:
+        case ModifyKind.UPDATE | ModifyKind.DELETE if _is_given_once(prepared):
             return _changes(modify, execution.catalog())
         case _:
             return None
+
+
+def _is_given_once(prepared: ParameterizedStatement) -> bool:
+    """Whether all runs share the runtime parameters: those of the clock, or none."""
+    return all(call.kind in CLOCK_FUNCTIONS for call in prepared.supplied)
 
 
 def _inserts(modify: Modify) -> _Inserts | None:

@@ -14,8 +14,8 @@ INVARIANTS
   S3  a statement is bound under the settings that hold before it runs. If it changes a setting that
       binding depends on (DateStyle, TimeZone, search_path ..), it must not compute anything else.
       Where set_config() is called for each row, no current_setting() is beside it.
-  S4  the clock is a runtime parameter where rows of VALUES are bound: such a plan is good for every
-      transaction. Elsewhere it is a constant, which the plan may be made of.
+  S4  the clock is a runtime parameter in rows of VALUES and in lists of SET: such a plan is good
+      for every transaction. Elsewhere it is a constant, which the plan may be made of.
 """
 
 from collections.abc import Iterator, Sequence
@@ -146,7 +146,7 @@ def _session_value(binding: Binding, name: str) -> Param:
 
 def clock_value(binding: Binding, name: str) -> Const | Param:
     """The value of one of `CLOCK_FUNCTIONS` (S4)."""
-    if binding.makes_rows and not binding.explains:
+    if (binding.makes_rows or binding.assigns) and not binding.explains:
         return _session_value(binding, name)
     binding.uses_now = binding.uses_session = True
     context = binding.context
