@@ -96,6 +96,13 @@ async def _value(caller: "_Caller", supplied: RuntimeParameter, *, writes: bool)
     return await caller.answer(supplied.kind, supplied.sequence, args)
 
 
+async def take_values(
+    execution: Execution, sequence: SequenceDefinition, count: int
+) -> Sequence[int]:
+    """The next values of a sequence, for many rows. Raises 25006, 2200H."""
+    return await _Caller(execution).take(sequence, count)
+
+
 # --- one call ----------------------------------------------------------------------------------
 
 

@@ -366,6 +366,9 @@ class StatementRunner:
                 await self.binder.bound(statement, snapshot.catalog, types, ts=snapshot.ts)
                 for statement, types in request.shapes.statements
             ]
+        if execution.runs is not None:
+            # An attempt before has come further.
+            execution.parameters = execution.runs.sets[0]
         elsewhere = tables_of_other_timelines(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.

@@ -41,16 +41,19 @@ from coordinator.core.short_writes.by_key import row_bytes
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution.context import Done, Execution, StatementRuns, stream_table
 from coordinator.execution.dml.modify_part import take_source_rows
+from coordinator.execution.dml.repeated_values import (
+    is_given_at_once,
+    is_given_once,
+    values_of_runs,
+)
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.dml.statement_work import StatementEffects
-from coordinator.execution.sequence_calls import evaluate_runtime_parameters
 from coordinator.transaction.transaction import StatementRestart
-from sql.binder.expressions.session_calls import CLOCK_FUNCTIONS
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Key, Table
 from sql.catalog.foreign_keys import referencing_keys
-from sql.plan.nodes import ColumnId, ColumnRef, Const, InList, Param, RelationId, Values
+from sql.plan.nodes import ColumnId, ColumnRef, Const, InList, Param, Plan, RelationId, Values
 from sql.plan.read_conditions import ReadCondition
-from sql.plan.traverse import is_volatile_plan, plan_has_subquery
+from sql.plan.traverse import is_volatile_plan, plan_has_subquery, walk
 from sql.statements.bound import Modify, ModifyKind, ParameterizedStatement
 from sql.types.sql_type import SqlType, Value
 
@@ -159,15 +162,11 @@ async def _insert(
     seen: set[Hashable] = set()
     nbytes = 0
     first = statements[0]
-    given = execution.parameters[len(prepared.parameters) :]
-    moves = not _is_given_once(prepared)
+    of_each = runs.statements or (prepared,)
+    given = await values_of_runs(execution, of_each, runs)
+    moves = not all(map(is_given_once, of_each))
     for number, values in enumerate(runs.sets):
-        if number:  # those of the first are there already
-            execution.parameters = values if moves else (*values, *given)
-            if moves:
-                await evaluate_runtime_parameters(execution, prepared)
-        elif runs.of:
-            execution.parameters = values
+        execution.parameters = (*values, *next(given))
         statement = statements[runs.of[number]] if runs.of else first
         made = statement.plan.rows(execution.parameters)
         nbytes += sum(map(row_bytes, made))
@@ -283,20 +282,16 @@ def _compiled(execution: Execution, prepared: ParameterizedStatement) -> _Insert
     if execution.services.in_process.refusal(modify.source) is not None:
         return None
     match modify.kind:
-        case ModifyKind.INSERT:
-            return _inserts(modify)
-        case ModifyKind.UPDATE | ModifyKind.DELETE if _is_given_once(prepared):
+        case ModifyKind.INSERT if is_given_at_once(prepared):
+            return _inserts(modify, len(prepared.parameters))
+        case ModifyKind.UPDATE | ModifyKind.DELETE if is_given_once(prepared):
             return _changes(modify, execution.catalog())
         case _:
             return None
 
 
-def _is_given_once(prepared: ParameterizedStatement) -> bool:
-    """Whether all runs share the runtime parameters: those of the clock, or none."""
-    return all(call.kind in CLOCK_FUNCTIONS for call in prepared.supplied)
-
-
-def _inserts(modify: Modify) -> _Inserts | None:
+def _inserts(modify: Modify, own: int) -> _Inserts | None:
+    """`own`: the number of the client's parameters."""
     source, table, conflict = modify.source, modify.table, modify.conflict
     if modify.tables or not isinstance(source, Values) or plan_has_subquery(source):
         return None
@@ -307,10 +302,17 @@ def _inserts(modify: Modify) -> _Inserts | None:
         keyed = {ordinal for key in table.keys for ordinal in key.columns}
         if conflict.indexes or conflict.tables or not keyed.isdisjoint(conflict.assigned):
             return None
+        if conflict.update is not None and _uses_parameters(conflict.update, own):
+            return None  # DO UPDATE runs once for the rows of all runs
         # Without a target every key decides, as the binder says.
         arbiters = [table.keys[place].columns for place in conflict.arbiters]
     maker = BatchMaker([column.type for column in table.columns], stored_schema(table))
     return _Inserts(modify, PreparedPlan(source), maker, arbiters)
+
+
+def _uses_parameters(plan: Plan, own: int) -> bool:
+    """Whether a plan depends on what each run gives."""
+    return any(isinstance(node, Param) and node.index <= own for node in walk(plan))
 
 
 def _changes(modify: Modify, catalog: Catalog) -> _Changes | None:
