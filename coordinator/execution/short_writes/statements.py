@@ -46,8 +46,10 @@ ROW_BYTES_MAX: Final = 64 << 10
 """Of a row that is computed at the gather. Larger: longer stalls of the loop."""
 
 _STORED_AS_THEY_ARE: Final = frozenset(
-    {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "bytea", "float8"}
-)
+    {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "bytea", "float8", "date",
+     "timestamp", "timestamptz"}
+)  # fmt: skip
+"""Times are whole numbers that fit, as `LastYear` has seen."""
 
 
 class TargetTable:
