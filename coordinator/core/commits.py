@@ -22,7 +22,7 @@ from coordinator.core.effects import (
     Reply,
     WakeListeners,
 )
-from coordinator.core.group_commit import GatheredMembers
+from coordinator.core.group_commit import GatheredMembers, Group
 from coordinator.core.group_members import (
     GroupMember,
     PendingChange,
@@ -47,6 +47,7 @@ from coordinator.core.messages import (
     TakeLease,
     TransactionId,
 )
+from coordinator.core.short_writes.by_key import NOTHING_CHANGED
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transaction_buffers import orphaned_staged_files
 from coordinator.core.transactions import Transaction
@@ -216,10 +217,8 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
     if group.notifying:
         effects += _notify(core, group.notifying)
     # Of what was launched, and of no earlier try (E3 of `short_writes`).
-    affected = group.affected
     effects += [
-        Reply(m.request, Committed(_reported_ts(m, ts), affected.get(m.request, 0)))
-        for m in group.members
+        Reply(m.request, _committed_reply(group, m, _reported_ts(m, ts))) for m in group.members
     ]
     for member in group.members:
         effects += _release_member(core, member, group.commit.batches)
@@ -235,6 +234,11 @@ def _notify(core: CoreState, members: Sequence[Transaction]) -> list[Effect]:
         assert txn.notifying is not None, "B1: only what a commit has sent is applied"
         woken += core.notifications.apply(txn.owner, txn.notifying)
     return [WakeListeners(tuple(woken))] if woken else []
+
+
+def _committed_reply(group: Group, member: GroupMember, ts: Timestamp) -> Committed:
+    answer = group.answers.get(member.request, NOTHING_CHANGED)
+    return Committed(ts, answer.affected, answer.returned)
 
 
 def _reported_ts(member: GroupMember, ts: Timestamp) -> Timestamp:

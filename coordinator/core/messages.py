@@ -27,7 +27,7 @@ from coordinator.core.completions import (
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait, RowTag
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.predicates import ReadPredicate
-from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.core.short_writes.by_key import RowValues, WriteByKey
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
 from sql.catalog.objects import CatalogObject, Comment, Subject
@@ -669,11 +669,12 @@ class Released:
 @dataclass(frozen=True, slots=True)
 class Committed:
     """Durable and visible. `ts`: the commit timestamp (the read timestamp if nothing was
-    written). `affected`: how many rows a ChangeByKey has changed.
+    written). `affected`: how many rows a ChangeByKey has changed; `returned`: what RETURNING shows.
     """
 
     ts: Timestamp
     affected: int = 0
+    returned: tuple[RowValues, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -684,6 +685,8 @@ class ChangedByKey:
 
     affected: int | None
     nbytes: int = 0
+    returned: tuple[RowValues, ...] = ()
+    """What RETURNING shows."""
 
 
 @dataclass(frozen=True, slots=True)

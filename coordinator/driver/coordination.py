@@ -337,6 +337,16 @@ class Coordination(Protocol):
         """`count` values that no other caller ever gets. Raises 2200H."""
         ...
 
+    def values_at_hand(self, sequence: SequenceDefinition, count: int) -> Sequence[int] | None:
+        """What `next_values` would answer without waiting; None if it would have to wait. Nothing
+        is taken yet.
+        """
+        ...
+
+    def take_at_hand(self, sequence: SequenceDefinition, count: int) -> None:
+        """Take the values that `values_at_hand` has just answered, before anybody else runs."""
+        ...
+
     async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
         """Where a sequence stands now."""
         ...

@@ -629,6 +629,14 @@ class Driver:
         """See Coordination."""
         return await self._sequences.take(sequence, count)
 
+    def values_at_hand(self, sequence: SequenceDefinition, count: int) -> Sequence[int] | None:
+        """See Coordination."""
+        return self._sequences.at_hand(sequence, count)
+
+    def take_at_hand(self, sequence: SequenceDefinition, count: int) -> None:
+        """See Coordination."""
+        self._sequences.take_at_hand(sequence, count)
+
     async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
         """See Coordination."""
         return await self._sequences.state(sequence)

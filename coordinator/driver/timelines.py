@@ -545,6 +545,14 @@ class Timelines:
         """See Coordination."""
         return await self._system.next_values(sequence, count)
 
+    def values_at_hand(self, sequence: SequenceDefinition, count: int) -> Sequence[int] | None:
+        """See Coordination."""
+        return self._system.values_at_hand(sequence, count)
+
+    def take_at_hand(self, sequence: SequenceDefinition, count: int) -> None:
+        """See Coordination."""
+        self._system.take_at_hand(sequence, count)
+
     async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
         """See Coordination."""
         return await self._system.sequence_state(sequence)

@@ -262,6 +262,12 @@ class Execution:
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""
 
+    left_values: dict[tuple[int, int], list[int]] = field(
+        default_factory=dict[tuple[int, int], list[int]]
+    )
+    """Values that a short way has taken for it, by the sequence's oid and version: it takes them
+    first (V4 of `short_writes/given_values.py`)."""
+
     def context(self) -> BindContext:
         """The context that the statement was bound in."""
         assert self.bind_context is not None, "a statement knows what it is bound in"

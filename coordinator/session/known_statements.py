@@ -77,5 +77,7 @@ class KnownStatements:
         read = compile_short_read(bound, self._services)
         if read is not None and (read.columns != promised or not read.may_run_on(engine)):
             read = None
-        write = None if promised is not None else known_short_write(bound, self._services)
+        write = known_short_write(bound, self._services)
+        if write is not None and write.columns != promised:
+            write = None
         return ShortStatement(setting, engine, tuple(types), bound, read, write)

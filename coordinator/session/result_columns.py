@@ -50,3 +50,8 @@ def check_promised_columns(
         # Drivers (pgjdbc, asyncpg, pgx ..) prepare the statement anew if the routine is this one.
         message = "cached plan must not change result type"
         raise SqlError("0A000", message, routine="RevalidateCachedQuery")
+
+
+def keeps_promise(promised: tuple[OutputColumn, ...] | None, bound: BoundStatement) -> bool:
+    """Whether a statement that writes has the columns that a client was promised, if it was."""
+    return promised is None or (isinstance(bound, Modify) and promised == bound.columns)

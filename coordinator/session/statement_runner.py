@@ -50,7 +50,7 @@ from coordinator.session.requests import (
     executed_statement,
     needs_catalog,
 )
-from coordinator.session.result_columns import check_promised_columns
+from coordinator.session.result_columns import check_promised_columns, keeps_promise
 from coordinator.session.retries import StatementNotices, contended_tables
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.session.statement_past import StatementPast
@@ -265,7 +265,7 @@ class StatementRunner:
         )
         return await execute_control(execution, bound, (ts, request.statement.as_of_at_least))
 
-    async def _write_shortly(self, request: Request, execution: Execution) -> Done | None:
+    async def _write_shortly(self, request: Request, execution: Execution) -> Outcome | None:
         """The short way of a write that has been bound before, if it can be taken."""
         if execution.runs is not None or not isinstance(request.statement.node, _SHORT):
             return None
@@ -274,7 +274,9 @@ class StatementRunner:
             return None
         setting = self.binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        return None if known is None else await run_short_write(execution, known)
+        if known is None or not keeps_promise(request.expected, known.bound):
+            return None
+        return await run_short_write(execution, known)
 
     async def _write_shortly_inside(self, request: Request, execution: Execution) -> Outcome | None:
         """The same in a block, at its snapshot."""
@@ -286,7 +288,9 @@ class StatementRunner:
             return None
         setting = self.binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        return None if known is None else await run_short_write_in_block(execution, known)
+        if known is None or not keeps_promise(request.expected, known.bound):
+            return None
+        return await run_short_write_in_block(execution, known)
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         try:
@@ -363,6 +367,9 @@ class StatementRunner:
                 await self.binder.bound(statement, snapshot.catalog, types, ts=snapshot.ts)
                 for statement, types in request.shapes.statements
             ]
+        if execution.runs is not None:
+            # An attempt before has come further.
+            execution.parameters = execution.runs.sets[0]
         elsewhere = tables_of_other_timelines(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.

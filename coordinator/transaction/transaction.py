@@ -46,7 +46,7 @@ from coordinator.core.messages import (
     Snapshot,
     TransactionId,
 )
-from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.core.short_writes.by_key import WriteAnswer, WriteByKey
 from coordinator.driver.coordination import Coordination, LockBlocks, RequestRefused
 from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
@@ -559,9 +559,9 @@ class SessionTransaction:
             self.committing = False
         self._end(committed=True)
 
-    async def change_by_key(self, change: WriteByKey) -> int:
-        """Run this short write as the whole transaction and commit it: how many rows it changes.
-        Raises RequestRefused, and LockBlocks.
+    async def change_by_key(self, change: WriteByKey) -> WriteAnswer:
+        """Run this short write as the whole transaction and commit it: what it has changed. Raises
+        RequestRefused, and LockBlocks.
         """
         assert not self.is_open, "X1: nothing has begun that would have to end"
         self.committing, self.interrupted = True, None
@@ -571,7 +571,7 @@ class SessionTransaction:
             self.committing = False
         self.last_write = done.ts
         self._end(committed=True)
-        return done.affected
+        return WriteAnswer(done.affected, done.returned)
 
     async def commit(self, *, single: bool = False) -> bool:
         """Commit. False: it had failed and was rolled back instead. Raises RequestRefused.
