@@ -44,6 +44,7 @@ from coordinator.pgwire.messages import Severity
 from coordinator.planning.literal_templates import LiteralTemplates
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server_counters import ServerCounters
+from coordinator.statistics.server_statistics import ServerStatistics
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext, Binding
@@ -222,6 +223,7 @@ class Services:
     memory: MemoryAccount = field(default_factory=MemoryAccount)
     """What sessions hold together."""
     counters: ServerCounters = field(default_factory=ServerCounters)
+    statistics: ServerStatistics = field(default_factory=ServerStatistics)
     sessions: Sessions | None = None
     """None before the server accepts connections."""
 
@@ -261,6 +263,10 @@ class Execution:
         default_factory=dict[int, Mapping[int, RowDefault]]
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""
+    planned: tuple[ParameterizedStatement, Catalog] | None = None
+    """What it was bound to, and under which catalog, once it is."""
+    engines: list[str] = field(default_factory=list[str])
+    """Those that its plans were given to."""
 
     def context(self) -> BindContext:
         """The context that the statement was bound in."""

@@ -13,6 +13,7 @@ The other invariants are those of `short_answers.py`. What the core does: `core/
 """
 
 import re
+from time import perf_counter
 from typing import Final
 
 from pglast import ast
@@ -20,7 +21,7 @@ from pglast import ast
 from coordinator.execution.context import Done, Rows, Services, stream_table, tag_with_count
 from coordinator.execution.name_dependencies import dependent_names
 from coordinator.execution.short_read import ShortRead
-from coordinator.execution.short_writes.compile import Statement
+from coordinator.execution.short_writes.compile import Statement as ShortWrite
 from coordinator.execution.short_writes.run import write_in_block
 from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.flights import BindFlight
@@ -37,10 +38,12 @@ from coordinator.session.named_objects import PreparedStatements
 from coordinator.session.portal import Portal, PreparedStatement
 from coordinator.session.portals import Portals
 from coordinator.session.short_statement import ShortStatement
+from coordinator.session.statement_counting import StatementCounting, rows_of_tag
 from coordinator.session.statement_templates import StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.catalog.catalog import Catalog
+from sql.parser.parse import Statement
 from sql.statements.session import TransactionControl, TransactionVerb
 from sql.types.sql_type import Value
 
@@ -65,6 +68,7 @@ class ShortBlocks:
         portals: Portals,
         templates: StatementTemplates,
         known: KnownStatements,
+        counting: StatementCounting,
     ) -> None:
         self._services = services
         self._transaction = transaction
@@ -73,9 +77,13 @@ class ShortBlocks:
         self._portals = portals
         self._templates = templates
         self._known = known
+        self._counting = counting
+        self._began = 0.0
+        """When the statement came that is looked at."""
 
     def begin(self, text: str) -> bytes | None:
         """BEGIN without modes, as a simple query outside of a block."""
+        self._began = perf_counter()
         if _BEGIN.fullmatch(text) is None or not self._portals.may_replace_unnamed():
             return None
         self._portals.replace_unnamed(None)
@@ -83,6 +91,7 @@ class ShortBlocks:
 
     def begin_prepared(self, flight: BindFlight, prepared: PreparedStatement) -> bytes | None:
         """The same, prepared."""
+        self._began = perf_counter()
         text = prepared.statement.text
         if _BEGIN.fullmatch(text) is None or not self._portals.may_replace_unnamed():
             return None
@@ -96,10 +105,14 @@ class ShortBlocks:
         self._transaction.begin_block(TransactionControl(TransactionVerb.BEGIN))
         tag = "BEGIN" if text.lstrip()[:1] in "bB" else "START TRANSACTION"
         self._services.counters.completed(tag)
+        counted = self._counting.of(Statement(text, None, 0))
+        if counted is not None:
+            counted.add(self._began, perf_counter(), 0)
         return tag
 
     def run(self, flight: BindFlight) -> bytes | None:
         """One run of a prepared statement, in a block. Raises SqlError and others (Z1)."""
+        self._began = perf_counter()
         prepared = self._statements.get(flight.statement)
         if prepared is None or not self._portals.may_replace_unnamed():
             return None
@@ -129,6 +142,7 @@ class ShortBlocks:
 
     def query(self, text: str) -> bytes | None:
         """A simple query that is a template filled in, in a block. Raises SqlError and others."""
+        self._began = perf_counter()
         if not self._portals.may_replace_unnamed():
             return None
         filled = self._templates.known(text)
@@ -163,7 +177,7 @@ class ShortBlocks:
         return snapshot.catalog
 
     def _write(
-        self, known: ShortStatement, write: Statement, values: tuple[Value, ...]
+        self, known: ShortStatement, write: ShortWrite, values: tuple[Value, ...]
     ) -> str | None:
         """Its tag."""
         transaction, limits = self._transaction, self._services.limits
@@ -175,6 +189,8 @@ class ShortBlocks:
         if tag is not None:
             transaction.statements += 1
             self._services.counters.completed(tag)
+            if known.counted is not None:
+                known.counted.add(self._began, perf_counter(), rows_of_tag(tag))
         return tag
 
     def _read(
@@ -195,6 +211,8 @@ class ShortBlocks:
         tag = f"{read.tag} {len(rows)}"
         data = shape.encoder.encode_values(rows) + encode_backend(CommandComplete(tag))
         self._services.counters.completed(tag)
+        if known.counted is not None:
+            known.counted.add(self._began, perf_counter(), len(rows))
         return data
 
     def _keep_portal(

@@ -245,6 +245,7 @@ class StatementRunner:
         self, request: Request, execution: Execution, *, alone: bool
     ) -> Outcome:
         prepared = await self.binder.bound(request.statement, _NO_CATALOG, request.declared)
+        execution.planned = prepared, _NO_CATALOG
         if self._transaction.failed and not can_end_failed_block(prepared.bound):
             raise failed_transaction()
         if request.statement.as_of is not None:
@@ -274,7 +275,10 @@ class StatementRunner:
             return None
         setting = self.binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        return None if known is None else await run_short_write(execution, known)
+        if known is None:
+            return None
+        execution.planned = known, catalog
+        return await run_short_write(execution, known)
 
     async def _write_shortly_inside(self, request: Request, execution: Execution) -> Outcome | None:
         """The same in a block, at its snapshot."""
@@ -286,7 +290,10 @@ class StatementRunner:
             return None
         setting = self.binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        return None if known is None else await run_short_write_in_block(execution, known)
+        if known is None:
+            return None
+        execution.planned = known, catalog
+        return await run_short_write_in_block(execution, known)
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         try:
@@ -371,6 +378,8 @@ class StatementRunner:
                 request.statement, snapshot.catalog, request.declared, ts=ts
             )
         check_promised_columns(request.expected, prepared.bound, self._variables)
+        execution.planned = prepared, snapshot.catalog
+        execution.engines.clear()
         execution.bind_context = partial(self.binder.context, snapshot.catalog, ts=snapshot.ts)
         if prepared.supplied or prepared.filled or execution.filled:
             await evaluate_runtime_parameters(execution, prepared)
