@@ -42,8 +42,10 @@ class ObservedStatistics:
     dropped: int = 0
     reset_at: int = 0
     """Of the statements; microseconds."""
+    started_at: int = 0
+    """Of the server."""
     shared_reset_at: Mapping[str, int] = field(default_factory=dict[str, int])
-    """By what pg_stat_reset_shared() calls it."""
+    """By what pg_stat_reset_shared() calls it, or `slru:` and the name of one of these."""
 
 
 class ServerStatistics:
@@ -55,7 +57,7 @@ class ServerStatistics:
         self._pending: list[CountedStatement] = []
         self._known: LruMapping[tuple[object, ...], CountedStatement] = LruMapping(KNOWN_MAX)
         self.entries = StatementEntries()
-        self.entries.reset_at = now()
+        self.entries.reset_at = self._started_at = now()
         self._relations = RelationCounts()
         self._databases = {name: DatabaseCounts() for name in DATABASE_OIDS}
         self._shared_reset_at: dict[str, int] = {}
@@ -192,6 +194,7 @@ class ServerStatistics:
             {name: replace(counts) for name, counts in self._databases.items()},
             self.entries.dropped,
             self.entries.reset_at,
+            self._started_at,
             dict(self._shared_reset_at),
         )
 
