@@ -74,13 +74,13 @@ def _accesses(bound: BoundStatement, catalog: Catalog) -> Iterator[Access]:
             yield from _reads(query.plan, query.tables)
         case CopyIn(table=table):
             yield Access(AccessKind.INSERT, table.oid)
-            yield from _checks(table, catalog)
+            yield from _checks(table, catalog, frozenset(range(len(table.columns))))
         case Modify():
             yield from _reads(bound.source, bound.tables)
             if is_counted_by_tag(bound):
                 yield Access(_WRITES[bound.kind], bound.table.oid)
             if bound.kind is not ModifyKind.DELETE:
-                yield from _checks(bound.table, catalog)
+                yield from _checks(bound.table, catalog, _assigned(bound))
         case ModifyingWith():
             for modify in bound.modifications:
                 yield from _reads(modify.source, modify.tables)
@@ -109,15 +109,23 @@ def _reads(plan: Plan, tables: Sequence[Table]) -> Iterator[Access]:
             yield Access(AccessKind.LOOK_UP, table.oid, index_oid(table, key))
 
 
-def _checks(table: Table, catalog: Catalog) -> Iterator[Access]:
+def _assigned(modify: Modify) -> frozenset[int]:
+    """The ordinals that it gives new values."""
+    is_update = modify.kind is ModifyKind.UPDATE
+    return frozenset(modify.old if is_update else range(len(modify.table.columns)))
+
+
+def _checks(table: Table, catalog: Catalog, assigned: frozenset[int]) -> Iterator[Access]:
+    """The look-ups for each new row: of keys and references in which it may be another one."""
     for key in table.keys:
-        yield Access(AccessKind.CHECK, table.oid, index_oid(table, key))
+        if not assigned.isdisjoint(key.columns):
+            yield Access(AccessKind.CHECK, table.oid, index_oid(table, key))
     for index in catalog.indexes(table.oid):
-        if index.unique:
+        if index.unique and len(assigned) == len(table.columns):
             yield Access(AccessKind.CHECK, table.oid, index.oid)
     for foreign in table.foreign_keys:
         parent = catalog.by_oid(foreign.table)
-        if parent is None:
+        if parent is None or assigned.isdisjoint(foreign.columns):
             continue
         for key in parent.keys:
             if is_reference_to_key(parent, foreign, key):

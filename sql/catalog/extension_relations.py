@@ -54,6 +54,12 @@ _VIEWS: Final = {
 }  # fmt: skip
 
 
+def all_extension_views() -> Iterator[Table]:
+    """The views of all extensions; they are in no schema."""
+    for views in _VIEWS.values():
+        yield from views
+
+
 def views_of_extension(found: ExtensionDefinition) -> Iterator[Table]:
     """The views that came with an extension, in the schema where it is."""
     return (replace(view, schema=found.schema) for view in _VIEWS.get(found.name, ()))
@@ -85,5 +91,5 @@ def extension_view(
     return None
 
 
-_NAMES: Final = frozenset(view.name for views in _VIEWS.values() for view in views)
-_SHARDS: Final = frozenset(view.shard for views in _VIEWS.values() for view in views)
+_NAMES: Final = frozenset(view.name for view in all_extension_views())
+_SHARDS: Final = frozenset(view.shard for view in all_extension_views())
