@@ -159,6 +159,8 @@ class Settings:
     """Statements whose analysis is remembered."""
     attempts_max: int = 10
     """How often a statement that met a conflict starts again by itself."""
+    statement_statistics: bool = True
+    """Whether statements, and what they do to tables, are counted (pg_stat_statements)."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     is_password_shown: bool = False
     """Whether the stash's password stood on the command line, where everybody can read it."""

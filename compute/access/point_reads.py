@@ -299,6 +299,12 @@ def _point_of(wanted: _Equalities, table: Table) -> tuple[Key, list[Const | Para
     return None
 
 
+def bounding_key(plan: Plan, table: Table) -> Key | None:
+    """The unique key whose columns a plan fixes by equality: at most one row counts."""
+    point = _point_of(_equalities(plan, table), table)
+    return None if point is None else point[0]
+
+
 def unique_point(plan: Plan, table: Table) -> tuple[Key, Sequence[Const | Param]] | None:
     """A unique key by which a plan, row by row over one table, selects, and its values."""
     if not is_row_by_row(plan) or relations_with_versions(plan):

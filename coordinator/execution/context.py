@@ -44,11 +44,16 @@ from coordinator.pgwire.messages import Severity
 from coordinator.planning.literal_templates import LiteralTemplates
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server_counters import ServerCounters
+from coordinator.statistics.server_statistics import ObservedStatistics, ServerStatistics
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext, Binding
 from sql.catalog.catalog import Catalog, NameDependency, Table
-from sql.catalog.meridian_schema import is_server_state, is_system_relation
+from sql.catalog.meridian_schema import (
+    STATEMENT_VIEWS,
+    is_server_state,
+    is_system_relation,
+)
 from sql.catalog.system_catalogs import is_system_catalog, shows_sessions, system_catalog
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
@@ -222,6 +227,7 @@ class Services:
     memory: MemoryAccount = field(default_factory=MemoryAccount)
     """What sessions hold together."""
     counters: ServerCounters = field(default_factory=ServerCounters)
+    statistics: ServerStatistics = field(default_factory=ServerStatistics)
     sessions: Sessions | None = None
     """None before the server accepts connections."""
 
@@ -261,6 +267,10 @@ class Execution:
         default_factory=dict[int, Mapping[int, RowDefault]]
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""
+    planned: tuple[ParameterizedStatement, Catalog] | None = None
+    """What it was bound to, and under which catalog, once it is."""
+    engines: list[str] = field(default_factory=list[str])
+    """Those that its plans were given to."""
 
     left_values: dict[tuple[int, int], list[int]] = field(
         default_factory=dict[tuple[int, int], list[int]]
@@ -350,6 +360,7 @@ class Execution:
         is_cached = [is_system_catalog(t) and not shows_sessions(t) for t in shown]
         observed = () if all(is_cached) else coordination.observe()
         sessions = () if all(is_cached) else self._sessions()
+        statistics = ObservedStatistics() if all(is_cached) else self._statistics(shown)
         named = self.transaction.named_rows
         own = {} if all(is_cached) or named is None else named()
         assert self.bind_context is not None, "who reads a relation was bound"
@@ -366,7 +377,8 @@ class Execution:
             if shows_sessions(table):
                 found = self._file_rows(table.name)
                 rows = own if found is None else {**own, table.name: found}
-                return observed_view(table, context, Observed(observed, sessions, rows))
+                seen = Observed(observed, sessions, rows, statistics)
+                return observed_view(table, context, seen)
             if is_system_catalog(table):
                 return catalog_view(table, context, cache, points.get(table.oid))
             return relation_view(table, observed)
@@ -382,6 +394,10 @@ class Execution:
     def _sessions(self) -> Sequence[ObservedSession]:
         known = self.services.sessions
         return () if known is None else known.observe()
+
+    def _statistics(self, shown: Sequence[Table]) -> ObservedStatistics:
+        with_entries = any(table.name in STATEMENT_VIEWS for table in shown)
+        return self.services.statistics.observe(with_entries=with_entries)
 
     def _points(self, plan: Plan, tables: Sequence[Table]) -> Mapping[int, Points | None]:
         """By oid, the only values with which rows of a relation matter to the plan."""

@@ -67,6 +67,8 @@ def _run(
         batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
     else:
         run = replace(execution.run(plan, inputs), is_check=is_check)
+        if choice.engine.name not in execution.engines:
+            execution.engines.append(choice.engine.name)
         if choice.otherwise is None:
             batches = choice.engine.run(run)
         else:

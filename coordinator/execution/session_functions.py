@@ -10,6 +10,7 @@ from typing import Final
 from coordinator.execution.context import Execution
 from coordinator.execution.settings import apply_setting
 from coordinator.execution.signals import cancel_backend, terminate_backend
+from coordinator.pgcatalog.statistics import SLRU_NAMES
 from coordinator.pgwire.arrow_types import to_values
 from coordinator.pgwire.messages import Severity
 from sql.binder.bind import bind_with_context
@@ -98,6 +99,8 @@ async def session_function(execution: Execution, name: str, values: Sequence[Val
             if setting is None or None in missing_ok:
                 return None
             return _setting(execution, str(setting), missing_ok=missing_ok == [True])
+        case _ if name.startswith("pg_stat_"):
+            return reset_statistics(execution, name, values)
         case _, (None,) | (None, _) | (_, None):
             return None
         case "pg_get_serial_sequence", (str() as table, str() as column):
@@ -136,6 +139,60 @@ def evaluate_arguments(execution: Execution, args: Sequence[Expr], name: str) ->
     in_process.require(plan, f"{name}() of a computed argument")
     (row,) = in_process.evaluate(execution.run(plan, {})).to_batches()
     return [to_values(row.column(n), arg.type)[0] for n, arg in enumerate(args)]
+
+
+_SHARED: Final = ("archiver", "bgwriter", "checkpointer", "io", "recovery_prefetch", "slru", "wal")
+_FOR_ALL: Final = ("pg_stat_clear_snapshot", "pg_stat_force_next_flush")
+"""The others are for superusers: PostgreSQL has revoked them from everybody."""
+_STRICT: Final = (
+    "pg_stat_reset_backend_stats", "pg_stat_reset_single_function_counters",
+    "pg_stat_reset_single_table_counters", "pg_stat_statements_reset",
+)  # fmt: skip
+
+
+def reset_statistics(execution: Execution, name: str, values: Sequence[Value]) -> Value:
+    """pg_stat_reset() and its kin; pg_stat_statements_reset(), which tells when. Raises 42501 and
+    22023.
+    """
+    if name not in _FOR_ALL and not execution.variables.current_user.is_superuser:
+        raise SqlError("42501", f"permission denied for function {name}")
+    statistics, database = execution.services.statistics, execution.context().database
+    match name, values:
+        case "pg_stat_statements_reset", (
+            int() as user,
+            int() as oid,
+            int() as queryid,
+            bool() as m,
+        ):
+            return statistics.reset_statements(user, oid, queryid, extremes=m)
+        case _, _ if name in _STRICT and None in values:
+            return None
+        case "pg_stat_reset", ():
+            statistics.reset_database(database)
+        case "pg_stat_reset_single_table_counters", (int() as oid,):
+            statistics.reset_relation(oid, database)
+        case "pg_stat_reset_shared", (None,):
+            for what in _SHARED:
+                statistics.reset_shared(what)
+        case "pg_stat_reset_shared", (str() as what,):
+            if what not in _SHARED:
+                hint = 'Target must be "archiver", "bgwriter", "checkpointer", "io",'
+                raise SqlError(
+                    "22023",
+                    f'unrecognized reset target: "{what}"',
+                    hint=f'{hint} "recovery_prefetch", "slru", or "wal".',
+                )
+            statistics.reset_shared(what)
+        case "pg_stat_reset_slru", (target,):
+            named = target if target in SLRU_NAMES else SLRU_NAMES[-1]
+            statistics.reset_shared("slru" if target is None else f"slru:{named}")
+        case "pg_stat_reset_replication_slot", (str() as slot,):
+            raise SqlError("22023", f'replication slot "{slot}" does not exist')
+        case "pg_stat_reset_subscription_stats", (0,):
+            raise SqlError("22023", "invalid subscription OID 0")
+        case _:
+            pass  # nothing of this kind is counted
+    return ""
 
 
 def _accept_clock(execution: Execution) -> bool:

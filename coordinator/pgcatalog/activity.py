@@ -21,7 +21,8 @@ from sql.binder.state import BindContext
 from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.roles import ALL_STATS_ROLE, Roles
 
-_HIDDEN: Final = "<insufficient privilege>"
+HIDDEN_QUERY: Final = "<insufficient privilege>"
+"""In place of the text of a statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def _pg_stat_activity(
             "application_name": seen.application,
         }
         if not _is_shown(roles, context, seen):
-            yield {**row, "query": _HIDDEN}
+            yield {**row, "query": HIDDEN_QUERY}
             continue
         kind, event = seen.wait or (None, None)
         yield {

@@ -27,6 +27,7 @@ from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, ForeignKey, Key, Table
 from sql.catalog.constraint_names import not_null_name
+from sql.catalog.extension_relations import extension_views, is_extension_view
 from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA
 from sql.catalog.ownership import object_privileges, owned_schema
 from sql.catalog.system_catalogs import (
@@ -52,6 +53,7 @@ def yes_or_no(condition: bool, /) -> str:
 def _relations(context: BindContext) -> Iterator[Table]:
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
+    yield from extension_views(context.catalog)
     yield from user_tables(context.catalog)
     yield from views_as_tables(context)
 
@@ -60,7 +62,8 @@ def is_base_table(table: Table) -> bool:
     """Whether it is a table, and no view of users or of the system."""
     if table.schema in CATALOG_SCHEMAS:
         return not is_catalog_view(table)
-    return table.schema != SYSTEM_SCHEMA and not is_user_view(table)
+    is_system = table.schema == SYSTEM_SCHEMA or is_extension_view(table)
+    return not is_system and not is_user_view(table)
 
 
 def _schemata(context: BindContext) -> Iterator[NamedRow]:

@@ -21,6 +21,7 @@ from coordinator.pgcatalog.tables import all_tables
 from coordinator.pgcatalog.types import all_types
 from sql.binder.resolve.role_names import roles_of
 from sql.binder.state import BindContext
+from sql.catalog.extension_relations import extension_views
 from sql.catalog.meridian_schema import (
     SYSTEM_RELATIONS,
     SYSTEM_SCHEMA,
@@ -55,7 +56,7 @@ def _texts(context: BindContext) -> Iterator[tuple[int, int, str, str]]:
         yield from texts.expressions(table)
     for oid, part, text in system_definitions():
         yield oid, part, text, text.replace("pg_catalog.", "")
-    for table in SYSTEM_RELATIONS.values():
+    for table in (*SYSTEM_RELATIONS.values(), *extension_views(context.catalog)):
         text = system_view_definition(table)
         yield table.oid, 0, text, text
 

@@ -24,7 +24,13 @@ from sql.binder.stored.stored_names import named_relations
 from sql.binder.stored.views import view_can_be_bound
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
-from sql.catalog.extensions import PLPGSQL, PLPGSQL_FUNCTIONS, PLPGSQL_LANGUAGE_OID
+from sql.catalog.extension_relations import views_of_extension
+from sql.catalog.extensions import (
+    PLPGSQL,
+    PLPGSQL_FUNCTIONS,
+    PLPGSQL_LANGUAGE_OID,
+    installed_extensions,
+)
 from sql.catalog.objects import IndexDefinition, StatisticsDefinition, ViewDefinition
 from sql.catalog.oids import cast_oid, constraint_oid, derived_oid, index_oid, schema_oid
 from sql.functions.pg_proc import function_oid
@@ -83,6 +89,9 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
     for name in PLPGSQL_FUNCTIONS:
         yield _row((PROCEDURE, function_oid(name), 0), extension, "e")
     yield _row((LANGUAGE, PLPGSQL_LANGUAGE_OID, 0), extension, "e")
+    for found in installed_extensions(context.catalog):
+        for shown in views_of_extension(found):
+            yield _row((CLASS, shown.oid, 0), (EXTENSION, found.oid, 0), "e")
 
 
 def _statistics(at: _Address, table: Table, one: StatisticsDefinition) -> Iterator[NamedRow]:

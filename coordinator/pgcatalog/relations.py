@@ -9,7 +9,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 from typing import Final
@@ -17,6 +17,7 @@ from typing import Final
 from coordinator.core.observation import ObservedTimeline
 from coordinator.pgcatalog.activity import ACTIVITY_ROWS, ObservedSession
 from coordinator.pgcatalog.comments import COMMENT_ROWS
+from coordinator.pgcatalog.counts import COUNTED_ROWS
 from coordinator.pgcatalog.extensions import EXTENSION_ROWS
 from coordinator.pgcatalog.functions import FUNCTION_INFORMATION_ROWS, FUNCTION_ROWS
 from coordinator.pgcatalog.information_schema import INFORMATION_SCHEMA_ROWS
@@ -35,6 +36,7 @@ from coordinator.pgcatalog.tables import TABLE_ROWS
 from coordinator.pgcatalog.time_zones import TIME_ZONE_ROWS
 from coordinator.pgcatalog.types import TYPE_ROWS
 from coordinator.pgcatalog.usage import USAGE_ROWS
+from coordinator.statistics.server_statistics import ObservedStatistics
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Column, Table
 from sql.catalog.oids import DATABASE_OIDS
@@ -96,6 +98,7 @@ class Observed:
     timelines: Sequence[ObservedTimeline]
     sessions: Sequence[ObservedSession]
     own: Mapping[str, Sequence[NamedRow]]
+    statistics: ObservedStatistics = field(default_factory=ObservedStatistics)
 
 
 def observed_view(relation: Table, context: BindContext, observed: Observed) -> ShardView:
@@ -103,6 +106,10 @@ def observed_view(relation: Table, context: BindContext, observed: Observed) -> 
     seen: Iterable[NamedRow]
     if relation.name in ACTIVITY_ROWS:
         seen = ACTIVITY_ROWS[relation.name](context, observed.sessions)
+    elif relation.name in COUNTED_ROWS:
+        seen = COUNTED_ROWS[relation.name](
+            context, observed.statistics, observed.timelines, observed.sessions
+        )
     elif relation.name in observed.own:
         seen = observed.own[relation.name]
     else:

@@ -1,6 +1,6 @@
-"""Rows of pg_stat_*: tables and indexes with zero counts, as in a server with reset statistics.
+"""Rows of pg_stat_*, without counts: zero, and NULL for times.
 
-Nothing is counted: counts are zero and times are NULL, as where PostgreSQL has just lost its
+`counts.py` adds what is counted. The others stay so, as where PostgreSQL has just lost its
 statistics. A row names the columns it has (W2 of `pgcatalog/relations.py`).
 """
 
@@ -166,7 +166,7 @@ _SEQUENCES: Final[Mapping[str, _Rows]] = {
     "user": _sequences,
 }
 
-_SLRU: Final = (
+SLRU_NAMES: Final = (
     "commit_timestamp", "multixact_member", "multixact_offset", "notify", "serializable",
     "subtransaction", "transaction", "other",
 )  # fmt: skip
@@ -195,7 +195,7 @@ def _databases(_context: BindContext) -> Iterator[NamedRow]:
 def _slru(_context: BindContext) -> Iterator[NamedRow]:
     counts = ("zeroed", "hit", "read", "written", "exists")
     zeros = dict.fromkeys((*(f"blks_{count}" for count in counts), "flushes", "truncates"), 0)
-    for name in _SLRU:
+    for name in SLRU_NAMES:
         yield {"name": name, **zeros}
 
 

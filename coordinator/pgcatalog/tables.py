@@ -42,6 +42,7 @@ from coordinator.pgcatalog.types import (
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
+from sql.catalog.extension_relations import extension_views, is_extension_view
 from sql.catalog.meridian_schema import (
     SYSTEM_RELATIONS,
     SYSTEM_SCHEMA,
@@ -67,6 +68,7 @@ def all_tables(context: BindContext) -> Iterator[Table]:
     """System relations and views, too."""
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
+    yield from extension_views(context.catalog)
     yield from user_tables(context.catalog)
     yield from views_as_tables(context)
 
@@ -75,7 +77,7 @@ def is_shown_as_view(table: Table) -> bool:
     """Whether users see a view, whatever it is made of."""
     if table.schema in CATALOG_SCHEMAS:
         return is_catalog_view(table)
-    return table.schema == SYSTEM_SCHEMA or is_user_view(table)
+    return table.schema == SYSTEM_SCHEMA or is_extension_view(table) or is_user_view(table)
 
 
 def _pg_namespace(context: BindContext) -> Iterator[NamedRow]:

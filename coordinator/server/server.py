@@ -37,6 +37,7 @@ from coordinator.server.login import Login
 from coordinator.server.ports import take_ports
 from coordinator.server.strangers import Strangers
 from coordinator.server_counters import ServerCounters
+from coordinator.statistics.server_statistics import ServerStatistics
 from sql.binder.resolve.role_names import session_roles
 from sql.errors import SqlError
 from sql.types.sql_type import Value
@@ -150,7 +151,13 @@ class Server:
         assert self._listeners, "bind comes before accept"
         self._group = group
         self._services = replace(
-            services, sessions=self, memory=self.memory, counters=self.counters
+            services,
+            sessions=self,
+            memory=self.memory,
+            counters=self.counters,
+            statistics=ServerStatistics(
+                services.clock.now, is_on=self.settings.statement_statistics
+            ),
         )
         self.started_at = services.clock.now()
         for listener in self._listeners:

@@ -6,8 +6,8 @@ INVARIANTS
 
 from typing import Final
 
+from coordinator.hidden_passwords import without_passwords
 from coordinator.pgcatalog.activity import ObservedSession
-from coordinator.session.hidden_passwords import without_passwords
 from coordinator.session.requests import Identity
 from coordinator.transaction.transaction import SessionTransaction, WaitEvent
 from coordinator.variables.session_roles import SESSION_AUTHORIZATION

@@ -14,12 +14,13 @@ Not here: the loop, errors and interrupts (`session/session.py`), running statem
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 from typing import Final
 
 from pglast import ast
 
 from coordinator import session_errors as wrong
-from coordinator.execution.context import Done, Outcome, Rows, Services, tag_with_count
+from coordinator.execution.context import Done, Outcome, Services
 from coordinator.large_work import Turns, are_large_values, aside_if, free_values, is_large_text
 from coordinator.pgwire.messages import (
     BINARY_FORMAT,
@@ -49,10 +50,10 @@ from coordinator.session.bind_parameters import (
     decode_parameters,
 )
 from coordinator.session.client import Client
-from coordinator.session.cursors import Cursor
+from coordinator.session.cursor_commands import CursorCommands
 from coordinator.session.discards import discard
 from coordinator.session.named_objects import PreparedStatements, named_columns, named_rows
-from coordinator.session.portal import Portal, PortalCursor, PreparedStatement, command_tag
+from coordinator.session.portal import Portal, PreparedStatement, command_tag
 from coordinator.session.portals import Portals
 from coordinator.session.prepared_statements import (
     CreateTableAsExecute,
@@ -67,6 +68,7 @@ from coordinator.session.repeated_runs import RepeatedRuns
 from coordinator.session.requests import Request, analysis_needs_snapshot, is_alone
 from coordinator.session.result_columns import result_columns
 from coordinator.session.send_rows import send_rows
+from coordinator.session.statement_counting import CountedRun, StatementCounting
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.session.statement_templates import FilledRows, StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
@@ -94,6 +96,7 @@ class Commands:
         runner: StatementRunner,
         restart_clock: Callable[[], None],
         notice: Callable[[SqlError, Severity], None],
+        counting: StatementCounting,
     ) -> None:
         self._services = services
         self._client = client
@@ -102,14 +105,17 @@ class Commands:
         self._runner = runner
         self._restart_clock = restart_clock
         self._notice = notice
+        self._counting = counting
         limits, memory = services.limits, services.memory
         self.statements = PreparedStatements(services.clock, memory, limits.statements_max)
         self.portals = Portals(services.clock, memory, limits.portals_max)
         self.turns = Turns()
         self._send = partial(send_rows, client, variables, memory)
         self.templates = StatementTemplates(services, transaction, variables, runner.binder)
-        known = self.statements
-        self._repeated = RepeatedRuns(services, client, transaction, variables, runner, known)
+        self._repeated = RepeatedRuns(
+            services, client, transaction, variables, runner, self.statements, counting
+        )
+        self._cursors = CursorCommands(services, transaction, runner, self.portals, self._start)
         self._discard = partial(
             discard, services, transaction, variables, runner, self.statements, self.portals
         )
@@ -148,12 +154,14 @@ class Commands:
         """Run an INSERT of many rows; False: nothing has happened but for a portal that closed."""
         self._transaction.grouped = False
         await self.portals.close("")
-        execution = self._runner.execution(())
+        began, run = perf_counter(), self._counting.begin(rows.templates[0].statement)
+        execution = run.execution = self._runner.execution(())
         execution.runs = rows.runs()
         tag = await self._runner.insert_rows(
             rows.request(), execution, alone=not self._transaction.has_begun
         )
         if tag is not None:
+            run.ended(began, tag)
             self._complete(tag)
         return tag is not None
 
@@ -178,8 +186,10 @@ class Commands:
         # Only what may run takes the place of the unnamed portal.
         await self.portals.close("")
         alone = alone and not self._transaction.has_begun
-        outcome = await self._outcome(prepared, values, alone=alone)
+        began, run = perf_counter(), self._counting.begin(prepared.statement)
+        outcome = await self._outcome(prepared, values, run, alone=alone)
         if isinstance(outcome, Done):
+            run.ended(began, outcome.tag)
             self._complete(outcome.tag)
             return
         portal = Portal(prepared, (), outcome=outcome)
@@ -189,7 +199,9 @@ class Commands:
             count = await self._send(portal, outcome, formats, limit=0)
         finally:
             await portal.close()
-        self._complete(command_tag(outcome, count))
+        tag = command_tag(outcome, count)
+        run.ended(began, tag)
+        self._complete(tag)
 
     def _complete(self, tag: str) -> None:
         """A statement has ended."""
@@ -216,7 +228,12 @@ class Commands:
     # --- statements about statements and portals ------------------------------------------------
 
     async def _outcome(
-        self, prepared: PreparedStatement, parameters: tuple[Value, ...], *, alone: bool
+        self,
+        prepared: PreparedStatement,
+        parameters: tuple[Value, ...],
+        run: CountedRun,
+        *,
+        alone: bool,
     ) -> Outcome:
         """Run a statement, whatever it is about, and end what ends with it."""
         statement = prepared.statement
@@ -225,25 +242,28 @@ class Commands:
             case None:
                 read = prepared.under(self._variables.binding_key)
                 request = Request(read, prepared.declared, prepared.columns, prepared.template)
-                execution = self._runner.execution(parameters)
+                execution = run.execution = self._runner.execution(parameters)
                 outcome = await self._runner.run(request, execution, alone=alone)
             case ExecuteCommand() as invocation:
                 self._runner.check_allowed(statement)
-                outcome = await self._invoke(statement, invocation, alone=alone)
+                outcome = await self._invoke(statement, invocation, run, alone=alone)
             case CreateTableAsExecute() | ExplainExecute() as filling:
                 self._runner.check_allowed(statement)
-                outcome = await self._invoke(statement, filling.invocation, filling, alone=alone)
+                outcome = await self._invoke(
+                    statement, filling.invocation, run, filling, alone=alone
+                )
             case PrepareCommand() as preparation:
                 self._runner.check_allowed(statement)
                 await self._prepare(preparation)
+                run.counted = None
                 outcome = Done("PREPARE")
             case DeclareCursorCommand() as declaration:
                 self._runner.check_allowed(statement)
-                await self._declare(declaration, prepared.declared, parameters)
+                await self._cursors.declare(declaration, prepared.declared, parameters, run)
                 outcome = Done("DECLARE CURSOR")
             case FetchCommand() as fetch:
                 self._runner.check_allowed(statement)
-                outcome = await self._fetch(fetch)
+                outcome = await self._cursors.fetch(fetch)
         is_control = isinstance(statement.node, ast.TransactionStmt)
         if is_control and ends != self._transaction.ends:
             await self._transaction_ended()
@@ -267,6 +287,7 @@ class Commands:
         self,
         statement: Statement,
         invocation: ExecuteCommand,
+        run: CountedRun,
         filling: CreateTableAsExecute | ExplainExecute | None = None,
         *,
         alone: bool,
@@ -277,60 +298,10 @@ class Commands:
         request = Request(read, target.declared, target.columns)
         if filling is not None:
             request = Request(filling.statement(statement, read), target.declared)
-        return await self._runner.run(request, self._runner.execution(values), alone=alone)
-
-    async def _declare(
-        self,
-        declaration: DeclareCursorCommand,
-        declared: tuple[SqlType | None, ...],
-        parameters: tuple[Value, ...],
-    ) -> None:
-        if self._transaction.warns_outside and not declaration.hold:
-            raise wrong.only_in_block("DECLARE CURSOR")
-        self.portals.check_free(declaration.name)
-        request = Request(declaration.statement, declared)
-        execution = self._runner.execution(parameters)
-        outcome = await self._runner.run(request, execution, alone=False)
-        assert isinstance(outcome, Rows), "the grammar lets only queries be declared"
-        described = PreparedStatement(declaration.statement, declared, (), outcome.columns)
-        portal = Portal(
-            described,
-            parameters,
-            serial=self._transaction.serial,
-            outcome=outcome,
-            hold=declaration.hold,
-            binary=declaration.binary,
-        )
-        cursor = self._cursor(portal, scroll=declaration.scroll)
-        self.portals.open(declaration.name, portal)
-        if declaration.hold and cursor is not None:
-            await cursor.keep_all()
-
-    def _cursor(self, portal: Portal, *, scroll: bool) -> PortalCursor | None:
-        """A cursor on a portal that has begun; None if it has no rows."""
-        limit = self._services.limits.returning_bytes_max
-        if isinstance(portal.outcome, Rows):
-            portal.cursor = Cursor(portal, scroll=scroll, kept_bytes_max=limit)
-        return portal.cursor
-
-    async def _fetch(self, fetch: FetchCommand) -> Outcome:
-        portal = self.portals.cursor(fetch.name)
-        if portal is None:
-            raise wrong.undefined_cursor(fetch.name)
-        if portal.outcome is None:
-            await self._start(portal, alone=False)
-        cursor = portal.cursor or self._cursor(portal, scroll=False)
-        if cursor is None or cursor.failed:
-            raise wrong.finished_portal(fetch.name)
-        assert isinstance(portal.outcome, Rows), "what has rows has a cursor"
-        batches = cursor.fetch(fetch)
-        if not fetch.move:
-            tag = tag_with_count("FETCH")
-            return replace(portal.outcome, batches=batches, tag=tag, is_binary=portal.binary)
-        moved = 0
-        async for batch in batches:
-            moved += batch.num_rows
-        return Done(f"MOVE {moved}")
+        else:
+            self._counting.replaced(run, target.statement)
+        run.execution = self._runner.execution(values)
+        return await self._runner.run(request, run.execution, alone=alone)
 
     # --- extended protocol ----------------------------------------------------------------------
 
@@ -461,28 +432,35 @@ class Commands:
         self._runner.check_allowed(portal.prepared.statement)
         if portal.outcome is None and not message.portal and await self._repeated.run(portal):
             return
+        began = perf_counter()
         if portal.outcome is None:
             alone = await is_alone(self._client, self._transaction, portal.prepared.statement)
             await self._start(portal, alone=alone)
         elif portal.finished and isinstance(portal.outcome, Done):
             raise wrong.finished_portal(message.portal)
-        await self._continue(portal, message.max_rows)
+        await self._continue(portal, message.max_rows, began)
 
-    async def _start(self, portal: Portal, *, alone: bool) -> None:
-        portal.outcome = await self._outcome(portal.prepared, portal.parameters, alone=alone)
+    async def _start(self, portal: Portal, *, alone: bool = False) -> None:
+        run = portal.run = self._counting.begin(portal.prepared.statement)
+        portal.outcome = await self._outcome(portal.prepared, portal.parameters, run, alone=alone)
         if not isinstance(portal.prepared.statement.node, ast.TransactionStmt):
             self._transaction.grouped = True
 
-    async def _continue(self, portal: Portal, limit: int) -> None:
-        outcome = portal.outcome
+    async def _continue(self, portal: Portal, limit: int, began: float) -> None:
+        outcome, run = portal.outcome, portal.run
         assert outcome is not None, "a portal runs after it was started"
         if isinstance(outcome, Done):
             portal.finished = True
+            if run is not None:
+                run.ended(began, outcome.tag)
             self._complete(outcome.tag)
             return
         count = await self._send(portal, outcome, portal.formats, limit=limit)
+        tag = command_tag(outcome, count)
+        if run is not None:
+            run.ended(began, tag)
         if portal.finished:
-            self._complete(command_tag(outcome, count))
+            self._complete(tag)
         else:
             self._services.counters.suspended(count)
             self._client.send(PortalSuspended())

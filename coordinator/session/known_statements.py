@@ -15,9 +15,11 @@ from coordinator.planning.literal_templates import Template
 from coordinator.session.portal import PreparedStatement
 from coordinator.session.short_statement import ShortStatement
 from coordinator.session.statement_binder import StatementBinder
+from coordinator.session.statement_counting import StatementCounting
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import latest_types
 from sql.catalog.catalog import Catalog
+from sql.parser.parse import Statement
 from sql.statements.bound import OutputColumn, ParameterizedStatement
 from sql.types.sql_type import SqlType
 
@@ -28,8 +30,15 @@ _TEMPLATES_MAX: Final = 200
 class KnownStatements:
     """See the module."""
 
-    def __init__(self, services: Services, variables: Variables, binder: StatementBinder) -> None:
+    def __init__(
+        self,
+        services: Services,
+        variables: Variables,
+        binder: StatementBinder,
+        counting: StatementCounting,
+    ) -> None:
         self._services = services
+        self._counting = counting
         self._variables = variables
         self._binder = binder
         self._of_templates: IdentityCache[Template, ShortStatement] = IdentityCache(_TEMPLATES_MAX)
@@ -44,7 +53,9 @@ class KnownStatements:
             )
             if bound is None:
                 return None
-            known = self._short(bound, template.columns, template.types, template.setting)
+            known = self._short(
+                template.statement, bound, template.columns, template.types, template.setting
+            )
             self._of_templates.put(template, known)
         return known
 
@@ -63,11 +74,12 @@ class KnownStatements:
             return None
         # A label of an enum may have come, or have another name, since it was prepared.
         types = latest_types(catalog, prepared.parameters)
-        prepared.short = self._short(bound, prepared.columns, types, setting)
+        prepared.short = self._short(prepared.statement, bound, prepared.columns, types, setting)
         return prepared.short
 
     def _short(
         self,
+        statement: Statement,
         bound: ParameterizedStatement,
         promised: tuple[OutputColumn, ...] | None,
         types: Sequence[SqlType],
@@ -80,4 +92,8 @@ class KnownStatements:
         write = known_short_write(bound, self._services)
         if write is not None and write.columns != promised:
             write = None
-        return ShortStatement(setting, engine, tuple(types), bound, read, write)
+        counted = None
+        if read is not None or write is not None:
+            catalog = self._services.coordination.newest_catalog
+            counted = self._counting.of_plan(statement, bound, catalog)
+        return ShortStatement(setting, engine, tuple(types), bound, read, write, counted)

@@ -21,6 +21,7 @@ from coordinator.memory_account import Holding
 from coordinator.session.prepared_statements import FetchCommand
 from coordinator.session.requests import TemplateOrigin
 from coordinator.session.short_statement import ShortStatement
+from coordinator.session.statement_counting import CountedRun
 from coordinator.streams import close_batches
 from sql.binder.resolve.setting_literals import with_read_literals
 from sql.parser.parse import Statement
@@ -90,6 +91,8 @@ class Portal:
     memory: Holding | None = None
     """For its values, and for rows that its cursor keeps; None while it has no name."""
     outcome: Outcome | None = None
+    run: CountedRun | None = None
+    """Since it has an outcome."""
     finished: bool = False
     _rest: pa.RecordBatch | None = field(default=None, repr=False)
 

@@ -11,6 +11,7 @@ INVARIANTS
 """
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Final
 
 from pglast import ast
@@ -24,6 +25,7 @@ from coordinator.session.client import Client
 from coordinator.session.named_objects import PreparedStatements
 from coordinator.session.portal import Portal, PreparedStatement
 from coordinator.session.requests import Request
+from coordinator.session.statement_counting import StatementCounting
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
@@ -45,6 +47,7 @@ class RepeatedRuns:
         variables: Variables,
         runner: StatementRunner,
         statements: PreparedStatements,
+        counting: StatementCounting,
     ) -> None:
         self._services = services
         self._client = client
@@ -52,6 +55,7 @@ class RepeatedRuns:
         self._variables = variables
         self._runner = runner
         self._statements = statements
+        self._counting = counting
         self._singly = 0
         """How many runs of a batch that has failed are still to come."""
 
@@ -67,6 +71,7 @@ class RepeatedRuns:
             return False
         if not self._services.limits.short_writes or self._transaction.failed:
             return False
+        began = perf_counter()
         runs, sets = self._following(prepared)
         if not runs:
             return False
@@ -79,6 +84,7 @@ class RepeatedRuns:
             self._singly = len(runs)
             return False
         self._transaction.grouped = True
+        self._counting.count_batch(prepared.statement, execution, began, tags)
         portal.outcome, portal.finished = Done(tags[0]), True
         self._services.counters.completed(tags[0])
         self._client.send(CommandComplete(tags[0]))

@@ -18,6 +18,7 @@ Not here: bytes (`connection.py`, `pgwire`), execution of the commands (`command
 
 import asyncio
 from collections.abc import Awaitable
+from time import perf_counter
 from typing import Final, assert_never
 
 from coordinator import session_errors as wrong
@@ -58,6 +59,7 @@ from coordinator.session.client import Client
 from coordinator.session.commands import Commands
 from coordinator.session.requests import Identity
 from coordinator.session.short_answers import ShortAnswers
+from coordinator.session.statement_counting import StatementCounting
 from coordinator.session.statement_runner import StatementRunner
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
@@ -81,6 +83,9 @@ _MESSAGE_RANK: Final = {
     )
 }
 
+
+_ENDED: Final = "57P01"
+_DEADLOCK: Final = "40P01"
 
 SHORT_STATEMENTS_MAX: Final = 50
 """Statements that are answered in one turn of the loop. Larger: others wait longer. Smaller: a
@@ -107,8 +112,18 @@ class Session:
         self._variables = variables
         execution = Execution(services, transaction, variables, self._notice)
         runner = StatementRunner(execution, identity, client)
+        statistics = services.statistics
+        self._counts = transaction.counts = statistics.database(identity.database)
+        counting = StatementCounting(statistics, variables, identity.database)
         self._commands = Commands(
-            services, client, transaction, variables, runner, self._restart_clock, self._notice
+            services,
+            client,
+            transaction,
+            variables,
+            runner,
+            self._restart_clock,
+            self._notice,
+            counting,
         )
         self._runner = runner
         self.activity = Activity(services.clock, identity, transaction, variables)
@@ -122,6 +137,7 @@ class Session:
             self._commands.templates,
             runner.binder,
             self.activity,
+            counting,
         )
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
@@ -188,6 +204,8 @@ class Session:
     async def run(self) -> None:
         """Serve until the client leaves or the session is ended."""
         self._task = asyncio.current_task()
+        self._counts.sessions += 1
+        began = perf_counter()
         try:
             await self._ready()
             await self._client.flush()
@@ -201,12 +219,20 @@ class Session:
             if self._farewell is None or self._task is None:
                 raise
             self._task.uncancel()
+        except (EOFError, ConnectionError):
+            self._counts.abandoned += 1
+            raise
         finally:
+            self._counts.session_s += perf_counter() - began
             await self._leave()
         self._say_farewell()
 
     def _say_farewell(self) -> None:
         if self._farewell is not None:
+            if self._farewell.sqlstate == _ENDED:
+                self._counts.killed += 1
+            else:
+                self._counts.fatal += 1
             self._client.send(error_response(self._farewell, Severity.FATAL))
 
     async def _leave(self) -> None:
@@ -383,6 +409,7 @@ class Session:
         self._interruptible = False
         failure = statement_failure(error)
         self._counters.failed(failure.sqlstate)
+        self._counts.deadlocks += failure.sqlstate == _DEADLOCK
         self._skipping, self._in_pipeline = True, False
         self._transaction.fail()
         ended = self._transaction.portals_since

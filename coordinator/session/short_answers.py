@@ -18,6 +18,7 @@ Not here: which queries are short (`execution/short_read.py`), bytes (`pgwire/fl
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Final
 
 from pglast import ast
@@ -41,8 +42,9 @@ from coordinator.session.known_statements import KnownStatements
 from coordinator.session.named_objects import PreparedStatements
 from coordinator.session.portals import Portals
 from coordinator.session.short_blocks import ShortBlocks
-from coordinator.session.short_statement import ResultShape
+from coordinator.session.short_statement import ResultShape, ShortStatement
 from coordinator.session.statement_binder import StatementBinder
+from coordinator.session.statement_counting import StatementCounting
 from coordinator.session.statement_templates import StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
@@ -75,6 +77,7 @@ class ShortAnswers:
         templates: StatementTemplates,
         binder: StatementBinder,
         activity: Activity,
+        counting: StatementCounting,
     ) -> None:
         self._services = services
         self._client = client
@@ -85,9 +88,9 @@ class ShortAnswers:
         self._activity = activity
         self._is_on = services.limits.short_reads
         self._counters = services.counters
-        self._known = KnownStatements(services, variables, binder)
+        self._known = KnownStatements(services, variables, binder, counting)
         self._blocks = ShortBlocks(
-            services, transaction, variables, statements, portals, templates, self._known
+            services, transaction, variables, statements, portals, templates, self._known, counting
         )
 
     def answer(self) -> bool:
@@ -126,6 +129,7 @@ class ShortAnswers:
 
     def _run(self, flight: BindFlight) -> _Answer | None:
         """One run of a prepared statement. Raises SqlError and others (Y1)."""
+        began = perf_counter()
         prepared = self._statements.get(flight.statement)
         if prepared is None:
             return None
@@ -145,12 +149,13 @@ class ShortAnswers:
             return None
         shape = known.shape(bind.result_formats, self._variables)
         described = shape.description if flight.described else b""
-        return _Answer(
-            prepared.statement.text, _BOUND + described + self._rows(known.read, shape, rows)
-        )
+        found = self._rows(known.read, shape, rows)
+        self._count(known, began, len(rows))
+        return _Answer(prepared.statement.text, _BOUND + described + found)
 
     def _query(self, text: str) -> _Answer | None:
         """A simple query that is a template filled in. Raises SqlError and others (Y1)."""
+        began = perf_counter()
         if self._transaction.in_block:
             return _answer(text, self._blocks.query(text))
         if _IS_QUERY.match(text) is None:
@@ -163,7 +168,15 @@ class ShortAnswers:
         if rows is None:
             return None
         shape = known.shape((), self._variables)
-        return _Answer(text, shape.description + self._rows(known.read, shape, rows))
+        found = self._rows(known.read, shape, rows)
+        self._count(known, began, len(rows))
+        return _Answer(text, shape.description + found)
+
+    def _count(self, known: ShortStatement, began: float, rows: int) -> None:
+        """A transaction of one read."""
+        self._transaction.counts.commits += 1
+        if known.counted is not None:
+            known.counted.add(began, perf_counter(), rows)
 
     def _rows(self, read: ShortRead, shape: ResultShape, rows: Sequence[Row]) -> bytes:
         """The rows, their tag, and that the session is ready."""

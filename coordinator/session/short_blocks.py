@@ -14,6 +14,7 @@ The other invariants are those of `short_answers.py`. What the core does: `core/
 
 import re
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Final, cast
 
 from pglast import ast
@@ -40,10 +41,12 @@ from coordinator.session.named_objects import PreparedStatements
 from coordinator.session.portal import Portal, PreparedStatement
 from coordinator.session.portals import Portals
 from coordinator.session.short_statement import ResultShape, ShortStatement
+from coordinator.session.statement_counting import StatementCounting
 from coordinator.session.statement_templates import StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.catalog.catalog import Catalog
+from sql.parser.parse import Statement
 from sql.statements.session import TransactionControl, TransactionVerb
 from sql.types.sql_type import Value
 
@@ -68,6 +71,7 @@ class ShortBlocks:
         portals: Portals,
         templates: StatementTemplates,
         known: KnownStatements,
+        counting: StatementCounting,
     ) -> None:
         self._services = services
         self._transaction = transaction
@@ -76,9 +80,13 @@ class ShortBlocks:
         self._portals = portals
         self._templates = templates
         self._known = known
+        self._counting = counting
+        self._began = 0.0
+        """When the statement came that is looked at."""
 
     def begin(self, text: str) -> bytes | None:
         """BEGIN without modes, as a simple query outside of a block."""
+        self._began = perf_counter()
         if _BEGIN.fullmatch(text) is None or not self._portals.may_replace_unnamed():
             return None
         self._portals.replace_unnamed(None)
@@ -86,6 +94,7 @@ class ShortBlocks:
 
     def begin_prepared(self, flight: BindFlight, prepared: PreparedStatement) -> bytes | None:
         """The same, prepared."""
+        self._began = perf_counter()
         text = prepared.statement.text
         if _BEGIN.fullmatch(text) is None or not self._portals.may_replace_unnamed():
             return None
@@ -99,10 +108,14 @@ class ShortBlocks:
         self._transaction.begin_block(TransactionControl(TransactionVerb.BEGIN))
         tag = "BEGIN" if text.lstrip()[:1] in "bB" else "START TRANSACTION"
         self._services.counters.completed(tag)
+        counted = self._counting.of(Statement(text, None, 0))
+        if counted is not None:
+            counted.add(self._began, perf_counter(), 0)
         return tag
 
     def run(self, flight: BindFlight) -> bytes | None:
         """One run of a prepared statement, in a block. Raises SqlError and others (Z1)."""
+        self._began = perf_counter()
         prepared = self._statements.get(flight.statement)
         if prepared is None or not self._portals.may_replace_unnamed():
             return None
@@ -145,6 +158,7 @@ class ShortBlocks:
 
     def query(self, text: str) -> bytes | None:
         """A simple query that is a template filled in, in a block. Raises SqlError and others."""
+        self._began = perf_counter()
         if not self._portals.may_replace_unnamed():
             return None
         filled = self._templates.known(text)
@@ -202,6 +216,8 @@ class ShortBlocks:
         if answer is not None:
             transaction.statements += 1
             self._services.counters.completed(_tag(known, answer))
+            if known.counted is not None:
+                known.counted.add(self._began, perf_counter(), answer.affected)
         return answer
 
     def _read(
@@ -222,6 +238,8 @@ class ShortBlocks:
         tag = f"{read.tag} {len(rows)}"
         data = shape.encoder.encode_values(rows) + encode_backend(CommandComplete(tag))
         self._services.counters.completed(tag)
+        if known.counted is not None:
+            known.counted.add(self._began, perf_counter(), len(rows))
         return data
 
     def _returned(self, known: ShortStatement, shape: ResultShape, answer: WriteAnswer) -> bytes:

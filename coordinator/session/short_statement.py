@@ -7,6 +7,7 @@ from coordinator.execution.short_writes.compile import CompiledWrite
 from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.messages import expand_formats, row_description
 from coordinator.pgwire.rows import RowEncoder
+from coordinator.statistics.counted_statements import CountedStatement
 from coordinator.variables.variables import Variables
 from sql.statements.bound import ParameterizedStatement
 from sql.types.sql_type import SqlType
@@ -24,6 +25,7 @@ class ResultShape:
 class ShortStatement:
     """See the module. `setting`: what its plan depends on, the catalog's version among it.
     `engine`: the variable. `types`: of its parameters. `read`, `write`: None if it is no short one.
+    `counted`: where its runs are counted, if they are.
     """
 
     setting: tuple[object, ...]
@@ -32,6 +34,7 @@ class ShortStatement:
     bound: ParameterizedStatement
     read: ShortRead | None
     write: CompiledWrite | None
+    counted: CountedStatement | None
     shapes: dict[tuple[int, ...], ResultShape] = field(
         default_factory=dict[tuple[int, ...], ResultShape]
     )

@@ -245,6 +245,7 @@ class StatementRunner:
         self, request: Request, execution: Execution, *, alone: bool
     ) -> Outcome:
         prepared = await self.binder.bound(request.statement, _NO_CATALOG, request.declared)
+        execution.planned = prepared, _NO_CATALOG
         if self._transaction.failed and not can_end_failed_block(prepared.bound):
             raise failed_transaction()
         if request.statement.as_of is not None:
@@ -276,6 +277,7 @@ class StatementRunner:
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
         if known is None or not keeps_promise(request.expected, known.bound):
             return None
+        execution.planned = known, catalog
         return await run_short_write(execution, known)
 
     async def _write_shortly_inside(self, request: Request, execution: Execution) -> Outcome | None:
@@ -290,6 +292,7 @@ class StatementRunner:
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
         if known is None or not keeps_promise(request.expected, known.bound):
             return None
+        execution.planned = known, catalog
         return await run_short_write_in_block(execution, known)
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
@@ -378,6 +381,8 @@ class StatementRunner:
                 request.statement, snapshot.catalog, request.declared, ts=ts
             )
         check_promised_columns(request.expected, prepared.bound, self._variables)
+        execution.planned = prepared, snapshot.catalog
+        execution.engines.clear()
         execution.bind_context = partial(self.binder.context, snapshot.catalog, ts=snapshot.ts)
         if prepared.supplied or prepared.filled or execution.filled:
             await evaluate_runtime_parameters(execution, prepared)

@@ -51,6 +51,7 @@ from coordinator.driver.coordination import Coordination, LockBlocks, RequestRef
 from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import read_only_transaction
+from coordinator.statistics.relation_counts import DatabaseCounts
 from coordinator.transaction.deferral import Deferral
 from coordinator.transaction.inline_rows import CountedInlineRows
 from coordinator.transaction.lock_calls import LockCalls
@@ -119,17 +120,17 @@ class SessionTransaction:
         self.settle: Callable[[], Awaitable[None]] | None = None
         """Looks at deferred constraints (X7)."""
         self.number: int | None = None  # what txid_current() answers, once somebody asks
-        self.serial = 0
-        self.rolled_back_to = self.ends = 0
+        self.serial = self.rolled_back_to = self.ends = 0
         self.committed = False
         self.commit_ts: Timestamp | None = None
         """Of the last transaction that was committed with an id."""
         self.statements = 0
-        self.grouped = False
-        self.analyzed = False
-        """A statement was only prepared, or bound: for PostgreSQL, too, that was a query."""
+        self.grouped = self.analyzed = False
+        """`analyzed`: a statement was prepared or bound: for PostgreSQL, too, that was a query."""
         self.wrote = False
         self.inline = CountedInlineRows()
+        self.counts = DatabaseCounts()
+        """Where its ends are counted: of its session's database."""
         self.committing = False
         self.interrupted: SqlError | None = None
         """What would have ended the statement while it was committing (X4)."""
@@ -459,7 +460,7 @@ class SessionTransaction:
         self._undo = None
         if not self._in_block:
             self._drop()
-            self._end(committed=False)
+            self._end(committed=False, has_run=True)
             return
         self._failed = True
         if self._savepoints:
@@ -557,7 +558,7 @@ class SessionTransaction:
             self.last_write = await self._coordination.insert(self._owner, insertion)
         finally:
             self.committing = False
-        self._end(committed=True)
+        self._end(committed=True, has_run=True)
 
     async def change_by_key(self, change: WriteByKey) -> WriteAnswer:
         """Run this short write as the whole transaction and commit it: what it has changed. Raises
@@ -570,7 +571,7 @@ class SessionTransaction:
         finally:
             self.committing = False
         self.last_write = done.ts
-        self._end(committed=True)
+        self._end(committed=True, has_run=True)
         return WriteAnswer(done.affected, done.returned)
 
     async def commit(self, *, single: bool = False) -> bool:
@@ -757,8 +758,12 @@ class SessionTransaction:
             self._coordination.abort(txn)
         self._forget()
 
-    def _end(self, *, committed: bool) -> None:
+    def _end(self, *, committed: bool, has_run: bool = False) -> None:
         self.ends += 1
+        if has_run or self._now or self._in_block:
+            # Without a time nothing was bound in it.
+            self.counts.commits += committed
+            self.counts.rollbacks += not committed
         self.number = None
         self.committed = committed
         self._forget()

@@ -61,6 +61,12 @@ AVAILABLE_EXTENSIONS: Final = {
             }),
             twins=frozenset({"gen_random_uuid"}),
         ),
+        AvailableExtension(
+            "pg_stat_statements",
+            "1.12",
+            "track planning and execution statistics of all SQL statements executed",
+            functions=frozenset({"pg_stat_statements_reset"}),
+        ),
         AvailableExtension("plpgsql", "1.0", "PL/pgSQL procedural language", "pg_catalog"),
         AvailableExtension(
             "uuid-ossp",

@@ -18,7 +18,7 @@ from typing import Final
 
 from sql.catalog.catalog import Column, Table
 from sql.plan.nodes import RelationId
-from sql.types.sql_type import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, SqlType
+from sql.types.sql_type import BOOL, INT4, INT8, OID, TEXT, TIMESTAMPTZ, SqlType
 
 SYSTEM_SCHEMA: Final = "pg_meridian"
 SYSTEM_SCHEMA_ALIAS: Final = "meridian"
@@ -70,6 +70,11 @@ TABLE_OPTIONS: Final = _relation(
     table_schema=TEXT, table_name=TEXT, timeline=TEXT, options=TEXT, definition=TEXT,
 )  # fmt: skip
 
+STATEMENT_ENGINES: Final = _relation(
+    7, "statement_engines",
+    userid=OID, dbid=OID, queryid=INT8, engine=TEXT, calls=INT8,
+)  # fmt: skip
+
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
     table.name: table
     for table in (
@@ -80,8 +85,13 @@ SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
         CUTS,
         CONFLICT_STATISTICS,
         TABLE_OPTIONS,
+        STATEMENT_ENGINES,
     )
 }
+
+
+STATEMENT_VIEWS: Final = frozenset({"pg_stat_statements", STATEMENT_ENGINES.name})
+"""Names of relations with a row for each statement that was counted."""
 
 
 def system_view_definition(table: Table) -> str:

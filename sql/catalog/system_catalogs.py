@@ -26,7 +26,7 @@ from typing import Final
 
 from sql.catalog.catalog import Column, Table
 from sql.catalog.known_catalogs import COMPUTED_CATALOGS, EMPTY_CATALOGS
-from sql.catalog.meridian_schema import SYSTEM_SCHEMA_NAMES
+from sql.catalog.meridian_schema import STATEMENT_ENGINES, SYSTEM_SCHEMA_NAMES
 from sql.types.catalog_types import HELD_AS, is_catalog_type
 from sql.types.sql_type import BOOL, INT4, INT8, OID, TEXT, VECTOR_TYPE_OIDS, SqlType, plain_type
 
@@ -96,15 +96,25 @@ def system_catalogs() -> Mapping[tuple[str, str], Table]:
 OBSERVED_CATALOGS: Final = frozenset(
     {
         "meridian_blocking", "pg_cursors", "pg_hba_file_rules", "pg_ident_file_mappings",
-        "pg_locks", "pg_prepared_statements", "pg_stat_activity", "pg_stat_gssapi", "pg_stat_ssl",
+        "pg_locks", "pg_prepared_statements", "pg_stat_activity", "pg_stat_all_indexes",
+        "pg_stat_all_tables", "pg_stat_archiver", "pg_stat_bgwriter", "pg_stat_checkpointer",
+        "pg_stat_database", "pg_stat_gssapi", "pg_stat_io", "pg_stat_recovery_prefetch",
+        "pg_stat_slru", "pg_stat_ssl", "pg_stat_statements", "pg_stat_statements_info",
+        "pg_stat_sys_indexes", "pg_stat_sys_tables", "pg_stat_user_indexes",
+        "pg_stat_user_tables", "pg_stat_wal",
     }
 )  # fmt: skip
-"""Relations of pg_catalog that show sessions, or files, at this moment, and not the catalog."""
+"""Relations of pg_catalog, and views of extensions, that show sessions, counts or files at this
+moment, and not the catalog."""
+
+_OBSERVED_SHARDS: Final = frozenset(
+    {STATEMENT_ENGINES.shard, *(f"{PG_CATALOG}.{name}" for name in OBSERVED_CATALOGS)}
+)
 
 
 def shows_sessions(relation: Table) -> bool:
     """Whether it is one of those (`OBSERVED_CATALOGS`)."""
-    return relation.schema == PG_CATALOG and relation.name in OBSERVED_CATALOGS
+    return relation.shard in _OBSERVED_SHARDS
 
 
 def is_system_catalog(table: Table) -> bool:

@@ -18,8 +18,11 @@ from typing import Any, Final
 
 from pglast import ast, enums, parser
 
+from sql.catalog.catalog import Table
+from sql.catalog.extension_relations import PG_STAT_STATEMENTS, all_extension_views
 from sql.catalog.system_catalogs import INFORMATION_SCHEMA
 from sql.parser.syntax import Node, copy_node, is_a, string_values
+from sql.types.sql_type import quoted_name
 
 _PREFIX: Final = "_pg_"
 _OF_ROWS: Final = {
@@ -106,6 +109,19 @@ _QUERIES: Final = {
     (INFORMATION_SCHEMA, "_pg_expandarray", 1): (
         "select u.x, u.n::int4 as n from unnest($1) with ordinality u(x, n) order by u.n"
     ),
+}
+
+
+def _of_view(view: Table) -> str:
+    """The rows of a function that a view of an extension shows; `$1`: whether texts, too."""
+    shown = "case when $1 then s.query end as query"
+    names = [shown if c.name == "query" else f"s.{c.name}" for c in view.columns]
+    return f"select {', '.join(names)} from {view.name} s"
+
+
+_OF_EXTENSIONS: Final = {
+    (view.name, int(view.name == PG_STAT_STATEMENTS)): _of_view(view)
+    for view in all_extension_views()
 }
 
 
@@ -219,8 +235,14 @@ def _text(call: Node) -> str | None:
     if not is_a(call, ast.FuncCall) or call.over is not None or call.agg_filter is not None:
         return None
     *schema, name = string_values(call.funcname)
-    known = _QUERIES.get((schema[0] if schema else "pg_catalog", name, len(call.args or ())))
-    return known if len(schema) <= 1 else None
+    if len(schema) > 1:
+        return None
+    count = len(call.args or ())
+    if (name, count) in _OF_EXTENSIONS:
+        text = _OF_EXTENSIONS[name, count]
+        where = f"{quoted_name(schema[0])}." if schema else ""
+        return text.replace(f" from {name}", f" from {where}{name}")
+    return _QUERIES.get((schema[0] if schema else "pg_catalog", name, count))
 
 
 def _parsed(text: str) -> Node:

@@ -26,8 +26,10 @@ from sql.catalog.catalog import (
     Table,
     type_dependency,
 )
+from sql.catalog.extension_relations import extension_view
 from sql.catalog.meridian_schema import SYSTEM_RELATIONS, SYSTEM_SCHEMA_NAMES, is_server_state
 from sql.catalog.objects import (
+    EXTENSION_SPACE,
     CatalogObject,
     SequenceDefinition,
     UserType,
@@ -67,6 +69,13 @@ def look_up_table(
             if decides:
                 binding.look_ups.add(NameDependency(candidate, name, table.oid))
             return table
+        view = extension_view(binding.context.catalog, candidate, name)
+        if view is not None:
+            found, extension = view
+            binding.look_ups.add(
+                NameDependency(candidate, extension.name, extension.oid, EXTENSION_SPACE)
+            )
+            return found
         binding.look_ups.add(NameDependency(candidate, name, None))
     is_searched = any(schema in path for schema in SYSTEM_SCHEMA_NAMES)
     return SYSTEM_RELATIONS.get(name) if is_searched else None

@@ -16,8 +16,9 @@ from sql.binder.resolve.role_names import roles_of
 from sql.binder.resolve.type_names import find_user_type, resolve_type, with_array_bounds
 from sql.binder.state import Binding
 from sql.catalog.catalog import NameDependency
+from sql.catalog.extension_relations import extension_view
 from sql.catalog.meridian_schema import SYSTEM_SCHEMA_NAMES
-from sql.catalog.objects import DomainDefinition
+from sql.catalog.objects import EXTENSION_SPACE, DomainDefinition
 from sql.catalog.oids import index_oid, schema_oid
 from sql.catalog.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
 from sql.catalog.system_indexes import system_indexes
@@ -130,6 +131,12 @@ def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
     if isinstance(found, tuple):
         binding.read_catalog()
         return index_oid(*found)
+    view = extension_view(binding.context.catalog, schema, name) if found is None else None
+    if view is not None:
+        table, extension = view
+        of_extension = NameDependency(schema, extension.name, extension.oid, EXTENSION_SPACE)
+        binding.look_ups.add(of_extension)
+        return table.oid
     oid = None if found is None else found.oid
     binding.look_ups.add(NameDependency(schema, name, oid))
     return oid

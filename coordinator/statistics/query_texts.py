@@ -1,0 +1,68 @@
+"""Tell which statement a text is: PostgreSQL's fingerprint, and the text without its literals.
+
+    select * from t where a = 5  ─▶  queryid, "select * from t where a = $1"
+
+INVARIANTS
+  F1  what is shown of a text has no password: literals are parameters in it, and where the parser
+      does not read the text, `without_passwords` cuts it.
+
+Source: libpg_query's `pg_query_fingerprint` and `pg_query_normalize`.
+"""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final
+
+from pglast import parser
+
+from coordinator.hidden_passwords import without_passwords
+from sql.parser.as_of import statement_bounds
+
+SHOWN_TEXT_MAX: Final = 4_096
+"""Characters of a text that are kept. Larger: 5,000 entries need more memory."""
+
+_SIGN: Final = 1 << 63
+_LITERALS: Final = frozenset({"ICONST", "FCONST", "SCONST", "USCONST", "BCONST", "XCONST"})
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """A statement as pg_stat_statements names it. `queryid`: a bigint; never 0."""
+
+    queryid: int
+    text: str
+
+
+def query_text(text: str, offset: int = 0, *, is_part: bool = False) -> QueryText:
+    """The statement that begins at `offset`; `is_part`: others stand in the text, too."""
+    own = (_part(text, offset) if is_part else text).strip().rstrip(";").rstrip()
+    try:
+        number = int(parser.fingerprint(own), 16)
+        shown = str(parser.normalize(own))
+    except parser.ParseError:
+        shown = _without_literals(own)
+        number = int.from_bytes(blake2b(shown.encode(errors="replace"), digest_size=8).digest())
+    number = number - (1 << 64) if number & _SIGN else number
+    return QueryText(number or 1, without_passwords(shown)[:SHOWN_TEXT_MAX])
+
+
+def _part(text: str, offset: int) -> str:
+    try:
+        bounds = statement_bounds(text)
+    except parser.ParseError:
+        return text
+    return next((text[start:end] for start, end in bounds if start <= offset < end), text)
+
+
+def _without_literals(text: str) -> str:
+    """A text of our own grammar."""
+    try:
+        tokens = [token for token in parser.scan(text) if token.name in _LITERALS]
+    except parser.ParseError:
+        return text
+    parts: list[str] = []
+    end = 0
+    for number, token in enumerate(tokens, 1):
+        parts += [text[end : token.start], f"${number}"]
+        end = token.end + 1
+    return "".join([*parts, text[end:]])
