@@ -6,6 +6,7 @@
 import argparse
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from tests.resilience.soak.running import soak
@@ -25,6 +26,7 @@ def main() -> int:
             arguments.seconds,
             spark_master=arguments.spark_master,
             plant=arguments.plant,
+            tell=partial(print, flush=True),
         )
     print(soaked)
     return bool(soaked.findings)

@@ -26,10 +26,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import asyncpg
 import psycopg
 
 from tests.bench.fair_bench import quantile, watched
-from tests.resilience.faults.clients import Account, Client, Lost
+from tests.resilience.faults.clients import Account, Client, Lost, state_of
 from tests.resilience.faults.constraints import Constraints
 from tests.resilience.faults.running import Report, report_on, run_client
 from tests.resilience.faults.time_travel import Historian
@@ -63,6 +64,8 @@ class Soaked:
 
     seconds: float
     crowd: Crowd
+    tell: Callable[[str], object]
+    """Is told how far the run is."""
     resident_mb: list[int] = field(default_factory=list)
     waits: Sequence[float] = ()
     inside: Inside | None = None
@@ -93,7 +96,14 @@ class Soaked:
         return "\n".join([*lines, *map(str, self.findings[:20])])
 
 
-def soak(place: Path, seconds: float, *, spark_master: str = "none", plant: str = "none") -> Soaked:
+def soak(
+    place: Path,
+    seconds: float,
+    *,
+    spark_master: str = "none",
+    plant: str = "none",
+    tell: Callable[[str], object] = lambda _: None,
+) -> Soaked:
     """Run for so long, and judge."""
     # A connection that is terminated in a pipeline, or at its end, is what this is about.
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)
@@ -102,7 +112,7 @@ def soak(place: Path, seconds: float, *, spark_master: str = "none", plant: str 
     program = ("tests.resilience.soak.served", str(window), plant)
     with meridian(place / "served", options, program=program) as server:
         crowd = Crowd(server.dsn, spark=spark_master != "none")
-        soaked = Soaked(seconds, crowd)
+        soaked = Soaked(seconds, crowd, tell)
         counts = _make_tables(crowd)
         threads = [*_threads(crowd, server, counts)]
         with watched(crowd.as_control()) as soaked.waits:
@@ -256,7 +266,8 @@ class Round:
                     )
             workload, account = self._runs[0]
             historian = Historian(account, workload.tables)
-            tasks.create_task(run_client(account, self, historian.step, random.Random(0), ended))
+            step = _paced(self._crowd, historian)
+            tasks.create_task(run_client(account, self, step, random.Random(0), ended))
             await asyncio.sleep(seconds)
             ended.set()
 
@@ -282,6 +293,10 @@ class Round:
                 if state not in HISTORY_STATES:
                     self._crowd.told(state, label)
         await _control(self._control, f"DROP SCHEMA {self._schema} CASCADE")
+        told = sum(report.transactions for report in soaked.reports[-len(self._runs) :])
+        found = len(soaked.findings) + len(self._crowd.findings)
+        memory = f"{soaked.resident_mb[-1]} MiB" if soaked.resident_mb else "unknown"
+        soaked.tell(f"{self._schema}: {told} transactions judged, memory {memory}, found {found}")
 
 
 async def _control(dsn: str, statement: str) -> None:
@@ -290,7 +305,9 @@ async def _control(dsn: str, statement: str) -> None:
     client.close()
 
 
-def _paced(crowd: Crowd, workload: Workload) -> Callable[[Client, random.Random], Awaitable[None]]:
+def _paced(
+    crowd: Crowd, workload: Workload | Historian
+) -> Callable[[Client, random.Random], Awaitable[None]]:
     async def step(client: Client, rng: random.Random) -> None:
         try:
             await workload.step(client, rng)
@@ -299,6 +316,9 @@ def _paced(crowd: Crowd, workload: Workload) -> Callable[[Client, random.Random]
             # block.
             crowd.found("wrong answer", f"{type(workload).__name__}: {error}")
             raise Lost(str(error)) from error
+        except asyncpg.PostgresError as error:
+            # A question that belongs to no transaction of the history.
+            crowd.told(state_of(error), str(error))
         await asyncio.sleep(rng.random() * 2 * PACE_S)
 
     return step
