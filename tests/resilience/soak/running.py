@@ -69,6 +69,8 @@ class Soaked:
     resident_mb: list[int] = field(default_factory=list)
     waits: Sequence[float] = ()
     inside: Inside | None = None
+    left_mb: int = 0
+    """Memory of the server when all had gone."""
     reports: list[Report] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
@@ -85,7 +87,8 @@ class Soaked:
             f"done: {dict(sorted(self.crowd.done.items()))}",
             f"told: {dict(self.crowd.states)}",
             f"histories: {len(self.reports)} with {told} transactions",
-            f"memory: {before:.0f} MiB, later {after:.0f} MiB, most {max(self.resident_mb)} MiB",
+            f"memory: {before:.0f} MiB, later {after:.0f} MiB, most {max(self.resident_mb)} MiB,"
+            f" when all had gone {self.left_mb} MiB",
             "SELECT 1 of another: p50 {:.1f} ms, p99 {:.1f} ms, worst {:.0f} ms".format(*waits),
         ]
         if self.inside is not None:
@@ -374,6 +377,7 @@ def _judge_quiet(soaked: Soaked, server: Meridian, window: Path) -> None:
 
         for name, is_left in (("sessions", sessions), ("held", held), ("computes", computes)):
             _until_nothing(crowd, name, is_left)
+    soaked.left_mb = server.resident_mb
     _judge_places(crowd)
 
 
