@@ -6,8 +6,8 @@
 INVARIANTS
   S1  an error is answered once; after it everything up to Sync (or the string's end) is skipped.
   S2  an implicit transaction ends with its string or at Sync: commit, or rollback after an error.
-  S3  interrupting a session never interrupts a commit (X4 of `transaction.py`); a late cancel
-      hits no later statement.
+  S3  interrupting a session never interrupts a commit (X4 of `transaction.py`), nor the answer to
+      what has committed; a late cancel hits no later statement.
   S4  an unforeseen failure answers XX000 and ends this session only.
   S5  notifications are sent while no transaction is open, between messages: before ReadyForQuery,
       or when the session waits for a message. In a pipeline a transaction is open from its first
@@ -142,6 +142,8 @@ class Session:
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
         self._interruptible = False
+        self._ends = 0
+        """How many transactions had ended when the statement that runs began."""
         self._interrupt: SqlError | None = None
         self._farewell: SqlError | None = None
         self._is_cut_off = False
@@ -161,9 +163,16 @@ class Session:
         if self._transaction.committing:
             self._transaction.interrupted = self._transaction.interrupted or error
             return
+        if self._has_committed and error is not self._farewell:
+            return
         assert self._task is not None, "S3: what is interruptible runs"
         self._interrupt = error
         self._task.cancel()
+
+    @property
+    def _has_committed(self) -> bool:
+        """Whether only the answer of what runs is left: to tell an error would be a lie (S3)."""
+        return self._transaction.committed and self._transaction.ends != self._ends
 
     def drain(self, error: SqlError) -> None:
         """End the session with this error as soon as it is neither in a statement nor a block."""
@@ -347,6 +356,7 @@ class Session:
 
     async def _guarded(self, work: Awaitable[None]) -> None:
         """Run a command; answer whatever it raises (S1); stop when interrupted (S3)."""
+        self._ends = self._transaction.ends
         if self._is_timed:
             self._restart_clock()
             self._watch_transaction(running=True)
@@ -380,6 +390,7 @@ class Session:
 
     def _restart_clock(self) -> None:
         """A statement begins: statement_timeout is for each of a string."""
+        self._ends = self._transaction.ends
         self._stop_clock()
         limit = self._variables.milliseconds("statement_timeout")
         if limit:

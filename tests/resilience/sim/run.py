@@ -70,7 +70,17 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "short writes": ShortWrites,
 }
 
-STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions", "locks")
+STORMS = (
+    "crashes",
+    "lossy",
+    "successions",
+    "disks",
+    "mixed",
+    "clocks",
+    "successions",
+    "locks",
+    "wrong days",
+)
 
 END_S = 60.0
 """A run takes a second or two of virtual time; one that takes this long is stuck."""
