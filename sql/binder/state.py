@@ -175,8 +175,7 @@ class Binding:
     """The value of some literal depended on the clock."""
     makes_rows: bool = False
     """Rows are bound one by one, so a default belongs to exactly one row."""
-    assigns: bool = False
-    """A list of SET is being bound."""
+    assigns: bool = False  # a list of SET is being bound
     acts_in: "Node | None" = None
     """The SELECT whose target list may call functions for each row (`row_calls.py`)."""
     acts: bool = False
