@@ -108,8 +108,12 @@ class ServerStatistics:
         counted.planned = planned
         counted.accesses = accesses_of(planned.bound, catalog)
 
-    def changed(self, database: str, table: int, inserted: int, updated: int, deleted: int) -> None:
+    def changed(
+        self, database: str, table: int, *, inserted: int, updated: int, deleted: int
+    ) -> None:
         """A statement has done this to a table, whose tag does not tell."""
+        if not self.is_on:
+            return
         counts, whole = self._relations.table(table), self.database(database)
         for into in (counts, whole):
             into.inserted += inserted

@@ -21,7 +21,12 @@ from sql.errors import SqlError
 from sql.parser.syntax import Node, is_a, node_position, offset_to_position
 
 _FILE: Final = Path(__file__).parents[1] / "data" / "argument_names.txt"
-_FILLED: Final = frozenset({"make_interval", "random_normal"})
+_FILLED: Final = frozenset(
+    {
+        "make_interval", "pg_stat_reset_shared", "pg_stat_reset_slru",
+        "pg_stat_statements_reset", "random_normal",
+    }
+)  # fmt: skip
 """Functions that may omit arguments, and have a single row in our table."""
 
 _Signature = tuple[tuple[str, str], ...]

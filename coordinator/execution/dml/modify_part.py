@@ -38,12 +38,19 @@ from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.large_work import aside_if
 from coordinator.memory_account import MemoryOwner
 from coordinator.pgwire.kernels import Column
+from coordinator.statistics.relation_accesses import is_counted_by_tag
 from coordinator.streams import closing_batches
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId, output_columns
-from sql.statements.bound import MergeAction, Modify, ModifyKind
+from sql.statements.bound import MergeAction, Modify, ModifyingWith, ModifyKind
 
 NEW: Final = RelationId("new")
+
+_ACTIONS: Final = {
+    ModifyKind.INSERT: MergeAction.INSERT,
+    ModifyKind.UPDATE: MergeAction.UPDATE,
+    ModifyKind.DELETE: MergeAction.DELETE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,8 @@ class _Part:
         self._old = OldRowsCollector(execution.services.limits)
         self._changed = ChangedRows(execution, modify.table)
         self._affected = 0
+        self._done = dict.fromkeys(MergeAction, 0)
+        """Rows, by what was done to them, where the statement's tag does not tell."""
         self._proposed = 0
         self._taken: list[int] | None = None if modify.conflict is None else []
         self._deleted = ClaimedRows()
@@ -176,6 +185,8 @@ class _Part:
             None if self._upserts_move_keys else done.replaced.columns,
         )
         self._affected += rows.num_rows
+        self._done[MergeAction.UPDATE] += len(done.places)
+        self._done[MergeAction.INSERT] += rows.num_rows - len(done.places)
         versions = [*rows.columns, *(done.old.columns if self._modify.returning_old else ())]
         self._shown.keep(versions, rows.num_rows)
 
@@ -229,6 +240,7 @@ class _Part:
 
     async def _merged(self, part: pa.RecordBatch, action: MergeAction) -> None:
         width = self._width
+        self._done[action] += part.num_rows
         now = pa.RecordBatch.from_arrays(part.columns[3 : 3 + width], schema=self._sink.schema)
         if action is MergeAction.INSERT:
             now = await self._sink.fill(now)
@@ -250,6 +262,7 @@ class _Part:
     async def finish(self) -> ModifyResult:
         """Check keys, hand over what was written, run RETURNING."""
         modify, old = self._modify, self._old.rows(self._claims.rows)
+        self._count()
         every = range(len(modify.table.columns))
         assigned = modify.old if modify.kind is ModifyKind.UPDATE else every
         gone = self._claims if modify.kind is ModifyKind.DELETE else self._deleted
@@ -268,6 +281,21 @@ class _Part:
         if modify.returning is None:
             return ModifyResult(self._affected, None, self._taken)
         return ModifyResult(self._affected, await self._returned(modify.returning))
+
+    def _count(self) -> None:
+        """Of what a command tag tells, its session counts."""
+        planned, modify = self._execution.planned, self._modify
+        if is_counted_by_tag(modify):
+            if planned is None or not isinstance(planned[0].bound, ModifyingWith):
+                return
+            self._done[_ACTIONS[modify.kind]] = self._affected
+        self._execution.services.statistics.changed(
+            self._execution.context().database,
+            modify.table.oid,
+            inserted=self._done[MergeAction.INSERT],
+            updated=self._done[MergeAction.UPDATE],
+            deleted=self._done[MergeAction.DELETE],
+        )
 
     async def _returned(self, plan: Plan) -> pa.Table:
         schema = batch_schema(output_columns(plan))
