@@ -1,7 +1,8 @@
 """What was counted of tables, indexes and databases since the last reset.
 
 INVARIANTS
-  R1  at most RELATIONS_COUNTED_MAX tables, and as many indexes, are remembered: the oldest go first.
+  R1  at most RELATIONS_COUNTED_MAX tables, and as many indexes, are remembered: the oldest go
+      first.
 """
 
 from dataclasses import dataclass, field, replace

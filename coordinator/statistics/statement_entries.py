@@ -1,8 +1,8 @@
 """The rows of pg_stat_statements: what was counted of each statement, by role and database.
 
 INVARIANTS
-  E1  at most STATEMENTS_COUNTED_MAX entries: the least used twentieth goes when one more comes, as in
-      PostgreSQL (entry_dealloc in pg_stat_statements.c).
+  E1  at most STATEMENTS_COUNTED_MAX entries: the least used twentieth goes when one more comes, as
+      in PostgreSQL (entry_dealloc in pg_stat_statements.c).
 """
 
 from dataclasses import dataclass, field, replace
