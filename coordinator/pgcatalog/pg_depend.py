@@ -90,8 +90,8 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
         yield _row((PROCEDURE, function_oid(name), 0), extension, "e")
     yield _row((LANGUAGE, PLPGSQL_LANGUAGE_OID, 0), extension, "e")
     for found in installed_extensions(context.catalog):
-        for view in views_of_extension(found):
-            yield _row((CLASS, view.oid, 0), (EXTENSION, found.oid, 0), "e")
+        for shown in views_of_extension(found):
+            yield _row((CLASS, shown.oid, 0), (EXTENSION, found.oid, 0), "e")
 
 
 def _statistics(at: _Address, table: Table, one: StatisticsDefinition) -> Iterator[NamedRow]:
