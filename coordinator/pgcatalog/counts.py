@@ -146,8 +146,8 @@ def _of_server(
 ) -> Iterator[NamedRow]:
     """Rows that count nothing here, and when this began."""
     for row in rows(context):
-        at = seen.shared_reset_at.get(f"{kind}:{row.get('name')!s}", seen.shared_reset_at.get(kind))
-        yield {**row, "stats_reset": at or seen.started_at}
+        one, all_ = f"{kind}:{row.get('name')!s}", seen.shared_reset_at.get(kind, seen.started_at)
+        yield {**row, "stats_reset": max(seen.shared_reset_at.get(one, 0), all_)}
 
 
 _ZEROS: Final = (
