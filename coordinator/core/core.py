@@ -24,6 +24,11 @@ import pyarrow as pa
 from coordinator.core import commits, cuts
 from coordinator.core import scans as reading
 from coordinator.core.catalog import StaleCatalog
+from coordinator.core.change_streams.requests import (
+    change_subscription,
+    close_time,
+    wake_subscribers,
+)
 from coordinator.core.completions import (
     CeilingFailed,
     CeilingPersisted,
@@ -60,6 +65,7 @@ from coordinator.core.messages import (
     Isolation,
     LockRows,
     Message,
+    MoveSubscription,
     NewTableId,
     Optimize,
     PinSnapshot,
@@ -77,13 +83,16 @@ from coordinator.core.messages import (
     ShutDown,
     Spilled,
     Stopped,
+    Subscribe,
     TableId,
     TakeInlineRows,
     TakeLease,
     TakeNotifications,
     TakeSnapshot,
+    TakeStep,
     Tick,
     TransactionId,
+    Unsubscribe,
     Vacuum,
     WriteRows,
 )
@@ -192,6 +201,7 @@ class Core:
             self._state.transactions,
             self._state.groups.counts,
             self._state.locks,
+            self._state.subscriptions,
         )
 
     def explain(
@@ -276,6 +286,8 @@ class Core:
                 return commits.take_lease(self._state, message)
             case TakeNotifications():
                 return [Reply(message.request, self._state.notifications.take(message.owner))]
+            case Subscribe() | TakeStep() | MoveSubscription() | Unsubscribe():
+                return change_subscription(self._state, message, now)
             case RefreshSnapshot():
                 return refresh_snapshot(self._state, message)
             case NewTableId():
@@ -302,6 +314,7 @@ class Core:
     def _time_passes(self, message: Tidied | Tick, now: Timestamp) -> list[Effect]:
         if isinstance(message, Tidied):
             self._state.cutting.ended()
+        close_time(self._state, now)
         return self._advance(now)
 
     def _shut_down(self, message: ShutDown, now: Timestamp) -> list[Effect]:
@@ -360,7 +373,7 @@ class Core:
         effects += commits.persist_ceiling(self._state, now)
         effects += self._state.maintenance.advance(now)
         effects += cuts.begin_cut_if_due(self._state, now)
-        return effects + self._stop()
+        return effects + wake_subscribers(self._state, now) + self._stop()
 
     def _leased(self, now: Timestamp) -> list[Effect]:
         """Go on if a lease was given back by who waits for a lock."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from coordinator.core.change_streams.steps import SubscriptionId
 from coordinator.core.messages import CatalogChange, ConnectionId, ReplyValue, RequestId
 from coordinator.core.transactions import StagedFiles
 from sql.catalog.catalog import Catalog
@@ -59,6 +60,15 @@ class WakeListeners:
     """
 
     owners: tuple[ConnectionId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WakeSubscribers:
+    """Tell subscriptions that there is something for them to take. Ends here; each asks by
+    TakeStep.
+    """
+
+    subscriptions: tuple[SubscriptionId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +149,7 @@ Effect: TypeAlias = (
     | CommitGroup
     | ConfirmGroup
     | WakeListeners
+    | WakeSubscribers
     | FlushCut
     | Tidy
     | RemoveStaged
