@@ -49,7 +49,7 @@ class ObservedSubscription:
 
     id: SubscriptionId
     owner: ConnectionId
-    query: str
+    table: Table
     as_of: Timestamp
     up_to: Timestamp | None
     position: Timestamp
@@ -176,7 +176,7 @@ def _subscription(known: Subscription) -> ObservedSubscription:
     return ObservedSubscription(
         known.id,
         known.owner,
-        wanted.query,
+        wanted.table,
         wanted.as_of,
         wanted.up_to,
         known.position,

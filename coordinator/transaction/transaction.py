@@ -630,6 +630,14 @@ class SessionTransaction:
         self.now()
         self._variables.begin(modes)
 
+    def let_go(self) -> None:
+        """A subscription goes on by itself. If it was all that the transaction has done, nothing is
+        held for it any more: the next statement of its block reads where it finds itself.
+        """
+        others = self.statements or self.notifications or self._savepoints or self.wrote
+        if not others and self._as_of is None:
+            self._drop()
+
     def restart(self) -> None:
         """Forget an attempt of an implicit transaction; the next one starts from scratch."""
         assert not self._in_block, "a block is never started again: the client has seen its reads"

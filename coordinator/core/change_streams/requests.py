@@ -22,7 +22,7 @@ from coordinator.core.messages import (
     TakeStep,
     Unsubscribe,
 )
-from coordinator.core.state import CoreState
+from coordinator.core.state import CoreState, refuse
 from sql.catalog.catalog import Table
 from storage.changes import changes_since
 from storage.types import ShardId, Timestamp
@@ -77,8 +77,10 @@ def _too_old(core: CoreState, table: Table, ts: Timestamp) -> Refused | None:
 
 
 def _take(core: CoreState, message: TakeStep, now: Timestamp) -> Effect:
-    table = core.subscriptions.table_of(message.subscription)
-    refused = fenced_table_refusal(table, core.shards)
+    known = core.subscriptions.find(message.subscription)
+    if known is None:
+        return refuse(message.request, "08006", "the subscription has ended with its connection")
+    refused = fenced_table_refusal(known.request.table, core.shards)
     if refused is not None:
         return Reply(message.request, refused)
     return Reply(message.request, core.subscriptions.take(message.subscription, now))

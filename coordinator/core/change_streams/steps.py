@@ -17,14 +17,13 @@ class SubscriptionRequest:
     """What to follow: changes of `table` with ts > `as_of`, and < `up_to` if that is given.
 
     `closes`: timestamps are closed for it while nothing commits, since it tells its client how far
-    time has come. `query`: its text, for people.
+    time has come.
     """
 
     table: Table
     as_of: Timestamp
     up_to: Timestamp | None = None
     closes: bool = False
-    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)

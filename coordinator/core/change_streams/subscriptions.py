@@ -115,9 +115,9 @@ class Subscriptions:
         self._holds.follow(id_, request.as_of)
         return made
 
-    def table_of(self, id_: SubscriptionId) -> Table:
-        """The table that a subscription follows."""
-        return self._known[id_].request.table
+    def find(self, id_: SubscriptionId) -> Subscription | None:
+        """One that is not over."""
+        return self._known.get(id_)
 
     def take(self, id_: SubscriptionId, now: Timestamp) -> ChangeStep:
         """What it may be told next; nothing: it sleeps until it is woken (S4)."""
@@ -137,7 +137,9 @@ class Subscriptions:
 
     def move(self, id_: SubscriptionId, ts: Timestamp) -> None:
         """It has told everything up to `ts` (S2)."""
-        known = self._known[id_]
+        known = self._known.get(id_)
+        if known is None:
+            return  # its connection is gone (S6)
         assert known.position <= ts <= self._frontier(), "S1, S2: it tells what it was given"
         self._move(known, ts)
 

@@ -1,0 +1,183 @@
+"""Begin a subscription, and tell its client what there is until it ends.
+
+    take a step ─┬─ changes ─▶ rows ─▶ progress ─▶ move ─┐
+        ▲        ├─ nothing ─▶ flush ─▶ wait ────────────┤
+        └────────┴─ the end ─▶ tag, or an error          ┘
+
+INVARIANTS
+  F6  a subscription is closed with the portal or the COPY that it is for, also if nobody has ever
+      asked for a row.
+"""
+
+from collections.abc import AsyncIterator
+from itertools import islice
+from typing import Final
+
+import pyarrow as pa
+
+from coordinator.core.change_streams.steps import ChangeStep, StreamEnd, SubscriptionRequest
+from coordinator.driver.change_streams import ChangeStream
+from coordinator.execution.change_streams.told_rows import ToldRows
+from coordinator.execution.context import Batches, Done, Execution, Rows, tag_with_count
+from coordinator.execution.copy import CopyStream, send_copied
+from coordinator.execution.reg_names import oid_naming
+from coordinator.execution.run_plan import run_plan
+from coordinator.execution.time_value import time_value
+from coordinator.streams import close_batches, closing_batches
+from sql.errors import SqlError
+from sql.plan.nodes import RelationId
+from sql.statements.bound import CopySubscription, Subscribe
+from storage.batch import ShardView
+from storage.changes import Change, changes
+from storage.types import Timestamp
+
+COMMITS_MAX: Final = 64
+"""Commits that are told between two looks at the core. Larger: more is kept for who does not read.
+Smaller: who is behind catches up more slowly."""
+
+COMMIT_ROWS_MAX: Final = 10_000
+"""Rows of these after which no further commit is taken."""
+
+_WAITS: Final = ("Extension", "SubscribedChanges")
+
+
+async def execute_subscribe(
+    execution: Execution, subscribe: Subscribe, client: CopyStream, *, as_of: Timestamp | None
+) -> Rows:
+    """SUBSCRIBE as a statement, whose rows end when the subscription does."""
+    batches = await _begin(execution, subscribe, client, as_of=as_of)
+    naming = oid_naming(subscribe.columns, execution.context)
+    return Rows(subscribe.columns, batches, tag_with_count("SUBSCRIBE"), naming)
+
+
+async def execute_copy_subscription(
+    execution: Execution, copy: CopySubscription, client: CopyStream, *, as_of: Timestamp | None
+) -> Done:
+    """COPY (SUBSCRIBE ..) TO STDOUT."""
+    columns = copy.subscribe.columns
+    batches = await _begin(execution, copy.subscribe, client, as_of=as_of)
+    return await send_copied(execution, columns, copy.options, batches, client)
+
+
+async def _begin(
+    execution: Execution, subscribe: Subscribe, client: CopyStream, *, as_of: Timestamp | None
+) -> "Subscription":
+    transaction, coordination = execution.transaction, execution.services.coordination
+    ts = await transaction.timestamp([subscribe.table]) if as_of is None else as_of
+    up_to: Timestamp | None = None
+    if subscribe.up_to is not None:
+        up_to = time_value(execution, subscribe.up_to, "UP TO")
+        if up_to <= ts:
+            detail = f"AS OF is {ts}, and UP TO is {up_to}."
+            raise SqlError("22023", "UP TO must be after AS OF", detail=detail)
+    wanted = SubscriptionRequest(subscribe.table, ts, up_to, closes=subscribe.progress)
+    stream = await coordination.subscribe(transaction.id, wanted)
+    # F5: from here on it is the subscription that holds the timestamp.
+    transaction.let_go()
+    return Subscription(execution, subscribe, stream, client)
+
+
+class Subscription:
+    """The rows of a subscription, as a stream of batches (F6)."""
+
+    def __init__(
+        self,
+        execution: Execution,
+        subscribe: Subscribe,
+        stream: ChangeStream,
+        client: CopyStream,
+    ) -> None:
+        self._execution = execution
+        self._subscribe = subscribe
+        self._stream = stream
+        self._client = client
+        self._batches = self._tell()
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        return await anext(self._batches)
+
+    async def aclose(self) -> None:
+        """Nobody wants more."""
+        await close_batches(self._batches)
+        self._stream.close()
+
+    def _run(self, view: ShardView) -> AsyncIterator[pa.RecordBatch]:
+        query = self._subscribe.query
+        return run_plan(
+            self._execution, query.plan, {RelationId(self._subscribe.table.shard): view}
+        )
+
+    async def _tell(self) -> Batches:
+        try:
+            async with closing_batches(self._told()) as told:
+                async for batch in told:
+                    if batch.num_rows:
+                        yield batch
+        finally:
+            self._stream.close()
+
+    async def _told(self) -> Batches:
+        stream, progress = self._stream, self._subscribe.progress
+        step = stream.take()
+        rows = ToldRows(self._subscribe, step.schema, self._run)
+        if self._subscribe.snapshot:
+            view = step.state.view(step.after, schema=step.schema)
+            async with closing_batches(rows.snapshot(view, step.after)) as batches:
+                del step, view
+                async for batch in batches:
+                    yield batch
+            step = stream.take()
+        if progress:
+            yield rows.progress(Timestamp(step.after + 1))
+        while True:
+            if step.is_empty:
+                if step.end is not None:
+                    _raise_end(step.end, step.after)
+                    return
+                del step
+                await self._wait()
+            else:
+                few, reached = _next_commits(step)
+                del step  # F4: what is kept of the shard are these commits
+                for change in few:
+                    async with closing_batches(rows.change(change)) as batches:
+                        async for batch in batches:
+                            yield batch
+                if progress:
+                    yield rows.progress(Timestamp(reached + 1))
+                stream.move(reached)
+            step = stream.take()
+
+    async def _wait(self) -> None:
+        """Until there is more; what was told is on its way before."""
+        await self._client.flush()
+        with self._execution.transaction.waiting(*_WAITS):
+            await self._stream.wait()
+
+
+def _next_commits(step: ChangeStep) -> tuple[list[Change], Timestamp]:
+    """Some of the next commits, and up to where they are all there is."""
+    found = changes(step.state, step.after, step.upto, step.schema)
+    few: list[Change] = []
+    rows = 0
+    for change in islice(found, COMMITS_MAX):
+        few.append(change)
+        rows += sum(len(part.rows) for part in (*change.came, *change.went))
+        if rows >= COMMIT_ROWS_MAX:
+            break
+    else:
+        if len(few) < COMMITS_MAX:
+            return few, step.upto
+    return few, few[-1].ts
+
+
+def _raise_end(end: StreamEnd, told: Timestamp) -> None:
+    """The error that ends a subscription, if it does not end as it was asked to."""
+    if end.sqlstate is None:
+        return
+    detail = f"All changes up to {told} were told."
+    hint = f"To follow what comes after them, subscribe again AS OF {told + 1}."
+    raise SqlError(end.sqlstate, end.message, detail=detail, hint=hint)
