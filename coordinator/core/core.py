@@ -26,7 +26,7 @@ from coordinator.core import scans as reading
 from coordinator.core.catalog import StaleCatalog
 from coordinator.core.change_streams.requests import (
     change_subscription,
-    close_time,
+    subscribers_tick,
     wake_subscribers,
 )
 from coordinator.core.completions import (
@@ -314,8 +314,7 @@ class Core:
     def _time_passes(self, message: Tidied | Tick, now: Timestamp) -> list[Effect]:
         if isinstance(message, Tidied):
             self._state.cutting.ended()
-        close_time(self._state, now)
-        return self._advance(now)
+        return subscribers_tick(self._state, now) + self._advance(now)
 
     def _shut_down(self, message: ShutDown, now: Timestamp) -> list[Effect]:
         self._state.stopping = message.request

@@ -72,6 +72,13 @@ class WakeSubscribers:
 
 
 @dataclass(frozen=True, slots=True)
+class StopSubscribers:
+    """Tell subscriptions that they are over, whatever they do: who sends rows stops. Ends here."""
+
+    subscriptions: tuple[SubscriptionId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FlushCut:
     """Write each shard's tail up to the cut as one Delta version. Ends in CutFlushed.
 
@@ -150,6 +157,7 @@ Effect: TypeAlias = (
     | ConfirmGroup
     | WakeListeners
     | WakeSubscribers
+    | StopSubscribers
     | FlushCut
     | Tidy
     | RemoveStaged

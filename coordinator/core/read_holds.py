@@ -76,6 +76,10 @@ class ReadHolds:
         """The least timestamp at which a shard is readable; at or after the timeline's."""
         return self._sinces.get(shard, self._default_since)
 
+    def history_of(self, shard: ShardId) -> int:
+        """How far back a shard stays readable without holds."""
+        return self._histories.get(shard, self._history_us)
+
     def begin_at(self, shard: ShardId, ts: Timestamp) -> None:
         """A shard was found readable from `ts` on only, whatever its table's history says: it was
         shorter when its log was cleaned (H3).
@@ -129,7 +133,7 @@ class ReadHolds:
         default = Timestamp(min(frontier - self._history_us, limit))
         self._default_since = max(self._default_since, default)
         for shard, since in list(self._sinces.items()):
-            history = self._histories.get(shard, self._history_us)
+            history = self.history_of(shard)
             moved = max(since, Timestamp(min(frontier - history, limit)))
             if shard in self._histories or moved > self._default_since:
                 self._sinces[shard] = moved

@@ -48,6 +48,10 @@ class CoreSettings:
     """Between two closings of time for subscribers that ask how far it has come. Smaller: more
     wake-ups. Larger: an idle subscriber can resume only from further back."""
 
+    subscription_lag_us: int | None = None
+    """How far a subscriber may be behind before it is ended with 53400; None: as far as its table
+    keeps history. Larger: slow readers keep more files and versions."""
+
     compaction: CompactionLimits = field(default_factory=CompactionLimits)
     """Which files are rewritten by themselves."""
 

@@ -92,7 +92,7 @@ class CoreState:
             self.catalog_at,
         )
         self.subscriptions = Subscriptions(
-            self.shards, self.holds, self.oracle.read_ts, schema_of, settings.subscribe_progress_us
+            self.shards, self.holds, self.oracle.read_ts, schema_of, settings
         )
         self.leases = WriteLeases()
         self.locks = LockTable(waits)

@@ -21,27 +21,33 @@ class SubscriptionWakers:
     """The subscriptions of one driver, by what wakes them."""
 
     def __init__(self) -> None:
-        self._events: dict[SubscriptionId, asyncio.Event] = {}
+        self._streams: dict[SubscriptionId, ChangeStream] = {}
 
-    def attach(self, subscription: SubscriptionId) -> asyncio.Event:
+    def attach(self, subscription: SubscriptionId, stream: "ChangeStream") -> None:
         """A subscription begins."""
-        event = self._events[subscription] = asyncio.Event()
-        return event
+        self._streams[subscription] = stream
 
     def detach(self, subscription: SubscriptionId) -> None:
         """It is over; nothing happens if that is known."""
-        self._events.pop(subscription, None)
+        self._streams.pop(subscription, None)
 
     def wake(self, subscriptions: Iterable[SubscriptionId]) -> None:
         """There is something for these to take."""
         for subscription in subscriptions:
-            event = self._events.get(subscription)
-            if event is not None:
-                event.set()
+            stream = self._streams.get(subscription)
+            if stream is not None:
+                stream.wake()
+
+    def stop(self, subscriptions: Iterable[SubscriptionId]) -> None:
+        """These are over, whatever they do at this moment."""
+        for subscription in subscriptions:
+            stream = self._streams.get(subscription)
+            if stream is not None:
+                stream.stop()
 
     def wake_all(self) -> None:
         """The driver ends: whoever waits asks once more, and hears that."""
-        self.wake(list(self._events))
+        self.wake(list(self._streams))
 
 
 class ChangeStream:
@@ -58,7 +64,20 @@ class ChangeStream:
         self._wakers = wakers
         self._take = take
         self._tell = tell
-        self._event = wakers.attach(subscription)
+        self._event = asyncio.Event()
+        self.on_stop: Callable[[], None] | None = None
+        """Called when the subscription is over while rows are being sent; not in a step."""
+        wakers.attach(subscription, self)
+
+    def wake(self) -> None:
+        """There is something to take."""
+        self._event.set()
+
+    def stop(self) -> None:
+        """It is over: `take` says why."""
+        self._event.set()
+        if self.on_stop is not None:
+            asyncio.get_running_loop().call_soon(self.on_stop)
 
     def take(self) -> ChangeStep:
         """What comes next, perhaps nothing. Raises 58030, 57P01."""
@@ -75,5 +94,6 @@ class ChangeStream:
 
     def close(self) -> None:
         """Nothing more is wanted; may be called twice."""
+        self.on_stop = None
         self._wakers.detach(self._subscription)
         self._tell(Unsubscribe(self._subscription))

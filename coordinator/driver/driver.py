@@ -38,6 +38,7 @@ from coordinator.core.effects import (
     PersistCeiling,
     PublishCatalog,
     Reply,
+    StopSubscribers,
     Tidy,
     WakeListeners,
     WakeSubscribers,
@@ -271,6 +272,8 @@ class Driver:
                 self.notifications.wake(effect.owners)
             case WakeSubscribers():
                 self._subscribers.wake(effect.subscriptions)
+            case StopSubscribers():
+                self._subscribers.stop(effect.subscriptions)
             case _:
                 self._spawn(self._maintaining.run(effect))
 

@@ -52,6 +52,7 @@ from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import read_only_transaction
 from coordinator.transaction.deferral import Deferral
+from coordinator.transaction.following import Following
 from coordinator.transaction.inline_rows import CountedInlineRows
 from coordinator.transaction.lock_calls import LockCalls
 from coordinator.transaction.new_tables import NewTables
@@ -113,7 +114,7 @@ class SessionTransaction:
         self.deferral = Deferral()
         self.fresh = NewTables(self._savepoints)
         self.notifications = PendingNotifications(coordination.notifications.queue.bytes_max)
-        self.lock_calls = LockCalls()
+        self.lock_calls, self.following = LockCalls(), Following()
         self.named_rows: Callable[[], Mapping[str, Sequence[Mapping[str, Value]]]] | None = None
         """Rows of catalogs that show the session's statements and portals."""
         self.settle: Callable[[], Awaitable[None]] | None = None
@@ -631,9 +632,7 @@ class SessionTransaction:
         self._variables.begin(modes)
 
     def let_go(self) -> None:
-        """A subscription goes on by itself. If it was all that the transaction has done, nothing is
-        held for it any more: the next statement of its block reads where it finds itself.
-        """
+        """A subscription goes on by itself: hold nothing if it is all that was done so far."""
         others = self.statements or self.notifications or self._savepoints or self.wrote
         if not others and self._as_of is None:
             self._drop()

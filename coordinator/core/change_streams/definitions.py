@@ -44,7 +44,8 @@ def definition_end(table: Table, catalog: Catalog, ts: Timestamp) -> StreamEnd |
         return StreamEnd("42P01", f'table "{table.name}" was dropped at {ts}')
     if found.shard == table.shard and _row_shape(found) == _row_shape(table):
         return None
-    return StreamEnd("0A000", f'the definition of table "{table.name}" has changed at {ts}')
+    message = f'the definition of table "{table.name}" has changed at {ts}'
+    return StreamEnd("0A000", message, f"To go on with its rows as they are now, begin AS OF {ts}.")
 
 
 def first_definition_end(

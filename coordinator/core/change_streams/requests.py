@@ -10,7 +10,7 @@ from coordinator.core.change_streams.definitions import (
     first_definition_end,
     may_concern,
 )
-from coordinator.core.effects import Effect, Reply, WakeSubscribers
+from coordinator.core.effects import Effect, Reply, StopSubscribers, WakeSubscribers
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.messages import (
     CatalogChange,
@@ -97,12 +97,18 @@ def end_altered(core: CoreState, changes: Iterable[CatalogChange], ts: Timestamp
                 known.stop_at(ts, end)
 
 
-def close_time(core: CoreState, now: Timestamp) -> None:
-    """Time passes: subscribers that ask for it hear how far it has come (S5)."""
-    wanted = core.subscriptions.wants_time(now) if len(core.subscriptions) else None
+def subscribers_tick(core: CoreState, now: Timestamp) -> list[Effect]:
+    """Time passes: subscribers that ask for it hear how far it has come (S5), and who is too far
+    behind is ended (S7).
+    """
+    if not len(core.subscriptions):
+        return []
+    wanted = core.subscriptions.wants_time(now)
     if wanted is not None:
         core.snapshots.close(wanted, now)
         core.subscriptions.closed(now)
+    late = tuple(core.subscriptions.end_late())
+    return [StopSubscribers(late)] if late else []
 
 
 def wake_subscribers(core: CoreState, now: Timestamp) -> list[Effect]:

@@ -28,10 +28,11 @@ class SubscriptionRequest:
 
 @dataclass(frozen=True, slots=True)
 class StreamEnd:
-    """Why nothing more will come. `sqlstate` None: UP TO was reached."""
+    """Why nothing more will come. `sqlstate` None: UP TO was reached. `hint`: how to go on."""
 
     sqlstate: str | None = None
     message: str = ""
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

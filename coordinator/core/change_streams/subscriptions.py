@@ -20,6 +20,8 @@ INVARIANTS
       `subscribe_progress_us`, never at or past a commit that is on its way. In a timeline without a
       clock only commits and ADVANCE close them.
   S6  a subscription ends with its connection.
+  S7  one that is further behind the frontier than `subscription_lag_us` is ended, and told where to
+      resume. Its hold stays until it has let go of what it reads.
 
 Not here: the changes themselves (`storage/changes.py`), waiting (`driver/change_streams.py`).
 """
@@ -37,6 +39,7 @@ from coordinator.core.change_streams.steps import (
 )
 from coordinator.core.messages import ConnectionId
 from coordinator.core.read_holds import ReadHolds
+from coordinator.core.settings import CoreSettings
 from sql.catalog.catalog import Table
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -85,13 +88,14 @@ class Subscriptions:
         holds: ReadHolds,
         frontier: Callable[[], Timestamp],
         schema_of: Callable[[Table], pa.Schema],
-        progress_us: int,
+        settings: CoreSettings,
     ) -> None:
         self._shards = shards
         self._holds = holds
         self._frontier = frontier
         self._schema_of = schema_of
-        self._progress_us = progress_us
+        self._progress_us = settings.subscribe_progress_us
+        self._lag_us = settings.subscription_lag_us
         self._known: dict[SubscriptionId, Subscription] = {}
         self._last = 0
         self._closed_at = Timestamp(0)
@@ -166,17 +170,28 @@ class Subscriptions:
         wanted = [now for known in self if due and known.request.closes]
         # Who waits for UP TO would otherwise wait for somebody to write.
         wanted += [
-            known.stop - 1
+            Timestamp(known.stop - 1)
             for known in self
             if known.stop is not None and frontier < known.stop - 1 <= now
         ]
         if not wanted or max(wanted) <= frontier:
             return None
-        return Timestamp(max(wanted))
+        return max(wanted)
 
     def closed(self, now: Timestamp) -> None:
         """Timestamps were closed."""
         self._closed_at = now
+
+    def end_late(self) -> Iterable[SubscriptionId]:
+        """End those who are too far behind (S7)."""
+        frontier = self._frontier()
+        late: list[SubscriptionId] = []
+        for known in self:
+            lag_max = self._holds.history_of(known.shard) if self._lag_us is None else self._lag_us
+            if frontier - known.position > lag_max and not known.is_over(frontier):
+                known.stop_at(Timestamp(known.position + 1), _too_late(known.position))
+                late.append(known.id)
+        return late
 
     def wake(self, now: Timestamp) -> Iterable[SubscriptionId]:
         """Those who have something to hear (S4); the others move on (S2)."""
@@ -201,3 +216,8 @@ class Subscriptions:
         if not known.request.closes:
             self._move(known, limit)
         return known.is_over(frontier)
+
+
+def _too_late(position: Timestamp) -> StreamEnd:
+    hint = f"Resume with SNAPSHOT = false AS OF {position}, as long as history reaches back to it."
+    return StreamEnd("53400", "the subscription is too far behind", hint)

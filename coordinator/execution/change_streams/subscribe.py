@@ -92,6 +92,10 @@ class Subscription:
         self._stream = stream
         self._client = client
         self._batches = self._tell()
+        self._following = execution.transaction.following
+        self._following.open += 1
+        self._is_open = True
+        stream.on_stop = self._stop
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
@@ -102,7 +106,21 @@ class Subscription:
     async def aclose(self) -> None:
         """Nobody wants more."""
         await close_batches(self._batches)
-        self._stream.close()
+        self._close()
+
+    def _close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._following.open -= 1
+            self._stream.close()
+
+    def _stop(self) -> None:
+        """The core has ended it, perhaps while a client reads slowly what was told before."""
+        if self._is_open:
+            step = self._stream.take()
+            error = None if step.end is None else _end_error(step.end, step.after)
+            if error is not None:
+                self._following.interrupt(error)
 
     def _run(self, view: ShardView) -> AsyncIterator[pa.RecordBatch]:
         query = self._subscribe.query
@@ -117,7 +135,7 @@ class Subscription:
                     if batch.num_rows:
                         yield batch
         finally:
-            self._stream.close()
+            self._close()
 
     async def _told(self) -> Batches:
         stream, progress = self._stream, self._subscribe.progress
@@ -135,8 +153,10 @@ class Subscription:
         while True:
             if step.is_empty:
                 if step.end is not None:
-                    _raise_end(step.end, step.after)
-                    return
+                    error = _end_error(step.end, step.after)
+                    if error is None:
+                        return
+                    raise error
                 del step
                 await self._wait()
             else:
@@ -174,10 +194,9 @@ def _next_commits(step: ChangeStep) -> tuple[list[Change], Timestamp]:
     return few, few[-1].ts
 
 
-def _raise_end(end: StreamEnd, told: Timestamp) -> None:
-    """The error that ends a subscription, if it does not end as it was asked to."""
+def _end_error(end: StreamEnd, told: Timestamp) -> SqlError | None:
+    """The error that ends a subscription; None: it ends as it was asked to."""
     if end.sqlstate is None:
-        return
+        return None
     detail = f"All changes up to {told} were told."
-    hint = f"To follow what comes after them, subscribe again AS OF {told + 1}."
-    raise SqlError(end.sqlstate, end.message, detail=detail, hint=hint)
+    return SqlError(end.sqlstate, end.message, detail=detail, hint=end.hint)

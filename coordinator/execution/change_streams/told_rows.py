@@ -21,6 +21,7 @@ import pyarrow as pa
 from compute.arrow import batch_schema
 from coordinator.execution.context import Batches
 from coordinator.large_work import aside_if
+from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
 from sql.plan.nodes import output_columns
 from sql.statements.bound import Subscribe
@@ -53,9 +54,10 @@ class ToldRows:
         self._stored = schema
         self._run = run
         rows = batch_schema(output_columns(subscribe.query.plan))
-        about = [pa.field("ts", pa.int64()), pa.field("diff", pa.int64())]
+        about: list[pa.Field[pa.DataType]] = [pa.field("ts", pa.int64())]
         if self._progress:
-            about.insert(1, pa.field("progressed", pa.bool_()))
+            about.append(pa.field("progressed", pa.bool_()))
+        about.append(pa.field("diff", pa.int64()))
         self._row_types = [field.type for field in rows]
         # Names may be there twice; nobody looks at them.
         named = [pa.field(f"r{at}", field.type) for at, field in enumerate(rows)]
@@ -81,9 +83,9 @@ class ToldRows:
 
     def progress(self, ts: Timestamp) -> pa.RecordBatch:
         """Nothing before `ts` will come any more."""
-        nulls = [pa.nulls(1, type_) for type_ in (pa.int64(), *self._row_types)]
-        about = [pa.array([ts], pa.int64()), pa.array([True])]
-        return pa.RecordBatch.from_arrays([*about, *nulls], schema=self._schema)
+        told: list[Column] = [pa.array([ts], pa.int64()), pa.array([True])]
+        told += [pa.nulls(1, type_) for type_ in (pa.int64(), *self._row_types)]
+        return pa.RecordBatch.from_arrays(told, schema=self._schema)
 
     async def _read(self, parts: Sequence[RowPlaces]) -> Batches:
         """The query over rows at these places."""
@@ -113,9 +115,9 @@ class ToldRows:
                     yield batch
 
     def _told(
-        self, columns: Sequence[pa.Array], rows: int, ts: Timestamp, diff: int
+        self, columns: Sequence[Column], rows: int, ts: Timestamp, diff: int
     ) -> pa.RecordBatch:
-        about = [pa.repeat(pa.scalar(ts, pa.int64()), rows)]
+        about: list[Column] = [pa.repeat(pa.scalar(ts, pa.int64()), rows)]
         if self._progress:
             about.append(pa.repeat(pa.scalar(False), rows))
         about.append(pa.repeat(pa.scalar(diff, pa.int64()), rows))
@@ -158,7 +160,7 @@ def _without_equals(
     gone: Sequence[pa.RecordBatch], arrived: Sequence[pa.RecordBatch]
 ) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
     """Without the rows that are in both, each as often as it is (D2)."""
-    left = Counter(image for batch in gone for image in _images(batch))
+    left: Counter[object] = Counter(image for batch in gone for image in _images(batch))
     came = [
         _chosen(batch, [at for at, row in enumerate(_images(batch)) if not _cancel(left, row)])
         for batch in arrived
@@ -191,7 +193,7 @@ def _images(batch: pa.RecordBatch) -> Iterator[tuple[object, ...]]:
     return zip(*columns, strict=True) if columns else iter([()] * batch.num_rows)
 
 
-def _column_images(column: pa.Array) -> Sequence[object]:
+def _column_images(column: Column) -> Sequence[object]:
     values: list[object] = column.to_pylist()
     if pa.types.is_floating(column.type):
         return [value.hex() if isinstance(value, float) else value for value in values]

@@ -12,8 +12,9 @@ from sql.binder.expressions.time_expressions import time_expression
 from sql.binder.queries.select import bind_query
 from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.state import Binding
-from sql.catalog.catalog import RELATION_SPACE, Table
+from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import is_server_state
+from sql.catalog.objects import RELATION_SPACE
 from sql.catalog.system_catalogs import is_system_catalog
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, not_supported
