@@ -5,6 +5,7 @@
                                                                           └─▶ socket, or COPY
 
 - `subscribe`: begins a subscription, and ends it with its client's statement.
+- `telling`: what comes after what, up to the end.
 - `told_rows`: the rows of a snapshot and of changes, as clients see them.
 
 INVARIANTS

@@ -1,8 +1,6 @@
-"""Begin a subscription, and tell its client what there is until it ends.
+"""Begin the subscription of a statement, and end it with the statement.
 
-    take a step ─┬─ changes ─▶ rows ─▶ progress ─▶ move ─┐
-        ▲        ├─ nothing ─▶ flush ─▶ wait ────────────┤
-        └────────┴─ the end ─▶ tag, or an error          ┘
+    SUBSCRIBE ─▶ timestamp, UP TO ─▶ core: Subscribe ─▶ Rows, or COPY ─▶ until the end
 
 INVARIANTS
   F6  a subscription is closed with the portal or the COPY that it is for, also if nobody has ever
@@ -10,14 +8,13 @@ INVARIANTS
 """
 
 from collections.abc import AsyncIterator
-from itertools import islice
 from typing import Final
 
 import pyarrow as pa
 
-from coordinator.core.change_streams.steps import ChangeStep, StreamEnd, SubscriptionRequest
+from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.driver.change_streams import ChangeStream
-from coordinator.execution.change_streams.told_rows import ToldRows
+from coordinator.execution.change_streams.telling import subscription_error, tell_changes
 from coordinator.execution.context import Batches, Done, Execution, Rows, tag_with_count
 from coordinator.execution.copy import CopyStream, send_copied
 from coordinator.execution.reg_names import oid_naming
@@ -28,15 +25,7 @@ from sql.errors import SqlError
 from sql.plan.nodes import RelationId
 from sql.statements.bound import CopySubscription, Subscribe
 from storage.batch import ShardView
-from storage.changes import Change, changes
 from storage.types import Timestamp
-
-COMMITS_MAX: Final = 64
-"""Commits that are told between two looks at the core. Larger: more is kept for who does not read.
-Smaller: who is behind catches up more slowly."""
-
-COMMIT_ROWS_MAX: Final = 10_000
-"""Rows of these after which no further commit is taken."""
 
 _WAITS: Final = ("Extension", "SubscribedChanges")
 
@@ -118,7 +107,7 @@ class Subscription:
         """The core has ended it, perhaps while a client reads slowly what was told before."""
         if self._is_open:
             step = self._stream.take()
-            error = None if step.end is None else _end_error(step.end, step.after)
+            error = None if step.end is None else subscription_error(step.end, step.after)
             if error is not None:
                 self._following.interrupt(error)
 
@@ -130,73 +119,16 @@ class Subscription:
 
     async def _tell(self) -> Batches:
         try:
-            async with closing_batches(self._told()) as told:
-                async for batch in told:
+            told = tell_changes(self._stream, self._subscribe, self._run, self._wait)
+            async with closing_batches(told) as batches:
+                async for batch in batches:
                     if batch.num_rows:
                         yield batch
         finally:
             self._close()
-
-    async def _told(self) -> Batches:
-        stream, progress = self._stream, self._subscribe.progress
-        step = stream.take()
-        rows = ToldRows(self._subscribe, step.schema, self._run)
-        if self._subscribe.snapshot:
-            view = step.state.view(step.after, schema=step.schema)
-            async with closing_batches(rows.snapshot(view, step.after)) as batches:
-                del step, view
-                async for batch in batches:
-                    yield batch
-            step = stream.take()
-        if progress:
-            yield rows.progress(Timestamp(step.after + 1))
-        while True:
-            if step.is_empty:
-                if step.end is not None:
-                    error = _end_error(step.end, step.after)
-                    if error is None:
-                        return
-                    raise error
-                del step
-                await self._wait()
-            else:
-                few, reached = _next_commits(step)
-                del step  # F4: what is kept of the shard are these commits
-                for change in few:
-                    async with closing_batches(rows.change(change)) as batches:
-                        async for batch in batches:
-                            yield batch
-                if progress:
-                    yield rows.progress(Timestamp(reached + 1))
-                stream.move(reached)
-            step = stream.take()
 
     async def _wait(self) -> None:
         """Until there is more; what was told is on its way before."""
         await self._client.flush()
         with self._execution.transaction.waiting(*_WAITS):
             await self._stream.wait()
-
-
-def _next_commits(step: ChangeStep) -> tuple[list[Change], Timestamp]:
-    """Some of the next commits, and up to where they are all there is."""
-    found = changes(step.state, step.after, step.upto, step.schema)
-    few: list[Change] = []
-    rows = 0
-    for change in islice(found, COMMITS_MAX):
-        few.append(change)
-        rows += sum(len(part.rows) for part in (*change.came, *change.went))
-        if rows >= COMMIT_ROWS_MAX:
-            break
-    else:
-        if len(few) < COMMITS_MAX:
-            return few, step.upto
-    return few, few[-1].ts
-
-
-def _end_error(end: StreamEnd, told: Timestamp) -> SqlError | None:
-    """The error that ends a subscription; None: it ends as it was asked to."""
-    if end.sqlstate is None:
-        return None
-    detail = f"All changes up to {told} were told."
-    return SqlError(end.sqlstate, end.message, detail=detail, hint=end.hint)
