@@ -70,6 +70,12 @@ TABLE_OPTIONS: Final = _relation(
     table_schema=TEXT, table_name=TEXT, timeline=TEXT, options=TEXT, definition=TEXT,
 )  # fmt: skip
 
+SUBSCRIPTIONS: Final = _relation(
+    7, "subscriptions",
+    id=INT8, pid=INT4, table_schema=TEXT, table_name=TEXT, timeline=TEXT, state=TEXT,
+    as_of=INT8, up_to=INT8, position=INT8, as_of_at=TIMESTAMPTZ, position_at=TIMESTAMPTZ,
+)  # fmt: skip
+
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
     table.name: table
     for table in (
@@ -80,6 +86,7 @@ SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
         CUTS,
         CONFLICT_STATISTICS,
         TABLE_OPTIONS,
+        SUBSCRIPTIONS,
     )
 }
 
