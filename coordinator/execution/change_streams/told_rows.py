@@ -194,7 +194,7 @@ def _images(batch: pa.RecordBatch) -> Iterator[tuple[object, ...]]:
 
 
 def _column_images(column: Column) -> Sequence[object]:
-    values: list[object] = column.to_pylist()
+    values = [value.as_py() for value in column]
     if pa.types.is_floating(column.type):
         return [value.hex() if isinstance(value, float) else value for value in values]
     # Values with parts cannot be hashed, and have floats in them: their text tells all apart.

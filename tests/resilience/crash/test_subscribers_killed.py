@@ -73,9 +73,7 @@ class _Scene:
                 # Less than the whole table now and then: but a snapshot comes to its end, too.
                 often = place > 0 and choices.random() < 0.7
                 most = 20 * rows_max(choices) if often else 1_000_000
-                follower.follow(
-                    self._server.dsn, until=lambda ts: ts > self.last, rows_max=most
-                )
+                follower.follow(self._server.dsn, until=lambda ts: ts > self.last, rows_max=most)
             except psycopg.OperationalError:
                 self.lost += 1
                 threading.Event().wait(0.05)

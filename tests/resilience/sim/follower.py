@@ -7,8 +7,8 @@
 What it has folded outlives the server, as it would at a client.
 
 INVARIANTS
-  E1  at each progress T the fold is the table AS OF T - 1: `Memory` compares it with what others are
-      told of that timestamp, and `check_replay` with what was acknowledged.
+  E1  at each progress T the fold is the table AS OF T - 1: `Memory` compares it with what others
+      are told of that timestamp, and `check_replay` with what was acknowledged.
   E2  no row comes behind a progress that it is below, at or past UP TO, or before a strict read
       would see it; and none is taken away that was not there.
   E3  who is told nothing for long has nothing to be told.
@@ -127,7 +127,7 @@ class Follower:
             if batch is None:
                 return True
             for ts, progressed, diff, *values in _tuples(batch):
-                self._check(server, ts, up_to, progressed=progressed)
+                self._check(server, ts, up_to, progressed=bool(progressed))
                 if progressed:
                     self._progress(ts, fold)
                 else:
@@ -141,9 +141,7 @@ class Follower:
                 return False
         return False
 
-    def _check(
-        self, server: Server, ts: int, up_to: Timestamp | None, *, progressed: bool
-    ) -> None:
+    def _check(self, server: Server, ts: int, up_to: Timestamp | None, *, progressed: bool) -> None:
         """E2."""
         name = timeline_of(self.name).name
         core = next(d.core for d in server.driver.lines if d.core.timeline.name == name)

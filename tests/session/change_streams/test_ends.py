@@ -96,7 +96,7 @@ def test_up_to_ends_with_a_tag(dsn: str, table: psycopg.Connection) -> None:
 
 
 def test_cancel_ends_it_and_its_hold(dsn: str, table: psycopg.Connection) -> None:
-    with told(dsn, "SUBSCRIBE t") as (connection, rows):
+    with told(dsn, "SUBSCRIBE t") as (_, rows):
         until(lambda: subscriptions(table) == 1)
         held = table.execute("select kind from meridian.read_holds").fetchall()
         assert ("subscription",) in held
@@ -156,7 +156,7 @@ def test_ddl_ends_it_behind_all_changes_before(
 
 
 def test_what_changes_no_row_ends_nothing(dsn: str, table: psycopg.Connection) -> None:
-    with told(dsn, "SUBSCRIBE t") as (connection, rows):
+    with told(dsn, "SUBSCRIBE t") as (_, rows):
         until(lambda: subscriptions(table) == 1)
         table.execute("alter table t alter b set default 'd'")
         table.execute("alter table t rename to other")
@@ -225,7 +225,7 @@ def test_copy_in_text_and_csv(dsn: str, table: psycopg.Connection) -> None:
 
 def test_copy_goes_on_until_it_is_cancelled(dsn: str, table: psycopg.Connection) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
-        with (
+        with (  # noqa: PT012 - it ends in the middle
             pytest.raises(psycopg.errors.QueryCanceled),
             connection.cursor().copy("COPY (SUBSCRIBE t) TO STDOUT") as copy,
         ):
@@ -270,7 +270,7 @@ def test_who_does_not_read_is_ended_and_told_where_to_resume() -> None:
             )
         until(lambda: subscriptions(connection) == 0)
         position = 0
-        with pytest.raises(psycopg.errors.ConfigurationLimitExceeded) as ended:
+        with pytest.raises(psycopg.errors.ConfigurationLimitExceeded) as ended:  # noqa: PT012
             for row in stream:
                 position = row[0] if row[1] else position
         assert "too far behind" in str(ended.value)
@@ -286,7 +286,7 @@ def test_a_server_that_stops_ends_it_at_once() -> None:
             await connection.execute("insert into t values (1)")
             stream = connection.cursor().stream("SUBSCRIBE t")
             assert (await anext(stream))[1:] == (1, 1)
-            stopping = asyncio.create_task(stack.server.stop())
+            stopping = stack.group.create_task(stack.server.stop())
             try:
                 await anext(stream)
             except psycopg.Error as error:
