@@ -53,7 +53,7 @@ from storage.types import FIRST_TIMESTAMP, ShardId, Source, Timestamp, inline_ts
 
 _NO_FILES: Final = FileMap()
 
-ASKED_MAX: Final = 4
+COMPARED_MAX: Final = 4
 """Commits of a source whose deletes are compared with all before one by one; then all that is dead
 is put together. Larger: many changes at once cost more. Smaller: few at a time do."""
 
@@ -260,7 +260,7 @@ class _DeadRows:
         live = self._before.get(source)
         before = BitMap64() if live is None else live.deleted
         self._asked[source] = asked = self._asked.get(source, 0) + 1
-        if asked > ASKED_MAX:
+        if asked > COMPARED_MAX:
             self._dead[source] = BitMap64.union(BitMap64(), before, *earlier, rows)
         return BitMap64.difference(rows, before, *earlier)
 

@@ -53,6 +53,7 @@ from coordinator.core.messages import (
     Advance,
     Begin,
     BeginStatement,
+    BeginSubscription,
     CancelLock,
     CatalogPublished,
     ChangeByKey,
@@ -83,7 +84,6 @@ from coordinator.core.messages import (
     ShutDown,
     Spilled,
     Stopped,
-    Subscribe,
     TableId,
     TakeInlineRows,
     TakeLease,
@@ -259,9 +259,8 @@ class Core:
                 return reading.scan(self._state, message)
             case ChangeInBlock() | ReadInBlock():
                 return answer_in_block(self._state, message)
-            case BeginStatement():
-                self._state.transactions[message.txn].begin_statement()
-                return []
+            case BeginStatement() | Advance():
+                return self._go_on(message)
             case AbortTransaction():
                 return commits.abort(self._state, message.txn, now)
             case GroupCommitted() | GroupPassed() | GroupFailed():
@@ -277,16 +276,13 @@ class Core:
                 return change_buffers(self._state, message)
             case ChangeCatalog():
                 return self._change_catalog(message)
-            case Advance():
-                self._state.transactions[message.txn].advance_to = message.ts
-                return []
             case CatalogPublished():
                 return commits.catalog_published(self._state, message, now) + self._advance(now)
             case TakeLease():
                 return commits.take_lease(self._state, message)
             case TakeNotifications():
                 return [Reply(message.request, self._state.notifications.take(message.owner))]
-            case Subscribe() | TakeStep() | MoveSubscription() | Unsubscribe():
+            case BeginSubscription() | TakeStep() | MoveSubscription() | Unsubscribe():
                 return change_subscription(self._state, message, now)
             case RefreshSnapshot():
                 return refresh_snapshot(self._state, message)
@@ -328,6 +324,14 @@ class Core:
         self._state.transactions[message.txn] = Transaction(
             message.txn, message.owner, message.isolation, message.read_only, message.staleness_us
         )
+        return []
+
+    def _go_on(self, message: BeginStatement | Advance) -> list[Effect]:
+        txn = self._state.transactions[message.txn]
+        if isinstance(message, BeginStatement):
+            txn.begin_statement()
+        else:
+            txn.advance_to = message.ts
         return []
 
     def _take_snapshot(self, message: TakeSnapshot, now: Timestamp) -> list[Effect]:

@@ -550,7 +550,7 @@ class TakeNotifications:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribe:
+class BeginSubscription:
     """Reply Subscribed: changes after a timestamp that the transaction holds are to be had by
     TakeStep; 72000 if they are not known that far back.
     """
@@ -641,7 +641,7 @@ Message: TypeAlias = (
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
-    | Subscribe | TakeStep | MoveSubscription | Unsubscribe
+    | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe
 )  # fmt: skip
 
 

@@ -51,6 +51,7 @@ from coordinator.core.messages import (
     Advance,
     Begin,
     BeginStatement,
+    BeginSubscription,
     Blocked,
     CancelLock,
     CatalogChange,
@@ -92,7 +93,6 @@ from coordinator.core.messages import (
     Snapshot,
     Spilled,
     Stopped,
-    Subscribe,
     Subscribed,
     TableId,
     TakeInlineRows,
@@ -402,7 +402,9 @@ class Driver:
 
     async def subscribe(self, txn: TransactionId, wanted: SubscriptionRequest) -> ChangeStream:
         """See Coordination."""
-        reply = await self._request(lambda request: Subscribe(request, txn, wanted), Subscribed)
+        reply = await self._request(
+            lambda request: BeginSubscription(request, txn, wanted), Subscribed
+        )
         stream = ChangeStream(
             reply.id,
             self._subscribers,

@@ -1,6 +1,6 @@
 """SUBSCRIBE in the core: who follows which table, how far, and what each of them holds.
 
-    session ─▶ Subscribe ─▶ a position and a hold ─▶ TakeStep ─▶ (position, upto] of a shard
+    session ─▶ BeginSubscription ─▶ a position and a hold ─▶ TakeStep ─▶ (position, upto] of a shard
        ▲                          ▲ └──────────────── MoveSubscription ◀─┘ when it was told
        └──── WakeSubscribers ◀── a commit is applied, time is closed, the table changes
 

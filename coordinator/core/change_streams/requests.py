@@ -13,11 +13,11 @@ from coordinator.core.change_streams.definitions import (
 from coordinator.core.effects import Effect, Reply, StopSubscribers, WakeSubscribers
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.messages import (
+    BeginSubscription,
     CatalogChange,
     MoveSubscription,
     Refused,
     RefusedReason,
-    Subscribe,
     Subscribed,
     TakeStep,
     Unsubscribe,
@@ -29,11 +29,13 @@ from storage.types import ShardId, Timestamp
 
 
 def change_subscription(
-    core: CoreState, message: Subscribe | TakeStep | MoveSubscription | Unsubscribe, now: Timestamp
+    core: CoreState,
+    message: BeginSubscription | TakeStep | MoveSubscription | Unsubscribe,
+    now: Timestamp,
 ) -> list[Effect]:
     """Answer a subscriber."""
     match message:
-        case Subscribe():
+        case BeginSubscription():
             return [_subscribe(core, message, now)]
         case TakeStep():
             return [_take(core, message, now)]
@@ -44,7 +46,7 @@ def change_subscription(
     return []
 
 
-def _subscribe(core: CoreState, message: Subscribe, now: Timestamp) -> Effect:
+def _subscribe(core: CoreState, message: BeginSubscription, now: Timestamp) -> Effect:
     txn, wanted = core.transactions[message.txn], message.wanted
     assert wanted.as_of in txn.timestamps, "S2: the transaction holds the timestamp"
     refused = fenced_table_refusal(wanted.table, core.shards) or _unknown(core, wanted.table)

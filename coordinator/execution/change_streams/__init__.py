@@ -6,7 +6,7 @@
 
 - `subscribe`: begins a subscription, and ends it with its client's statement.
 - `telling`: what comes after what, up to the end.
-- `told_rows`: the rows of a snapshot and of changes, as clients see them.
+- `change_rows`: the rows of a snapshot and of changes, as clients see them.
 
 INVARIANTS
   F1  timestamps never go back, and all changes of one come before any of a later one. A progress

@@ -1,6 +1,6 @@
 """Begin the subscription of a statement, and end it with the statement.
 
-    SUBSCRIBE ─▶ timestamp, UP TO ─▶ core: Subscribe ─▶ Rows, or COPY ─▶ until the end
+    SUBSCRIBE ─▶ timestamp, UP TO ─▶ core: BeginSubscription ─▶ Rows, or COPY ─▶ until the end
 
 INVARIANTS
   F6  a subscription is closed with the portal or the COPY that it is for, also if nobody has ever
@@ -50,7 +50,7 @@ async def execute_copy_subscription(
 
 async def _begin(
     execution: Execution, subscribe: Subscribe, client: CopyStream, *, as_of: Timestamp | None
-) -> "Subscription":
+) -> "SubscribedRows":
     transaction, coordination = execution.transaction, execution.services.coordination
     ts = await transaction.timestamp([subscribe.table]) if as_of is None else as_of
     up_to: Timestamp | None = None
@@ -63,10 +63,10 @@ async def _begin(
     stream = await coordination.subscribe(transaction.id, wanted)
     # F5: from here on it is the subscription that holds the timestamp.
     transaction.let_go()
-    return Subscription(execution, subscribe, stream, client)
+    return SubscribedRows(execution, subscribe, stream, client)
 
 
-class Subscription:
+class SubscribedRows:
     """The rows of a subscription, as a stream of batches (F6)."""
 
     def __init__(

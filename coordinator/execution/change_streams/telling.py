@@ -14,7 +14,7 @@ from typing import Final
 
 from coordinator.core.change_streams.steps import ChangeStep, StreamEnd
 from coordinator.driver.change_streams import ChangeStream
-from coordinator.execution.change_streams.told_rows import RunOverView, ToldRows
+from coordinator.execution.change_streams.change_rows import ChangeRows, RunOverView
 from coordinator.execution.context import Batches
 from coordinator.streams import closing_batches
 from sql.errors import SqlError
@@ -39,7 +39,7 @@ async def tell_changes(
 ) -> Batches:
     """The rows of a subscription; some batches may be empty. `wait`: until the stream is woken."""
     step = stream.take()
-    rows = ToldRows(subscribe, step.schema, run)
+    rows = ChangeRows(subscribe, step.schema, run)
     if subscribe.snapshot:
         view, ts = _snapshot(step), step.after
         del step  # F4: the view is all that is kept of the shard

@@ -44,7 +44,7 @@ RunOverView: TypeAlias = Callable[[ShardView], AsyncIterator[pa.RecordBatch]]
 """The rows of the followed query over these rows of its table."""
 
 
-class ToldRows:
+class ChangeRows:
     """Makes the rows of one subscription; `run` reads."""
 
     def __init__(self, subscribe: Subscribe, schema: pa.Schema, run: RunOverView) -> None:
