@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.core.catalog import VersionedCatalog
+from coordinator.core.change_streams.requests import end_altered
 from coordinator.core.completions import GroupCommitted, GroupFailed, GroupPassed
 from coordinator.core.effects import (
     CommitGroup,
@@ -205,6 +206,7 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         core.catalog.put(ts, group.catalog, group.changes)
         core.maintenance.catalog_changed(len(group.changes))
         core.holds.defined(group.catalog)
+        end_altered(core, group.changes, ts)
         effects.append(PublishCatalog(group.changes, group.catalog))
     for shard, batch in group.commit.batches.items():
         before = core.shards[shard]
@@ -279,6 +281,7 @@ def catalog_published(core: CoreState, message: CatalogPublished, now: Timestamp
     """DDL of the system timeline: other timelines follow it (R5)."""
     core.catalog = VersionedCatalog.only(message.catalog)
     core.holds.defined(message.catalog)
+    end_altered(core, message.changes, Timestamp(core.oracle.read_ts() + 1))
     _create_shards(core, message.changes, core.oracle.read_ts(), now)
     return []
 
@@ -341,6 +344,7 @@ def disconnected(core: CoreState, message: Disconnected, now: Timestamp) -> list
                 txn.notifying = replace(txn.notifying, actions=())
             effects += abort(core, txn.id, now)
     core.notifications.forget(message.owner)
+    core.subscriptions.forget_owner(message.owner)
     return effects + release_session_locks(core, message.owner)
 
 

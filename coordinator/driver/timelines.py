@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.effects import PublishCatalog
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
@@ -43,6 +44,7 @@ from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.snapshots import too_stale
+from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.driver import Driver
 from coordinator.driver.sequences import SequenceState
@@ -252,6 +254,11 @@ class Timelines:
         """See Coordination."""
         driver, own = self._place(txn, [table])
         driver.write(own, table, batch, old, keeps_keys=keeps_keys)
+
+    async def subscribe(self, txn: TransactionId, wanted: SubscriptionRequest) -> ChangeStream:
+        """See Coordination."""
+        driver, own = self._place(txn, [wanted.table])
+        return await driver.subscribe(own, wanted)
 
     def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
         """See Coordination."""

@@ -53,17 +53,12 @@ from sql.catalog.objects import (
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError
 from sql.statements.bound import (
-    AdvanceTimeline,
     AlterTable,
-    CreateReadHold,
     CreateSchema,
     CreateTable,
-    CreateTimeline,
     Definition,
-    DropReadHold,
     DropSchema,
     DropTable,
-    DropTimeline,
 )
 from sql.statements.ddl import (
     ChangeObjects,
@@ -73,6 +68,13 @@ from sql.statements.ddl import (
     Redefinition,
 )
 from sql.statements.runtime_parameters import RowDefault
+from sql.statements.timelines import (
+    AdvanceTimeline,
+    CreateReadHold,
+    CreateTimeline,
+    DropReadHold,
+    DropTimeline,
+)
 
 _WARNINGS: Final = frozenset({"01", "22", "3D"})
 """Classes of SQLSTATE that say more than a notice."""

@@ -12,6 +12,7 @@ from sql.statements.bound import (
     Modify,
     ModifyingWith,
     OutputColumn,
+    Subscribe,
 )
 from sql.statements.session import ShowVariable
 
@@ -19,7 +20,7 @@ from sql.statements.session import ShowVariable
 def result_columns(bound: BoundStatement, variables: Variables) -> tuple[OutputColumn, ...] | None:
     """None if it never yields rows."""
     match bound:
-        case BoundQuery():
+        case BoundQuery() | Subscribe():
             return bound.columns
         case Modify():
             return None if bound.returning is None else bound.columns

@@ -108,6 +108,7 @@ class Session:
         self._counters = services.counters
         self._owner = ConnectionId(identity.pid)
         self._transaction = transaction
+        transaction.following.interrupt = self.interrupt
         transaction.inline.memory = services.memory.holding(MemoryOwner.ROWS)
         self._variables = variables
         execution = Execution(services, transaction, variables, self._notice)
@@ -175,9 +176,12 @@ class Session:
         return self._transaction.committed and self._transaction.ends != self._ends
 
     def drain(self, error: SqlError) -> None:
-        """End the session with this error as soon as it is neither in a statement nor a block."""
+        """End the session with this error as soon as it is neither in a statement nor a block.
+        SUBSCRIBE would never end by itself.
+        """
         self._last_call = error
-        if self._waiting and not self._transaction.is_open:
+        follows = self._transaction.following.open and not self._transaction.in_block
+        if follows or (self._waiting and not self._transaction.is_open):
             self.end(error)
 
     def end(self, error: SqlError) -> None:

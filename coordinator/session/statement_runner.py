@@ -65,7 +65,6 @@ from sql.catalog.catalog import Catalog, Table
 from sql.parser.meridian_nodes import ExplainTimestampNode
 from sql.parser.parse import Statement
 from sql.statements.bound import (
-    AdvanceTimeline,
     BoundQuery,
     BoundStatement,
     CopyIn,
@@ -89,6 +88,9 @@ from sql.statements.session import (
     ShowVariable,
     TransactionControl,
     Unlisten,
+)
+from sql.statements.timelines import (
+    AdvanceTimeline,
 )
 from sql.types.sql_type import SqlType, Value
 from storage.types import Timestamp

@@ -53,6 +53,7 @@ from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import read_only_transaction
 from coordinator.statistics.relation_counts import DatabaseCounts
 from coordinator.transaction.deferral import Deferral
+from coordinator.transaction.following import Following
 from coordinator.transaction.inline_rows import CountedInlineRows
 from coordinator.transaction.lock_calls import LockCalls
 from coordinator.transaction.new_tables import NewTables
@@ -114,7 +115,7 @@ class SessionTransaction:
         self.deferral = Deferral()
         self.fresh = NewTables(self._savepoints)
         self.notifications = PendingNotifications(coordination.notifications.queue.bytes_max)
-        self.lock_calls = LockCalls()
+        self.lock_calls, self.following = LockCalls(), Following()
         self.named_rows: Callable[[], Mapping[str, Sequence[Mapping[str, Value]]]] | None = None
         """Rows of catalogs that show the session's statements and portals."""
         self.settle: Callable[[], Awaitable[None]] | None = None
@@ -630,6 +631,12 @@ class SessionTransaction:
         self._in_block = True
         self.now()
         self._variables.begin(modes)
+
+    def let_go(self) -> None:
+        """A subscription goes on by itself: hold nothing if it is all that was done so far."""
+        others = self.statements or self.notifications or self._savepoints or self.wrote
+        if not others and self._as_of is None:
+            self._drop()
 
     def restart(self) -> None:
         """Forget an attempt of an implicit transaction; the next one starts from scratch."""

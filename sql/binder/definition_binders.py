@@ -38,15 +38,18 @@ from sql.binder.session.meridian_statements import (
     vacuum,
 )
 from sql.binder.session.stored_settings import set_for_database, set_for_role
+from sql.binder.session.subscribe import copy_subscription, subscribe
 from sql.binder.state import Binding
 from sql.parser.meridian_nodes import (
     AdvanceTimelineNode,
+    CopySubscribeNode,
     CreateReadHoldNode,
     CreateTableInNode,
     CreateTimelineNode,
     DropReadHoldNode,
     DropTimelineNode,
     OptimizeNode,
+    SubscribeNode,
 )
 from sql.parser.syntax import Node
 from sql.statements.bound import BoundStatement
@@ -94,4 +97,6 @@ DEFINITION_BINDERS: Final[Mapping[type, Callable[[Binding, Node], BoundStatement
     CreateReadHoldNode: create_read_hold,
     DropReadHoldNode: drop_read_hold,
     OptimizeNode: optimize,
+    SubscribeNode: subscribe,
+    CopySubscribeNode: copy_subscription,
 }

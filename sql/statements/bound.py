@@ -27,7 +27,6 @@ from sql.catalog.catalog import (
     Key,
     NameDependency,
     Table,
-    Timeline,
 )
 from sql.catalog.objects import CatalogObject, Comment, IndexDefinition, SequenceDefinition, Subject
 from sql.errors import SqlError
@@ -54,6 +53,13 @@ from sql.statements.session import (
     SetVariable,
     ShowVariable,
     TransactionControl,
+)
+from sql.statements.timelines import (
+    AdvanceTimeline,
+    CreateReadHold,
+    CreateTimeline,
+    DropReadHold,
+    DropTimeline,
 )
 from sql.statements.view_checks import ViewChecks
 from sql.types.encodings import Encoding
@@ -251,6 +257,28 @@ class CopyOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Subscribe:
+    """SUBSCRIBE: the changes of `query`, which reads rows of `table` one by one, before `up_to`
+    (int8 or timestamptz). `columns`: of the changes. `snapshot`: its rows come first.
+    """
+
+    query: BoundQuery
+    table: Table
+    columns: tuple[OutputColumn, ...]
+    snapshot: bool = True
+    progress: bool = False
+    up_to: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopySubscription:
+    """COPY (SUBSCRIBE ..) TO STDOUT."""
+
+    subscribe: Subscribe
+    options: CopyOptions
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     """The session gives the table its oid and shard. `exists`: IF NOT EXISTS found one."""
 
@@ -381,47 +409,6 @@ class AlterTable:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTimeline:
-    """`exists`: IF NOT EXISTS found one; notice only."""
-
-    timeline: Timeline
-    exists: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DropTimeline:
-    """`missing`: names that IF EXISTS did not find, for the notices."""
-
-    names: tuple[str, ...]
-    missing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AdvanceTimeline:
-    """ADVANCE TIMELINE .. TO an int8: part of the transaction's commit, like a write."""
-
-    name: str
-    to: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class CreateReadHold:
-    """`at` None: the transaction's timestamp. Else int8 or timestamptz."""
-
-    name: str
-    timeline: str
-    at: Expr | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DropReadHold:
-    """`missing`: names that IF EXISTS did not find, for the notices."""
-
-    names: tuple[str, ...]
-    missing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ExplainTimestamp:
     """EXPLAIN TIMESTAMP FOR a query, which is not executed. `json`: FORMAT JSON."""
 
@@ -454,7 +441,7 @@ Definition: TypeAlias = (
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
     Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp
-    | LockTables | MaintenanceStatement | Truncate
+    | LockTables | MaintenanceStatement | Subscribe | CopySubscription | Truncate
 )  # fmt: skip
 BoundStatement: TypeAlias = (
     UtilityStatement | BoundQuery | Modify | ModifyingWith | TransactionControl | SetVariable

@@ -51,11 +51,7 @@ class _Given:
 
 def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
     """COPY FROM STDIN, COPY TO STDOUT; files and programs are refused."""
-    if node.is_program or node.filename is not None:
-        _refuse_files(node)
-    given = _given(node.options or (), from_client=bool(node.is_from))
-    if node.whereClause is not None and not node.is_from:
-        raise SqlError("42601", "WHERE clause not allowed with COPY TO")
+    given = _checked_form(node)
     if node.is_from:
         table = _table(binding, node, _no_target)
         refuse_system_write(table)
@@ -70,6 +66,21 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
     source = None if node.query is not None else query.tables[0]
     columns = [column.name for column in query.columns]
     return CopyOut(query, _with_forced(options, given, columns, source))
+
+
+def copy_to_options(node: Node, columns: Sequence[str]) -> CopyOptions:
+    """The options of a COPY TO whose query is no query of PostgreSQL's, and has these columns."""
+    given = _checked_form(node)
+    return _with_forced(_checked(given, from_client=False), given, columns, None)
+
+
+def _checked_form(node: Node) -> _Given:
+    if node.is_program or node.filename is not None:
+        _refuse_files(node)
+    given = _given(node.options or (), from_client=bool(node.is_from))
+    if node.whereClause is not None and not node.is_from:
+        raise SqlError("42601", "WHERE clause not allowed with COPY TO")
+    return given
 
 
 def _no_target(name: str, kind: str) -> SqlError:

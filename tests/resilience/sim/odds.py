@@ -119,6 +119,8 @@ def draw_settings(rng: random.Random) -> CoreSettings:
         ),
         vacuum_age_us=rng.choice((50_000, 600_000_000)),
         notification_bytes_max=4_000,
+        subscribe_progress_us=30_000,
+        subscription_lag_us=1_500_000,
         locks=rng.random() < 0.85,
         row_locks_max=rng.choice((3, 10_000, 10_000, 10_000)),
     )

@@ -69,6 +69,8 @@ class Tally:
     changed_inside: int = 0
     stale: int = 0
     heard: int = 0
+    progressed: int = 0
+    followed_up_to: int = 0
     locked: int = 0
     waited: int = 0
     began_again: int = 0
