@@ -120,6 +120,8 @@ class Settings:
     stash_password_file: str = ""
     """The file with the password of a stash in PostgreSQL."""
     log_level: str = "info"
+    log_format: str = "text"
+    """`text`, or `json`: one object a record, with the names of PostgreSQL's jsonlog."""
     connections_max: int = 200
     """Sessions at once; each costs some 100 kB, and what it runs."""
     superuser_reserved_connections: int = 3
@@ -400,6 +402,8 @@ def _check(settings: Settings) -> None:
         raise SettingsError("spark_start must be eager, lazy or off")
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError("log_level must be debug, info, warning or error")
+    if settings.log_format not in ("text", "json"):
+        raise SettingsError("log_format must be text or json")
     _check_variables(settings.variables)
 
 

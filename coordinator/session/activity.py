@@ -6,8 +6,8 @@ INVARIANTS
 
 from typing import Final
 
-from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.hidden_secrets import without_secrets
+from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.session.requests import Identity
 from coordinator.transaction.transaction import SessionTransaction, WaitEvent
 from coordinator.variables.session_roles import SESSION_AUTHORIZATION

@@ -18,6 +18,7 @@ Not here: bytes (`connection.py`, `pgwire`), execution of the commands (`command
 
 import asyncio
 from collections.abc import Awaitable
+from functools import partial
 from typing import Final, assert_never
 
 from coordinator import session_errors as wrong
@@ -58,7 +59,9 @@ from coordinator.session.client import Client
 from coordinator.session.commands import Commands
 from coordinator.session.requests import Identity
 from coordinator.session.short_answers import ShortAnswers
+from coordinator.session.statement_log import StatementLog, Work
 from coordinator.session.statement_runner import StatementRunner
+from coordinator.session_records import LogSeverity
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.errors import SqlError
@@ -112,16 +115,20 @@ class Session:
         )
         self._runner = runner
         self.activity = Activity(services.clock, identity, transaction, variables)
+        statements, portals = self._commands.statements, self._commands.portals
+        self._log = StatementLog(services, identity, variables, statements, portals)
+        transaction.watch_lock_wait = self._log.lock_wait
         self._short = ShortAnswers(
             services,
             client,
             transaction,
             variables,
-            self._commands.statements,
-            self._commands.portals,
+            statements,
+            portals,
             self._commands.templates,
             runner.binder,
             self.activity,
+            self._log,
         )
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
@@ -207,6 +214,7 @@ class Session:
 
     def _say_farewell(self) -> None:
         if self._farewell is not None:
+            self._log.failed(self._farewell, LogSeverity.FATAL)
             self._client.send(error_response(self._farewell, Severity.FATAL))
 
     async def _leave(self) -> None:
@@ -277,15 +285,18 @@ class Session:
     async def _handle(self, message: FrontendMessage) -> None:
         if isinstance(message, Query | Parse | Execute) and not self._skipping:
             self._tell_activity(message)
+        self._log.message = message
         match message:
             case Bind() | Execute() | Describe() | Parse() | Close():
                 if not self._skipping:
                     ends = self._transaction.ends
-                    await self._guarded(self._commands.extended(message))
+                    work = partial(self._commands.extended, message)
+                    await self._guarded(self._logged(message, work))
                     begins = self._in_pipeline or not isinstance(message, Close)
                     self._in_pipeline = begins and ends == self._transaction.ends
             case Query(text=text):
-                await self._guarded(self._commands.query(text))
+                work = partial(self._commands.query, text)
+                await self._guarded(self._logged(message, work))
                 await self._end_of_batch()
             case Sync():
                 await self._guarded(self._commands.end_implicit())
@@ -312,6 +323,10 @@ class Session:
                 raise AssertionError("not a message of a running session")
             case _:
                 assert_never(message)
+
+    def _logged(self, message: FrontendMessage, work: Work) -> Awaitable[None]:
+        """The work, with records of it in the log if the settings ask for some."""
+        return work() if self._variables.logging is None else self._log.run(message, work)
 
     async def _end_of_batch(self) -> None:
         """A simple query or a pipeline is over: say so."""
@@ -389,6 +404,7 @@ class Session:
         # Closing a portal ends work of an engine, which may fail too: the client hears first what
         # went wrong first.
         if self._farewell is not failure:
+            self._log.failed(failure)
             self._client.send(error_response(failure))
         if self._transaction.in_block:
             await self._commands.portals.fail(ended)
@@ -416,6 +432,8 @@ class Session:
             self._farewell = self._last_call
 
     def _notice(self, notice: SqlError, severity: Severity) -> None:
+        if severity is Severity.WARNING:
+            self._log.failed(notice, LogSeverity.WARNING)
         rank = _MESSAGE_RANK[severity.value.lower()]
         if rank >= _MESSAGE_RANK[self._variables.get("client_min_messages")]:
             self._client.send(notice_response(notice, severity))
