@@ -1,11 +1,12 @@
 """A standalone master of Spark, and a worker, as processes of their own on loopback."""
 
 import contextlib
+import importlib.util
 import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from compute.spark.jvm import class_path, find_java, module_options
@@ -18,7 +19,9 @@ _REGISTERED = "Successfully registered with master"
 
 
 @contextlib.contextmanager
-def _process(directory: Path, arguments: Sequence[str]) -> Iterator[Path]:
+def _process(
+    directory: Path, arguments: Sequence[str], more: Mapping[str, str] | None = None
+) -> Iterator[Path]:
     """A Java process; the file that it logs to."""
     directory.mkdir()
     log, settings = directory / "log", directory / "log4j2.properties"
@@ -29,7 +32,7 @@ def _process(directory: Path, arguments: Sequence[str]) -> Iterator[Path]:
     )
     command = [str(find_java(None)), *module_options(), "-Xmx512m"]
     command += [f"-Dlog4j2.configurationFile={settings}", "-cp", class_path(), *arguments]
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", **(more or {})}
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
     try:
@@ -55,11 +58,36 @@ def standalone_master(directory: Path) -> Iterator[str]:
         yield _found(log, _MASTER)[1]
 
 
+def java_with_vectors(directory: Path) -> Path:
+    """A JAVA_HOME whose Java takes `--add-modules=jdk.incubator.vector` for granted: the packaged
+    runtime does not have that module, and ends when it is asked for.
+    """
+    (directory / "bin").mkdir(parents=True)
+    java = directory / "bin" / "java"
+    java.write_text(
+        '#!/bin/bash\nkept=()\nfor one in "$@"; do\n'
+        '  [ "$one" = --add-modules=jdk.incubator.vector ] || kept+=("$one")\ndone\n'
+        f'exec "{find_java(None)}" "${{kept[@]}}"\n'
+    )
+    java.chmod(0o755)
+    return directory
+
+
 @contextlib.contextmanager
-def standalone_worker(directory: Path, master: str) -> Iterator[Path]:
-    """One with a core and 1 GiB; its log."""
+def standalone_worker(
+    directory: Path, master: str, java_home: Path | None = None
+) -> Iterator[Path]:
+    """One with a core and 1 GiB; its log. `java_home`: of its executors; None: the packaged one."""
     arguments = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--port", "0"]
     arguments += ["--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir"]
-    with _process(directory, [*arguments, str(directory / "work"), master]) as log:
+    spec = importlib.util.find_spec("pyspark")
+    assert spec is not None, "pyspark is a dependency"
+    assert spec.origin is not None, "pyspark is a package with files"
+    environment = {
+        "SPARK_HOME": str(Path(spec.origin).parent),
+        "SPARK_SCALA_VERSION": "2.13",
+        "JAVA_HOME": str(java_home or find_java(None).parent.parent),
+    }
+    with _process(directory, [*arguments, str(directory / "work"), master], environment) as log:
         _found(log, _REGISTERED)
         yield log
