@@ -68,10 +68,13 @@ def test_secrets_are_found_nowhere(tmp_path: Path, form: str) -> None:
                 for catalog in ("pg_stat_activity", "pg_settings", "pg_prepared_statements"):
                     rows = looking.execute(f"select * from {catalog}").fetchall()  # type: ignore[arg-type]
                     seen.append(f"{catalog} after {text[:12]}: {rows}")
-            explained = (
-                "explain select 'postgresql://ann:hunter2@host/db' = v from (values ('')) x(v)"
+            acting.execute("create table u (k int primary key, v text)")
+            explained: LiteralString = (
+                "select 'password=hunter2' from u where v = 'postgresql://ann:hunter2@host/db'"
             )
-            seen += [str(row) for row in acting.execute(explained)]
+            for form_of in ("verbose", "verbose, format json", "analyze, verbose"):
+                seen += [str(row) for row in acting.execute(f"explain ({form_of}) {explained}")]
+                assert "<hidden>" in "".join(seen[-20:])
             with contextlib.suppress(psycopg.Error):
                 acting.execute("select %s::int", ("postgresql://ann:hunter2@host/db",))
         seen.append(get(port, "/metrics").text)
