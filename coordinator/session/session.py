@@ -18,6 +18,7 @@ Not here: bytes (`connection.py`, `pgwire`), execution of the commands (`command
 
 import asyncio
 from collections.abc import Awaitable
+from functools import partial
 from time import perf_counter
 from typing import Final, assert_never
 
@@ -60,7 +61,9 @@ from coordinator.session.commands import Commands
 from coordinator.session.requests import Identity
 from coordinator.session.short_answers import ShortAnswers
 from coordinator.session.statement_counting import StatementCounting
+from coordinator.session.statement_log import StatementLog, Work
 from coordinator.session.statement_runner import StatementRunner
+from coordinator.session_records import LogSeverity
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.errors import SqlError
@@ -128,17 +131,21 @@ class Session:
         )
         self._runner = runner
         self.activity = Activity(services.clock, identity, transaction, variables)
+        statements, portals = self._commands.statements, self._commands.portals
+        self._log = StatementLog(services, identity, variables, statements, portals)
+        transaction.watch_lock_wait = self._log.lock_wait
         self._short = ShortAnswers(
             services,
             client,
             transaction,
             variables,
-            self._commands.statements,
-            self._commands.portals,
+            statements,
+            portals,
             self._commands.templates,
             runner.binder,
             self.activity,
             counting,
+            self._log,
         )
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
@@ -246,6 +253,7 @@ class Session:
                 self._counts.killed += 1
             else:
                 self._counts.fatal += 1
+            self._log.failed(self._farewell, LogSeverity.FATAL)
             self._client.send(error_response(self._farewell, Severity.FATAL))
 
     async def _leave(self) -> None:
@@ -316,15 +324,18 @@ class Session:
     async def _handle(self, message: FrontendMessage) -> None:
         if isinstance(message, Query | Parse | Execute) and not self._skipping:
             self._tell_activity(message)
+        self._log.message = message
         match message:
             case Bind() | Execute() | Describe() | Parse() | Close():
                 if not self._skipping:
                     ends = self._transaction.ends
-                    await self._guarded(self._commands.extended(message))
+                    run: Work = partial(self._commands.extended, message)
+                    await self._guarded(self._logged(message, run))
                     begins = self._in_pipeline or not isinstance(message, Close)
                     self._in_pipeline = begins and ends == self._transaction.ends
             case Query(text=text):
-                await self._guarded(self._commands.query(text))
+                run = partial(self._commands.query, text)
+                await self._guarded(self._logged(message, run))
                 await self._end_of_batch()
             case Sync():
                 await self._guarded(self._commands.end_implicit())
@@ -351,6 +362,10 @@ class Session:
                 raise AssertionError("not a message of a running session")
             case _:
                 assert_never(message)
+
+    def _logged(self, message: FrontendMessage, work: Work) -> Awaitable[None]:
+        """The work, with records of it in the log if the settings ask for some."""
+        return work() if self._variables.logging is None else self._log.run(message, work)
 
     async def _end_of_batch(self) -> None:
         """A simple query or a pipeline is over: say so."""
@@ -431,6 +446,7 @@ class Session:
         # Closing a portal ends work of an engine, which may fail too: the client hears first what
         # went wrong first.
         if self._farewell is not failure:
+            self._log.failed(failure)
             self._client.send(error_response(failure))
         if self._transaction.in_block:
             await self._commands.portals.fail(ended)
@@ -458,6 +474,8 @@ class Session:
             self._farewell = self._last_call
 
     def _notice(self, notice: SqlError, severity: Severity) -> None:
+        if severity is Severity.WARNING:
+            self._log.failed(notice, LogSeverity.WARNING)
         rank = _MESSAGE_RANK[severity.value.lower()]
         if rank >= _MESSAGE_RANK[self._variables.get("client_min_messages")]:
             self._client.send(notice_response(notice, severity))

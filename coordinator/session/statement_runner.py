@@ -273,14 +273,8 @@ class StatementRunner:
         if execution.runs is not None or not isinstance(request.statement.node, _SHORT):
             return None
         catalog = self._services.coordination.newest_catalog
-        if self.binder.under(request, catalog) is not request:
-            return None
-        setting = self.binder.setting(catalog, fixed=True)
-        known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        if known is None or not keeps_promise(request.expected, known.bound):
-            return None
-        execution.planned = known, catalog
-        return await run_short_write(execution, known)
+        known = self._bound_before(request, execution, catalog)
+        return None if known is None else await run_short_write(execution, known)
 
     async def _write_shortly_inside(self, request: Request, execution: Execution) -> Outcome | None:
         """The same in a block, at its snapshot."""
@@ -288,6 +282,13 @@ class StatementRunner:
             return None
         self._transaction.begin_statement()
         catalog = (await self._transaction.snapshot()).catalog
+        known = self._bound_before(request, execution, catalog)
+        return None if known is None else await run_short_write_in_block(execution, known)
+
+    def _bound_before(
+        self, request: Request, execution: Execution, catalog: Catalog
+    ) -> ParameterizedStatement | None:
+        """The statement as it was bound under this catalog, if that promises what it did."""
         if self.binder.under(request, catalog) is not request:
             return None
         setting = self.binder.setting(catalog, fixed=True)
@@ -295,7 +296,7 @@ class StatementRunner:
         if known is None or not keeps_promise(request.expected, known.bound):
             return None
         execution.planned = known, catalog
-        return await run_short_write_in_block(execution, known)
+        return known
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         try:

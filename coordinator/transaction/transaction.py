@@ -25,7 +25,7 @@ INVARIANTS
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeAlias, TypeVar
 
 from coordinator import session_errors as wrong
@@ -88,6 +88,8 @@ class SessionTransaction:
 
     wait_event: WaitEvent | None = None
     """What the statement waits for at this moment, as pg_stat_activity shows it."""
+    watch_lock_wait: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered while a lock is waited for."""
     last_write: Timestamp | None = None
     """Of the session's last commit that wrote: meridian.last_commit_timestamp()."""
 
@@ -741,7 +743,7 @@ class SessionTransaction:
     async def _in_lock_time(self, asked: Awaitable[_Asked], event: str) -> _Asked:
         """What is asked for, within `lock_timeout`; `event`: what it is. Raises 55P03."""
         limit = self._variables.milliseconds("lock_timeout")
-        with self.waiting("Lock", event):
+        with self.waiting("Lock", event), self.watch_lock_wait():
             if limit == 0:
                 return await asked
             try:
