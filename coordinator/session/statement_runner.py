@@ -492,11 +492,6 @@ class StatementRunner:
 
     def execution(self, parameters: tuple[Value, ...]) -> Execution:
         """An execution with these parameter values."""
-        template = self._template
-        return Execution(
-            template.services,
-            template.transaction,
-            template.variables,
-            self._notices.say,
-            parameters,
-        )
+        own = self._template
+        say = self._notices.say
+        return Execution(own.services, own.transaction, own.variables, say, parameters)
