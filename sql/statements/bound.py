@@ -29,7 +29,14 @@ from sql.catalog.catalog import (
     Table,
     Timeline,
 )
-from sql.catalog.objects import CatalogObject, Comment, IndexDefinition, SequenceDefinition, Subject
+from sql.catalog.objects import (
+    CatalogObject,
+    Comment,
+    IndexDefinition,
+    SequenceDefinition,
+    StoredQuery,
+    Subject,
+)
 from sql.errors import SqlError
 from sql.parser.syntax import Node
 from sql.plan.nodes import Expr, Plan, PlanColumn, Project, RelationId, Values
@@ -276,18 +283,38 @@ class CreateTable:
     unlogged: bool = False
     notices: tuple[str, ...] = ()
     """That some of it changes nothing."""
+    query: StoredQuery | None = None
+    """Of a materialized view."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTableAs:
-    """CREATE TABLE AS, SELECT INTO: the rows of `source`, which reads `tables`, as `table` stores
-    them.
+    """CREATE TABLE AS, SELECT INTO, CREATE MATERIALIZED VIEW (`is_view`): the rows of `source`,
+    which reads `tables`, as `table` stores them.
     """
 
     table: CreateTable
     source: Plan
     tables: tuple[Table, ...]
     with_data: bool = True
+    calls: RowCalls | None = None
+    locking: tuple[LockingQuery, ...] = ()
+    is_view: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshMaterializedView:
+    """REFRESH MATERIALIZED VIEW: the rows of `source`, which reads `tables`, replace those of
+    `table`; None: there are none. `after`: the table's definition then. `validations`: of the new
+    rows, unless `is_concurrent`: then they are checked as rows that are inserted.
+    """
+
+    table: Table
+    after: Table
+    source: Plan | None = None
+    tables: tuple[Table, ...] = ()
+    validations: tuple[Validation, ...] = ()
+    is_concurrent: bool = False
     calls: RowCalls | None = None
     locking: tuple[LockingQuery, ...] = ()
 
@@ -454,7 +481,7 @@ Definition: TypeAlias = (
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
     Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp
-    | LockTables | MaintenanceStatement | Truncate
+    | LockTables | MaintenanceStatement | RefreshMaterializedView | Truncate
 )  # fmt: skip
 BoundStatement: TypeAlias = (
     UtilityStatement | BoundQuery | Modify | ModifyingWith | TransactionControl | SetVariable

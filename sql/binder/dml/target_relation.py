@@ -200,6 +200,10 @@ def resolve_target(
             detail = "This operation is not supported for sequences."
             message = f'cannot execute MERGE on relation "{table.name}"'
             raise SqlError("0A000", message, detail=detail)
+        if table.query is not None and event is WriteEvent.MERGE:
+            detail = "This operation is not supported for materialized views."
+            message = f'cannot execute MERGE on relation "{table.name}"'
+            raise SqlError("0A000", message, detail=detail)
         refuse_system_write(table)
         return TargetRelation(table, table.schema, table.name, table.columns)
     is_merge = event is WriteEvent.MERGE
