@@ -110,8 +110,9 @@ def look_up_sequence(
         if isinstance(found, SequenceDefinition):
             binding.look_ups.add(NameDependency(candidate, name, found.oid))
             return found
-        if table is not None or found is not None:
-            raise wrong_kind(name, "sequence", "table" if found is None else found.kind)
+        other = table or found
+        if other is not None:
+            raise wrong_kind(name, "sequence", other.kind)
         binding.look_ups.add(NameDependency(candidate, name, None))
     return None
 

@@ -54,6 +54,7 @@ create table refs (g text references m (g))
 drop table m
 drop view m
 drop index m
+drop sequence m
 drop materialized view t
 alter view m rename to m2
 alter table m add column z int
