@@ -40,7 +40,7 @@ from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import without_position
 from sql.binder.stored.stored_names import named_relations
 from sql.binder.stored.views import inside_view, parse_view_query
-from sql.catalog.catalog import Table
+from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.catalog.objects import StoredQuery
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, copy_node, is_a, refuse_parameters
@@ -67,6 +67,8 @@ def _create(binding: Binding, node: Node) -> CreateTableAs:
         message = "materialized views must not use temporary tables or views"
         raise SqlError("0A000", message)
     refuse_parameters(query)
+    if any(t.timeline not in ("", SYSTEM_TIMELINE.name) for t in binding.tables.values()):
+        raise not_supported("a materialized view over tables of another timeline")
     created = created_as(binding, into, result, exists_ok=bool(node.if_not_exists))
     if created.table.exists:
         return replace(created, is_view=True)
