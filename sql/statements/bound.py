@@ -40,6 +40,7 @@ from sql.catalog.objects import (
 from sql.errors import SqlError
 from sql.parser.syntax import Node
 from sql.plan.nodes import Expr, Plan, PlanColumn, Project, RelationId, Values
+from sql.statements.copy_options import CopyOptions
 from sql.statements.ddl import (
     ChangeObjects,
     ChangePrivileges,
@@ -63,7 +64,6 @@ from sql.statements.session import (
     TransactionControl,
 )
 from sql.statements.view_checks import ViewChecks
-from sql.types.encodings import Encoding
 from sql.types.sql_type import SqlType
 
 
@@ -203,35 +203,6 @@ class ModifyingWith:
         """All parts that write, `main` among them."""
         found = tuple([part.modify for part in self.parts])
         return found if isinstance(self.main, BoundQuery) else (*found, self.main)
-
-
-@dataclass(frozen=True, slots=True)
-class CopyOptions:
-    """Options of COPY as given, checked. `format` is `text`, `csv` or `binary`."""
-
-    format: str = "text"
-    delimiter: str = "\t"
-    null: str = "\\N"
-    header: bool = False
-    header_match: bool = False
-    quote: str = '"'
-    escape: str = '"'
-    force_quote: tuple[str, ...] = ()
-    force_null: tuple[str, ...] = ()
-    force_not_null: tuple[str, ...] = ()
-    skips: bool = False
-    """ON_ERROR ignore: rows with a value that cannot be read are passed over."""
-    skipped_max: int | None = None
-    """REJECT_LIMIT."""
-    verbosity: str = "default"
-    """LOG_VERBOSITY: `default`, `verbose`, `silent`."""
-    encoding: Encoding | None = None
-    """ENCODING; None: the client's."""
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether the format is binary; no other option applies then."""
-        return self.format == "binary"
 
 
 @dataclass(frozen=True, slots=True)

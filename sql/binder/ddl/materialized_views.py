@@ -13,7 +13,7 @@ INVARIANTS
       one timestamp, the last REFRESH's.
 
 Not here: views that follow their inputs (`refresh = 'on commit'` and intervals are refused), and
-running the query (`coordinator/execution/materialized_views.py`).
+running the query (`coordinator/execution/create_table_as.py`).
 """
 
 from dataclasses import replace

@@ -133,7 +133,7 @@ create materialized view f as select * from tmp
 drop table tmp
 create materialized view f as select no_such from t
 create materialized view f as select 1 / 0 as x
-create materialized view f as select 1 / n as x from t where n is not null with no data
+create materialized view f as select (1 / n)::numeric(8,2) as x from t where n is not null with no data
 update t set n = 0 where id = 1
 refresh materialized view f
 select * from f
