@@ -40,7 +40,13 @@ from sql.binder.stored.relation_users import (
     without_defaults,
 )
 from sql.binder.stored.stored_names import canonical_text, named_relations
-from sql.binder.stored.views import parse_view_query, view_dependency_details, view_plan, views_over
+from sql.binder.stored.views import (
+    has_materialized_view,
+    parse_view_query,
+    view_dependency_details,
+    view_plan,
+    views_over,
+)
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ViewDefinition
 from sql.catalog.temporary import is_temporary_schema
@@ -91,7 +97,11 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
             *used_columns(binding, prune_columns(result.plan)),
             *((oid, 0) for oid in named_relations(text)),
         ),
-        check_option(node, has_columns=any(c.id in binding.origins for c in result.columns)),
+        check_option(
+            node,
+            has_columns=any(c.id in binding.origins for c in result.columns),
+            of_materialized=has_materialized_view(binding.context.catalog, used),
+        ),
     )
     known = binding.context.catalog.relation(schema, relation.relname)
     if not relation_exists(binding, schema, relation.relname):

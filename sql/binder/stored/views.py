@@ -132,6 +132,11 @@ def views_over(catalog: Catalog, oids: Collection[int]) -> list[ViewDefinition]:
     return sorted(found.values(), key=lambda view: view.oid)
 
 
+def has_materialized_view(catalog: Catalog, oids: Collection[int]) -> bool:
+    """Whether one of these relations is a materialized view."""
+    return not catalog.named_tables.materialized.keys().isdisjoint(oids)
+
+
 def views_reading_column(catalog: Catalog, oid: int, number: int) -> list[ViewDefinition]:
     """The views that read a table's column directly, not through other views."""
     return [

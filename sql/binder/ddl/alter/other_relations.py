@@ -25,7 +25,7 @@ from sql.binder.dml.updatable_views import parse_check_option, refuse_check_opti
 from sql.binder.resolve.catalog_lookup import Relation, find_relation_named, relation_kind
 from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import checked_default, stored_text_of
-from sql.binder.stored.views import parse_view_query, view_plan
+from sql.binder.stored.views import has_materialized_view, parse_view_query, view_plan
 from sql.catalog.catalog import Column, Table
 from sql.catalog.objects import (
     IndexDefinition,
@@ -253,5 +253,11 @@ def _check_option(binding: Binding, view: ViewDefinition, command: Node, option:
         return ""
     said = parse_check_option(option)
     writable = writable_columns(binding, view) or ()
-    refuse_check_option(parse_view_query(view.text), has_columns=any(writable))
+    refuse_check_option(
+        parse_view_query(view.text),
+        has_columns=any(writable),
+        of_materialized=has_materialized_view(
+            binding.context.catalog, [relation[2] for relation in view.relations]
+        ),
+    )
     return said

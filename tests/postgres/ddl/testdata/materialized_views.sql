@@ -48,6 +48,18 @@ rollback
 select * from m for update
 select t.id from t, m where m.g = t.g for update of t
 with d as (delete from m returning *) select * from d
+create view over_m as select * from m
+insert into over_m values ('z', 1, 1)
+update over_m set c = 1
+delete from over_m
+merge into over_m using t on over_m.g = t.g when matched then delete
+select pg_relation_is_updatable('over_m'::regclass, true)
+select is_updatable, is_insertable_into from information_schema.views where table_name = 'over_m'
+select g from over_m order by g
+select * from over_m for update
+create view checked as select * from m with check option
+drop view over_m
+drop view if exists checked
 alter table t add foreign key (g) references m (g)
 create table refs (g text references m (g))
 # What it is not.
