@@ -55,7 +55,8 @@ from coordinator.pgwire.messages import (
 )
 from coordinator.streams import closing_batches
 from sql.errors import SqlError, not_supported
-from sql.statements.bound import CopyIn, CopyOptions, CopyOut, OutputColumn
+from sql.statements.bound import CopyIn, CopyOut, OutputColumn
+from sql.statements.copy_options import CopyOptions
 from storage.types import Timestamp
 
 PIECE_BYTES: Final = 1 << 20

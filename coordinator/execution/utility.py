@@ -12,7 +12,7 @@ from coordinator.execution.change_streams.subscribe import (
 )
 from coordinator.execution.context import Execution, Outcome
 from coordinator.execution.copy import CopyStream, execute_copy_in, execute_copy_out
-from coordinator.execution.create_table_as import execute_create_as
+from coordinator.execution.create_table_as import execute_create_as, execute_refresh
 from coordinator.execution.ddl import execute_advance, execute_definition
 from coordinator.execution.explain import execute_explain
 from coordinator.execution.lock_table import execute_lock
@@ -30,6 +30,7 @@ from sql.statements.bound import (
     DropTable,
     Explain,
     ExplainTimestamp,
+    RefreshMaterializedView,
     Subscribe,
     Truncate,
     UtilityStatement,
@@ -62,6 +63,8 @@ async def execute_utility(
     match statement:
         case CreateTableAs() as created:
             return await execute_create_as(execution, created)
+        case RefreshMaterializedView() as refresh:
+            return await execute_refresh(execution, refresh, tag)
         case Truncate() as truncated:
             return await execute_truncate(execution, truncated, tag)
         case LockTables() as locked:

@@ -76,6 +76,7 @@ from sql.statements.bound import (
     Modify,
     ModifyingWith,
     ParameterizedStatement,
+    RefreshMaterializedView,
     Truncate,
 )
 from sql.statements.session import (
@@ -102,8 +103,9 @@ _NO_CATALOG: Final = Catalog()
 
 _SHORT: Final = (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
 _Writing: TypeAlias = (
-    Modify | ModifyingWith | CreateTableAs | Truncate | AdvanceTimeline | Definition
-)
+    Modify | ModifyingWith | CreateTableAs | RefreshMaterializedView | Truncate | AdvanceTimeline
+    | Definition
+)  # fmt: skip
 
 
 class StatementRunner:

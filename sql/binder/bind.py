@@ -35,6 +35,7 @@ from sql.binder.queries.locked_rows import with_locking_parts
 from sql.binder.queries.select import bind_query
 from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.resolve.type_names import current_type, use_declared_types
+from sql.binder.resolve.unpopulated_views import unpopulated_view_error
 from sql.binder.session.cursors import cursor_query
 from sql.binder.session.execute_arguments import bind_execute_argument
 from sql.binder.session.explain_options import explain_options
@@ -80,6 +81,7 @@ from sql.statements.bound import (
     ModifyKind,
     OutputColumn,
     ParameterizedStatement,
+    RefreshMaterializedView,
     Subscribe,
     Truncate,
 )
@@ -177,6 +179,7 @@ def _prepared(
         frozenset(binding.uses),
         number_runtime_parameters(tuple(binding.supplied), len(types)),
         binding.filled,
+        unpopulated_view_error(bound),
         read=_read(binding, statement) if isinstance(bound, _ANALYSED) else None,
     )
 
@@ -380,6 +383,7 @@ _TAGS: Final[dict[type, str]] = {
     Subscribe: "SUBSCRIBE",
     CreateTable: "CREATE TABLE",
     CreateTableAs: "SELECT",
+    RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
     Truncate: "TRUNCATE TABLE",
     LockTables: "LOCK TABLE",
     DropTable: "DROP TABLE",

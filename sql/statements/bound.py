@@ -28,10 +28,18 @@ from sql.catalog.catalog import (
     NameDependency,
     Table,
 )
-from sql.catalog.objects import CatalogObject, Comment, IndexDefinition, SequenceDefinition, Subject
+from sql.catalog.objects import (
+    CatalogObject,
+    Comment,
+    IndexDefinition,
+    SequenceDefinition,
+    StoredQuery,
+    Subject,
+)
 from sql.errors import SqlError
 from sql.parser.syntax import Node
 from sql.plan.nodes import Expr, Plan, PlanColumn, Project, RelationId, Values
+from sql.statements.copy_options import CopyOptions
 from sql.statements.ddl import (
     ChangeObjects,
     ChangePrivileges,
@@ -62,7 +70,6 @@ from sql.statements.timelines import (
     DropTimeline,
 )
 from sql.statements.view_checks import ViewChecks
-from sql.types.encodings import Encoding
 from sql.types.sql_type import SqlType
 
 
@@ -205,35 +212,6 @@ class ModifyingWith:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyOptions:
-    """Options of COPY as given, checked. `format` is `text`, `csv` or `binary`."""
-
-    format: str = "text"
-    delimiter: str = "\t"
-    null: str = "\\N"
-    header: bool = False
-    header_match: bool = False
-    quote: str = '"'
-    escape: str = '"'
-    force_quote: tuple[str, ...] = ()
-    force_null: tuple[str, ...] = ()
-    force_not_null: tuple[str, ...] = ()
-    skips: bool = False
-    """ON_ERROR ignore: rows with a value that cannot be read are passed over."""
-    skipped_max: int | None = None
-    """REJECT_LIMIT."""
-    verbosity: str = "default"
-    """LOG_VERBOSITY: `default`, `verbose`, `silent`."""
-    encoding: Encoding | None = None
-    """ENCODING; None: the client's."""
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether the format is binary; no other option applies then."""
-        return self.format == "binary"
-
-
-@dataclass(frozen=True, slots=True)
 class CopyIn:
     """COPY t (columns) FROM STDIN. `ordinals`: the table's columns in the data, in its order.
     `defaults`: one row with the values of the others, in the table's order. `where`: a plan over
@@ -304,18 +282,38 @@ class CreateTable:
     unlogged: bool = False
     notices: tuple[str, ...] = ()
     """That some of it changes nothing."""
+    query: StoredQuery | None = None
+    """Of a materialized view."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTableAs:
-    """CREATE TABLE AS, SELECT INTO: the rows of `source`, which reads `tables`, as `table` stores
-    them.
+    """CREATE TABLE AS, SELECT INTO, CREATE MATERIALIZED VIEW (`is_view`): the rows of `source`,
+    which reads `tables`, as `table` stores them.
     """
 
     table: CreateTable
     source: Plan
     tables: tuple[Table, ...]
     with_data: bool = True
+    calls: RowCalls | None = None
+    locking: tuple[LockingQuery, ...] = ()
+    is_view: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshMaterializedView:
+    """REFRESH MATERIALIZED VIEW: the rows of `source`, which reads `tables`, replace those of
+    `table`; None: there are none. `after`: the table's definition then. `validations`: of the new
+    rows, unless `is_concurrent`: then they are checked as rows that are inserted.
+    """
+
+    table: Table
+    after: Table
+    source: Plan | None = None
+    tables: tuple[Table, ...] = ()
+    validations: tuple[Validation, ...] = ()
+    is_concurrent: bool = False
     calls: RowCalls | None = None
     locking: tuple[LockingQuery, ...] = ()
 
@@ -441,7 +439,8 @@ Definition: TypeAlias = (
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
     Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp
-    | LockTables | MaintenanceStatement | Subscribe | CopySubscription | Truncate
+    | LockTables | MaintenanceStatement | RefreshMaterializedView | Subscribe | CopySubscription
+    | Truncate
 )  # fmt: skip
 BoundStatement: TypeAlias = (
     UtilityStatement | BoundQuery | Modify | ModifyingWith | TransactionControl | SetVariable
