@@ -290,8 +290,8 @@ class Session:
             case Bind() | Execute() | Describe() | Parse() | Close():
                 if not self._skipping:
                     ends = self._transaction.ends
-                    work = partial(self._commands.extended, message)
-                    await self._guarded(self._logged(message, work))
+                    handled = partial(self._commands.extended, message)
+                    await self._guarded(self._logged(message, handled))
                     begins = self._in_pipeline or not isinstance(message, Close)
                     self._in_pipeline = begins and ends == self._transaction.ends
             case Query(text=text):

@@ -131,8 +131,7 @@ class StatementLog:
         if not isinstance(statement.node, ast.ExecuteStmt):
             return None
         command = parse_named_command(statement)
-        is_known = isinstance(command, ExecuteCommand) and command.name in self._statements
-        return self._statements[command.name] if is_known else None
+        return self._statements.get(command.name) if isinstance(command, ExecuteCommand) else None
 
     def _end(self, subject: str, portal: Portal | None, *, seconds: float, logged: bool) -> None:
         """log_duration and log_min_duration_statement, as they are by now."""
