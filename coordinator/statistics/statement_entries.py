@@ -1,7 +1,7 @@
 """The rows of pg_stat_statements: what was counted of each statement, by role and database.
 
 INVARIANTS
-  E1  at most STATEMENT_ENTRIES_MAX entries: the least used twentieth goes when one more comes, as in
+  E1  at most ENTRIES_MAX entries: the least used twentieth goes when one more comes, as in
       PostgreSQL (entry_dealloc in pg_stat_statements.c).
 """
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Final, NamedTuple
 
-STATEMENT_ENTRIES_MAX: Final = 5_000
+ENTRIES_MAX: Final = 5_000
 """As pg_stat_statements.max. Larger: more memory, and longer reads of the view."""
 
 _LEAST_DROPPED: Final = 10
@@ -87,7 +87,7 @@ class StatementEntries:
         """The entry, made now if there is none."""
         found = self._entries.get(key)
         if found is None:
-            if len(self._entries) >= STATEMENT_ENTRIES_MAX:
+            if len(self._entries) >= ENTRIES_MAX:
                 self._drop_least_used()
             found = self._entries[key] = StatementEntry(text, now, now)
         return found
